@@ -13,7 +13,7 @@ namespace tacho::cli {
 struct AbsentOption {
   std::string_view names;  // perf's: "-D,--dump-raw-trace"
   Takes takes = Takes::Nothing;
-  std::string_view instead;  // the message behind "--dump-raw-trace: "
+  std::string_view instead;  // the message after "--dump-raw-trace: "
 };
 
 // Appends rows for these options, which --help does not list. A spelling that `rows` already has keeps its

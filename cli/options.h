@@ -26,12 +26,12 @@ struct Option {
   std::string help;   // one or two lines, with unit and default. Empty: not listed by --help
   // Called for every occurrence in order; the value is empty for a flag or a missing optional value.
   std::function<Result<>(std::string_view)> set;
-  bool is_common = false;  // most commands have it: --help lists it behind the command's own
+  bool is_common = false;  // most commands have it: --help lists it after the command's own
 };
 
 struct CommandLine {
   std::string program;      // "tacho record"
-  std::string synopsis;     // the usage line behind the program's name
+  std::string synopsis;     // the usage line after the program's name
   std::string description;  // a paragraph
   std::vector<Option> options;
   // Called with the words that are not options, if there are any, after the options. With

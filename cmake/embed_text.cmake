@@ -1,4 +1,4 @@
-# Text files, one behind the other, as a constant of C++: cmake -DFROM="a.js;b.js" -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
+# Text files, one after the other, as a constant of C++: cmake -DFROM="a.js;b.js" -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
 set(text "")
 foreach(file ${FROM})
   file(READ ${file} one)

@@ -36,7 +36,7 @@ struct entry {
   __u64 time_ns;
   __s64 nr;
 };
-// Calls that have not returned. A thread that is killed inside one leaves its entry behind; the oldest go first.
+// Calls that have not returned. A thread that is killed inside one leaves its entry, so the oldest entries are replaced.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 65536);

@@ -1,4 +1,4 @@
-// The text after --where: any text gives a tree whose nodes stand behind their parts, or a message.
+// The text after --where: any text gives a tree whose nodes stand after their parts, or a message.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

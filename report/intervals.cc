@@ -37,7 +37,7 @@ Result<std::uint64_t> parse_interval(std::string_view text) {
 
 // The value of --interval in the recorder's command line; nullopt when it was not given and counters were
 // read at the end only. The recorded command may have an option of that name, too, so the search ends where
-// the command starts: behind "--", or at a word that is neither an option nor may be the value of one.
+// the command starts: after "--", or at a word that is neither an option nor may be the value of one.
 std::optional<std::string> recorder_interval(const std::vector<std::string>& words) {
   constexpr std::string_view kName = "--interval";
   const std::size_t first = words.size() > 1 && words[1] == "record" ? 2 : 1;

@@ -235,7 +235,7 @@ std::string hidden_path(std::string_view path, PathRule rule, const Aliases& ali
 
 namespace {
 
-// The path from `begin` to the ':' behind its last '/'.
+// The path from `begin` to the ':' after its last '/'.
 std::string hidden_from(std::string_view text, std::size_t begin, PathRule rule, const Aliases& aliases) {
   const auto slash = text.rfind('/');
   const std::size_t from = slash == std::string_view::npos ? begin : std::max(begin, slash);
@@ -245,7 +245,7 @@ std::string hidden_from(std::string_view text, std::size_t begin, PathRule rule,
   return std::string(text.substr(0, begin)) + hidden + std::string(text.substr(end));
 }
 
-// "uprobe:" or, of sections, "uprobe.s/": where the file behind it begins.
+// "uprobe:" or, of sections, "uprobe.s/": where the file after it begins.
 std::optional<std::size_t> file_of_probe(std::string_view name) {
   const auto kind = start_of(name, kFileProbes);
   if (!kind) return std::nullopt;

@@ -19,7 +19,7 @@ namespace tacho::symbolize {
 // A treap: a binary search tree by start that is also a heap by priority. With random priorities its depth is
 // logarithmic for any order of insertions.
 struct MappingList::Node {
-  NodeRef low, high;  // the mappings before, and behind
+  NodeRef low, high;  // the mappings before, and after
   const Mapping* mapping = nullptr;
   std::uint64_t start = 0;  // mapping->start
   std::uint32_t priority = 0;

@@ -15,10 +15,10 @@ enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameter
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
 // Which truncated stacks (longer than their copy) get a last frame at address -1. AsPerf6: those in which
-// perf 6.1 has it, since it reads zeros behind the copy (x86-64 only). All: each. None: as in perf 7.
+// perf 6.1 has it, since it reads zeros after the copy (x86-64 only). All: each. None: as in perf 7.
 enum class CutMark : std::uint8_t { AsPerf6, All, None };
 // The address at which a caller is looked up. ByCall: the return address minus one, in the call instruction.
-// ByReturnAddress: as perf, behind the call, where another function may begin.
+// ByReturnAddress: as perf, after the call, where another function may begin.
 enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
 // The name of code without a symbol: the range (FDE) in .eh_frame around it, or, as in perf, its address.
 enum class Unnamed : std::uint8_t { Functions, Addresses };

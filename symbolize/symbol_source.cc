@@ -77,7 +77,7 @@ void SymbolSources::report_others(const std::deque<const Module*>& modules,
     diagnostics.add_line(format::Damage::WrongNames,
                          std::string(module->path) + ": the file there has " + known->second.other_id +
                              "; build id " + module->build_id.hex() +
-                             " was recorded, which is in the capture behind samples that were already named");
+                             " was recorded, which is in the capture after samples that were already named");
   }
   if (others > kMostTold)
     diagnostics.add_line(format::Damage::WrongNames, std::to_string(others - kMostTold) + " more modules");

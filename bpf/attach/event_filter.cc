@@ -93,7 +93,7 @@ int jump_of(FilterTest test) {
   return BPF_JEQ;
 }
 
-// Jumps to targets behind them.
+// Jumps to targets after them.
 struct Pending {
   std::size_t jump = 0;
   std::uint8_t to = 0;

@@ -133,7 +133,7 @@ class Reader {
       found.unknown_words.push_back({place, constant, "`const volatile` global", std::move(constants)});
   }
 
-  // struct btf_decl_tag is incomplete in older headers: behind the btf_type there is one s32.
+  // struct btf_decl_tag is incomplete in older headers: after the btf_type there is one s32.
   void collect_tags() {
     for (std::uint32_t id = 1; id < count_; ++id) {
       const btf_type* type = btf__type_by_id(types_, id);

@@ -109,7 +109,7 @@ void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
 constexpr std::int32_t kPlaceInRecord = 0xFFFF;
 
 void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t at) {
-  program.set(0, 0);  // clear the slot: bytes behind the text's end are recorded as well
+  program.set(0, 0);  // clear the slot: bytes after the text's end are recorded as well
   for (std::size_t word = 0; word < kProbeTextBytes; word += 8)
     program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
   program.move(1, 10);

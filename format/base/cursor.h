@@ -73,7 +73,7 @@ class U64Array {
 };
 
 // Reads fields one after another from bytes it does not own. Reading past the end yields zero and marks
-// the cursor failed for good: a parser reads straight on and asks once, at the end.
+// the cursor failed for good: a parser checks failed() once, at the end.
 class Cursor {
  public:
   // With a `log`, which must outlive the cursor, every field that is read is logged.

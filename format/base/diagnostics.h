@@ -48,7 +48,7 @@ class Diagnostics {
   const std::vector<Finding>& findings() const { return findings_; }
   // Whether the result lacks something: exit status 3.
   bool incomplete() const;
-  // The text behind "tacho: FILE: ": "not closed by its recorder; ... (at offset 4096, 3 times)".
+  // The text after "tacho: FILE: ": "not closed by its recorder; ... (at offset 4096, 3 times)".
   static std::string describe(const Finding& finding);
 
  private:

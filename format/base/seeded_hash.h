@@ -41,7 +41,7 @@ class SeededTextHash {
   }
 
  private:
-  static std::uint64_t word_of(std::string_view text) {  // its first eight bytes, zeros behind a shorter one
+  static std::uint64_t word_of(std::string_view text) {  // its first eight bytes, zeros after a shorter one
     std::uint64_t word = 0;
     if (!text.empty()) std::memcpy(&word, text.data(), text.size() < sizeof word ? text.size() : sizeof word);
     return word;

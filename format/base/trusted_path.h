@@ -11,9 +11,9 @@
 
 namespace tacho::format {
 
-// Why a user other than root, this process's user and the one who called sudo may change a file or folder
-// with this status ("belongs to user 1000"); nothing: none may. (In a folder with the sticky bit all users
-// may add files, but only owners can replace them.)
+// Why other users may change a file or folder with this status ("belongs to user 1000"); nullopt: none may.
+// Root, this process's user and the caller of sudo are trusted. In a folder with the sticky bit all users may
+// add files, but only owners can replace them, so it is safe.
 std::optional<std::string> who_else_may_change(const struct stat& status);
 
 // The same for a path: the file, all folders above, and all links on the way. The error (code EPERM) names
@@ -24,8 +24,8 @@ Result<> check_trusted_path(const std::string& path);
 // with their own rights, and for a missing program, which fails later.
 Result<> check_program(const std::string& path);
 
-// The same for the program at `path` in the folder of this one, `self`, where other users may be able to add
-// files. No error if these users could change this program itself.
+// The same for the program at `path` in the folder of this program, `self`. No error if other users can
+// change this program too: then the check would protect nothing.
 Result<> check_beside(const std::string& self, const std::string& path);
 
 // The first program of this name in PATH that passes check_program(). Error codes: ENOENT: there is none;

@@ -1,9 +1,9 @@
 // A small pool of threads: tasks are forked by number, run by all workers, and joined.
 //
 //   WorkerPool pool(usual_workers());
-//   auto forked = pool.fork(slices, [&](std::size_t slice, unsigned worker) { return sums[worker].add(slice);
-//   }); prepare_next();                                  // on the caller's thread, meanwhile if (auto done =
-//   forked.join(); !done) return done;
+//   auto forked = pool.fork(slices, [&](auto slice, auto worker) { return sums[worker].add(slice); });
+//   prepare_next();  // on the caller's thread, meanwhile
+//   if (auto done = forked.join(); !done) return done;
 //
 // The caller's thread is worker 0; it runs tasks in join() only. So a pool of one worker has no thread and
 // runs everything there.

@@ -62,9 +62,9 @@ class RecordCompressor {
 };
 
 // The content of a COMPRESSED record. tacho writes a skippable zstd frame first, with a checksum of the
-// compressed frame behind it: cheaper than a checksum of the contents.
+// compressed frame after it: cheaper than a checksum of the contents.
 struct PackedBytes {
-  Bytes frames;          // behind the checksum
+  Bytes frames;          // after the checksum
   bool is_sound = true;  // the checksum is right, or there is none
 };
 PackedBytes packed_bytes(Bytes content);

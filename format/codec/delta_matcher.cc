@@ -59,7 +59,7 @@ struct DeltaMatcher::State {
   }
 
   // The candidate to compare with: the last record with the same header, and if possible the same words
-  // behind it (a sample's event, instruction and thread). A bad candidate costs ratio, not correctness.
+  // after it (a sample's event, instruction and thread). A bad candidate costs ratio, not correctness.
   const std::byte* alike_before(Bytes record, const std::byte* first) {
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
     constexpr unsigned kShift = 64 - 8;

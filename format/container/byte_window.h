@@ -17,8 +17,8 @@ class ByteWindow {
  public:
   static constexpr std::uint64_t kUntilTheEnd = ~std::uint64_t{0};
 
-  // From `fd`'s position, which is `offset` in the file, at most `size` bytes on. `grows`: more may come,
-  // from behind `size` too. The descriptor and `diagnostics` must outlive the window.
+  // Reads at most `size` bytes from `fd`'s position, which is `offset` in the file. `grows`: the file may
+  // grow, also past `size`. The descriptor and `diagnostics` must outlive the window.
   ByteWindow(int fd, std::uint64_t offset, std::uint64_t size, bool grows, Diagnostics& diagnostics)
       : fd_(fd), offset_(offset), unread_(size), grows_(grows), diagnostics_(&diagnostics) {}
 
@@ -40,11 +40,11 @@ class ByteWindow {
   // Skips up to `size` bytes; a file is not read there. Returns how many were skipped: fewer only at the
   // source's end.
   std::uint64_t step_over(std::uint64_t size);
-  // For a file (a pipe gives nothing): the number of bytes from the window's start to the file's end, and up
-  // to `size` bytes that start `ahead` bytes behind the window's start.
+  // Of a file (nullopt: a pipe): the number of bytes from the window's start to the file's end, and up
+  // to `size` bytes that start `ahead` bytes after the window's start.
   std::optional<std::uint64_t> left_in_file() const;
   std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
-  // Consumes the window and the hole of the file behind it when both are all zeros. The hole's last bytes
+  // Consumes the window and the hole of the file after it when both are all zeros. The hole's last bytes
   // stay, since a record in the other byte order may start with zeros. Returns whether anything was consumed.
   bool skip_hole();
   // Drops the window's bytes and frees the memory.

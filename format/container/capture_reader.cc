@@ -26,7 +26,7 @@ namespace tacho::format {
 namespace {
 
 constexpr std::size_t kPackingSize = 262;    // bytes that parse_file_head() needs to recognize a tar archive
-constexpr std::uint64_t kIdsEntrySize = 16;  // bytes: {offset, size} of an event's ids, behind its attr
+constexpr std::uint64_t kIdsEntrySize = 16;  // bytes: {offset, size} of an event's ids, after its attr
 constexpr std::uint64_t kUpdateName = 2;     // kind of an EVENT_UPDATE record that names its event
 
 }  // namespace
@@ -392,7 +392,7 @@ void CaptureReader::State::refuse(const RecordView& record) {
                        " record in a file, which has its header at the start: ignored");
 }
 
-// Reports a record that is longer than its fields: its size is damaged and covers the records behind it.
+// Reports a record that is longer than its fields: its size is damaged and covers the records after it.
 void CaptureReader::State::check_length(const RecordView& record) {
   static const EventAttr kNone;
   if (record.type == abi::kRecordSample) return;  // checked when its fields are parsed: Sample::unread

@@ -84,7 +84,7 @@ class CaptureReader {
   bool shows_at_once() const;
   bool wait_for_more();
   const BlockRef& block() const;
-  // After an AUXTRACE record: the next piece of the trace behind it, valid until the next call; empty at the
+  // After an AUXTRACE record: the next piece of the trace after it, valid until the next call; empty at the
   // trace's end. next() skips the rest of a trace.
   Bytes next_payload();
   // How many COMPRESSED and COMPRESSED2 records were inflated so far; next() does not give them.

@@ -14,8 +14,8 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::uint64_t kIdsEntry = 16;     // {offset, size} of an event's ids, behind its attr
-constexpr std::uint64_t kRatioOffset = 12;  // into COMPRESSED, behind version, type and level
+constexpr std::uint64_t kIdsEntry = 16;     // {offset, size} of an event's ids, after its attr
+constexpr std::uint64_t kRatioOffset = 12;  // into COMPRESSED, after version, type and level
 
 }  // namespace
 
@@ -193,7 +193,7 @@ Result<> CaptureWriter::finish_round() {
   return make_true(end_);
 }
 
-// Writes the table behind the data before the header's data size. After a kill between the two writes the
+// Writes the table after the data before the header's data size. After a kill between the two writes the
 // header has the old size, and readers use the table in front of the data.
 Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   ByteWriter table;
@@ -223,7 +223,7 @@ Result<> CaptureWriter::close(const Features& late) {
 }
 
 Result<> CaptureWriter::add_late(const Features& late) {
-  // New sections are behind the table: their number decides its length.
+  // New sections are after the table: their number decides its length.
   ByteWriter bodies;
   std::vector<FeatureSection> added;
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
@@ -272,7 +272,7 @@ Result<> CaptureWriter::write_ratio() {
   return write_at(file_.get(), section->place.offset + kRatioOffset, ratio.view());
 }
 
-// Marks the file as closed in its state word, truncates it behind its last section, and makes it durable.
+// Marks the file as closed in its state word, truncates it after its last section, and makes it durable.
 Result<> CaptureWriter::seal() {
   if (auto written = write_ratio(); !written) return written;
   ByteWriter state;

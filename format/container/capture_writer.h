@@ -2,7 +2,7 @@
 // death").
 //
 // Header, ids, attrs and the feature sections known at the start are written before the data. After each
-// round the data size in the header and the table of sections behind the data are updated, so tacho and perf
+// round the data size in the header and the table of sections after the data are updated, so tacho and perf
 // can read the file of a killed writer up to its last round.
 #pragma once
 
@@ -81,7 +81,7 @@ class CaptureWriter {
   void count_packed(std::uint64_t packed, std::uint64_t inflated);
   // Whether a section is listed in the early table only.
   bool is_early(std::uint32_t feature) const;
-  std::uint64_t table_size() const;  // bytes of the table behind the data
+  std::uint64_t table_size() const;  // bytes of the table after the data
   Result<> add_late(const Features& late);
   Result<> make_true(std::uint64_t data_end);
   Result<> write_early_entries();

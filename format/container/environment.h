@@ -49,7 +49,7 @@ struct MemoryNode {
 };
 struct ClockData {
   std::uint32_t clockid = 0;
-  std::uint64_t wall_ns = 0, clock_ns = 0;  // the same instant on both
+  std::uint64_t wall_ns = 0, clock_ns = 0;  // one point in time on both clocks
 };
 struct CompressionInfo {
   std::uint32_t type = 1;  // 1 zstd
@@ -103,7 +103,7 @@ struct EventLoss {
 struct RecordingLosses {
   std::vector<EventLoss> events;
   // Times of the first and the last LOST record, in ns after the first sample. The kernel writes LOST when
-  // the ring has room again. Nothing: there was none, as for samples that are lost at the very end.
+  // the ring has room again. nullopt: no LOST record, as for samples lost at the end of the recording.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> interval;
   bool operator==(const RecordingLosses&) const = default;
 };

@@ -53,7 +53,7 @@ class TableFinder {
   const FileHead& head_;
   std::uint64_t file_size_;
   Diagnostics& diagnostics_;
-  FileSection place_;  // where the header says that the table behind the data is
+  FileSection place_;  // where the header says that the table after the data is
   std::optional<EarlyTable> early_;
   std::vector<FeatureSection> early_sections_;
   FeatureTable found_;
@@ -83,7 +83,7 @@ void TableFinder::read_early() {
   if (entries) early_sections_ = parse_early_entries(*entries, head_.order);
 }
 
-// Reads the table behind the data. False: its offsets are impossible, so the recorder was killed before it
+// Reads the table after the data. False: its offsets are impossible, so the recorder was killed before it
 // wrote the table.
 bool TableFinder::read_table() {
   if (!lies_inside(place_, file_size_)) return false;
@@ -179,10 +179,10 @@ FeatureTable TableFinder::find() {
                      std::to_string(found_.missing) + " bytes of the data are missing");
     add_own_sections();
   } else if (use_early) {
-    // If the data is truncated, only that is reported: everything behind it is missing too.
+    // If the data is truncated, only that is reported: everything after it is missing too.
     if (early_->is_closed && place_.offset <= file_size_)
       diagnostics_.add(Damage::CutShort, place_.offset,
-                       "the header sections behind the data are missing; those before the data are used");
+                       "the header sections after the data are missing; those before the data are used");
     found_.sections = early_sections_;
   } else if (!found_.is_closed) {
     found_.sections.clear();

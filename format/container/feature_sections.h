@@ -1,9 +1,8 @@
 // Feature sections of a perf.data file: finds them in a file, reassembles them from a pipe, and finds
 // duplicates.
 //
-// In a file they are found by perf's table behind the data, by tacho's early table in front of it
-// (file_head.h) when the recorder was killed, or by perf's table at the place it moved to when bytes of the
-// data are missing.
+// In a file they are found by perf's table after the data; if the recorder was killed, by tacho's early table
+// before the data (file_head.h); if bytes of the data are missing, by perf's table at its shifted position.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The fixed parts of a capture file: the header at its start, the table of sections behind its data, and
+// The fixed parts of a capture file: the header at its start, the table of sections after its data, and
 // tacho's copy of that table in front of the data, from which the file of a killed recorder is read
 // (docs/capture-format.md).
 #pragma once
@@ -45,7 +45,7 @@ struct FeatureSection {
 // tacho's table in front of the data. It ends with a trailer right before data.offset:
 //   u64 offset of the table, u32 entries, u32 state (0 open, 1 closed), u64 0, "TACHOHD1"
 // and the table is, for each entry, u64 feature, u64 offset, u64 size. tacho's sections (from
-// abi::kFirstOwnFeature on) are listed here and not in the table behind the data: perf 6.1's inject crashes
+// abi::kFirstOwnFeature on) are listed here and not in the table after the data: perf 6.1's inject crashes
 // on feature bits that it does not know. Entries of size 0 are reserved for sections that are written late.
 struct EarlyTable {
   static constexpr std::size_t kTrailerSize = 32;

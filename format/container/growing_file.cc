@@ -12,7 +12,7 @@
 namespace tacho::format {
 namespace {
 
-// The lock is on one byte far behind the end of any capture: other programs may lock the capture's bytes.
+// The lock is on one byte far after the end of any capture: other programs may lock the capture's bytes.
 struct flock mark(short type) {
   struct flock lock {};
   lock.l_type = type;
@@ -63,7 +63,7 @@ std::uint64_t GrowingFile::data_end() {
   }
   was_held_ = was_held_ || mark_now == Mark::Held;
   const std::uint64_t before = std::exchange(size_before_, size);
-  // Other recorders write the data size when they close the file, and feature sections behind the data
+  // Other recorders write the data size when they close the file, and feature sections after the data
   // shortly before. So only bytes that were there at the previous look are data.
   const std::uint64_t end = head->data.size != 0 || early ? data_offset_ + head->data.size : before;
   return std::clamp(end, data_offset_, std::max(size, data_offset_));

@@ -8,7 +8,7 @@
 
 namespace tacho::format {
 
-// How a reader follows a capture that is being written (ReadOptions::following).
+// Options and state of following a capture that is being written (ReadOptions::following).
 struct Following {
   enum class End : std::uint8_t {
     NotYet,

@@ -49,7 +49,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
     if (unowned >= kPadding && is_trailing)
       return diagnostics.add(
           Damage::Note, end,
-          std::to_string(unowned) + " bytes behind the last feature section are not part of the capture");
+          std::to_string(unowned) + " bytes after the last feature section are not part of the capture");
     if (unowned >= kPadding) return damaged(end, std::to_string(unowned) + " bytes belong to no section");
     end = place.offset + place.size;
   }
@@ -65,7 +65,7 @@ void check_early_table(const std::vector<FeatureSection>& early, const std::vect
       continue;
     diagnostics.add(Damage::BadFeature, section.place.offset,
                     "section " + std::to_string(section.feature) +
-                        " has different offsets in the tables before and behind the data");
+                        " has different offsets in the tables before and after the data");
   }
 }
 

@@ -14,14 +14,14 @@
 namespace tacho::format {
 
 // `table` is the place of the table of feature sections, which lists `sections`. Checks that the bodies
-// behind the table follow one another without gaps up to the end of the file, and that no body overlaps the
+// after the table follow one another without gaps up to the end of the file, and that no body overlaps the
 // file header or the table. `file_size` is in bytes.
 void check_sections(const FileSection& table, const std::vector<FeatureSection>& sections,
                     std::uint64_t file_size, Diagnostics& diagnostics);
 
 // tacho lists the sections of a capture a second time, in the early table (docs/capture-format.md). Checks
 // that both tables have the same offsets for the sections in front of the data (`data_offset`). Sections
-// behind it are written when the recording ends and are in `sections` only.
+// after it are written when the recording ends and are in `sections` only.
 void check_early_table(const std::vector<FeatureSection>& early, const std::vector<FeatureSection>& sections,
                        std::uint64_t data_offset, Diagnostics& diagnostics);
 
@@ -35,7 +35,7 @@ void check_descriptions(const EventSet& events, const Features& features, std::u
                         Diagnostics& diagnostics);
 
 // Checks that an attr's size is possible, and that its sample_type and read_format ask for no field that this
-// reader does not know: the fields behind an unknown one would be misread. `event` is the event's index.
+// reader does not know: the fields after an unknown one would be misread. `event` is the event's index.
 void check_known(const EventAttr& attr, std::size_t event, Diagnostics& diagnostics);
 
 }  // namespace tacho::format

@@ -22,7 +22,7 @@ constexpr std::uint64_t kLatest = 1ULL << 62;       // ns: later than any clock,
 bool is_process(std::uint32_t id) { return id <= kMostPid || id == kNone; }
 bool is_cpu(std::uint32_t cpu) { return cpu <= kMostCpu || cpu == kNone; }
 
-// The index, in 8-byte words behind the header, of the sample field for `bit`.
+// The index, in 8-byte words after the header, of the sample field for `bit`.
 std::size_t word_of(const EventAttr& attr, abi::SampleType bit) {
   constexpr std::uint64_t kOrder[] = {abi::kSampleIdentifier, abi::kSampleIp,   abi::kSampleTid,
                                       abi::kSampleTime,       abi::kSampleAddr, abi::kSampleId,
@@ -259,7 +259,7 @@ bool RecordSearch::is_accepted(const SearchArea& have, std::size_t at, std::size
   return true;
 }
 
-// Looks inside a doubtful record for records that continue behind its end: then bytes of the record are
+// Looks inside a doubtful record for records that continue after its end: then bytes of the record are
 // missing, and its size covers the start of the next one.
 std::optional<std::size_t> RecordSearch::swallowed(const SearchArea& have, std::size_t size) const {
   // Offsets that failed: a series of records that reaches one of them fails as well.

@@ -1,4 +1,4 @@
-// Detects damaged records of a capture, and finds the next sound record behind the damage.
+// Detects damaged records of a capture, and finds the next sound record after the damage.
 //
 // A record is sound if its header is plausible (a size of at least 8 that does not exceed the rest of the
 // capture; a type that exists with that size) and another plausible header follows. misc is not checked:
@@ -26,7 +26,8 @@ struct RecordHeader {
   std::uint16_t misc = 0;
   std::size_t size = 0;  // bytes, these 8 included
 };
-// From this size on a wrong size may hide many records: the fields of a kernel record must fill it.
+// A kernel record of at least this size is checked more strictly (its fields must fill it), since a wrong
+// size would hide many records.
 inline constexpr std::size_t kLargeRecord = 2048;
 // `bytes`: at least kRecordHeaderSize.
 RecordHeader record_header(Bytes bytes, std::endian order);

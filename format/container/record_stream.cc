@@ -67,7 +67,7 @@ void RecordStream::cut_short(std::uint64_t offset) {
   window_.skip(window_.bytes().size());
 }
 
-// Fast path: the next record, if it is ordinary and the block has it and the header behind it.
+// Fast path: the next record, if it is ordinary and the block has it and the header after it.
 bool RecordStream::next_plain(RecordView& record) {
   const Bytes bytes = window_.bytes();
   const std::size_t left = bytes.size();
@@ -125,7 +125,7 @@ bool RecordStream::next_outer(RecordView& record) {
   }
 }
 
-// Bytes of payload behind the record at the window's start (TRACING_DATA, AUXTRACE). Nothing: the capture
+// Bytes of payload after the record at the window's start (TRACING_DATA, AUXTRACE). Nothing: the capture
 // ends before.
 std::optional<std::uint64_t> RecordStream::payload_behind(const RecordHeader& header) {
   Cursor body = whole_record(window_.bytes().first(header.size), order_).body();

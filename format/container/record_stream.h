@@ -24,7 +24,7 @@ namespace tacho::format {
 // Limits of what compressed records may inflate to.
 struct InflateLimits {
   std::size_t record = std::size_t{16} << 20;  // bytes of one
-  // All together, for each byte of the capture that was read so far: far more than recorders reach.
+  // All together, for each byte of the capture read so far; recorders have far less.
   bool total = true;
 };
 
@@ -46,7 +46,7 @@ class RecordStream {
     std::uint64_t offset = 0;
     std::uint64_t size = kUntilTheEnd;
     std::endian order = std::endian::native;
-    bool grows = false;  // the file is still being written: more may come, also behind `size`
+    bool grows = false;  // the file is still being written: more may come, also after `size`
   };
   // The descriptor, `diagnostics` and `events` must outlive the stream; events may be added meanwhile. A
   // compressed record that exceeds `limits` is ignored.

@@ -259,7 +259,7 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
     parking_.free_spare();
     return std::nullopt;
   }
-  // Decided for each round anew: rounds behind an unsorted one can be sorted, perhaps without parked blocks.
+  // Decided for each round anew: rounds after an unsorted one can be sorted, perhaps without parked blocks.
   if (!in_file_order_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_closed(ready_[next_ready_]))
     emit_in_file_order();
   const Entry entry = ready_[next_ready_++];

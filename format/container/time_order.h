@@ -34,7 +34,7 @@ class TimeOrder {
   // Adds a record of the kernel (no payload follows it). `time` in ns; records of equal time keep their
   // order. pop() returns `event` with the record.
   void push(const RecordView& record, std::uint64_t time, const BlockRef& block, std::uint32_t event = 0);
-  // Counts the time of a record that is not pushed: rounds end as if it had been.
+  // Notes the time of a record that is not pushed, so that rounds end as if it had been.
   void leave_out(std::uint64_t time) { highest_ = highest_ < time ? time : highest_; }
   void finished_round();
   // No more records will come: all waiting ones can be popped.

@@ -71,7 +71,7 @@ void walk_thread_map(Cursor& in) {
   }
 }
 
-// u16 kind, then 0: a list; 1: a mask of 4- or 8-byte words, those behind 4 bytes of padding; 2: a range.
+// u16 kind, then 0: a list; 1: a mask of 4- or 8-byte words, those after 4 bytes of padding; 2: a range.
 void walk_cpu_map(Cursor& in) {
   const std::uint16_t kind = in.u16();
   if (kind == 2) {
@@ -143,7 +143,7 @@ constexpr WalkRow kWalks[] = {
 // Types whose fields parse_record() reads.
 constexpr std::uint32_t kParsedUserTypes[] = {abi::kRecordHeaderAttr, abi::kRecordBuildId};
 
-// Logs the fields behind the record's header. False: unknown type, or too short.
+// Logs the fields after the record's header. False: unknown type, or too short.
 bool log_fields(const RecordView& record, const EventAttr& attr, FieldLog& log) {
   if (record.type == abi::kRecordSample) return parse_sample(record, attr, &log).has_value();
   const bool is_kernel = record.type < abi::kRecordUserStart;

@@ -38,7 +38,7 @@ struct EventAttr {
   std::uint64_t sig_data = 0;
   std::uint64_t config3 = 0;
   std::uint64_t config4 = 0;
-  std::vector<std::byte> tail;  // bytes behind the fields above
+  std::vector<std::byte> tail;  // bytes after the fields above
 
   bool has(abi::AttrFlag flag) const { return (flags & flag) != 0; }
   bool samples(abi::SampleType bit) const { return (sample_type & bit) != 0; }

@@ -12,7 +12,7 @@ namespace tacho::format {
 
 namespace {
 
-// Index of the id's word behind a SAMPLE's header; -1: none.
+// Index of the id's word after a SAMPLE's header; -1: none.
 int sample_id_word(const EventAttr& attr) {
   if (attr.samples(abi::kSampleIdentifier)) return 0;
   if (!attr.samples(abi::kSampleId)) return -1;

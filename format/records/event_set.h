@@ -54,7 +54,7 @@ class EventSet {
   static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
   std::uint64_t first_id_ = 0;
   std::vector<std::uint32_t> near_;
-  // Place of the id in all samples, in 8-byte words behind the header; -1: it differs between events, or
+  // Place of the id in all samples, in 8-byte words after the header; -1: it differs between events, or
   // there is none.
   int sample_id_word_ = -1;
   // Place of the id in other kernel records, in words before the end; -1: likewise.

@@ -351,7 +351,7 @@ const RecordRow* row_of(std::uint32_t type) {
   return &kRecords[kRowOfType[type] - 1];
 }
 
-// Whether the bytes behind a record are further records, by their headers and times: old contents of the ring
+// Whether the bytes after a record are further records, by their headers and times: old contents of the ring
 // have older times.
 bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
   for (const auto since = record_time(record, attr); !bytes.empty();) {

@@ -15,8 +15,8 @@ struct RecordView {
   std::uint32_t type = 0;  // abi::RecordType
   std::uint16_t misc = 0;  // abi::Misc
   Bytes bytes;             // the whole record, header included
-  Bytes payload;           // the bytes behind TRACING_DATA; empty for others
-  // Bytes behind TRACING_DATA and AUXTRACE. A trace may be larger than memory: CaptureReader::next_payload()
+  Bytes payload;           // the bytes after TRACING_DATA; empty for others
+  // Bytes after TRACING_DATA and AUXTRACE. A trace may be larger than memory: CaptureReader::next_payload()
   // returns it in pieces.
   std::uint64_t payload_size = 0;
   std::uint64_t offset = 0;  // file offset in bytes; of an inflated record: of its COMPRESSED record

@@ -74,7 +74,7 @@ struct Sample {
   std::uint64_t code_page_size = 0;
   Bytes aux;
   std::uint16_t misc = 0;  // of the record: cpumode
-  std::size_t unread = 0;  // bytes behind the last field; 0 in a sound record
+  std::size_t unread = 0;  // bytes after the last field; 0 in a sound record
 
   BranchEntry branch(std::size_t index) const {
     const std::uint64_t flags = branches[3 * index + 2];
@@ -122,7 +122,7 @@ std::size_t sample_id_size(const EventAttr& attr);
 // KSYMBOL and BPF_EVENT records too long, by the size of the trailers for earlier recorders; the extra bytes,
 // old contents of the ring, are removed.
 Bytes declared_bytes(const RecordView& record, std::size_t trailer);
-// Whether the reserved word behind the CPU is zero; false: the bytes are not a trailer.
+// Whether the reserved word after the CPU is zero; false: the bytes are not a trailer.
 bool has_sound_trailer(const RecordView& record, const EventAttr& attr);
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
 // Appends the trailer for records of `attr`'s event, with the fields that it has.

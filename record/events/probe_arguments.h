@@ -7,7 +7,7 @@
 //   usdt:FILE:PROVIDER:NAME(arg1, size=arg2)                        as the marker's note has them
 //   uretprobe:FILE:FUNCTION(ret)                                    the return value
 //
-// A TYPE behind a colon: u8 to u64, s8 to s64, x8 to x64 (hexadecimal), string, ustring (in user space, of a
+// A TYPE after a colon: u8 to u64, s8 to s64, x8 to x64 (hexadecimal), string, ustring (in user space, of a
 // probe in the kernel).
 #pragma once
 

@@ -110,9 +110,9 @@ namespace {
 
 // Notes of nearly every binary are in its first page; some linkers put them after the symbol tables.
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
-constexpr int kMostHanging = 2;  // of one place
+constexpr int kMostHanging = 2;  // of one scope
 constexpr std::chrono::seconds kShortestRest{10};
-constexpr int kLongestRest = 9;  // exponent of 2: 1.4 hours
+constexpr int kLongestRest = 9;  // exponent of 2, of the pause: 1.4 hours
 constexpr int kMostAbandoned = 16;
 constexpr std::size_t kMostPlaces = 4096;
 constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes of the list of mounts
@@ -221,7 +221,7 @@ TimedFileReader::Bytes TimedFileReader::read_head(const ForeignPath& path) {
   return head ? Bytes(std::move(*head)) : std::nullopt;
 }
 
-std::string TimedFileReader::place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
+std::string TimedFileReader::scope_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
                                       const std::string& folder) {
   std::string device = std::to_string(major) + ":" + std::to_string(minor);
   if (major == 0 && minor == 0) device = device_of(name, folder + "/mountinfo");
@@ -252,19 +252,19 @@ bool TimedFileReader::start() {
   return true;
 }
 
-TimedFileReader::Bytes TimedFileReader::head_of(std::vector<ForeignPath> paths, const std::string& place) {
-  return ask(std::move(paths), Want::First, place).value_or(std::nullopt);
+TimedFileReader::Bytes TimedFileReader::head_of(std::vector<ForeignPath> paths, const std::string& scope) {
+  return ask(std::move(paths), Want::First, scope).value_or(std::nullopt);
 }
 
-bool TimedFileReader::answers(std::vector<ForeignPath> paths, const std::string& place) {
-  return ask(std::move(paths), Want::All, place).has_value();
+bool TimedFileReader::answers(std::vector<ForeignPath> paths, const std::string& scope) {
+  return ask(std::move(paths), Want::All, scope).has_value();
 }
 
 // nullopt: the file did not answer.
 std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPath> paths, Want want,
-                                                           const std::string& place) {
+                                                           const std::string& scope) {
   using Clock = std::chrono::steady_clock;
-  if (const auto known = hanging_.find(place);
+  if (const auto known = hanging_.find(scope);
       known != hanging_.end() && known->second.files >= kMostHanging) {
     const auto rest = kShortestRest * (1 << std::min(known->second.files, kLongestRest));
     if (Clock::now() - known->second.since < rest) return std::nullopt;
@@ -275,7 +275,7 @@ std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPa
   shared_->want = want;
   shared_->changed.notify_all();
   if (shared_->changed.wait_for(lock, patience_, [this] { return shared_->found.has_value(); })) {
-    if (!hanging_.empty()) hanging_.erase(place);
+    if (!hanging_.empty()) hanging_.erase(scope);
     return *std::exchange(shared_->found, std::nullopt);
   }
   shared_->is_over = shared_->is_left = true;
@@ -283,7 +283,7 @@ std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPa
   lock.unlock();
   shared_.reset();  // the next file gets another thread
   if (hanging_.size() >= kMostPlaces) hanging_.clear();
-  Hanging& hanging = hanging_[place];
+  Hanging& hanging = hanging_[scope];
   ++hanging.files;
   hanging.since = Clock::now();
   return std::nullopt;

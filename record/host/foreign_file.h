@@ -52,9 +52,8 @@ enum class View : std::uint8_t {
 };
 View view_of(const std::string& folder);
 
-// Reads the first bytes of files on a thread, since file systems (a network's, a FUSE program's) may not
-// answer: a recorder must not wait forever for a file that some process has mapped.
-
+// Reads the first bytes of files on a thread, since a network or FUSE file system may not answer, and the
+// recorder must not wait forever for a file that a process has mapped.
 class TimedFileReader {
  public:
   using Bytes = std::optional<std::vector<std::byte>>;
@@ -70,24 +69,25 @@ class TimedFileReader {
   TimedFileReader(TimedFileReader&&) = default;
   ~TimedFileReader();
 
-  // What is avoided after a file did not answer: for a network or FUSE file system (devices without a major
-  // number) the whole file system, for a disk only the file, as it may only be slow. For the unknown device
-  // 0:0, the mounts of the process in `folder` ("/proc/7") decide, or else the file's folder.
-  static std::string place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
+  // The scope of a file: if a file does not answer, files of the same scope are avoided. It is the file
+  // system for network and FUSE file systems (major number 0), and the file for disks, which may only be
+  // slow. For the unknown device 0:0 it is decided by the mounts of the process in `folder` ("/proc/7"), or
+  // else is the file's folder.
+  static std::string scope_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
                               const std::string& folder);
 
   // Reads the first of `paths` that exists. A file that takes longer than the limit is abandoned, with its
-  // thread. After two abandoned files of one place, no file of it is opened for a while, each time longer.
+  // thread. After two abandoned files of a scope, no file of it is opened for a while, each time longer.
   // After 16 abandoned threads in the program, or if no thread can be created, no file is opened.
-  Bytes head_of(std::vector<ForeignPath> paths, const std::string& place);
+  Bytes head_of(std::vector<ForeignPath> paths, const std::string& scope);
   // Whether each of `paths` can be opened and read in time; true as well for a path that does not exist.
-  bool answers(std::vector<ForeignPath> paths, const std::string& place);
+  bool answers(std::vector<ForeignPath> paths, const std::string& scope);
 
  private:
   struct Shared;
   enum class Want : std::uint8_t { First, All };  // of the paths
   bool start();
-  std::optional<Bytes> ask(std::vector<ForeignPath> paths, Want want, const std::string& place);
+  std::optional<Bytes> ask(std::vector<ForeignPath> paths, Want want, const std::string& scope);
 
   std::chrono::milliseconds patience_;
   Reader reader_;
@@ -95,7 +95,7 @@ class TimedFileReader {
     int files = 0;
     std::chrono::steady_clock::time_point since;  // the last abandoned file
   };
-  std::map<std::string, Hanging> hanging_;  // by place
+  std::map<std::string, Hanging> hanging_;  // by scope
   std::shared_ptr<Shared> shared_;          // with the thread, when there is one
 };
 

@@ -38,9 +38,9 @@ Capabilities rights_for(const LaterWork& work);
 // "cap_kill, cap_bpf"; "none".
 std::string names_of(Capabilities rights);
 
-// Drops all other capabilities than rights_for(work) for good: for the calling thread, the threads that it
-// starts, and any programs that they run. `folder`: where files will be created or renamed later, which root
-// may not own; empty: nowhere. Returns the remaining set.
+// Drops all capabilities except rights_for(work), permanently: for the calling thread, its later threads and
+// the programs that these run. `folder`: where files will be created or renamed later; another user may own
+// it. Empty: none. Returns the remaining set.
 Result<Capabilities> drop_rights(const LaterWork& work, const std::string& folder);
 
 // Facts about this host that decide which events can be opened, and the environment in a capture's header.

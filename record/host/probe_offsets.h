@@ -46,7 +46,7 @@ Result<std::vector<UsdtMarker>> usdt_markers(format::Bytes file);
 struct FunctionOffset {
   std::string name;
   std::uint64_t offset = 0;  // in the file
-  bool is_chooser = false;   // called once, to choose among several implementations (IFUNC)
+  bool is_chooser = false;   // an IFUNC resolver: called once, to choose an implementation
 };
 // Whether the symbol is a copy of a function made by a compiler, which may be called with other arguments
 // ("f.isra.0", "f.constprop.0.cold").

@@ -67,7 +67,7 @@ Result<> place(EventRequest& request, const KnownArguments& known) {
       !std::ranges::all_of(request.arguments, is_register))
     return wrong(
         request,
-        "behind a function's first instruction its arguments may have moved; name registers, as %di");
+        "after a function's first instruction its arguments may have moved; name registers, as %di");
   auto placed = place_arguments(request.arguments, known);
   if (!placed) return wrong(request, placed.error().what);
   request.placed_arguments = std::move(*placed);

@@ -62,8 +62,7 @@ Result<std::vector<NamedArgument>> parse_user_arguments(std::string_view lines,
 // Parameter and return types of a program's functions from debug information. tacho-report reads it in a
 // sandbox (user_arguments() above); the capture gets its output as text.
 
-// Of a function: bit n means that register argument n points to text, and this bit that the return value
-// does.
+// Bit of the return value in a function's mask of strings; bit n is register argument n.
 constexpr std::uint64_t kReturnsText = 1U << 6;
 
 struct FunctionTypes {
@@ -78,8 +77,8 @@ struct FunctionTypes {
 FunctionTypes function_types(const std::string& path, const std::vector<std::uint64_t>& offsets,
                              const std::function<bool()>& stop);
 
-// The same with a function that returns lines of text. Its error code EFBIG means that the text would be too
-// long: fewer functions are requested afterwards. After any other error the types found so far are kept.
+// The same with a function that returns the text of some functions, for tests. After its error EFBIG (the
+// text is too long) fewer functions are requested; after any other error the types found so far are kept.
 using AskTypes = std::function<Result<std::string>(std::span<const std::uint64_t> offsets)>;
 FunctionTypes gather_types(std::span<const std::uint64_t> offsets, const AskTypes& ask);
 

@@ -279,7 +279,7 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
   const auto head = reader_.head_of(
       {{"", folder + "/map_files/" + range, mapping.inode},
        {folder + "/root", std::string(mapping.filename), mapping.inode}},
-      TimedFileReader::place_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
+      TimedFileReader::scope_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
   if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
   return found->second;
 }

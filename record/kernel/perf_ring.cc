@@ -74,7 +74,7 @@ void PerfRing::copy_records(std::vector<std::byte>& out) const {
   const auto at = static_cast<std::ptrdiff_t>(newest & (data.size() - 1));
   whole.insert(whole.end(), data.begin() + at, data.end());
   whole.insert(whole.end(), data.begin(), data.begin() + at);
-  // The oldest record may be partly overwritten; the space behind it may be empty.
+  // The oldest record may be partly overwritten; the space after it may be empty.
   std::vector<format::Bytes> records;
   for (format::Bytes rest(whole); rest.size() >= sizeof(perf_event_header);) {
     format::Cursor header(rest);

@@ -43,7 +43,7 @@ const PayloadField* weight_in(const format::PayloadSchema& schema) {
   return nullptr;
 }
 
-// The offset of the stacks if no field is behind them.
+// The offset of the stacks if no field is after them.
 std::optional<std::size_t> end_of_rest(const format::PayloadSchema& schema) {
   const auto first = std::ranges::find_if(schema.fields, is_stack);
   const auto rest = first - schema.fields.begin();

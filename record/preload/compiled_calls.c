@@ -292,7 +292,7 @@ __attribute__((visibility("hidden"), used)) uint64_t tacho_function_ends(uint64_
   return back;
 }
 
-// Both are called with all registers in use: by the second instruction of a prologue or behind it (mcount),
+// Both are called with all registers in use: by the second instruction of a prologue or after it (mcount),
 // or by the first one (__fentry__).
 __asm__(
     ".text\n"
@@ -303,7 +303,7 @@ __asm__(
     "__fentry__:\n"
     "  push %rax\n"
     "  push %rbx\n"
-    "  lea 24(%rsp), %rax\n"  // behind both, and the way back into the function
+    "  lea 24(%rsp), %rax\n"  // after both, and the way back into the function
     "  mov $1, %ebx\n"
     "  jmp 1f\n"
     "mcount:\n"

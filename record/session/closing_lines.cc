@@ -75,8 +75,8 @@ void report_limit(const LoopReport& report, const RecordOptions& options, const 
 void report_merged_switches(const LoopReport& report, const Messages& messages) {
   if (report.merged_switches == 0) return;
   messages.bracketed(
-      fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
-                  "which is one for all",
+      fmt::format("--switch-output-event: {} events, {} of them while the next file was being started, which "
+                  "started no file",
                   report.switch_events, report.merged_switches));
 }
 
@@ -95,7 +95,7 @@ std::string watched_tasks(const Target& target) {
 
 constexpr std::uint64_t kCpuCycles = 0;  // PERF_COUNT_HW_CPU_CYCLES
 
-// Comes only while a program runs, at most so often.
+// Whether the event comes only while a program runs, at a given rate.
 bool is_clock(const PlannedEvent& event) {
   const auto& attr = event.attr;
   return (attr.type == abi::kSoftware && (attr.config == abi::kCpuClock || attr.config == abi::kTaskClock)) ||

@@ -30,7 +30,7 @@ void report_captured(const Captured& captured, const RecordOptions& options, con
 
 // Says that --max-size or --min-free ended the recording, if so.
 void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages);
-// Says how often events of --switch-output-event came while a file was being started, if any did.
+// Reports events of --switch-output-event that started no file, if there were any.
 void report_merged_switches(const LoopReport& report, const Messages& messages);
 // Prints the likely reason why a recording has no samples.
 void report_nothing(const OpenedRecording& recording, const RecordOptions& options, const Messages& messages);

@@ -77,7 +77,7 @@ class ControlHandler {
 
   // Executes and answers the commands that have arrived.
   void handle_commands();
-  // A snapshot starts: it is for all snapshot commands so far.
+  // A snapshot starts, for all snapshot commands received so far.
   void snapshot_begun();
   // The snapshot is written: answers the commands from before its start.
   void snapshot_done();

@@ -27,9 +27,9 @@ std::optional<int> cpu_that_came(format::Bytes message);
 
 class CpuUevents {
  public:
-  // Without uevents (in a user namespace) came() is always empty.
+  // If uevents are not available (in a user namespace), came() is always empty.
   static CpuUevents open();
-  // CPUs that came online since the last call, each as often as it did.
+  // CPUs that came online since the last call; a CPU may be in it several times.
   std::vector<int> came();
 
  private:
@@ -63,7 +63,7 @@ class CpuWatch {
   std::string online_file_;
 };
 
-// CPU hotplug: events of a CPU that went offline are opened again when it is back.
+// Follows CPU hotplug in a recording: opens the events of a CPU again when it is back.
 
 class CpuHotplug {
  public:

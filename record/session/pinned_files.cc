@@ -89,7 +89,7 @@ Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
   if (!number || !owner) return Error{"the process has ended"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
   const ForeignPath there{folder_of(process) + "/root", path};
-  if (!heads.answers({there}, TimedFileReader::place_of(0, 0, path, folder_of(process))))
+  if (!heads.answers({there}, TimedFileReader::scope_of(0, 0, path, folder_of(process))))
     return Error{path + ": does not answer"};
   const auto seen = find_foreign(there);
   if (!seen) return seen.error();
@@ -244,7 +244,7 @@ class FilePinner::Work {
   // Services have their own mount namespaces, but nearly all of their files are those of the host.
   bool is_seen_here(const MappedFile& file) {
     const ForeignPath own{"/", file.name};
-    if (!reader_.answers({own}, TimedFileReader::place_of(0, 0, file.name, "/proc/self"))) return false;
+    if (!reader_.answers({own}, TimedFileReader::scope_of(0, 0, file.name, "/proc/self"))) return false;
     const auto there = find_foreign({folder_of(file.process) + "/root", file.name});
     const auto here = find_foreign(own);
     const bool is_it = there && here && is_same(there->status, here->status);
@@ -256,7 +256,7 @@ class FilePinner::Work {
   static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
 
   // Files are first opened on a thread that can be abandoned, since a file system may not answer.
-  bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), place_of(file)); }
+  bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), scope_of(file)); }
 
   // Do not keep a removable file system busy for a file that probably stays.
   bool is_on_our_root(const format::Fd& file) const {

@@ -26,7 +26,7 @@ class Poller {
     std::vector<int> switches = {};  // --switch-output-event
   };
 
-  // The descriptors that are ready. (The end of the command is not among them: it only ends the wait.)
+  // The descriptors that are ready. The end of the command ends the wait, but has no member here.
   struct Ready {
     bool rings = false;
     bool signals = false;

@@ -28,21 +28,21 @@ struct StopSignal {
 
 class StopSignals {
  public:
-  // Blocks INT, TERM, HUP (unless it came ignored: nohup), QUIT, USR1, USR2, PIPE and XFSZ in this thread
-  // and the ones made later. A PIPE or XFSZ of this process's writing is an error of write() and stops
-  // nothing itself.
+  // Blocks INT, TERM, HUP (unless ignored at the start, by nohup), QUIT, USR1, USR2, PIPE and XFSZ in this
+  // thread and later ones. PIPE and XFSZ from this process's own writes are ignored: write() returns an
+  // error.
   static Result<StopSignals> block();
   int fd() const { return fd_.get(); }
   std::optional<StopSignal> take() const;
 
-  // While nothing is recorded yet: whether one came by now. It is kept, and not given by take().
+  // Before the recording starts: whether a stop signal has arrived. take() does not return that one.
   bool ends_start() {
     if (ended_start_ == 0) {
       if (const auto signal = take(); signal && !signal->asks_for_snapshot()) ended_start_ = signal->number;
     }
     return ended_start_ != 0;
   }
-  // Its number; 0 when the start was not ended.
+  // The number of that signal; 0: none.
   int start_ended_by() const { return ended_start_; }
 
  private:
@@ -56,28 +56,28 @@ class StopSignals {
 class Workload {
  public:
   // The command's standard output: the recorder's, or standard error when the capture goes to standard
-  // output. Nowhere: it has neither, nor input, as another process owns the terminal.
+  // output. Nowhere: no output and no input, since another process owns the terminal.
   enum class Output { AsOurs, ToErrors, Nowhere };
-  // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
-  // It has the recorder's environment, with the variables ("NAME=VALUE") of `environment` replaced.
+  // Forks a child that waits. An error if the command does not exist. The child has the recorder's
+  // environment, with the variables ("NAME=VALUE") of `environment` replaced.
   static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs,
                                  const std::vector<std::string>& environment = {});
   Workload(Workload&&) noexcept;
   Workload& operator=(Workload&&) = delete;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
-  // A command that was never started exits, and is reaped; a running one is left alone.
+  // Ends and reaps a child that was not started; a started command goes on.
   ~Workload();
 
   pid_t pid() const { return pid_; }
-  // Whether it may be more than a copy of this program by now.
+  // Whether start() was called.
   bool is_started() const { return started_; }
   // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
   int end_fd() const { return pidfd_.get(); }
 
   // Lets the child exec the command; an error when the exec failed.
   Result<> start();
-  // The status for our own exit: the command's, or 128 + its signal. Nothing while it runs.
+  // The command's exit status, or 128 + its signal; nullopt while it runs.
   std::optional<int> status();
   void send(int signal) const;
 

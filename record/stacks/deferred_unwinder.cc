@@ -424,7 +424,7 @@ DeferredUnwinder::File& DeferredUnwinder::opened_file(const tacho_code_range& ra
   file.process = process;
   file.start = range.start;
   file.end = range.end;
-  if (file.name != "[vdso]" && !reader_.answers(paths_of(file), place_of(file))) return made;
+  if (file.name != "[vdso]" && !reader_.answers(paths_of(file), scope_of(file))) return made;
   const auto image = image_of_(file);
   if (!image) {
     made.is_bare = image.error().code != kNotOpened;

@@ -200,8 +200,8 @@ std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& pro
   return paths;
 }
 
-std::string place_of(const MappedFile& file, const std::string& proc) {
-  return TimedFileReader::place_of(file.major, file.minor, file.name,
+std::string scope_of(const MappedFile& file, const std::string& proc) {
+  return TimedFileReader::scope_of(file.major, file.minor, file.name,
                                    fmt::format("{}/{}", proc, file.process));
 }
 

@@ -81,8 +81,8 @@ bool is_code_of_no_file(const std::string& name);
 // Where the file may be opened: through the mapping itself, which works for deleted files, too; by its path
 // as the process sees it; and by its path here, unless the process is known to see other files.
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc = "/proc");
-// What hangs if the file does (TimedFileReader::place_of).
-std::string place_of(const MappedFile& file, const std::string& proc = "/proc");
+// The scope of the file, for TimedFileReader.
+std::string scope_of(const MappedFile& file, const std::string& proc = "/proc");
 // Opens the first of its paths that leads to it.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
 // Sets the identity of the file: its build id, size, time and generation.

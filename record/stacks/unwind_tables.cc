@@ -473,7 +473,7 @@ void UnwindTables::look_at_one(int process) {
 
 // Checks it first: a file on a file system that hangs would block all others.
 bool UnwindTables::answers(const MappedFile& file) {
-  return file.name == "[vdso]" || reader_.answers(paths_of(file), place_of(file));
+  return file.name == "[vdso]" || reader_.answers(paths_of(file), scope_of(file));
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {

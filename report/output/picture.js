@@ -1,4 +1,4 @@
-// What the scripts of pictures (flame graphs, heat maps) share; each comes behind this one in its file.
+// What the scripts of pictures (flame graphs, heat maps) share; each comes after this one in its file.
 'use strict';
 const pictureOf = (svg) => {
   const view = document.defaultView, SVG = 'http://www.w3.org/2000/svg', HTML = 'http://www.w3.org/1999/xhtml';

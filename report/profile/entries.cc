@@ -697,7 +697,7 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
   std::vector<RowFacts> facts;
   facts.reserve(siblings.size());
   for (const std::uint32_t number : siblings) facts.push_back(this->facts(number));
-  const WeighedRows weighed{.rows = RowsToOrder(facts),
+  const WeighedRows weighted{.rows = RowsToOrder(facts),
                             .members = members(),
                             .first_member = entries_->first_member(),
                             .values =
@@ -706,7 +706,7 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
                                     values[i] = value(kind, siblings[i], member);
                                 },
                             .depth = {}};
-  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, weighed)) {
+  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, weighted)) {
     shown_.push_back(siblings[index]);
     put_in_order(below(siblings[index]));
   }

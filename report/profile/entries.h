@@ -179,7 +179,7 @@ struct EntryOptions {
   std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
   LateChains late{};
   format::WorkerPool* pool = nullptr;  // the threads that do the work; null: the caller's thread
-  // The same rows and options, weighed by latency. Null: without --latency.
+  // The same rows and options, weighted by latency. Null: without --latency.
   const class Entries* latency = nullptr;
 };
 
@@ -224,7 +224,7 @@ class Entries {
     const Weight& all = member_totals_[member];
     return counts_samples(member) ? all.samples - left_out.samples : all.period - left_out.period;
   }
-  // The entries weighed by latency; null: without --latency.
+  // The entries weighted by latency; null: without --latency.
   const Entries* latency() const { return options_.latency; }
 
   // The filters that refuse the first sample of an entry; 0 without `keeps_filtered`.

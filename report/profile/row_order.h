@@ -121,7 +121,7 @@ class RowOrder {
   RowOrder(std::span<const KeyUse> keys, const SampleFacts& facts) : keys_(keys), facts_(&facts) {}
 
   // The row numbers in the order of the report: by the first of `columns`, then by the second, and so on.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighed) const;
+  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighted) const;
 
  private:
   // The values of a column by which rows are sorted, ascending: one of the two is set.
@@ -130,7 +130,7 @@ class RowOrder {
     RowTable<std::uint32_t> ranks;
   };
   using MakeValues = std::function<OfColumn()>;
-  std::vector<MakeValues> columns_of(std::span<const Column> columns, const WeighedRows& weighed) const;
+  std::vector<MakeValues> columns_of(std::span<const Column> columns, const WeighedRows& weighted) const;
   RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 

@@ -385,8 +385,8 @@ std::vector<std::string> StackEvents::notes(bool has_stacks) {
                                    "takes one event, without its name");
   }
   if (!weights.empty())
-    notes.push_back("stacks are weighed by " + weights +
-                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+    notes.push_back("stacks are weighted by " + weights +
+                    ", as the event says (role:weight); --weight period or samples changes that");
   return notes;
 }
 

@@ -10,7 +10,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr int kMostReferences = 32;  // from an entry to the one that it is an instance of, or behind typedefs
+constexpr int kMostReferences = 32;  // from an entry to the one that it is an instance of, or after typedefs
 constexpr int kMostMembers = 4096;
 
 bool is_only_a_name(int tag) {

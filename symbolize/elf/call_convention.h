@@ -105,7 +105,7 @@ class CallConvention {
 
   const TypeView* types_;
   std::size_t general_ = 0, floating_ = 0;  // registers in use
-  std::int64_t stack_ = 8;                  // offset behind the return address
+  std::int64_t stack_ = 8;                  // offset after the return address
   bool is_lost_ = false;
 };
 

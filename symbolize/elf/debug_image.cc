@@ -32,7 +32,7 @@ struct Part {
 struct Packed {
   std::size_t number = 0;  // of the section
   std::uint32_t type = 0;  // ELFCOMPRESS_*
-  format::Bytes bytes;     // libelf's, behind the section's own header
+  format::Bytes bytes;     // libelf's, after the section's own header
   std::uint64_t size = 0;  // unpacked
 };
 
@@ -318,7 +318,7 @@ void skip_form(format::Cursor& in, std::uint64_t form, bool is_long) {
   }
 }
 
-// DWARF 5: a list of directories and one of files, each behind a description of its entries.
+// DWARF 5: a list of directories and one of files, each after a description of its entries.
 std::uint64_t count_described_names(format::Cursor in, bool is_long) {
   std::uint64_t names = 0;
   for (int list = 0; list < 2; ++list) {

@@ -446,7 +446,7 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
 Dwarf_Line* DwarfLines::State::line_at(const Unit& unit, std::uint64_t address) const {
   std::size_t low = 0,
               high = unit.line_count;  // invariant: rows before `low` are at or before the address, rows from
-                                       // `high` behind
+                                       // `high` after
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
     Dwarf_Addr at = 0;

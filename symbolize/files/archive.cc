@@ -52,7 +52,7 @@ std::optional<std::uint64_t> number_at(format::Bytes block, std::size_t at, std:
 
 struct Entry {
   bool is_file = false;
-  std::uint64_t size = 0;  // bytes behind the header, without padding
+  std::uint64_t size = 0;  // bytes after the header, without padding
 };
 
 // Parses the header of an entry; nothing: its checksum is wrong.
@@ -333,7 +333,7 @@ Result<Archive> read_archive(const std::string& path, std::uint64_t most) {
   reader->tell_left_out();
   if (!done)
     archive.ignored.push_back(
-        "the rest behind its first " +
+        "the rest after its first " +
         (archive.files.size() == 1 ? "file" : std::to_string(archive.files.size()) + " files") +
         " is ignored: " + done.error().what);
   return archive;

@@ -46,7 +46,7 @@ inline constexpr std::string_view kAttachedJitdump = "jitdump/";
 // Decompresses sections of ELF files: SHF_COMPRESSED (zlib or zstd), .zdebug_*, and ELF files under xz
 // (.gnu_debugdata).
 
-// `type`: ELFCOMPRESS_*; `packed`: the bytes behind the section's compression header; `size`: in that header.
+// `type`: ELFCOMPRESS_*; `packed`: the bytes after the section's compression header; `size`: in that header.
 // At most `limit` bytes are decompressed.
 Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
                                               std::uint64_t limit);

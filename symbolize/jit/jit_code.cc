@@ -76,7 +76,7 @@ bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
     return false;
   }
   if (dump->is_cut_short())
-    remarks_.push_back(path + ": its last record is truncated; functions behind it have no names");
+    remarks_.push_back(path + ": its last record is truncated; functions after it have no names");
   known_.insert(record.pid);
   add(record.pid, folder_of(path), dumps_.emplace_back(Opened{path, std::move(*dump)}).dump);
   return true;

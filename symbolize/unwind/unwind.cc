@@ -487,7 +487,7 @@ std::vector<EndedChains> Unwinder::ended_chains() const {
     if (module->was_another())
       reason = (reason.empty() ? "the file has another build id, " : reason + "; ") +
                module->module().build_id.hex() +
-               " was recorded, which is in the capture behind samples that were already unwound";
+               " was recorded, which is in the capture after samples that were already unwound";
     if (!reason.empty()) ended.push_back({&module->module(), std::move(reason), module->was_another()});
   }
   return ended;

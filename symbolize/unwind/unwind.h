@@ -2,7 +2,7 @@
 // and the call frame information of mapped files. x86-64, i386 and arm64.
 //
 // The result equals that of perf 6.1, which uses libunwind: also at the end of a stack copy, in functions
-// without rules, and behind signal frames.
+// without rules, and after signal frames.
 #pragma once
 
 #include <bit>

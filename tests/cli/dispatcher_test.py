@@ -110,7 +110,7 @@ class Dispatcher(programs.Scratch):
 
     @programs.needs_root
     def test_root_runs_no_program_of_a_folder_that_others_may_write(self):
-        """It would be theirs. A folder behind it in PATH will do; of who may write nowhere there is nothing to say."""
+        """It would be theirs. A folder after it in PATH will do; of who may write nowhere there is nothing to say."""
         folders = {}
         for name, mode in (("open", 0o777), ("own", 0o755)):
             folders[name] = self.folder / name

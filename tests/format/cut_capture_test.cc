@@ -311,7 +311,7 @@ void cut_all(const std::filesystem::path& folder, int places) {
     std::printf("%-24s %5d samples, %d cuts: %d lost, at most %d, %d invented, %d not reported\n",
                 entry.path().filename().c_str(), samples, cuts.made, cuts.lost, cuts.most_lost, cuts.invented,
                 cuts.unreported);
-    // perf compresses a whole recording as one stream, of which nothing is readable behind a gap.
+    // perf compresses a whole recording as one stream, of which nothing is readable after a gap.
     if (most > 1) continue;
     EXPECT_LE(cuts.most_lost, 2) << entry.path();
   }

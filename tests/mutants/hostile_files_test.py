@@ -97,7 +97,7 @@ class HostileFiles(programs.Scratch):
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_as_the_kernel_sees_it_nothing_is_written_or_connected_to(self):
-        """Every system call behind the walls: files are opened to be read, and bytes go into pipes to the parent alone."""
+        """All system calls in the sandbox: files are opened only for reading, and bytes are written only to pipes to the parent."""
         for view in (VIEWS[0], VIEWS[1]):
             with self.subTest(view=view[0]):
                 traced = subprocess.run(["strace", "-f", "-qq", "-y", "-o", "calls", *self.command(view)], cwd=self.folder,

@@ -102,7 +102,7 @@ std::vector<std::byte> pack_of_code(const std::vector<std::pair<std::uint64_t, s
 
 TEST(OtherPacks, PiecesOfCodeAreOneWhereTheyTouch) {
   OtherPacks others;
-  // A long one with short ones in it, some of one start, one that goes on behind another, and a gap.
+  // A long one with short ones in it, some of one start, one that goes on after another, and a gap.
   ASSERT_TRUE(others.add("a.data", pack_of_code({{0x10, 8}, {0x10, 20}, {0x10, 4}, {0x18, 2}, {0x24, 6}})));
   ASSERT_TRUE(others.add("b.data", pack_of_code({{0x28, 8}, {0x40, 4}})));
   PackedSource* const source = others.find(module_of(kId));

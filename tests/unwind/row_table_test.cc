@@ -128,7 +128,7 @@ TEST(RowTable, RowsAscendWhateverAFunctionSays) {
     program.insert(program.end(), {0x48, 0x0e, static_cast<std::uint8_t>(8 + 8 * i)});
   const RowTable table = table_of({{.start = 0x1000, .size = 0x20, .program = program}});
   for (std::size_t i = 1; i < table.rows.size(); ++i) EXPECT_LT(table.rows[i - 1].pc, table.rows[i].pc);
-  EXPECT_EQ(table.rows.back().pc, 0x20u) << "nothing behind the end";
+  EXPECT_EQ(table.rows.back().pc, 0x20u) << "nothing after the end";
 }
 
 TEST(RowTable, LimitsHold) {
@@ -179,7 +179,7 @@ TEST(RowTable, WhatIsNotDescribedAtTheEntryIsTheEndOfAStack) {
   EXPECT_EQ(kind_at(kFirst, 0x1100), "7");
   EXPECT_EQ(kind_at(kBehind, 0x1480), "20") << "behind the last one";
   EXPECT_EQ(kind_at(kBehind, 0x14c0), "21");
-  EXPECT_EQ(kind_at(kBase + 0x1140, 0x1140), "20") << "just behind a function";
+  EXPECT_EQ(kind_at(kBase + 0x1140, 0x1140), "20") << "just after a function";
   EXPECT_EQ(kind_at(kBase + 0x1110, 0x1110), "7") << "what is described stays";
   EXPECT_EQ(kind_at(0, 0x1200), "21");
   EXPECT_EQ(kind_at(~std::uint64_t{0}, 0x1400), "7") << "no address of the file";

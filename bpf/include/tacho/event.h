@@ -107,7 +107,7 @@
  * are those of the sample, which is how its stack gets names. A key that is a number and no struct is a value.
  * Roles of a value's members: "count", "sum" (both only grow), "live" (goes up and down: what is there at the end; "live:count"
  * is the number of things that it is the sum of), "max", and "log2" or "linear:N" on an array: its elements are the counts of slots. A value that is a number and no struct is a count.
- * With " unless NAME" behind the role the member is there only while NAME, a `const volatile bool` of the object, is false:
+ * With " unless NAME" after the role the member is there only while NAME, a `const volatile bool` of the object, is false:
  * ROLE("sum unless count").
  * The sample's period is the live number, else the sum, else the count.
  *

@@ -490,7 +490,7 @@ bool RecordRedaction::change_sample(const RecordView& record, std::size_t event,
   if (type & abi::kSampleRegsUser) change_registers(sample->user_registers, record);
   if (type & abi::kSampleStackUser) change_user_stack(*sample, record);
   if (type & abi::kSampleRegsIntr) change_registers(sample->interrupt_registers, record);
-  // The fields behind it are words, and the AUX data with its size.
+  // The fields after it are words, and the AUX data with its size.
   std::size_t end = bytes_.size();
   if (type & abi::kSampleAux) {
     const std::size_t data = sample->aux.size();

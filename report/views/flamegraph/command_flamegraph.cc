@@ -396,7 +396,7 @@ Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
   if (options.source.waits.is_asked_for && !options.source.is_wall &&
       !(options.source.weight.empty() && options.source.event.empty()))
-    return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
+    return use_error("--off-cpu: stacks are weighted by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
   Sides sides{options, picture, {}, {}};

@@ -341,7 +341,7 @@ void make_wakers(FlameFrames& frames, FrameAddresses& addresses, std::span<std::
   }
 }
 
-// Waits, each by its time, and behind a mark who ended it.
+// Waits, each by its time, and after a mark who ended it.
 class FlameWaits : public Sink {
  public:
   FlameWaits(Session& session, const FlameSource& source, const WaitOptions& waits, UnitCount units,
@@ -470,7 +470,7 @@ class FlameWall : public Sink {
     if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(thread.tid));
     return shown(thread.comm);
   }
-  // Root first; behind a mark those of who ended the wait, leaf first.
+  // Root first; after a mark those of who ended the wait, leaf first.
   void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
     const auto marks = times_.chains().names_of(chain);
     bool is_waker = false;
@@ -550,7 +550,7 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
 
 namespace {
 
-// The number at the end of a line, behind a blank; it is cut off.
+// The number at the end of a line, after a blank; it is cut off.
 std::optional<double> take_weight(std::string_view& line) {
   while (line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) line.remove_suffix(1);
   const auto blank = line.find_last_of(" \t");

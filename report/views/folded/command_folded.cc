@@ -255,12 +255,12 @@ class FoldedSink : public Sink, private SumView {
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   if (options.is_wall) {
     if (!options.weight.empty() || !options.event_filter.empty())
-      return use_error("--wall: threads are weighed by time; leave --weight and --event out");
+      return use_error("--wall: threads are weighted by time; leave --weight and --event out");
     return show_wall(session, out, options.waits, options.fold, options.reading.names);
   }
   if (options.waits.is_asked_for) {
     if (!options.weight.empty() || !options.event_filter.empty())
-      return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
+      return use_error("--off-cpu: stacks are weighted by time; leave --weight and --event out");
     return show_waits(session, out, options.waits, options.fold, options.reading.names);
   }
   std::optional<SlowIntervals> slow;

@@ -53,7 +53,7 @@ struct EvlistOptions {
   bool verbose = false, frequency = false, groups = false, trace_fields = false, as_json = false;
 };
 
-// The text behind an event's name.
+// The text after an event's name.
 std::string details(const EvlistOptions& options, const format::Event& event, EventSchemas& schemas,
                     std::size_t index) {
   std::string text;

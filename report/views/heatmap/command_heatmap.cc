@@ -51,7 +51,7 @@ struct Options {
 // ---- options
 // ------------------------------------------------------------------------------------------------
 
-// A value behind an option's name, for a shell.
+// A value after an option's name, for a shell.
 std::string option_word(std::string_view name, std::string_view value) {
   const std::string word = cli::shell_word(value);
   if (!value.starts_with('-')) return " " + std::string(name) + " " + word;

@@ -232,7 +232,7 @@ class PageSamples : public Sink {
 
   // The columns, with nodes numbered in the page's order. Called once: they are moved out.
   std::vector<PageColumn> columns(const PageTree::Order& order);
-  // The same as sums by event and node: "NUMBER.node", "NUMBER.weight", "NUMBER.samples" behind `prefix`.
+  // The same as sums by event and node: "NUMBER.node", "NUMBER.weight", "NUMBER.samples" after `prefix`.
   std::vector<PageColumn> sums(const PageTree::Order& order, const std::string& prefix) const;
   // "start", "left_out" and "events", whose names are numbers of texts.
   void describe(JsonFields& to);

@@ -112,8 +112,8 @@ export const makeTimeline = (app) => {
     if (app.state.rows !== 'cpu') order.sort((a, b) => totals[b] - totals[a] || a - b);
   };
 
-  // Sums by bin: of the rows `from` to `to`, or of all together. With a function selected its part stands
-  // behind.
+  // Sums by bin, of the rows `from` to `to` or of all together. With a selected function, the sums of its samples
+  // follow.
   const binned = (from, to, viewFrom, viewTo, bins) => {
     const isAll = from < 0, place = new Int32Array(totals.length).fill(isAll ? 0 : -1), {of, keys} = rows;
     if (!isAll)

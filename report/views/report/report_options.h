@@ -28,7 +28,7 @@
 
 namespace tacho::report {
 
-// The meaning of --sort and --fields: the keys of a report, its columns, and its order.
+// The keys, columns and row order of a report, from --sort and --fields.
 
 struct ColumnRequest {
   std::string sort, fields;  // as given; empty: not given
@@ -38,14 +38,14 @@ struct ColumnRequest {
   bool shows_period = false;     // --show-total-period
   bool prefers_latency = false;  // --latency
   bool has_parent = false;       // --parent: its key is after the others
-  bool has_ipc = true;           // rows by symbol have perf's column of instructions per cycle, mostly empty
+  bool has_ipc = true;           // rows by symbol have perf's column IPC, which is mostly empty
 };
 
 struct ReportColumns {
   std::vector<KeyUse> keys;
   std::vector<Column> shown, sorted;
-  // By column of `sorted`: with --hierarchy, columns of equal number share a level. 0: the column is no
-  // level.
+  // With --hierarchy: the level of each column of `sorted`; columns of equal number share a level. 0: on the
+  // left, not a level.
   std::vector<std::size_t> levels;
   bool has_usual_weights = false;  // the default weight columns are shown
   std::string sort;                // as given, with what perf adds; empty: the default
@@ -58,8 +58,8 @@ constexpr std::string_view kMemorySort =
     "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,"
     "local_p_stage_cyc";
 
-// The columns, in perf's order: weights before the keys of --sort unless --fields lists everything; rows are
-// sorted by every column that is shown. The capture's events must be known.
+// The columns, in perf's order: weights, then the keys of --sort; or as listed by --fields. Rows are sorted
+// by all shown columns. The capture's events must be known.
 Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts);
 
 // "Overhead"; for a key, the heading of that key.
@@ -175,11 +175,11 @@ bool keeps_every_branch(const Session& session);
 // What --branch-history and -g branch show of a capture.
 struct BranchHistory {
   bool is_wanted = false;     // call chains contain branches
-  bool shows_counts = false;  // graphs show how each branch went
+  bool shows_counts = false;  // graphs show prediction, cycles and iterations of branches
 };
 BranchHistory branch_history_of(const Session& session, const ReportOptions& options);
 
-// Which rows the options refuse, and which columns have only one value therefore.
+// The rows that the filter options reject, and the columns that have only one value because of them.
 
 // The rows that are filtered, and where the filtered values are in their facts.
 struct FilteredRows {

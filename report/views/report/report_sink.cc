@@ -491,7 +491,7 @@ void ReportSink::write(TextOutput& out) {
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
     entry_options.borrows_chains = borrows_chains(profile_->blocks()[block]);
-    // Rows weighed by latency are the same rows in the same order.
+    // Rows weighted by latency are the same rows in the same order.
     std::optional<Entries> latency;
     if (shows_latency(plan_->columns)) {
       EntryOptions by_latency = entry_options;
@@ -668,13 +668,13 @@ std::vector<std::string> ReportSink::unmatched_names() const {
 std::vector<std::string> ReportSink::notes() const {
   std::vector<std::string> lines;
   if (waits_) {
-    lines.emplace_back("tacho report: rows are waits, weighed by nanoseconds");
+    lines.emplace_back("tacho report: rows are waits, weighted by nanoseconds");
     for (const std::string& note : waits_->notes()) lines.push_back("tacho report: " + note);
   }
   const std::string chosen = weight_ && !waits_ ? weight_->chosen_by_role() : std::string();
   if (!chosen.empty()) {
-    lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
-                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+    lines.push_back("tacho report: rows are weighted by " + printable(chosen) +
+                    ", as the event says (role:weight); --weight period or samples changes that");
   }
   if (profile_ && profile_->left_out() > 0)
     lines.push_back(

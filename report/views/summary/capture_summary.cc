@@ -181,7 +181,7 @@ Sink::Flow Summarizer::on_sample(const ResolvedSample& sample) {
     summary_.time->second = std::max(summary_.time->second, time);
   }
   profile_.add(sample, weights_.of(sample).value_or(0));
-  if (sample.event_index >= events_.size()) return Flow::Continue;  // a pipe named it behind the first sample
+  if (sample.event_index >= events_.size()) return Flow::Continue;  // a pipe named it after the first sample
   EventInUse& event = events_[sample.event_index];
   event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
   periods_.see(sample);

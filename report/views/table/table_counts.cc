@@ -363,7 +363,7 @@ void write_text(TextOutput& out, const TableHead& head, std::optional<double> be
       if (is_right[i]) {
         out.padded(row[i], widths[i]);
       } else if (i + 1 == row.size()) {
-        out.text(row[i]);  // nothing behind it
+        out.text(row[i]);  // nothing after it
       } else {
         out.left(row[i], widths[i]);
       }
@@ -411,7 +411,7 @@ bool is_json_number(std::string_view text) {
   return digits() != 0 && text.empty();
 }
 
-// " -> 15" behind 8, the least value of a slot.
+// " -> 15" after 8, the least value of a slot.
 std::string end_of_slot(const FieldKey& key, const KeyValue& value) {
   if (key.field() == nullptr || !has_slots(*key.field())) return {};
   const auto* const low = std::get_if<std::uint64_t>(&value);

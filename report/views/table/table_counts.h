@@ -83,7 +83,7 @@ struct TableRow {
   Summary values;
 };
 
-// A column behind the keys: one statistic of a row's values.
+// A column after the keys: one statistic of a row's values.
 struct TableColumn {
   enum class Of : std::uint8_t { Count, Sum, Mean, Least, Largest, Percentile };
   std::string name;  // "p99"

@@ -92,19 +92,19 @@ struct Frame {
 std::size_t column_width(char32_t character);
 // Of UTF-8; a broken byte counts as one.
 std::size_t columns_of(std::string_view text);
-// `text` in at most `width` columns: cut in the middle, or behind.
+// `text` in at most `width` columns: shortened in the middle or at the end.
 std::string fit_middle(std::string_view text, std::size_t width);
 std::string_view fit_begin(std::string_view text, std::size_t width);
 // Without its first `columns`.
 std::string_view from_column(std::string_view text, std::size_t columns);
 // What a terminal would show of a row, without its styles.
 std::string text_of(const FrameRow& row);
-// Blanks behind, up to `width`.
+// Blanks after, up to `width`.
 std::string padded_to(std::string text, std::size_t width);
 // The first character of `text` and the bytes it takes; U+FFFD and 1 for a broken one. `text` is not empty.
 std::pair<char32_t, std::size_t> first_character(std::string_view text);
 
-// A frame with its length before it, and the frame of the bytes behind that.
+// A frame with its length before it, and the frame of the bytes after that.
 constexpr std::size_t kLengthBytes = 4, kMostFrameBytes = std::size_t{4} << 20;
 std::string encode(const Frame& frame);
 Result<Frame> decode_frame(format::Bytes bytes);

@@ -40,7 +40,7 @@ TEST(LoadedPrograms, AProgramOfOursIsListedWithItsSymbolAndInfo) {
   EXPECT_GT(ours->btf.id, 0u);
   EXPECT_FALSE(ours->btf.bytes.empty());
 
-  // The blob is struct bpf_prog_info: its id stands behind the type, and jited_prog_len, at byte 16, is the
+  // The blob is struct bpf_prog_info: its id stands after the type, and jited_prog_len, at byte 16, is the
   // length of the first array in data.
   format::Cursor info(ours->info.info);
   info.u32();

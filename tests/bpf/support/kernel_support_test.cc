@@ -70,7 +70,7 @@ TEST(KernelSupport, TheKernelHasAName) {
 
 namespace {
 
-// Types of a kernel in little: members at places that no kernel has, mappings behind a struct without a name.
+// Types of a kernel in little: members at places that no kernel has, mappings after a struct without a name.
 class Kernel {
  public:
   explicit Kernel(const std::string& maple_slot = "slot", std::uint32_t contexts = 1)

@@ -75,7 +75,7 @@ TEST(Compression, ShrinksWhatRepeats) {
   EXPECT_LT(packed.size(), raw.size() / 5);
 }
 
-// Samples of one event: their time alone differs, and, with `noise`, half of the words behind it.
+// Samples of one event: their time alone differs, and, with `noise`, half of the words after it.
 ByteWriter samples(std::uint64_t count, bool noise) {
   ByteWriter out;
   std::mt19937_64 random(1);
@@ -172,7 +172,7 @@ TEST(Compression, DamageInAFrameIsFound) {
   ASSERT_TRUE(compressor);
   std::vector<std::byte> packed;
   ASSERT_TRUE(compressor->compress(raw.view(), packed));
-  // Any byte behind the record's header and the first 8, by which the checksum is known.
+  // Any byte after the record's header and the first 8, by which the checksum is known.
   for (std::size_t at = kRecordHeaderSize + 8; at < packed.size(); at += 1 + packed.size() / 500) {
     auto damaged = packed;
     damaged[at] ^= std::byte{0x10};

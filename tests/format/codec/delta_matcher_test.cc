@@ -17,7 +17,7 @@ constexpr std::size_t kMost = std::size_t{256} * 1024;
 
 class Records {
  public:
-  // `size` bytes in all, the header included; the words behind it are what `word` says, by place.
+  // `size` bytes in all, the header included; the words after it are what `word` says, by place.
   template <class Word>
   void add(std::size_t size, Word word) {
     const std::size_t at = bytes_.size();

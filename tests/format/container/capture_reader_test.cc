@@ -100,7 +100,7 @@ TEST(CaptureReader, ATornFileGivesEverythingBeforeTheTear) {
 
 TEST(CaptureReader, AFileNeverClosedIsReadToItsEnd) {
   auto bytes = small_capture().file();
-  // What a killed perf leaves: data size 0, nothing behind the data.
+  // What a killed perf leaves: data size 0, nothing after the data.
   std::uint64_t data[2];
   std::memcpy(data, bytes.data() + 40, sizeof data);
   bytes.resize(data[0] + data[1]);
@@ -159,7 +159,7 @@ TEST(CaptureReader, InflatesCompressedRecords) {
   EXPECT_EQ(reader->compressed_records(abi::kRecordCompressed2), 0u);
 }
 
-// perf 6.17 and later: the number of packed bytes stands in front of them, zeros behind.
+// perf 6.17 and later: the number of packed bytes stands in front of them, zeros after.
 TEST(CaptureReader, Compressed2RecordsAreInflatedAndCountedAsThemselves) {
   CaptureBuilder packed;
   packed.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "my-clock", {7});

@@ -128,7 +128,7 @@ TEST_P(CaptureWriterTest, KilledBetweenTwoRoundsTheFileEndsWithTheLastWholeOne) 
   ASSERT_TRUE(writer);
   ASSERT_TRUE(writer->write_records(comms(0, 10).view()));
   ASSERT_TRUE(writer->finish_round());
-  // Overwrites the table behind the data, as every round does before its own is there.
+  // Overwrites the table after the data, as every round does before its own is there.
   ASSERT_TRUE(writer->write_records(comms(10, 500).view()));
   Diagnostics diagnostics;
   EXPECT_EQ(pids(diagnostics, path()).size(), 10u);

@@ -273,7 +273,7 @@ TEST(TimeOrder, PlainRecordsWaitAsLongAsTheirRoundDoes) {
   EXPECT_FALSE(order.went_out_early());
 }
 
-// One record of a clock gone wrong waits to the end; the blocks behind its own need not.
+// One record of a clock gone wrong waits to the end; the blocks after its own need not.
 TEST(TimeOrder, ABlockIsLetGoWhenItsRecordsAreOut) {
   TimeOrder order;
   const auto first = std::make_shared<Block>();

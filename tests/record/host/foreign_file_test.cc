@@ -160,17 +160,17 @@ TEST(TimedFileReader, AFileThatNeverAnswersCostsItsPatienceAndADeviceTwiceThat) 
 }
 
 TEST(TimedFileReader, ADiskIsSlowWhereANetworkHangs) {
-  EXPECT_EQ(TimedFileReader::place_of(8, 1, "/srv/file", "/proc/self"), "/srv/file");
-  EXPECT_EQ(TimedFileReader::place_of(0, 50, "/srv/file", "/proc/self"), "0:50");
+  EXPECT_EQ(TimedFileReader::scope_of(8, 1, "/srv/file", "/proc/self"), "/srv/file");
+  EXPECT_EQ(TimedFileReader::scope_of(0, 50, "/srv/file", "/proc/self"), "0:50");
   const std::string folder = testing::TempDir() + "tacho_mounts";
   ASSERT_TRUE(mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST);
   std::ofstream(folder + "/mountinfo") << "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
                                           "21 20 0:31 / /net/a\\040b rw - nfs host:/x rw\n"
                                           "22 20 0:32 / /net/c rw - nfs host:/y rw\n"
                                           "23 20 0:33 / /net/c rw - nfs host:/z rw\n";
-  EXPECT_EQ(TimedFileReader::place_of(0, 0, "/net/a b/lib/x", folder), "0:31");
-  EXPECT_EQ(TimedFileReader::place_of(0, 0, "/net/c/x", folder), "0:33") << "the one that lies above";
-  EXPECT_EQ(TimedFileReader::place_of(0, 0, "/net/cd/x", folder), "/net/cd/x");
+  EXPECT_EQ(TimedFileReader::scope_of(0, 0, "/net/a b/lib/x", folder), "0:31");
+  EXPECT_EQ(TimedFileReader::scope_of(0, 0, "/net/c/x", folder), "0:33") << "the one that lies above";
+  EXPECT_EQ(TimedFileReader::scope_of(0, 0, "/net/cd/x", folder), "/net/cd/x");
 }
 
 // Of a disk every file is tried, until so many threads wait that the rest of the program would suffer.

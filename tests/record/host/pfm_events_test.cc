@@ -43,7 +43,7 @@ TEST_F(PfmEvents, AreNumbersOfTheProcessor) {
   EXPECT_TRUE(((*events)[2].flags & abi::kExcludeUser) != 0);
 }
 
-// What perf takes behind a name, beside the settings of the hardware.
+// What perf takes after a name, beside the settings of the hardware.
 TEST_F(PfmEvents, SayHowTheyAreCounted) {
   const auto events = parse_pfm_events(
       "skl::INST_RETIRED:ANY_P:precise=2:pinned,skl::UOPS_ISSUED:ANY:period=12345:excl,"

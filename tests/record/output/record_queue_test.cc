@@ -136,7 +136,7 @@ TEST(RingCompressor, ARecordThatTheEndOfTheRingCutsIsWhole) {
   }
 }
 
-// The rest of a ring behind its end is often small: that does not make the next ones go another way.
+// The rest of a ring after its end is often small: that does not make the next ones go another way.
 TEST(RingCompressor, ASmallRestDecidesNothing) {
   RingCompressor compressor = quick_packer();
   const Memory ring = alike(1500);

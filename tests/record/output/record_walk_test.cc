@@ -44,7 +44,7 @@ TEST(RecordWalk, WhatIsNotWholeIsRefused) {
   EXPECT_FALSE(count_records(zero.view(), counts)) << "a size below the header's would never move on";
 }
 
-// KSYMBOL of a name of 5 bytes and a trailer of two words; `more` words lie behind.
+// KSYMBOL of a name of 5 bytes and a trailer of two words; `more` words follow.
 void add_symbol(format::ByteWriter& out, std::uint16_t more) {
   out.u32(abi::kRecordKsymbol).u16(0).u16(static_cast<std::uint16_t>(48 + 8 * more));
   out.u64(0xffffffffc0000000).u32(64).u16(1).u16(0).u64(0x006b6f6c62).u64(100).u64(200);

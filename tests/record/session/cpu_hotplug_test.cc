@@ -80,7 +80,7 @@ TEST_F(CpuWatchTest, WithoutTheFileNothingChanges) {
 
 namespace {
 
-// As the kernel sends them: words, each with a NUL behind it.
+// As the kernel sends them: words, each with a NUL after it.
 std::optional<int> heard(std::string_view words) {
   std::string message(words);
   for (char& c : message)

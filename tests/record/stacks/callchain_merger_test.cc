@@ -97,7 +97,7 @@ class CallchainMergerTest : public testing::Test {
       const format::Sample* const sample = parser.parse(view, attr_);
       EXPECT_NE(sample, nullptr);
       if (sample == nullptr) continue;
-      EXPECT_EQ(sample->period, 3u) << "what stands before and behind the chain is as it was";
+      EXPECT_EQ(sample->period, 3u) << "what stands before and after the chain is as it was";
       EXPECT_EQ(sample->raw.size(), 12u);
       Words chain;
       for (std::size_t i = 0; i < sample->callchain.size(); ++i) chain.push_back(sample->callchain[i]);
@@ -186,7 +186,7 @@ TEST_F(CallchainMergerTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
   const auto none_lost = [](std::uint64_t) { return std::uint64_t{0}; };
   ASSERT_TRUE(merger_.merge(records, 0, waiting_, none_lost, &deferred));
   ASSERT_EQ(deferred.size(), 1u);
-  EXPECT_EQ(deferred[0].walk.frames, (Words{0x11, 0x12})) << "the word behind them is the copy's number";
+  EXPECT_EQ(deferred[0].walk.frames, (Words{0x11, 0x12})) << "the word after them is the copy's number";
   EXPECT_EQ(deferred[0].walk.copy, 77u);
   EXPECT_EQ(deferred[0].process, 1u);
   EXPECT_EQ(deferred[0].time, 1000u);
@@ -206,7 +206,7 @@ TEST_F(CallchainMergerTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
   ASSERT_NE(sample, nullptr);
   ASSERT_EQ(sample->callchain.size(), 4u);
   EXPECT_EQ(sample->callchain[3], 0x13u);
-  EXPECT_EQ(sample->raw.size(), 12u) << "what stands behind is as it was";
+  EXPECT_EQ(sample->raw.size(), 12u) << "what stands after is as it was";
 }
 
 TEST_F(CallchainMergerTest, WithoutAnUnwinderDeferredSamplesAreWrittenAsTheyAre) {

@@ -43,7 +43,7 @@ class FinishUnwindTest : public testing::Test {
         {0, static_cast<std::int16_t>(cfa), static_cast<std::int8_t>(rbp), static_cast<std::uint8_t>(kind)},
         static_cast<std::int8_t>(rbx)};
   }
-  // Frames, and how it ends behind them.
+  // Frames, and how it ends after them.
   Words walked(std::size_t most = 100) {
     finish_unwind(walk_, copy_, most, [this](std::uint64_t address, bool is_return, std::uint16_t& end) {
       const auto found = rows_.find(address - (is_return ? 1 : 0));

@@ -189,7 +189,7 @@ struct Named {
   std::string name;
 };
 
-// A file as simpleperf writes it; `behind`: what stands behind its symbols.
+// A file as simpleperf writes it; `behind`: what follows its symbols.
 void put(ByteWriter& section, std::string_view path, std::uint32_t type, std::uint64_t code_address,
          const std::vector<Named>& symbols, const std::vector<std::uint64_t>& behind) {
   ByteWriter file;

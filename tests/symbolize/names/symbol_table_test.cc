@@ -115,7 +115,7 @@ TEST(SymbolTable, LateSymbolsMayOverlap) {
   table.finish();
   EXPECT_EQ(name_at(table, 0x18), "init");
   EXPECT_EQ(name_at(table, 0x28), "read@plt");
-  EXPECT_EQ(name_at(table, 0x38), "init") << "goes on behind it";
+  EXPECT_EQ(name_at(table, 0x38), "init") << "goes on after it";
 }
 
 TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {

@@ -93,7 +93,7 @@ TEST(DwarfExpression, WhatCannotBeEvaluatedGivesNothing) {
   EXPECT_FALSE(evaluate({0x77})) << "its offset is missing";
   EXPECT_FALSE(evaluate({0x91, 0})) << "fbreg needs a function's debug information";
   EXPECT_FALSE(evaluate({0x2f, 0xf0, 0xff})) << "a jump before the start";
-  EXPECT_FALSE(evaluate({0x2f, 0x10, 0})) << "a jump behind the end";
+  EXPECT_FALSE(evaluate({0x2f, 0x10, 0})) << "a jump past the end";
   EXPECT_FALSE(evaluate({0x35, 0x15, 9}));
   EXPECT_FALSE(evaluate({0x77, 0x10, 0x94, 9}));
 }
