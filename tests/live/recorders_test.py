@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The recorders of the catalogue: what they tell of loads of which everything is known, in every view, and by perf."""
+"""All recorders with known loads: their events in every view and in perf."""
 import csv
 import io
 import os
@@ -35,7 +35,7 @@ class Recorders(programs.Scratch):
         return done.stderr.decode()
 
     def rows(self, *options):
-        """A table's rows, as dictionaries by its columns."""
+        """A table's rows as dictionaries."""
         text = self.tacho("table", "-i", "out.data", "--csv", *options).stdout.decode()
         return list(csv.DictReader(io.StringIO(text)))
 
@@ -45,7 +45,7 @@ class Recorders(programs.Scratch):
         return {tuple(row[key] for key in keys) if len(keys) > 1 else row[keys[0]]: int(row["count"]) for row in rows}
 
     def read_everywhere(self, samples, *more):
-        """Every view takes the capture, and perf counts as many samples."""
+        """Every view reads the capture, and perf counts the same number of samples."""
         for command in ("script", "report", *more):
             self.assertTrue(self.tacho(command, "-i", "out.data").stdout, command)
         if programs.shutil.which("perf"):
@@ -103,7 +103,7 @@ class Contents(Recorders):
     def test_vfsio_tells_what_was_read_and_written(self):
         self.record("vfsio", self.built / "reads", options=["-g"])
         known = self.counts("op", "bytes", "error", where='name == "known_file" && (error == OK || op == read)')
-        known.pop(("read", "0", "EBADF"), None)  # where functions are hooked, the system call itself refuses it
+        known.pop(("read", "0", "EBADF"), None)  # without the fallback to system calls, since the system call itself fails
         self.assertEqual(known, {("write", "65536", "OK"): 16, ("sync", "0", "OK"): 1, ("read", "65536", "OK"): 32,
                                  ("read", "1048576", "OK"): 1})
         [row] = self.rows("--by", "fs,inode", "--columns", "count", "--where", 'name == "known_file" && op == write')
@@ -155,10 +155,10 @@ class Waits(Recorders):
         text = self.tacho("script", "-i", "out.data", "-F", "comm,pid,event,ip,sym,payload").stdout.decode()
         samples = text.split("\n\n")
         naps = [sample for sample in samples if "hrtimer_nanosleep" in sample]
-        # A thread that is put aside just before it sleeps, for the whole time on a busy machine, never sleeps.
+        # On a busy machine a thread may be preempted just before it sleeps, for all of the time, and never sleep.
         self.assertIn(len(naps), range(30, 36))
         self.assertTrue(all("state=S" in nap and "clock_nanosleep" in nap for nap in naps), naps)
-        self.assertTrue(all('waker_tid=0 waker="[timer]"' in nap for nap in naps), naps)  # whatever thread the interrupt hit
+        self.assertTrue(all('waker_tid=0 waker="[timer]"' in nap for nap in naps), naps)  # in any thread that was interrupted
         reads = [sample for sample in samples if "pipe_read" in sample and 'waker="waits"' in sample]
         self.assertIn(len(reads), range(8, 11))
         [row] = self.rows("--by", "state", "--columns", "sum,count", "--where", "state == S && comm == 'waits' && off_ns > 2ms")
@@ -170,7 +170,7 @@ class Waits(Recorders):
         if programs.shutil.which("perf"):
             ours = self.tacho("report", "-i", "out.data", "--no-children", "-g", "none", "-s", "comm,sym").stdout
             theirs = self.perf("report", "-i", "out.data", "--stdio", "--no-children", "-g", "none", "-s", "comm,sym").stdout
-            self.assertIn(b"sched", theirs)  # by whichever way its kernel goes to sleep
+            self.assertIn(b"sched", theirs)  # any kernel function that sleeps
             rows = [[line.rstrip() for line in text.splitlines() if line and not line.startswith(b"#")] for text in (ours, theirs)]
             self.assertEqual(*rows)
 
@@ -182,7 +182,7 @@ class Waits(Recorders):
         self.assertNotIn("S", self.counts("state"))
 
     def test_offcputime_adds_up_what_offcpu_tells(self):
-        """Both watch the same run, in one capture: as many waits of each thread at each place, and as long."""
+        """Both record the same run in one capture: equal numbers and sums of waits by thread and stack."""
         self.record("offcpu/preempted/,offcputime", self.built / "waits")
         one_by_one, added_up = {}, {}
         for sample in self.tacho("script", "-i", "out.data", "-F", "tid,event,period,ip,payload").stdout.decode().split("\n\n"):
@@ -197,7 +197,7 @@ class Waits(Recorders):
         self.assertGreaterEqual(sum(count for count, _ in added_up.values()), 40)
         self.assertEqual({place: count for place, (count, _) in added_up.items()},
                          {place: count for place, (count, _) in one_by_one.items()})
-        # Each reads the clock at a moment of its own, before and after the other walks the stack.
+        # Each reads the clock itself, before or after the other walks the stack.
         for place, (count, time) in added_up.items():
             self.assertAlmostEqual(time, one_by_one[place][1], delta=count * 100e3)
 
@@ -249,7 +249,7 @@ class Waits(Recorders):
         self.read_everywhere(sum(int(row["count"]) for row in rows))
 
 
-# One thread writes to a pipe what no page has yet, and holds the pipe's lock until somebody gives it one; another reads.
+# One thread writes memory without pages to a pipe, and holds the pipe's lock during the page fault; another one reads.
 LOCKED = """
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -279,11 +279,11 @@ int main(void) {
 
 
 class UnfinishedWaits(Recorders):
-    """A wait that is not over when a recording ends is an event of it, with the stack that waits."""
+    """A wait that is unfinished when the recording ends is an event with its stack."""
     LOADS = {"deadlock": DEADLOCK, "pair": PAIR, "locked": LOCKED}
 
     def record_for(self, seconds, event, program):
-        """While the program runs, which begins what it does once the recording has begun, and goes on."""
+        """Records a program that starts its load after the recording has started, and does not end."""
         watched = subprocess.Popen([self.built / program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.addCleanup(watched.wait)
         self.addCleanup(watched.kill)
@@ -325,7 +325,7 @@ class UnfinishedWaits(Recorders):
         self.assertFalse(self.rows("--event", "syscall", "--by", "call", "--columns", "count", "--where", "unfinished == 1 && lat_ns < 1e6"))
         rows = self.rows("--event", "syscount", "--by", "comm,call,unfinished", "--columns", "count", "--where", "unfinished == 1")
         self.assertEqual([(row["comm"], row["call"], row["count"]) for row in rows], [("deadlock", "futex", "3")])
-        # perf reads samples that the recorder made beside those of the kernel.
+        # perf reads samples made by the recorder together with those of the kernel.
         self.read_everywhere(len(self.tacho("script", "-i", "out.data", "-G", "-F", "tid").stdout.splitlines()))
 
     def test_conditions_leave_open_calls_out(self):
@@ -370,10 +370,10 @@ class UnfinishedWaits(Recorders):
         if not rows:
             self.skipTest("no disk")
         old = self.rows("--by", "flags", "--columns", "count,max", "--where", "unfinished == 1 && lat_ns > 250e6")
-        self.assertFalse(old)  # others may write at the moment of the end, but not have begun before this slept
+        self.assertFalse(old)  # other writes may be in flight at the end, but cannot have started before this thread slept
 
     def hang(self, program, word=b"!"):
-        """A program that does what it does before any recording."""
+        """Starts a program whose load is before the recording."""
         watched = subprocess.Popen([self.built / program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.addCleanup(watched.wait)
         self.addCleanup(watched.kill)
@@ -384,7 +384,7 @@ class UnfinishedWaits(Recorders):
         return watched
 
     def test_waits_that_span_the_whole_recording(self):
-        # More processes than the unwinder looks at together, all of which begin before.
+        # More processes than a batch of the unwinder, all started before.
         for _ in range(80):
             other = subprocess.Popen(["sleep", "1000"])
             self.addCleanup(other.wait)
@@ -411,7 +411,7 @@ class UnfinishedWaits(Recorders):
         rows = self.rows("--by", "state,unfinished,began_before", "--columns", "count,max", "--where", "began_before == 1")
         [row] = rows
         self.assertEqual((row["count"], row["state"], row["unfinished"]), ("1", "S", "0"))
-        self.assertIn(float(row["max"]) // 1e6, range(10, 701))  # what is left of the second, less the start of the recorder
+        self.assertIn(float(row["max"]) // 1e6, range(10, 701))  # the rest of the second, without the start of the recorder
         self.assertRegex(self.tacho("folded", "-i", "out.data").stdout.decode(), r"(?m)^sleep;.*nanosleep")
 
     def test_a_command_waits_for_nothing_before(self):
@@ -424,7 +424,7 @@ class UnfinishedWaits(Recorders):
         self.assertFalse(self.rows("--by", "comm", "--columns", "count", "--where", "began_before == 1"))
 
     def test_who_waits_for_a_processor_when_it_begins(self):
-        # Of those who share a CPU with others that work, one that gives way to all of them hardly ever runs.
+        # A thread of lowest priority on a busy CPU hardly ever runs.
         cpu = str(min(os.sched_getaffinity(0)))
         for _ in range(2):
             other = subprocess.Popen(["taskset", "-c", cpu, self.built / "pair"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -448,7 +448,7 @@ class UnfinishedWaits(Recorders):
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
 
     def test_whoever_waits_for_a_processor_at_the_end(self):
-        # One of two that share a CPU waits whenever the recording ends, both where others work there, too.
+        # Of two threads on one CPU at least one waits when the recording ends.
         self.record_for(0.15, "runqlat", "pair")
         counts = self.counts("comm", "unfinished", event="runqlat")
         self.assertIn(counts.get(("pair", "1")), (1, 2), counts)
@@ -473,7 +473,7 @@ class Network(Recorders):
             self.assertEqual([counts.get((what, address)) for what in ("connect", "accept", "close")],
                              [times, times, 2 * times], counts)
         self.assertEqual(counts["refused", "127.0.0.1"], 1)
-        # The end of a stream counts as a byte; so does its begin, of what was sent.
+        # FIN counts as a byte, and SYN as a sent byte.
         sent = self.counts("rx_bytes", where='what == close && local == "127.0.0.1"')
         self.assertEqual(sum(sent.values()), 8)
         self.assertLessEqual(set(map(int, sent)), {10, 11, 5000, 5001})
@@ -482,7 +482,7 @@ class Network(Recorders):
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
 
     def test_tcpretrans_tells_who_knocks_again(self):
-        # Nobody accepts: when the queue is full the kernel drops who comes, who asks again after a second, and after three.
+        # accept() is never called: when the queue is full, SYNs are dropped and sent again after one and three seconds.
         work = ("import socket\nlistening = socket.socket(); listening.bind(('127.0.0.1', 0)); listening.listen(0)\n"
                 "print(listening.getsockname()[1], flush=True)\nknocking = [socket.socket() for _ in range(4)]\n"
                 "for one in knocking: one.setblocking(False); one.connect_ex(listening.getsockname())\n"
@@ -516,7 +516,7 @@ class Questions(Recorders):
         self.record("cap/only=SYS_ADMIN,comm=asks/", self.built / "asks", options=["-g"])
         counts = self.counts("cap", "error")
         self.assertEqual(counts["SYS_ADMIN", "EPERM"], 3)
-        self.assertGreaterEqual(counts["SYS_ADMIN", "OK"], 5)  # the kernel asks for it in other places, too
+        self.assertGreaterEqual(counts["SYS_ADMIN", "OK"], 5)  # the kernel checks it in other functions too
         self.read_everywhere(sum(counts.values()), "folded")
         self.record("cap/only=SYS_ADMIN,failed/", self.built / "asks")
         self.assertEqual(self.counts("cap", "error"), {("SYS_ADMIN", "EPERM"): 3})
@@ -539,7 +539,7 @@ class Functions(Recorders):
     LOADS = {"reads": READS, "asks": ASKS}
 
     def test_functions_of_the_kernel(self):
-        """In one recording, as machines with kprobes may be emulated and slow."""
+        """One recording for all, since machines with kprobes may be emulated and slow."""
         work = f"{self.built / 'reads'}; {self.built / 'asks'}"
         said = self.record("vfsio/comm=reads/,cap/only=SYS_ADMIN,failed/", "sh", "-c", work, options=["-v"])
         self.assertRegex(said, r"(?m)\((fentry|kprobe)/vfs_read\): attached")
@@ -575,7 +575,7 @@ class Disks(Recorders):
         self.assertIn("there is no disk", said)
 
     def test_bio_tells_flushes(self):
-        """As the kernel counts them: a journal's are most of what a database waits for."""
+        """The same number of flushes as in the kernel's statistics."""
         def flushes():
             return int(Path(f"/sys/block/{self.disk.rsplit('/', 1)[1]}/stat").read_text().split()[15])
         work = ("import os, sys\nfile = os.open(sys.argv[1], os.O_RDWR)\n"
@@ -600,12 +600,12 @@ class Disks(Recorders):
         times = [int(line) for line in text.split()[1:]]
         self.assertEqual(times, sorted(times))
         self.assertGreater(len(times), 0)
-        # Each recorder reads the clock for itself.
+        # Each recorder reads the clock itself.
         self.assertAlmostEqual(times[-1] / slowest, 1, delta=0.5)
         self.assertIn("vfs_write", self.tacho("folded", "-i", "out.data", "--event-filter", "bio.2").stdout.decode())
 
     def test_a_file_on_a_disk_from_the_call_to_the_request(self):
-        """The same reads and writes as the file system, the page cache and the disk see them."""
+        """The same reads and writes in events of the file system, the page cache and the disk."""
         place = self.folder / "mounted"
         place.mkdir()
         if self.run_program("mkfs.ext4", "-q", self.disk, status=None).returncode != 0:
@@ -627,7 +627,7 @@ class Disks(Recorders):
         self.assertEqual(pages.get("asked", 3 * size // page), 3 * size // page)
         asked = {row["op"]: int(float(row["sum"])) for row in self.rows("--event", "bio", "--value", "bytes", "--by", "op", "--columns", "sum",
                                                                          "--where", 'comm == "reads"')}
-        # Once, as what is read twice is in the cache then; and a few blocks of the file system's own.
+        # Once, since the second read is from the cache; plus a few blocks of metadata.
         self.assertTrue(size <= asked["read"] <= size + 16 * page, asked)
         self.assertGreaterEqual(asked["write"], size)
         self.record("xfsdist", *work)

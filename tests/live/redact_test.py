@@ -11,7 +11,7 @@ import bytes_of
 import programs
 
 TOKEN = "pl4nted"
-LIMIT = 6 << 20  # bytes, of a file or disk that the recording does not fit
+LIMIT = 6 << 20  # bytes, of a limit or disk that is too small for the recording
 PLACES = ("argument", "environment", "comm", "folder", "payload", "stack")
 LOAD = r"""
 #include <fcntl.h>
@@ -61,7 +61,7 @@ class Redact(programs.Scratch):
         payload.symlink_to("/bin/true")
 
     def record(self, *options):
-        # A small one: the copy of the stack is to reach it.
+        # Small, so that the stack copy includes it.
         environment = {"PATH": os.environ["PATH"], "SECRET": f"{TOKEN}-environment"}
         words = [programs.BIN / "tacho-record", "-e", "cpu-clock,sched:sched_process_exec", *options, "-o", "x.data", "--",
                  self.load, f"{TOKEN}-argument"]
@@ -76,7 +76,7 @@ class Redact(programs.Scratch):
 
     @staticmethod
     def names(text):
-        """Of the frames, without their addresses, which are others in the kernel."""
+        """Names of frames without addresses, which redaction changes in the kernel."""
         return "\n".join(line.split(maxsplit=1)[-1] if line.strip() else "" for line in text.splitlines()).encode()
 
     def test_no_private_text_is_left(self):
@@ -87,7 +87,7 @@ class Redact(programs.Scratch):
         self.tacho("redact", "x.data", "y.data")
         self.assertNotIn(TOKEN.encode(), bytes_of.capture(self.folder / "y.data"))
         self.assertIn("stacks (dropped)", self.view("y.data", "header"))
-        # The calls that stood in the stacks are call chains now, leaf first, with the same names.
+        # The stack copies are call chains now, with the same names.
         chains = [self.names(self.tacho("script", "--no-inline", "-F", "ip,sym", "-i", name, status=None).stdout.decode())
                   for name in ("x.data", "y.data")]
         self.assertIn(b"outer", chains[1])
@@ -109,7 +109,7 @@ class Redact(programs.Scratch):
         self.assert_same_text(names, self.names(self.view("x.data", "script", "-F", "ip,sym")))
         for name in (b"work", b"main"):
             self.assertIn(name, names)
-        # The kernel's functions have their names at other places.
+        # Kernel functions have their names at other addresses.
         self.assertIn(b"do_syscall_64", names)
         place = lambda name: [line for line in self.view(name, "script", "-F", "ip,sym").splitlines() if "do_syscall_64" in line][0]
         self.assertRegex(place("y.data"), r"ffffffff8[0-9a-f]{7} do_syscall_64")
@@ -129,7 +129,7 @@ class Redact(programs.Scratch):
         self.assertIn("Redacted: cmdline (dropped)", said)
         self.assertNotIn(TOKEN.encode(), bytes_of.capture(self.folder / "x.data"))
         self.assertIn(" work+0x", self.view("x.data", "script"))
-        self.record("-g", "--redact=cmdline,payload")  # the payload's token is a thread's name as well
+        self.record("-g", "--redact=cmdline,payload")  # the payload's token is also a thread name
         rest = bytes_of.capture(self.folder / "x.data")
         for place, is_there in (("argument", False), ("comm", True), ("folder", True)):
             self.assertEqual(f"{TOKEN}-{place}".encode() in rest, is_there, place)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the programs do when the system refuses one call: every file, thread, map, event and piece of memory that a short
+"""Fault injection: every file, thread, map, event and allocation that a short
 recording or a report asks for is refused once (tests/support/refusals.c). They end by themselves, with an exit status of
 ours and a line that says why; or they do without, and then the result is the same, or the loss is reported.
 
@@ -25,7 +25,7 @@ CAPTURE = programs.ROOT / "tests" / "data" / "bigreads.data"
 
 
 def some_of(count, most):
-    """Some numbers of 1 to count: the ends, and others evenly between them."""
+    """Some numbers from 1 to count: both ends, and others evenly between them."""
     if count <= most:
         return range(1, count + 1)
     if most == 1:
@@ -43,7 +43,7 @@ class Refusals(programs.Scratch):
                               timeout=PATIENCE, stdin=subprocess.DEVNULL)
 
     def counted(self, words):
-        """How the program runs when nothing is refused, and how often it calls what."""
+        """Runs the program without a failure, and counts its calls."""
         counts = self.folder / "counts"
         whole = self.run_with(words, TACHO_REFUSALS=str(counts))
         self.assertEqual(whole.returncode, 0, whole.stderr.decode())
@@ -51,7 +51,7 @@ class Refusals(programs.Scratch):
         return whole, {name: count for name, count in calls.items() if count}
 
     def try_all(self, words, judge, most=EACH, spared=()):
-        """Refuses calls of `words`, one in each run. judge(whole, done) names what is wrong with a run, or nothing."""
+        """Makes one call of `words` fail in each run. judge(whole, done) returns what is wrong with a run, or None."""
         whole, calls = self.counted(words)
         self.assertIn("memory", calls)
         wrong, tried = [], 0
@@ -96,7 +96,7 @@ class Refusals(programs.Scratch):
         capture = self.folder / "tracepoints.data"
         self.run_program(programs.BIN / "tacho-record", "-q", "-e", "sched:sched_switch,sched:sched_process_exec", "-o",
                          capture, "--", "sleep", "0.01")
-        # libtraceevent 1.7 uses memory that it was refused, and dies of it.
+        # libtraceevent 1.7 uses the null pointer of a failed allocation.
         self.try_all([programs.BIN / "tacho-report", "script", "-i", capture], self.view_is_whole, spared=["memory"])
 
     def capture_is_readable(self, _whole, done):
@@ -112,7 +112,7 @@ class Refusals(programs.Scratch):
         self.try_all([*record, "-a", "-e", "sched:sched_switch", "--", "true"], self.capture_is_readable)
 
     def newest_is_readable(self, _whole, done):
-        """Of captures that are named by their time, or by nothing but their name."""
+        """For captures with a time in their names, or with a plain name."""
         captures = sorted(self.folder.glob("out.data*"), key=lambda path: path.stat().st_mtime_ns)
         fault = None
         if done.returncode == 0 and not captures:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""For any user and any lack of the host: either the capture is there and whole, or one line says what is missing and
-what mends it, and the command never ran.
+"""For each user and each restriction of the host: either the capture is complete, or one line says what is missing and
+how to fix it, and the command was not run.
 
 With TACHO_MAY_CHANGE_MACHINE=1 (script/torture) the kernel's levels of paranoia are tried as well, and put back."""
 import contextlib
@@ -18,11 +18,11 @@ NOBODY = 65534
 LEAST = "perfmon,bpf,syslog,sys_ptrace,dac_read_search"
 WHO = ("root", LEAST, "")
 MAY_CHANGE = os.environ.get("TACHO_MAY_CHANGE_MACHINE") == "1"
-# What is recorded: options, and whether it is of the whole machine.
+# Options, and whether the recording is system-wide.
 WHAT = {"own code": ["-e", "cpu-clock:u", "-g"], "with the kernel": ["-g"], "whole machine": ["-a", "-g"],
         "tracepoint": ["-e", "sched:sched_process_exec"], "probe": ["-e", "uprobe:./load:main"], "recorder": ["-e", "exec"],
         "unwound": ["--call-graph", "eh"]}
-# What the host lacks: commands before, in mount namespaces of their own.
+# Restrictions of the host: commands that make them, in a mount namespace.
 LACKS = {"nothing": "", "tracefs": "mount -t tmpfs none /sys/kernel/tracing; mount -t tmpfs none /sys/kernel/debug 2>/dev/null || :",
          "kallsyms": "mount --bind /dev/null /proc/kallsyms", "BTF": "mount -t tmpfs none /sys/kernel/btf",
          "memory to lock": "ulimit -l 64", "descriptors": "ulimit -n 40"}
@@ -44,7 +44,7 @@ def level(place, value):
 class RightsMatrix(programs.Scratch):
     def setUp(self):
         super().setUp()
-        for name in ("tacho-record", "tacho-report", "getppid_load"):  # where we were built may be closed to others
+        for name in ("tacho-record", "tacho-report", "getppid_load"):  # other users may have no access to the build directory
             shutil.copy(programs.BIN / name, self.folder / name)
         (self.folder / "load").write_bytes((self.folder / "getppid_load").read_bytes())
         (self.folder / "load").chmod(0o755)
@@ -56,7 +56,7 @@ class RightsMatrix(programs.Scratch):
             self.skipTest("no mount namespace can be made here")
 
     def cell(self, who, lack, options):
-        """Exit status, what was said, whether the command ran, and samples of the capture (None: it cannot be read)."""
+        """(exit status, messages, whether the command ran, samples of the capture or None if it cannot be read)."""
         place = self.folder / str(0 if who == "root" else NOBODY)
         for name in ("c.data", "ran"):
             (place / name).unlink(missing_ok=True)
@@ -77,7 +77,7 @@ class RightsMatrix(programs.Scratch):
         if status == 0:
             self.assertTrue(ran and samples is not None, reported)
             return True
-        self.assertIn(status, (1, 2, 4), reported)  # no death, and nothing that comes from the command
+        self.assertIn(status, (1, 2, 4), reported)  # not by a signal, and not the command's status
         self.assertFalse(ran, reported)
         self.assertIsNone(samples, reported)
         lines = [line for line in said.splitlines() if line and not line.startswith("[")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the recorder may do: no more than it needs while it records, and no root where capabilities or own processes do."""
+"""The recorder's rights: only the needed ones while recording, and no root if capabilities or own processes are enough."""
 import os
 import re
 import shutil
@@ -21,7 +21,7 @@ BEGUN = b"Recording"
 
 
 def rights(status):
-    """The sets of capabilities and no_new_privs in a text like /proc/PID/status."""
+    """Capability sets and no_new_privs of /proc/PID/status."""
     found = {}
     for name, value in re.findall(r"^(Cap\w+|NoNewPrivs):\s+(\w+)$", status, re.M):
         bits = int(value, 16)
@@ -32,7 +32,7 @@ def rights(status):
 @programs.needs_root
 class Rights(programs.Scratch):
     def start(self, *words):
-        """A recorder that has begun, in the background."""
+        """Starts a recorder in the background, and waits until it records."""
         log = self.folder / "log"
         with open(log, "wb") as to:
             process = subprocess.Popen([str(programs.BIN / "tacho-record"), *map(str, words)], cwd=self.folder, stderr=to,
@@ -78,14 +78,14 @@ class Rights(programs.Scratch):
             self.skipTest("on this kernel the recorder sends mappings, which takes CAP_BPF")
         threads = list(self.each_thread(process))
         holders = [held for held in threads if held["CapPrm"] - {PERFMON}]
-        # One builds tables, one unwinds copied stacks; each may have a thread that opens files, which may hang.
+        # One thread builds unwind tables, one unwinds stack copies; each may have a thread for opening files, which may hang.
         self.assertIn(len(holders), (2, 3, 4), threads)
         self.assertGreaterEqual(len(threads), 4, "those that drain, that write, that build tables and that finish stacks")
         for held in threads:
             expected = held["CapPrm"] if held["CapPrm"] in (BUILDS_TABLES, HOLDS_FILES) else {PERFMON}
             for name in ("CapEff", "CapPrm"):
                 self.assertEqual(held[name], expected, name)
-            # A thread that opens files may not lower its starter's bounding set, which no_new_privs makes void.
+            # A thread that opens files cannot reduce its bounding set, which has no effect with no_new_privs.
             self.assertIn(held["CapBnd"], (expected, BUILDS_TABLES))
             self.assertEqual((held["CapInh"], held["NoNewPrivs"]), (set(), 1))
         self.assertEqual(rights(Path(f"/proc/{process.pid}/status").read_text())["CapPrm"], {PERFMON}, "the main thread")
@@ -95,7 +95,7 @@ class Rights(programs.Scratch):
 
     def test_who_packs_at_the_end_may_read_files_of_others(self):
         process = self.start("-a", "--call-graph", "fp", "-F", "99", "-o", "p.data")
-        # One thread holds files open that may be gone by then; it may have another try whether files answer.
+        # One thread pins files; it may have another one to test whether files answer.
         threads = list(self.each_thread(process))
         self.assertGreaterEqual(len(threads), 3, "those that drain, that write, and that hold files")
         self.assertIn(sum(held["CapPrm"] == HOLDS_FILES for held in threads), (1, 2), threads)
@@ -140,7 +140,7 @@ class Rights(programs.Scratch):
 class WithoutRoot(programs.Scratch):
     def setUp(self):
         super().setUp()
-        # Where we were built may be closed to others.
+        # Other users may have no access to the build directory.
         for name in ("tacho-record", "getppid_load"):
             shutil.copy(programs.BIN / name, self.folder / name)
         os.chown(self.folder, NOBODY, NOBODY)
@@ -172,7 +172,7 @@ class WithoutRoot(programs.Scratch):
             self.assertTrue(reported, options)
             self.assertEqual({name.rstrip(":") for name in reported} - names, set(), options)
             self.assertNotIn("[kernel", self.script("own.data"), options)
-        # An event that names the kernel (:k) is refused with the reason, and not replaced by user samples.
+        # An event with the modifier k is refused with the reason, not replaced by user samples.
         for options in (("-e", "cpu-clock:k"), ("--all-kernel",)):
             done = self.as_user("./tacho-record", *options, "-o", "no.data", "--", "true", status=2)
             self.assertIn(b"--all-kernel and :k)", done.stderr, options)
@@ -197,7 +197,7 @@ class WithoutRoot(programs.Scratch):
         kernel = [line for line in text.splitlines() if "[kernel.kallsyms]" in line]
         named = [line for line in kernel if "[unknown]" not in line]
         self.assertTrue(named, "the kernel's functions have names")
-        # This process is another user's, whose mappings take CAP_SYS_PTRACE.
+        # This process belongs to another user: reading its mappings needs CAP_SYS_PTRACE.
         mappings = self.script("all.data", "--show-mmap-events")
         self.assertTrue(f"PERF_RECORD_MMAP2 {os.getpid()}/{os.getpid()}: " in mappings, "mappings of other users")
 

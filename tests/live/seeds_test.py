@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the documentation says in the place of other tools: every command of docs/recorders/seeds.md, and every row of the
-table in docs/recorders/README.md, is run as it stands there, and has something to show."""
+"""Replacements of other tools in the documentation: every command of docs/recorders/seeds.md, and every row of the
+table in docs/recorders/README.md, is run unchanged, and has output."""
 import re
 import shlex
 import subprocess
@@ -14,7 +14,7 @@ from recorder_loads import ASKS, KNOCKS, NET, loop_disk
 PAGES = programs.ROOT / "docs/recorders"
 HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
 
-# Keeps memory; parse() and parse_all() take their time; reads and writes little.
+# Allocates memory; parse() and parse_all() take some time; reads and writes little.
 PROG = r"""
 #include <stdlib.h>
 #include <time.h>
@@ -33,11 +33,11 @@ int main(void) {
   return sum == 1;
 }
 """
-# Something for every recorder to tell.
+# A load with events for every recorder.
 LOAD = ("cat /nosuch /etc/hostname; dd if=/dev/zero of=DISK bs=64k count=8 oflag=direct; dd if=DISK of=/dev/null bs=4k count=4 iflag=direct; "
         "dd if=/dev/zero of=f bs=64k count=16 conv=fsync; cat f; (sleep 0.05; echo x) | cat; ./asks; ./prog; "
         f"{sys.executable} net.py; getent ahosts localhost; printf 'exit\\n' | script -qec 'bash --norc -i' /dev/null")
-# What a quiet or another machine may have nothing of: by the event, or a word of the command.
+# Commands that may have no events on an idle or other machine: by event, or a word of the command.
 MAY_BE_EMPTY = ("klock", "tcpretrans", "oom", "slower", "pagecache", "cachestat", "runqlat/min_us", "vfsio/min_us", "ext4", "irq:irq_handler",
                 "writeback", "readline", "iflag=nocache")
 
@@ -78,13 +78,13 @@ class Seeds(programs.Scratch):
             self.assertTrue(done.stdout.strip(), f"{line} shows nothing of {what}")
 
     def record(self, line):
-        # Into a pipe it would write the capture.
+        # With a pipe as standard output it would write the capture to it.
         done = self.run_line(f"{{ {line}; }} > load.text")
         said = done.stderr.decode(errors="replace")
         self.assertRegex(said, r"Captured and wrote", f"{line}\n{said[-2000:]}")
 
     def test_every_command_of_the_page(self):
-        """In the order of the page, as what is shown is of the recording before."""
+        """In the order of the page, since views show the previous recording."""
         text = (PAGES / "seeds.md").read_text()
         lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
         self.assertGreater(len(lines), 100)
@@ -106,7 +106,7 @@ class Seeds(programs.Scratch):
                 yield cells[0], re.findall(r"`([^`]*)`", cells[1])
 
     def with_load(self, command, sleeper):
-        """Fills in what the table leaves to the reader (FILE, PID, COMMAND)."""
+        """Replaces FILE, PID and COMMAND of the table."""
         command = command.replace("pid=PID", f"pid={sleeper}").replace("-p PID", f"-p {sleeper}")
         command = command.replace("--duration 60", "--duration 1").replace("--duration 10", "--duration 1")
         if "-- COMMAND" in command:
@@ -117,7 +117,7 @@ class Seeds(programs.Scratch):
 
     @staticmethod
     def completed(part, before):
-        """`--by flags`: the view before, with this in the place of its own option of that name."""
+        """`--by flags`: the previous view with this option replaced."""
         words = shlex.split(before)
         for word in shlex.split(part):
             if word.startswith("--") and word in words:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho flamegraph --slowest, of a program whose every tenth request takes another path."""
+"""tacho flamegraph --slowest, of a program in which every tenth request calls another function."""
 import subprocess
 import unittest
 

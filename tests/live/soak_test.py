@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A recorder that runs for long, of every process there is, while processes come and go: its memory and its descriptors
-stay what they were, its output is rotated, and every process that started is in it once.
+"""A long system-wide recording while processes start and exit: memory and descriptors of the recorder
+do not grow, its output is rotated, and every started process is recorded once.
 
 TACHO_SOAK_SECONDS is how long (default 6; script/torture: 600), TACHO_SOAK_FORKS how many processes start in a second."""
 import os
@@ -50,7 +50,7 @@ class Soak(programs.Scratch):
         cls.built = programs.built_once(cls, {"soak_forker": FORKER})
 
     def usage(self, process):
-        """KiB of memory of its own, and descriptors."""
+        """(private memory in KiB, number of descriptors)."""
         folder = Path(f"/proc/{process.pid}")
         own = re.search(r"RssAnon:\s+(\d+) kB", (folder / "status").read_text())
         return int(own.group(1)), len(list((folder / "fd").iterdir()))
@@ -81,7 +81,7 @@ class Soak(programs.Scratch):
         recorder.send_signal(2)
         self.assertEqual(recorder.wait(60), 0)
         self.check_loss(forks, load.pid)
-        # The first tenth may still grow to what the load needs.
+        # Memory may grow in the first tenth.
         settled = seen[len(seen) // 10 + 1:]
         memory, descriptors = [own for own, _ in settled], [count for _, count in settled]
         print(f"{forks} processes in {took:.0f} s: {min(memory)} to {max(memory)} KiB of memory, {min(descriptors)} to "
@@ -101,7 +101,7 @@ class Soak(programs.Scratch):
         return len(re.findall(rb"(?m)^ *%d .*child_pid=" % forker, text))
 
     def check_loss(self, forks, forker):
-        """Every fork of the load is a sample of one of the files; or the loss is reported, and is not smaller."""
+        """Every fork of the load is a sample in one of the files, or counted in the reported loss."""
         self.assertGreater(len(self.files()), SECONDS / PERIOD / 4)
         samples = sum(self.forks_in(file, forker) for file in self.files())
         lost = int(re.search(rb"\(\d+ samples, (\d+) lost\)", (self.folder / "log").read_bytes()).group(1))

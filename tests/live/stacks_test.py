@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho stacks: every thread as it is now, beside what eu-stack and the target itself say."""
+"""tacho stacks, compared with eu-stack and with output of the target."""
 import json
 import os
 import random
@@ -37,7 +37,7 @@ int main(void) {
 }
 """
 
-# Threads that wait for a condition, as many as the first word says, each at a depth of its own.
+# Threads that wait for a condition variable, each at its own depth; their number is the first argument.
 CROWD = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int main(int count, char **words) {
 }
 """
 
-# Threads that never sleep; the longest time in which one of them did not come by is printed each 100 ms.
+# Threads that never sleep; the longest gap of one of them is printed every 100 ms.
 BUSY = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ def state_of(process):
 
 
 def user_frames(stack):
-    """Addresses of the frames that are no inlined calls and not the kernel's."""
+    """Addresses of user frames that are not inlined calls."""
     return [int(frame["ip"], 16) for frame in stack["frames"] if not frame.get("inlined") and not frame.get("kernel")]
 
 
@@ -124,7 +124,7 @@ class Stacks(programs.Scratch):
         subprocess.run(["cc", "-O1", "-static", "-pthread", "-o", cls.built / "static", cls.built / "crowd.c"], check=True)
 
     def start(self, *words, ready=b"r", **more):
-        """A target that has said that it is where it will stay."""
+        """Starts a target, and waits until it is at its final state."""
         process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, **more)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -141,7 +141,7 @@ class Stacks(programs.Scratch):
         return {thread["tid"]: (stack, thread) for stack in found["stacks"] for thread in stack["threads"]}
 
     def one_by_one(self, process):
-        """Each thread's own stack, since joined ones have the addresses of the first."""
+        """The stack of each thread: joined stacks have the addresses of the first thread."""
         found = {}
         for thread in os.listdir(f"/proc/{process}/task"):
             for tid, pair in self.by_thread(self.stacks("-t", thread)).items():
@@ -274,7 +274,7 @@ class Stacks(programs.Scratch):
         time.sleep(0.2)
         hangs = self.start("dd", f"if={place}/file", "of=/dev/null", "bs=4096", "count=1", "skip=200", ready=b"", stderr=subprocess.DEVNULL)
         time.sleep(0.5)
-        hangs.kill()  # which makes its wait uninterruptible
+        hangs.kill()  # which waits uninterruptibly (state D)
         time.sleep(0.2)
         self.assertEqual(state_of(hangs.pid), "D")
         stack, thread = self.by_thread(self.stacks("-p", hangs.pid))[hangs.pid]
@@ -328,7 +328,7 @@ class Stacks(programs.Scratch):
         self.check_goes_on(process)
 
     def check_goes_on(self, process):
-        """The target counts on, and says for how long it stood at most, in ms."""
+        """The target goes on; returns its longest gap in ms."""
         seen = []
         end = time.monotonic() + 30
         while len(seen) < 3:
@@ -348,27 +348,27 @@ class Stacks(programs.Scratch):
                 self.assertIn(stack["state"], ("running", "runnable"))
                 self.assertIn("spin", [frame.get("function") for frame in stack["frames"]])
                 self.assertLess(thread["paused_ns"], 200e6)
-            # By its own clock: what the scheduler of a busy machine does is in it.
+            # By its own clock, including delays of a busy machine's scheduler.
             self.assertLess(self.check_goes_on(process), 1000)
 
     def test_killed_midway(self):
-        """Whenever we are killed, no thread stays stopped, and a stopped process is."""
+        """If tacho is killed, no thread stays stopped, and a process that was stopped before stays stopped."""
         runs = self.start(self.built / "crowd", "300")
         busy = self.start(self.built / "busy", "2", ready=b"")
         stopped = self.start(self.built / "busy", "3", ready=b"")
         time.sleep(0.2)
         stopped.send_signal(signal.SIGSTOP)
         time.sleep(0.2)
-        met = 0  # turns in which a thread was stopped by us
+        met = 0  # rounds in which tacho had stopped a thread
         for turn in range(500):
             if met >= programs.scaled(50, 5):
                 break
             ours = subprocess.Popen([programs.BIN / "tacho-record", "--stacks", "--stop", "-q", "-p", f"{runs.pid},{busy.pid},{stopped.pid}"],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while ours.poll() is None and len(os.listdir(f"/proc/{ours.pid}/task")) < 2:
-                time.sleep(0.001)  # threads are stopped by a thread of their own
+                time.sleep(0.001)  # a separate thread stops the threads
             time.sleep(random.random() * 0.02)
-            ours.send_signal(signal.SIGSTOP)  # to look at what is under way
+            ours.send_signal(signal.SIGSTOP)  # to look while it works
             met += any(state_of(f"{runs.pid}/task/{thread}") == "t" for thread in os.listdir(f"/proc/{runs.pid}/task"))
             ours.kill()
             ours.wait()
@@ -431,7 +431,7 @@ class Stacks(programs.Scratch):
         self.run_program(programs.BIN / "tacho", "stacks", "-p", os.getpid(), "-o", "/nowhere/at/all", status=4)
 
     def test_without_rights(self):
-        """Of one's own processes by ptrace, with a line about it; of others' nothing."""
+        """Own processes are read by ptrace, with a message; processes of others are not read."""
         here = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
         os.chmod(self.built, 0o755)
         process = self.start(*here, self.built / "deadlock")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A signal that comes while very many events are being opened ends the recorder at once: nothing is recorded, no file is
-left behind, and who is watched does not notice."""
+"""A signal while very many events are being opened ends the recorder at once: nothing is recorded, no file is
+left, and the recorded processes are unaffected."""
 import os
 import resource
 import signal
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import programs
 
-# Opened by then, of some ten thousand.
+# Number of opened events, of some ten thousand, before the signal.
 ENOUGH = 500
 THREADS = 200
 SLEEPER = f"""
@@ -33,7 +33,7 @@ class StartSignals(programs.Scratch):
         return process
 
     def interrupted(self, number, target):
-        """A recorder that got the signal with ENOUGH events open; None when it was too quick for that."""
+        """Sends the signal when ENOUGH events are open; None: opening was already complete."""
         log = open(self.folder / "log", "w+b")
         self.addCleanup(log.close)
         process = subprocess.Popen(
@@ -67,7 +67,7 @@ class StartSignals(programs.Scratch):
                 status, took, text = seen
                 self.assertEqual(status, 128 + number, text)
                 self.assertIn(f"ended by signal {int(number)} before recording began", text)
-                # What is open is closed again, which takes the kernel a while.
+                # Closing the events takes the kernel a while.
                 self.assertLess(took, 10)
                 self.assertEqual([path.name for path in self.folder.glob("none*")], [])
         self.assertIsNone(target.poll(), "the watched process goes on")

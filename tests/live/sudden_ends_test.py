@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Recorders that are killed, signalled, or whose disk is full at any step: what is in the file is every call up to some
-point, none missing in between, and the loss at the end is reported.
+"""Recorders that are killed, signalled, or have a full disk at any step: the file has every call up to some
+point without gaps, and the loss at the end is reported.
 
 By default a few of each; TACHO_KILLS, TACHO_SIGNALS (of each signal) and TACHO_DISK_STEPS are the numbers (script/torture)."""
 import os
@@ -31,7 +31,7 @@ class SuddenEnds(programs.Scratch):
         self.random = random.Random(self.seed)
 
     def start(self, *options, work=()):
-        """A recorder in the background; its messages go to the file log."""
+        """Starts a recorder in the background, with its messages in the file log."""
         words = [programs.BIN / "tacho-record", "-o", self.folder / "one.data", "-k", "CLOCK_MONOTONIC", *options, "-e", EVENT, *work]
         with open(self.folder / "log", "wb") as log:
             run = subprocess.Popen([str(word) for word in words], cwd=self.folder, stdout=log, stderr=log,
@@ -72,7 +72,7 @@ class SuddenEnds(programs.Scratch):
             options = ["-z1"] if number % 2 else ["-z0"]
             run = self.start(*options, "-p", load.pid)
             self.wait_until_begun(run)
-            time.sleep(1.2 + self.random.random() * LONGEST)  # what is a second old has been written
+            time.sleep(1.2 + self.random.random() * LONGEST)  # events older than a second have been written
             killed_at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
             run.kill()
             run.wait()
@@ -81,7 +81,7 @@ class SuddenEnds(programs.Scratch):
             self.assertIn("not closed", messages, "the missing end is reported")
             oldest = max(oldest, killed_at - times[-1])
         print(f"{KILLS} recorders killed (seed {self.seed}): the newest call kept was {oldest / 1e6:.0f} ms old at most")
-        # The recorder writes once a second at least; a busy machine may keep it from that for a while.
+        # The recorder writes at least once a second, later on a busy machine.
         self.assertLess(oldest, 2 * 10**9)
 
     def wait_until_gone(self, child, seconds=10):
@@ -106,7 +106,7 @@ class SuddenEnds(programs.Scratch):
                         time.sleep(self.random.random() * 0.02)
                     run.wait(20)
                     slowest = max(slowest, time.monotonic() - began)
-                    # After the second signal the recorder does not wait for it, but it got the signal to end.
+                    # After the second signal the recorder does not wait for the command, which was signalled.
                     self.wait_until_gone(child)
                     numbers, _, messages = self.calls("one.data", status=[0])
                     self.assertEqual(numbers, list(range(len(numbers))), "calls are missing")
@@ -143,7 +143,7 @@ class SuddenEnds(programs.Scratch):
                 self.assertEqual(messages.count("tacho record: "), messages.count("\n"), messages)
                 self.assertIn("one.data", messages)
                 if numbers is None:
-                    continue  # not even the head found room, and nothing was left behind
+                    continue  # no room even for the header, and no file is left
                 self.assertEqual(numbers, list(range(len(numbers))), "calls are missing in between")
                 self.assertIn(f"has the first {len(numbers)} samples" if numbers else "has no samples", messages)
                 kept.append(len(numbers))
@@ -161,7 +161,7 @@ class SuddenEnds(programs.Scratch):
         self.assertLess(sizes[-1], 12 << 20, sizes)
 
     def test_disk_full_of_a_snapshot(self):
-        """Of --overwrite, which writes nothing before: a capture without a sample, or no file at all; never one that is neither."""
+        """With --overwrite, which writes only snapshots: a readable capture without samples, or no file."""
         seen = set()
         for pages in (1, 2, 4, 16, 64, 300):
             status, messages, numbers, size = self.record_on_disk_of(pages, "--overwrite", "-m", "64")

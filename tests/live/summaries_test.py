@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Summaries that BPF programs make in maps: beside what strace and the load itself know, in every view and in perf."""
+"""Summaries counted by BPF programs in maps, compared with strace and the known load, in every view and in perf."""
 import csv
 import io
 import itertools
@@ -11,7 +11,7 @@ import unittest
 
 import programs
 
-# Every call is counted by number, slot of bytes and stack; as a user would write it.
+# A user's program: counts every call by number, bucket of bytes and stack.
 CALLS = """
 #include "vmlinux.h"
 #include <tacho/emit.h>
@@ -60,7 +60,7 @@ int leave(struct trace_event_raw_sys_exit *context) {
 }
 char LICENSE[] SEC("license") = "GPL";
 """
-# A map that says nothing of itself, and a histogram in its value.
+# A map without SUMMARY(), and a histogram in its value.
 PLAIN = """
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -131,7 +131,7 @@ class Summaries(programs.Scratch):
         self.assertRegex(shown, r"4096 -> 8191 +: 20 ")
         folded = self.tacho("folded", "-i", "out.data").stdout.decode()
         weights = [int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if "pwrite" in line]
-        # Where two stacks want one place of their map one has none, which the recorder says.
+        # If two stacks collide in their map one is lost, which the recorder reports.
         lacks = [line for line in said.splitlines() if "have no stack" in line]
         self.assertEqual(sum(weights), 130000, f"{folded}\n{lacks}")
         self.assertRegex(folded, r"writes;.*main;\w*pwrite")
@@ -154,7 +154,7 @@ class Summaries(programs.Scratch):
         text = self.tacho("script", "-i", "out.data", "--ns", "-F", "time").stdout.decode()
         times = sorted({int(seconds) * 10**9 + int(part) for seconds, part in re.findall(r"(\d+)\.(\d{9}):", text)})
         self.assertGreater(len(times), 1)
-        # Those of --interval lie a whole number of them apart, however late the recorder came; the last one is at the end.
+        # Times of readings are multiples of --interval apart, even if the recorder was late; the last one is at the end.
         self.assertEqual({(time - times[0]) % 20_000_000 for time in times[:-1]}, {0}, times)
 
     def test_an_interval_without_anything_to_read_gives_a_line(self):
@@ -167,7 +167,7 @@ class Summaries(programs.Scratch):
         self.assertNotIn(line.decode(), said)
 
     def test_what_comes_while_events_are_off_is_left_out(self):
-        """Programs count on whatever the recorder does: what counts is what they counted while it was on."""
+        """Programs count always: only counts made while events were enabled are recorded."""
         for name in ("commands", "answers"):
             os.mkfifo(self.folder / name)
         file = os.open(self.folder / "known_file", os.O_RDWR | os.O_CREAT)
@@ -202,7 +202,7 @@ class Summaries(programs.Scratch):
                             answers.readline()
                         write(times, size)
                         if interval:
-                            time.sleep(0.06)  # readings in between, or none: both add up to the same
+                            time.sleep(0.06)  # with or without intermediate readings the sums are equal
                     print("stop", file=commands, flush=True)
                     answers.readline()
                 said += recorder.stderr.read()
@@ -228,7 +228,7 @@ class Summaries(programs.Scratch):
                     f"until grep -q ^State:.Z /proc/{waiting.pid}/status; do sleep 0.05; done", program=program)
         rows = sorted(self.rows("--event", "written", "--by", "value"), key=lambda row: int(row["value"]))
         self.assertEqual([(row["value"], row["count"]) for row in rows], [("100", "300"), ("5000", "20")])
-        # They are of no thread, which has a name here and in perf.
+        # They belong to no thread; the name shown is the same here and in perf.
         for program in [self.tacho] + [self.perf] * bool(programs.shutil.which("perf")):
             names = program("script", "-i", "out.data", "-F", "comm,event").stdout.decode()
             self.assertRegex(names, r"(?m)^ *\[no thread\] +written: ")

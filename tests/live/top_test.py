@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tacho top through tmux: it shows what runs, its keys do what its help says, w writes what was seen, and whatever ends
-it leaves the terminal and nothing else behind."""
+"""tacho top through tmux: it shows what runs, its keys do what the help says, w writes the samples, and however it ends
+it restores the terminal and leaves no process or file."""
 import os
 import re
 import shutil
@@ -60,7 +60,7 @@ class Top(programs.Scratch):
         return load.pid
 
     def recorders(self, one):
-        """The processes of what runs in the shell: recorder, view, the view's worker."""
+        """Processes of the command in the shell: recorder, view, the view's worker."""
         return descendants(one.shell())
 
     def assert_gone(self, pids):
@@ -148,7 +148,7 @@ class Top(programs.Scratch):
             self.assertRegex(text, r"spin +spin +\[\.\] top_leaf")
 
     def test_the_window_moves(self):
-        """After two windows the first samples are gone, though the recording goes on."""
+        """After two windows the first samples are dropped while the recording goes on."""
         one = self.screen(120)
         self.spin(4)
         one.run("top", "-d", "0.3", "--window", "2", "-a")
@@ -219,7 +219,7 @@ class Top(programs.Scratch):
         self.assert_gone(running)
 
     def calls(self):
-        """A process that makes system calls: reads of 0.1 s among others."""
+        """A process that makes system calls, with reads of 0.1 s."""
         (self.folder / "calls.py").write_text("import os, time\na, b = os.pipe()\nwhile True:\n    os.write(b, b'x')\n    os.read(a, 1)\n"
                                               "    os.stat('/')\n    time.sleep(0.01)\n")
         calls = subprocess.Popen(["python3", self.folder / "calls.py"])
@@ -240,7 +240,7 @@ class Top(programs.Scratch):
                 one.wait_for("^syscall: lat_ns in ns: ")
                 one.wait_for("^  write ")
                 self.assertRegex(one.lines()[1], r"^  call +count +sum +mean +min")
-                # As often as each other, in a capture of what the screen counts too.
+                # Equal counts, also in a capture of the counted samples.
                 one.keys("f")
                 one.wait_for(", frozen")
                 rows = self.rows(one)
@@ -267,7 +267,7 @@ class Top(programs.Scratch):
                 one.wait_until_gone("^  read ")
                 one.keys("Enter")
                 one.wait_for('with "wri"')
-                # The row opened: its functions with call graphs, and its events one by one.
+                # An opened row: its functions with call graphs, and the list of its events.
                 one.keys("Enter")
                 one.wait_for(r"^Samples: .* of event 'syscall'.*call write")
                 one.keys("e")
@@ -308,7 +308,7 @@ class Top(programs.Scratch):
         one.wait_for(r"^\$ *$")
 
     def test_the_histogram_of_a_recorder(self):
-        """Its rows are powers of two, and open to the waits of that length."""
+        """Rows are powers of two; opening one shows the waits of that length."""
         one = self.screen(100)
         one.run("top", "-d", "0.5", "-e", "runqlat", "-p", self.calls())
         one.wait_for(r"^runqlat: wait_ns in ns, last \d+ s")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e trace and argdist: any probe with condition, key and value, of a program that says what it calls with."""
+"""-e trace and argdist: probes with condition, key and value, with a program that prints its arguments."""
 import csv
 import io
 import unittest
@@ -45,13 +45,13 @@ class Trace(programs.Scratch):
         return list(csv.DictReader(io.StringIO(self.tacho("table", "-i", "out.data", "--csv", *options).stdout.decode())))
 
     def shown(self, said):
-        """By the command that the recording ends with."""
+        """Output of the view that the recording suggests."""
         [line] = [line for line in said.splitlines() if ": tacho " in line]
         command = line.split(": tacho ", 1)[1].removesuffix(" ]")
         return self.run_program("sh", "-c", f"{programs.BIN}/tacho {command}").stdout.decode()
 
     def without_caret(self, said):
-        """The lines of a message, but for the text with a caret below it."""
+        """The lines of a message without the text and caret."""
         return [line for line in said.rstrip().splitlines() if not line.startswith("    ")]
 
     def test_values_are_shown_and_filtered(self):
@@ -72,7 +72,7 @@ class Trace(programs.Scratch):
                 for event, options in ((f"trace/probe='{SIGNS}',if='{condition}'/", []), (SIGNS, ["--filter", condition])):
                     said = self.record(event, *options)
                     self.assertIn(f"({count} samples, 0 lost)", said)
-        # Beside the walk of stacks, which comes after it.
+        # With the unwinder, which runs after it.
         said = self.record(SIGNS, "-g", "--filter", "n < -2")
         self.assertIn("(3 samples, 0 lost)", said)
         self.assertIn("main", self.tacho("folded", "-i", "out.data").stdout.decode())
@@ -141,7 +141,7 @@ class Trace(programs.Scratch):
             self.assertIn("column ", said)
             self.assertIn(place, said)
             self.assertIn(reported, said)
-        # What every sample has, of each of them.
+        # Values that every sample has.
         for name in every.rsplit(" has ", 1)[1].split(", "):
             self.shown(self.record(f"argdist/probe='{PROBE}',key='{name},sample.comm'/"))
         self.record("argdist/probe='syscalls:sys_enter_exit_group',value='error_code + period'/")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--call-graph eh: stacks of code without frame pointers are whole in the capture, and perf shows them as we do."""
+"""--call-graph ehframe: stacks of code without frame pointers are complete in the capture, and perf shows the same."""
 import os
 import re
 import shutil
@@ -104,7 +104,7 @@ class Unwinding(programs.Scratch):
 
     @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
     def test_callers_are_the_functions_of_their_calls(self):
-        """The compiler puts nothing after a call that does not return: another function begins there."""
+        """After a call that does not return the compiler emits nothing: another function starts there."""
         (self.folder / "noreturn.c").write_text(NORETURN)
         self.run_program("cc", "-O1", "-falign-functions=1", "-fno-optimize-sibling-calls", "-o", "noreturn", "noreturn.c")
         self.record("-e", "cpu-clock:u", "-F", "499", "--call-graph", "eh", "--", self.folder / "noreturn")
@@ -122,7 +122,7 @@ class Unwinding(programs.Scratch):
         self.assertGreater(share, NEEDED, said)  # about a half when the process is given up after 2 seconds
 
     def test_commands_that_live_for_a_millisecond_have_whole_stacks(self):
-        """Nobody has time to tell of their mappings: the walk finds them itself."""
+        """Their MMAP records come too late: the unwinder finds mappings itself."""
         work = "for ((i = 0; i < 150; ++i)); do /bin/date > /dev/null; done"
         said = self.record("-e", "cpu-clock", "-F", "5000", "--call-graph", "eh", "--", "bash", "-c", work)
         text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
@@ -173,7 +173,7 @@ class Unwinding(programs.Scratch):
                     self.assertIn(101, {stack.count("deep_recurse") for stack in whole})
 
     def test_functions_with_probes_at_their_return_have_their_callers(self):
-        """The return addresses on the stack are those of the probes; the kernel keeps 64 of a thread, and sets no more."""
+        """Return addresses on the stack are those of the uretprobe trampoline; the kernel allows 64 in a thread."""
         probes = [word for name in ("deep_leaf", "deep_recurse", "deep_compare", "deep_handler")
                   for word in ("-e", f"uretprobe:{programs.BIN}/deep_load:{name}")]
         said = self.record(*probes, "-e", "cpu-clock/freq=999/", "--call-graph", "eh", "--", *self.deep("1"))
@@ -194,7 +194,7 @@ class Unwinding(programs.Scratch):
         self.assertGreater(max(depths), 60, "many were open at once")
 
     def test_clocks_find_the_functions_whose_probes_they_interrupt(self):
-        """An instruction with a probe may run in a mapping of the kernel's, and there ticks find it."""
+        """An instruction with a uprobe may run in the xol area, where clock samples hit it."""
         probe = f"uprobe:{programs.BIN}/bare_load:bare_step"
         said = self.record("-e", probe, "-e", "cpu-clock/freq=5000,name=ticks/", "--call-graph", "eh", "--", programs.BIN / "bare_load", "steps")
         text = self.tacho("script", "-i", "x.data", "--event", "ticks", "-F", "ip,sym,dso").stdout.decode()
@@ -238,10 +238,10 @@ class Unwinding(programs.Scratch):
         said = self.record("-e", "syscalls:sys_enter_write", "--call-graph", "eh", "--", "bash", "-c", work)
         share, count = self.share(said)
         self.assertGreaterEqual(count, 500)
-        self.assertGreater(share, 0.5, said)  # none is, when the children took the program with them
+        self.assertGreater(share, 0.5, said)  # none, if the program was also killed
 
     def test_stacks_equal_unwound_copies(self):
-        """Frame by frame, at the same calls. That perf reads copies as we do is tested elsewhere."""
+        """Frame by frame for the same calls. Another test compares stack copies with perf."""
         works = [(os.path.realpath(sys.executable), "-c", stack_pairs.PYTHON_WORK), ("perl", "-e", stack_pairs.PERL_WORK)]
         for work in works:
             with self.subTest(program=work[0]):
@@ -253,7 +253,7 @@ class Unwinding(programs.Scratch):
                 self.assertGreater(counts["equal"], NEEDED * counts["pairs"], said)
 
     def fresh(self, program, number=0):
-        """A copy that nobody has mapped and no table was made of. Its stacks begin before its table can be there."""
+        """A new copy of the program, without an unwind table, so that its first stacks are before its table is loaded."""
         copy = self.folder / f"fresh_{number}_{os.path.basename(program)}"
         shutil.copy(os.path.realpath(program), copy)
         with open(copy, "r+b") as file:
@@ -266,7 +266,7 @@ class Unwinding(programs.Scratch):
         return int(found.group(1)) if found else 0
 
     def test_programs_that_end_before_their_tables_are_there_have_whole_stacks(self):
-        for attempt in range(10):  # where others keep the machine busy, a table may be there before the program goes on
+        for attempt in range(10):  # on a busy machine the table may be loaded before the program goes on
             program = self.fresh(sys.executable, attempt)
             work = f"{program} -S -c 'import os\nfor i in range(300): os.write(1, b\"x\")' > /dev/null"
             said = self.record("-e", "syscalls:sys_enter_write", "-g", "--", "sh", "-c", work)
@@ -283,7 +283,7 @@ class Unwinding(programs.Scratch):
         self.assertEqual(times, sorted(times, key=lambda time: float(time.rstrip(":"))))
 
     def test_children_of_what_runs_already_have_whole_stacks(self):
-        """Through the dynamic linker, as it writes what it found: stacks that are finished when the child is gone."""
+        """Deferred stacks in the dynamic linker, which are finished after the child has exited."""
         load = subprocess.Popen([programs.BIN / "bare_load", "forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(load.kill)
         load.stdout.readline()
@@ -370,7 +370,7 @@ class Unwinding(programs.Scratch):
                 self.assertGreater(share, NEEDED, said)
                 files = [path.name for path in self.folder.glob("x.data.2*")] if "--switch-output=1M" in words else ["x.data"]
                 walked = 0
-                for name in files:  # the last one that was switched to may have no sample
+                for name in files:  # the last thread on the CPU may have no sample
                     header = self.tacho("header", "-i", name).stdout.decode()
                     self.assertIn("unwound in the kernel (ehframe)", header)
                     reported = re.findall(r"# user stacks : walked: (\d+)\n# user stacks : whole: \d+ \(\d+\.\d\d %\)", header)
@@ -394,7 +394,7 @@ class Unwinding(programs.Scratch):
         self.assertIn(b"deep_recurse", self.perf("report", "--stdio", "-i", "x.data").stdout)
 
     def test_where_it_cannot_be_g_says_so_and_copies_stacks(self):
-        """Without the rights; with no ring for each CPU; and by wish frame pointers. Nothing of it is an error, and copies are unwound
+        """Without rights; without a ring for each CPU; with frame pointers on request. No error, and stack copies are unwound
         when the recording ends."""
         command = ["--", programs.BIN / "deep_load", "0.3", programs.BIN / "deep_library.so"]
         said = self.record("-v", "-F", "99", "-e", "cpu-clock:u", "--call-graph", "fp", *command)
@@ -413,12 +413,12 @@ class Unwinding(programs.Scratch):
         whole = [stack for stack in stacks if stack[-1] in ("_start", "clone3", "__clone", "clone")]
         self.assertGreater(len(stacks), 5)
         self.assertGreater(len(whole), 0.8 * len(stacks), stacks)
-        # Call chains as of any recording: no copy is left, and the file is small.
+        # Plain call chains: no stack copies are left, and the file is small.
         self.assertNotIn("ustack", self.tacho("dump", "-i", "y.data").stdout.decode())
         self.assertLess((self.folder / "y.data").stat().st_size, 400_000)
 
     def test_what_bpf_programs_write_has_whole_stacks(self):
-        """A recorder's events in front of which the walk stands, and one whose stacks lie in its payload."""
+        """A recorder with walks before its events, and one with stacks in its payload."""
         opens = "for i in range(200): open('/proc/self/status').close()"
         sleeps = "import time\nfor i in range(100): time.sleep(0.002)"
         python = os.path.realpath(sys.executable)

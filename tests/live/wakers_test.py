@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who ended the waits of a thread: recorded by the recorders, and from the kernel's own tracepoints."""
+"""Wakers of a thread, recorded by recorders and by the kernel's tracepoints."""
 import csv
 import io
 import os
@@ -8,8 +8,8 @@ import unittest
 
 import programs
 
-# A thread naps and then wakes main, as often as COUNT says; main waits in waits(), and is woken by wakes(). They make their
-# system calls themselves: the C library's functions have no frame pointers.
+# A thread sleeps and then wakes main, COUNT times; main waits in waits(), and is woken by wakes(). They make system calls
+# directly: functions of the C library have no frame pointers.
 WAITS = 12
 PROGRAM = r"""
 #include <pthread.h>
@@ -62,7 +62,7 @@ class Wakers(programs.Scratch):
                        check=True)
 
     def record(self, *words, program=("./pair",)):
-        # Read here and at once: nothing has to be packed, which takes minutes where a machine is emulated.
+        # Read here, so not packed, which takes minutes on an emulated machine.
         done = self.run_program(programs.BIN / "tacho-record", "--no-pack", "-o", "w.data", *words, "--", *program, status=None)
         said = done.stderr.decode()
         if "carries no recorders" in said:
@@ -75,10 +75,10 @@ class Wakers(programs.Scratch):
         return {stack: int(weight) for stack, weight in (line.rsplit(" ", 1) for line in done.stdout.decode().splitlines())}
 
     def reported(self, *words):
-        """Nanoseconds of the rows of a report, with their children, by thread and function."""
+        """{(thread, function): nanoseconds with children} from a report."""
         done = self.tacho("report", "-i", "w.data", "--csv", "-s", "comm,sym", *words, status=None)
         self.assertIn(done.returncode, (0, 3), done.stderr.decode())
-        # A cell that begins with '-' has an apostrophe before it, for spreadsheets.
+        # A CSV cell that starts with '-' gets an apostrophe, for spreadsheets.
         return {(row["comm"], row["symbol"].removeprefix("'")): int(row["children_period"])
                 for row in csv.DictReader(io.StringIO(done.stdout.decode()))}
 
@@ -93,7 +93,7 @@ class Wakers(programs.Scratch):
         self.assertEqual(alone["pair", "waits"], rows["pair", "waits"])
         self.assertNotIn(("pair", "-- waker --"), alone)
         self.assertGreater(rows["pair", "[timer]"], 0)
-        # main waits as long as the other one naps, but for what it takes to get there; the signal is what ends it.
+        # main waits for about as long as the other thread sleeps; the signal ends the wait.
         of_main = {stack: time for stack, time in lines.items() if ";waits;" in stack and ";wakes;" in stack.split("-- waker --")[-1]}
         self.assertGreater(sum(of_main.values()), 5_000_000, lines)
         for stack in of_main:
@@ -101,10 +101,10 @@ class Wakers(programs.Scratch):
             self.assertTrue(waiter.startswith("pair;"))
             self.assertTrue(waker.endswith(";pair"), stack)
             self.assertLess(waker.index("futex_wake"), waker.index(";wakes;"), "the waker's leaf stands first")
-        # A timer's interrupt ends a nap, whatever thread it hits.
+        # A timer interrupt ends the sleep, in any thread.
         naps = [stack for stack in lines if ";naps;" in stack.split("-- waker --")[0]]
         self.assertTrue(any(stack.endswith(";[timer]") for stack in naps), naps)
-        # And the chain: main was woken by the other one, which a timer had woken.
+        # The chain: main was woken by the other thread, which was woken by a timer.
         self.assertTrue(any(";waits;" in stack and stack.count("-- waker --") == 2 and stack.endswith(";[timer]")
                             for stack in self.folded("--wakers=2")))
         self.assertLessEqual(max(stack.count("-- waker --") for stack in self.folded("--wakers=3")), 3)
@@ -113,7 +113,7 @@ class Wakers(programs.Scratch):
         self.record("-e", "offcpu,waking")
         self.check()
         table = self.tacho("table", "-i", "w.data", "--event", "waking", "--by", "woken", "--columns", "count", "--csv").stdout.decode()
-        self.assertGreaterEqual(int(table.splitlines()[1].split(",")[1]), WAITS)  # the naps, at least
+        self.assertGreaterEqual(int(table.splitlines()[1].split(",")[1]), WAITS)  # at least the sleeps
 
     def processors_whose_idle_task_is_heard(self):
         """Where the kernel counts the switches of its idle task. Linux 6.18 has been seen to count none of them on one of two

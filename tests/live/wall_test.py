@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Wall graphs of a real program: what its threads did is known from the kernel's own accounts (/proc/.../schedstat), and
-the widths of the graph are those times."""
+"""Wall graphs of a real program: the times of its threads are known from /proc/.../schedstat, and
+the widths of frames are these times."""
 import os
 import re
 import subprocess
@@ -96,7 +96,7 @@ class Wall(programs.Scratch):
         cls.built = programs.built_once(cls, {"threads": PROGRAM})
 
     def recorded(self, *words):
-        # Busy CPUs: this kernel does not record tracepoints that the idle thread hits (perf sees none either).
+        # With busy CPUs: this kernel does not record tracepoints in the idle thread (neither does perf).
         busy = [subprocess.Popen(["timeout", "60", "nice", "-n", "19", "sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
         try:
             return self.recorded_on_busy_cpus(*words)
@@ -117,7 +117,7 @@ class Wall(programs.Scratch):
         return reported, times
 
     def check(self, reported, times, share):
-        """`share`: of a thread's life that its times may be wrong by."""
+        """`share`: tolerance, as a fraction of the thread's life."""
         for name, (tid, life, ran, waited) in reported.items():
             mine = times[int(tid)]
             sums = {}
@@ -148,7 +148,7 @@ class Wall(programs.Scratch):
         self.check(*self.recorded("-g", "-F", "997", "-e", "cpu-clock,offcpu,waking,runqlat"), 0.06)
 
     def test_tracepoints_of_the_scheduler_tell_it(self):
-        # A busy kernel throttles tracepoints: some switches are not recorded.
+        # A busy kernel throttles tracepoints, so some switches are missing.
         self.check(*self.recorded("-a", "-g", "-c", "1", "-e",
                                   "sched:sched_switch,sched:sched_waking,cpu-clock/freq=997/"), 0.4)
 
