@@ -279,8 +279,8 @@ void UserObject::State::keep_filter(const std::string& name, std::span<const Fil
   if (has_filter(name)) constants.emplace_back(name, std::move(bytes));
 }
 
-bool UserObject::asks_filter() const { return state_->has_filter(kFilter); }
-bool UserObject::asks_filter_of(const Channel& channel) const {
+bool UserObject::supports_filter() const { return state_->has_filter(kFilter); }
+bool UserObject::supports_filter_of(const Channel& channel) const {
   return state_->has_filter(filter_of(channel));
 }
 
@@ -375,10 +375,10 @@ Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
     std::optional<std::string> why;
     if (!section) why = section.error().what;
     const bool names_tracepoint = !functions.tracepoint.empty();
-    if (section && section->hook == Hook::Functions && names_tracepoint) why = "a tracepoint is asked for";
+    if (section && section->hook == Hook::Functions && names_tracepoint) why = "a tracepoint is given";
     if (section && section->target == kNamedTracepoint) {
       if (names_tracepoint) continue;  // it exists
-      why = "functions are asked for";
+      why = "functions are given";
     }
     if (section && !why && section->hook == Hook::Tracepoint && tracefs.empty()) {
       auto found = find_tracefs(options.log);

@@ -92,8 +92,8 @@ class UserObject {
   bool limit(const EventRate& rate);
   // Whether its programs evaluate a condition of --filter: before an event is filled (tacho_wants()), or
   // after (tacho_wants_this(), tacho_submit()).
-  bool asks_filter() const;
-  bool asks_filter_of(const Channel& channel) const;
+  bool supports_filter() const;
+  bool supports_filter_of(const Channel& channel) const;
   // Sets the condition of all programs, or of one channel, which may compare payload members; before
   // load_and_attach().
   void filter(std::span<const FilterStep> steps);

@@ -201,7 +201,7 @@ int finished() {
 }
 
 // A suggestion for a misspelled command of tacho-record (tacho-report suggests its own). tacho-report is only
-// asked for its commands if the word is similar to one of tacho-record's.
+// run for its commands if the word is similar to one of tacho-record's.
 bool means_record(const std::string& word) {
   const std::vector<std::string> record{"record"};
   if (cli::nearest(word, record).empty()) return false;

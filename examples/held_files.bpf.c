@@ -7,7 +7,7 @@
 //   tacho script -i held.data --event held -F comm,event,payload,ip,sym
 //   tacho hist -i held.data --event holds
 //
-// What each of them prints: docs/recording.md, "A recorder of your own". A file that is closed by the end of its process,
+// Their output: docs/recording.md, "A recorder of your own". A file that is closed by the end of its process,
 // by dup2() or by another thread's close_range() is not seen.
 #include "vmlinux.h"
 #include <tacho/emit.h>

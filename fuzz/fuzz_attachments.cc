@@ -1,4 +1,4 @@
-// What is read of attachments can be written and read again.
+// Attachments that can be parsed can be written and parsed again.
 #include <cstdlib>
 
 #include "format/extensions/attachment.h"

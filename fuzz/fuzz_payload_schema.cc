@@ -1,4 +1,4 @@
-// What is read of payload schema can be written and read again.
+// Payload schemas that can be parsed can be written and parsed again.
 #include <cstdlib>
 
 #include "format/extensions/payload_schema.h"

@@ -1,4 +1,4 @@
-// What is read of packed symbols can be written and read again, and answers every question that a view asks.
+// Symbol packs that can be parsed can be written and parsed again, and support all look-ups.
 #include <cstdlib>
 
 #include "format/extensions/symbol_pack.h"

@@ -1,4 +1,4 @@
-// What is read of tracing data can be written and read again.
+// Tracing data that can be parsed can be written and parsed again.
 #include <cstdlib>
 
 #include "format/extensions/tracing_data.h"

@@ -91,7 +91,7 @@ int interrupted(const StopSignals& signals, const Error& error) {
   return 128 + number;
 }
 
-// The recording failed; what there is of it is redacted all the same, or a message says that it is not.
+// After a failed recording: the partial capture is redacted too, or a message says that it is not.
 int end_failed(Error failure, FileState file_state, const RecordOptions& options,
                const StopSignals& signals) {
   const bool is_there = file_state != FileState::None && ::access(options.output.c_str(), F_OK) == 0;
@@ -109,22 +109,22 @@ int say(const std::string& line) {
   return is_said ? cli::kWhole : cli::kNoOutput;
 }
 
-// `tacho list`, as the dispatcher asks for it.
+// `tacho list`.
 int run_list(const std::vector<std::string>& arguments) {
   const auto options = parse_list_options(arguments);
   if (!options) return fail(options.error(), "list");
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  auto lines = options->programs                   ? list_bpf_programs(*options)
-               : options->recorders                ? list_recorders(*options)
-               : asks_for_probes(options->pattern) ? list_probes(*options)
-                                                   : list_events(*options);
+  auto lines = options->programs                    ? list_bpf_programs(*options)
+               : options->recorders                 ? list_recorders(*options)
+               : is_probe_pattern(options->pattern) ? list_probes(*options)
+                                                    : list_events(*options);
   if (!lines) return fail(lines.error(), "list");
   if (lines->empty()) return cli::kWhole;  // JSON of no BPF program
   lines->pop_back();                       // puts() ends the last line
   return say(format::printable_lines(*lines));
 }
 
-// The options of EVENT/help/, of the first that asks for it.
+// The help of the first EVENT/help/.
 std::optional<int> handle_recorder_help(const RecordOptions& options, std::string_view command) {
   for (const EventRequest& request : options.events) {
     if (!request.asks_for_help) continue;
@@ -147,7 +147,7 @@ int end_live(LiveView& view, const Result<Recorded>& recorded, FileState file_st
                                        : interrupted(signals, recorded.error());
 }
 
-// `tacho live`, as the dispatcher asks for it.
+// `tacho live`.
 int run_live(const std::vector<std::string>& command_line) {
   const auto live = parse_live_options({command_line.begin() + 2, command_line.end()});
   if (!live) return fail(live.error(), "live");
@@ -200,7 +200,7 @@ class HeldErrors {
   format::Fd held_, terminal_;
 };
 
-// `tacho top`, as the dispatcher asks for it.
+// `tacho top`.
 int run_top(const std::vector<std::string>& command_line) {
   auto parsed = parse_top_options({command_line.begin() + 2, command_line.end()});
   if (!parsed) return fail(parsed.error(), "top");
@@ -208,7 +208,7 @@ int run_top(const std::vector<std::string>& command_line) {
   RecordOptions& options = parsed->recording.options;
   if (const auto status = handle_recorder_help(options, "top")) return *status;
   if (options.sampling.show_registers || options.show_version)
-    return fail(use_error("only tacho record says versions and registers"), "top");
+    return fail(use_error("only tacho record prints versions and registers"), "top");
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error(), "top");
   auto view = LiveView::start(std::move(parsed->top.view), parsed->top.has_screen);

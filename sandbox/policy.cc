@@ -37,7 +37,7 @@ constexpr std::array kReadFiles = {
     SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
     SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
     SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write), SCMP_SYS(writev),
-    // by a pipe the sanitizers ask whether memory can be read
+    // sanitizers test with a pipe whether memory is readable
     SCMP_SYS(pipe), SCMP_SYS(pipe2),
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),

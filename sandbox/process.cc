@@ -125,7 +125,7 @@ class Watch {
 
   void begin() {
     for (CrashMarker& marker : shared_.markers) {
-      // The previous child ended with its last file and asked for no other after time was up.
+      // The previous child exited with its last file, after its time was up.
       if (shared_.is_closed.load() && marker.closed_from.load() == kNever)
         marker.closed_from.store(marker.turn.load() + 1);
       marker.turn.store(0);

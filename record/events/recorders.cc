@@ -76,7 +76,7 @@ constexpr RecorderRow kRecorders[] = {
      "tacho script --columns auto"},
     {"profile", "", "", "where programs and the kernel spend their time: samples of the clock with stacks",
      "tacho report"},
-    {"bio", "bio", "", "block I/O: size, time in the queue and at the disk, with the stack that asked",
+    {"bio", "bio", "", "block I/O: size, time in the queue and on the disk, with the submitting stack",
      "tacho hist --by op"},
     {"biolatency", "bio", "", "as bio", "tacho hist --by none"},
     {"biosnoop", "bio", "", "as bio",

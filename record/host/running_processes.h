@@ -62,7 +62,7 @@ class MapsReader {
   std::string_view rest_;
 };
 
-// What is described besides names and code mappings.
+// What records describe besides comms and code mappings.
 struct ProcessRecords {
   bool data_mappings = false;  // also mappings without execute permission
   bool namespaces = false;

@@ -397,7 +397,7 @@ void explain(std::vector<ProbeTarget>& targets, const ProbeRow& row, const std::
 
 }  // namespace
 
-bool asks_for_probes(std::string_view pattern) { return row_of(pattern) != nullptr; }
+bool is_probe_pattern(std::string_view pattern) { return row_of(pattern) != nullptr; }
 
 Result<std::string> list_probes(const ListOptions& options) {
   if (!options.kinds.empty())
@@ -584,12 +584,12 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
 // What --filter may use for the object's events.
 std::string filter_names(const bpf::UserObject& object) {
   const auto& channels = object.channels();
-  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const auto asks = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
   const auto is_sent_at_once = [&](const bpf::Channel& each) {
     return asks(each) && each.kind == bpf::ChannelKind::PerfEventArray;
   };
   const bool any = std::ranges::any_of(channels, asks);
-  const bool of_thread = object.asks_filter() || (any && std::ranges::all_of(channels, is_sent_at_once));
+  const bool of_thread = object.supports_filter() || (any && std::ranges::all_of(channels, is_sent_at_once));
   if (any && of_thread) return "pid, tid, uid, gid, cpu, comm, cgroup and members of the event";
   if (any) return "members of the event";
   return of_thread ? "pid, tid, uid, gid, cpu, comm and cgroup" : "";

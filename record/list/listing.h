@@ -49,7 +49,7 @@ Result<std::string> list_events(const ListOptions& options);
 // `tacho list uprobe:FILE:GLOB`, `kprobe:GLOB`, `usdt:FILE:GLOB`: functions and USDT markers for probes.
 
 // Whether the pattern starts with the word of a probe and a colon, as "uprobe:/bin/bash:read*".
-bool asks_for_probes(std::string_view pattern);
+bool is_probe_pattern(std::string_view pattern);
 
 // A line for each function or marker that matches, sorted by name. With `fields` also the arguments, from
 // debugging information, the kernel's BTF or the marker's note. An error if none matches, with the nearest

@@ -41,7 +41,7 @@ Error asks_at_two_moments(const EventRequest& request) {
 }
 
 Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
-  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const auto asks = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
   if (!request.recorder.empty() && std::ranges::any_of(object.channels(), asks))
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
                      " reports other threads than the current one: a condition may only use members of its "
@@ -76,22 +76,24 @@ bool asks_about_thread(const Condition& condition) {
 Result<> set_condition(bpf::UserObject& object, const cli::Expression& expression,
                        const EventRequest& request) {
   const auto& channels = object.channels();
-  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const auto asks = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
   const auto asks_here = [&](const bpf::Channel& each) {
     return each.kind == bpf::ChannelKind::PerfEventArray && asks(each);
   };
   const bool all_ask = !channels.empty() && std::ranges::all_of(channels, asks);
   const bool all_ask_here = !channels.empty() && std::ranges::all_of(channels, asks_here);
-  if (!object.asks_filter() && !all_ask) return does_not_ask(object, request);
+  if (!object.supports_filter() && !all_ask) return does_not_ask(object, request);
   std::vector<Condition> own;
   for (const bpf::Channel& channel : channels) {
     auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
     if (!condition) return std::move(condition.error());
     if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
     const bool is_filled_later = !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeads;
-    if (is_filled_later && object.asks_filter() && condition->has_members && asks_about_thread(*condition))
+    if (is_filled_later && object.supports_filter() && condition->has_members &&
+        asks_about_thread(*condition))
       return asks_at_two_moments(request);
-    if (!object.asks_filter() && !all_ask_here && (!condition->has_members || asks_about_thread(*condition)))
+    if (!object.supports_filter() && !all_ask_here &&
+        (!condition->has_members || asks_about_thread(*condition)))
       return does_not_ask(object, request);
     own.push_back(std::move(*condition));
   }

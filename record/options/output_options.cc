@@ -177,7 +177,7 @@ StandardOutput look_at_standard_output() {
 Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput standard_output) {
   files.to_pipe = files.is_named ? path == "-" : standard_output == StandardOutput::Pipe;
   if (files.overwrite && (files.most_bytes != 0 || files.switch_rule.bytes != 0))
-    return use_error("--overwrite: -m says how much is kept; leave the size out");
+    return use_error("--overwrite: -m sets how much is kept; leave the size out");
   if (files.most_files != 0 && !files.switch_rule.is_on)
     return use_error("--switch-max-files: there is one file only; add --switch-output=SIZE or TIME");
   if (files.most_bytes != 0 && files.switch_rule.is_on) {

@@ -15,7 +15,7 @@ namespace tacho::record {
 
 // When a recording goes on in another file.
 struct SwitchRule {
-  bool is_on = false;                   // else never; SIGUSR2 and --control always may ask for it
+  bool is_on = false;                   // else never, except on SIGUSR2 and --control
   std::uint64_t bytes = 0;              // of a file; 0: however large
   std::chrono::milliseconds period{0};  // of a file; 0: however long
 };
@@ -51,7 +51,7 @@ Result<std::uint64_t> parse_size(std::string_view option, std::string_view text)
 enum class StandardOutput { Pipe, Terminal, Other };
 StandardOutput look_at_standard_output();
 
-// Decides whether the capture goes to standard output: -o - says so, and so does a pipe there when no file
+// Decides whether the capture goes to standard output: with -o -, or if that is a pipe and no file
 // was named, as with perf. An error when it could not be used there, or other options make no sense with
 // it.
 Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput standard_output);

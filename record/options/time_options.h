@@ -78,7 +78,7 @@ struct TimeOptions {
   std::optional<ControlChannel> control;
   std::optional<std::chrono::milliseconds>
       interval;               // between readings of summaries; nothing: at the end alone
-  bool needs_summary = true;  // an interval without anything to read is reported: the user asked for it
+  bool needs_summary = true;  // report an interval without summaries: the user gave it
 
   // Whether samples begin with the exec of a command, or at a time of their own.
   bool begins_late() const { return delay.starts_disabled || !delay.ranges.empty(); }

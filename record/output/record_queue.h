@@ -90,7 +90,7 @@ class RingCompressor {
 // full, the draining thread waits, the rings fill up, and the kernel counts what it drops: every loss is
 // counted.
 
-// What the writing thread does after a batch: the steps from one file to the next.
+// Actions of the writing thread after a batch: the steps from one file to the next.
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
 
 struct Batch {

@@ -57,7 +57,7 @@ static uint64_t min_ns, most_depth = MOST_DEPTH;
 // Whose return addresses are replaced.
 static struct { uintptr_t begin, size; } followed;
 
-// What stood in each place of a stack into which our way back was put last. Nothing is ever taken out: a
+// The original return address of each stack slot that was last replaced by ours. Entries are never removed: a
 // stack that was switched away from returns later, maybe in another thread.
 #define STACK_PAGES 16384
 #define STACK_PAGE 4096

@@ -173,7 +173,7 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
     (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
     if ((news[2].revents & (POLLIN | POLLHUP)) == POLLHUP) ::usleep(kLookEvery * 1000);
     while (const auto signal = signals.take()) {
-      if (signal->asks_for_snapshot()) continue;
+      if (signal->is_snapshot()) continue;
       ::kill(packer.pid, end.is_by_signal_to_us ? SIGKILL : SIGTERM);
       end.is_by_signal_to_us = true;
     }

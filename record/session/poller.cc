@@ -9,7 +9,7 @@
 namespace tacho::record {
 namespace {
 
-// What an epoll entry's descriptor belongs to.
+// The owner of an epoll entry's descriptor.
 enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Reader, Channel, Switch };
 std::uint64_t tag(Source source, std::size_t index = 0) {
   return static_cast<std::uint64_t>(source) << 32 | index;

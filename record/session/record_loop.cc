@@ -165,7 +165,7 @@ class RecordLoop::Loop {
 
   void take_signals() {
     while (const auto signal = signals_.take()) {
-      if (signal->asks_for_snapshot()) {
+      if (signal->is_snapshot()) {
         if (auto begun = begin_snapshot(); !begun) recording_.say("SIGUSR2: " + begun.error().what);
       } else if (stopped_at_) {
         shall_not_wait_ = true;

@@ -23,7 +23,7 @@ struct StopSignal {
   int for_command = 0;
 
   // SIGUSR2: a snapshot; the recording goes on.
-  bool asks_for_snapshot() const { return number == SIGUSR2; }
+  bool is_snapshot() const { return number == SIGUSR2; }
 };
 
 class StopSignals {
@@ -38,7 +38,7 @@ class StopSignals {
   // Before the recording starts: whether a stop signal has arrived. take() does not return that one.
   bool ends_start() {
     if (ended_start_ == 0) {
-      if (const auto signal = take(); signal && !signal->asks_for_snapshot()) ended_start_ = signal->number;
+      if (const auto signal = take(); signal && !signal->is_snapshot()) ended_start_ = signal->number;
     }
     return ended_start_ != 0;
   }

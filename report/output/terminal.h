@@ -1,4 +1,4 @@
-// What output on a terminal needs: colours, tables that fit its width, the pager, and a progress line.
+// Output to a terminal: colours, tables that fit its width, the pager, and a progress line.
 #pragma once
 
 #include <chrono>

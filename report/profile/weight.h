@@ -1,4 +1,4 @@
-// What one sample counts for (the event's period, 1, or a field of its payload or tracepoint), and the
+// The weight of a sample (the event's period, 1, or a field of its payload or tracepoint), and the
 // samples of a picture of stacks with their weights.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the addresses that samples hit have: their symbols for `tacho pack`, and counts of what a capture
+// Gathers facts of the addresses of samples: symbols for `tacho pack`, and counts of what a capture
 // lacks.
 #pragma once
 

@@ -29,7 +29,7 @@ struct Parameter {
   std::string missing_reason;  // why its place is not known; empty: it is
 };
 
-// What a name or "->" leads to.
+// The variable or member that a name or "->" denotes.
 struct Value {
   Dwarf_Die type{};
   std::vector<ValueLocation::Part> registers;  // while it is in registers

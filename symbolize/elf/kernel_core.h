@@ -20,7 +20,7 @@ class KernelCore {
   // `file` must outlive it. An error: it is no core file of 64 bits in this machine's byte order.
   static Result<KernelCore> open(int file);
 
-  // What its note VMCOREINFO says of the kernel; perf's copies have no such note.
+  // Facts from the note VMCOREINFO; perf's copies have no such note.
   const format::BuildId& build_id() const { return build_id_; }                      // empty: unknown
   const std::optional<std::uint64_t>& start_of_text() const { return text_start_; }  // of _stext
   // Memory from `address` on, at most `size` bytes; empty: the file has none there. Valid as long as this.

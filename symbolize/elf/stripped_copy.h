@@ -10,7 +10,7 @@
 
 namespace tacho::symbolize {
 
-// What is mapped, at its place in the file; the symbol table, and call frame information that is not mapped,
+// The mapped parts, at their file offsets; the symbol table, and call frame information that is not mapped,
 // after it. Other sections are empty there. Of 64-bit files in this machine's byte order alone. An error,
 // which does not name the file: it is no such file, or the copy would have more than `most` bytes.
 Result<std::vector<std::byte>> stripped_copy(const format::Fd& file, std::uint64_t most);

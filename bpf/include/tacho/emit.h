@@ -1,46 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 OR BSD-2-Clause */
 /*
- * How a BPF program leaves out, in the kernel and before a stack is walked, what the recording is not about.
+ * Filters of a BPF program by the recording's target and options, in the kernel and before a stack is walked; and ring buffers.
  *
  *   #include <tacho/emit.h>             // after vmlinux.h or <linux/bpf.h>; includes tacho/event.h
  *
  *   SEC("tp_btf/sys_enter")
  *   int on_call(void *ctx) {
- *     if (!tacho_wants()) return 1;     // of another process than the recorded ones
+ *     if (!tacho_wants()) return 1;     // a thread that is not recorded
  *     ...
  *
- * With a COMMAND, -p or -t the recorder keeps a table of the threads that are recorded: the threads that exist and
- * all that they start, from their first instruction on. tacho_wants() looks the current thread up in it: one load from an
- * array, and nothing at all with -a, where the kernel removes the code. tacho_wants_of(thread) asks of another one. A
- * program that does not ask is recorded all the same; then the recorder drops what other threads did, which costs a stack
- * and a record each time.
- * Before the recording begins, and while --control or -D has switched samples off, nothing is wanted.
+ * With a COMMAND, -p or -t the recorder keeps a table of the recorded threads and all threads that they start, from their
+ * first instruction on. tacho_wants() looks the current thread up in it: one load from an array; with -a the kernel removes
+ * the code. tacho_wants_of(thread) is for another thread. Events of a program that does not call it are recorded too; then
+ * the recorder drops those of other threads, which costs a stack and a record each time.
+ * Before the recording starts, and while --control or -D has disabled events, tacho_wants() is false.
  *
- * It also answers for --filter: `-e ./slow.bpf.c --filter 'comm == "dd" && uid >= 1000'`. A program that has filled its
- * event asks with it, and then --filter may name its members, too ('bytes > 4k'):
+ * It also evaluates --filter: `-e ./slow.bpf.c --filter 'comm == "dd" && uid >= 1000'`. A program that passes its filled
+ * event allows members of it in --filter too ('bytes > 4k'):
  *
  *     struct slow_read event = {...};                      // EVENT(slow_read, struct slow_read)
  *     if (!tacho_wants_this(slow_read, &event)) return 1;
  *     bpf_perf_event_output(ctx, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
  *
- * And how it sends events through a ring buffer, which all CPUs share:
+ * Events through a ring buffer, which all CPUs share:
  *
  *   RING_CHANNEL(slow, slow_read, 4 << 20);              // a map of 4 MiB for EVENT(slow_read, struct slow_read)
  *
  *   struct slow_read *event = tacho_reserve(slow, struct slow_read);
- *   if (!event) return 1;                                // not wanted, or no room, which is counted
- *   event->bytes = ...;                                  // all of it: the memory is not cleared
+ *   if (!event) return 1;                                // not wanted, or the buffer is full (counted as lost)
+ *   event->bytes = ...;                                  // set all members: the memory is not cleared
  *   tacho_submit(slow, event);                           // or tacho_discard(slow, event)
  *
- * tacho_submit() asks about the members that --filter names, and gives the room back when the event is not wanted.
- * A header before each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
- * makes a sample of it. What finds no room is reported as lost events of that name, by CPU and cgroup (of tacho_reserve_for()
- * by CPU alone). A ring buffer brings no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event
- * array is the better channel; here is one that reports losses by cgroup as well (the kernel counts them by event and CPU):
+ * tacho_submit() evaluates the members in --filter, and discards the event if it is not wanted. A header before each event
+ * has time (CLOCK_MONOTONIC), CPU and thread of tacho_reserve(); the recorder makes a sample of it. Events for which the
+ * buffer is full are reported as lost, by CPU and cgroup (tacho_reserve_for(): by CPU only). A ring buffer adds no stack:
+ * see ROLE("stack") in event.h. If stacks are needed, use a perf event array; this one reports losses by cgroup too (the
+ * kernel counts them by event and CPU):
  *
  *   OUTPUT_CHANNEL(channel, slow_read);
  *
- *   tacho_output(ctx, channel, &event);                  // bpf_perf_event_output() of *(&event), and what it returns
+ *   tacho_output(ctx, channel, &event);                  // bpf_perf_event_output() of *(&event), with its result
  */
 #ifndef TACHO_EMIT_H
 #define TACHO_EMIT_H
@@ -48,11 +47,11 @@
 #include <bpf/bpf_helpers.h>
 #include <tacho/event.h>
 
-/* 1: only the threads of the table are recorded. Set by the recorder. Static, as are those below: in a program that does
- * not ask they are not there, by which the recorder knows. */
+/* 1: only the threads of the table are recorded. Set by the recorder. Static, like those below: the recorder recognizes a
+ * program that does not call tacho_wants() by their absence. */
 static const volatile __u32 tacho_follows = 0;
 
-/* A byte for each thread number; 1: it is recorded. The recorder puts its own map in this one's place. */
+/* A byte for each tid; 1: it is recorded. The recorder replaces this map by its own. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(key_size, 4);
@@ -60,26 +59,26 @@ struct {
   __uint(max_entries, 1);
 } tacho_followed SEC(".maps");
 
-/* What --sample-rate 1/N and --max-rate N say; 0: nothing. Set by the recorder. */
+/* N of --sample-rate 1/N and --max-rate N; 0: not given. Set by the recorder. */
 static const volatile __u32 tacho_one_in = 0;
 static const volatile __u64 tacho_most_a_second = 0;
 
-/* Whether the recorder switches events on and off, and whether they are on. Both are set by the recorder. */
+/* Whether the recorder enables and disables events, and whether they are enabled. Both set by the recorder. */
 static const volatile __u32 tacho_is_switched = 0;
 __u32 tacho_is_on = 0;
 
 /*
- * The condition of --filter: comparisons, the first of which is asked first. Each says which is asked next when it holds
- * and when it does not, always a later one, or how it ends. Set by the recorder; with none at all everything is wanted.
+ * The condition of --filter as steps, from the first one on. Each step is a comparison, and names the next step (always a
+ * later one) or the result for both outcomes. Set by the recorder; without steps all events pass.
  */
 struct tacho_step {
   __u8 value;     /* enum tacho_value; 0: there is none */
   __u8 test;      /* enum tacho_test */
-  __u8 yes, no;   /* the number of a step, or one of the two below */
-  __u16 at;       /* bytes into the payload; which half of the name; which level of cgroups */
-  __u8 size;      /* bytes there: 1, 2, 4 or 8 */
+  __u8 yes, no;   /* number of the next step, or one of the two results below */
+  __u16 at;       /* offset in the payload; half of the name; level of the cgroup */
+  __u8 size;      /* bytes: 1, 2, 4 or 8 */
   __u8 is_signed;
-  __u64 mask;     /* bits of the value that count */
+  __u64 mask;     /* bits of the value to compare */
   __u64 than;
 };
 #define TACHO_STEPS 32
@@ -106,7 +105,7 @@ enum tacho_test {
   TACHO_SIGNED_LESS,
   TACHO_SIGNED_LESS_OR_EQUAL,
 };
-/* What tacho_wants() asks, and for each event what tacho_wants_this() does. */
+/* Conditions of tacho_wants(), and of tacho_wants_this() for each event. */
 static const volatile struct tacho_filter tacho_filter;
 #undef TACHO_FILTER_OF
 #define TACHO_FILTER_OF(name) \
@@ -120,10 +119,11 @@ struct {
   __uint(value_size, 8);
   __uint(max_entries, 1);
 } tacho_hits SEC(".maps");
-__u64 tacho_second = 0, tacho_this_second = 0; /* the present second, and what it has seen */
-__u64 tacho_over_rate = 0;                     /* what was too much, so far */
+__u64 tacho_second = 0, tacho_this_second = 0; /* the current second, and its number of events */
+__u64 tacho_over_rate = 0;                     /* events beyond the rate so far */
 
-/* Whether events are on and the recording is about a thread, which need not be the current one: one that is woken, or whose I/O has ended. */
+/* Whether events are enabled and the thread is recorded. It need not be the current one: a woken thread, or one whose I/O
+ * has completed. */
 static __always_inline int tacho_follows_thread(__u32 thread) {
   __u32 page = thread >> 12;
   const __u8 *states;
@@ -173,7 +173,7 @@ static __always_inline __u64 tacho_member(const volatile struct tacho_step *step
   return whole;
 }
 
-/* The value that the step compares. */
+/* The value to compare in a step. */
 static __always_inline __u64 tacho_value_of(const volatile struct tacho_step *step, const void *payload) {
   __u8 value = step->value;
   if (value == TACHO_PROCESS) return bpf_get_current_pid_tgid() >> 32;
@@ -234,18 +234,17 @@ static __always_inline int tacho_follows_current(void) {
   return tacho_follows_thread((__u32)bpf_get_current_pid_tgid());
 }
 
-/* Whether the current event is to be recorded: the current thread is followed, and neither --filter,
- * --sample-rate nor --max-rate leaves it out. Ask once for each event, as the last check;
- * tacho_reserve() asks itself. */
+/* Whether to record the current event: the current thread is recorded, and the event passes --filter, --sample-rate and
+ * --max-rate. Call it once for each event, as the last check; tacho_reserve() calls it itself. */
 static __always_inline int tacho_wants(void) {
   return tacho_follows_current() && tacho_passes(&tacho_filter, 0) && tacho_is_chosen();
 }
-/* What happens to another thread than the current one. --filter, which asks about the current one, cannot be used then. */
+/* The same for an event of another thread. --filter, which is about the current thread, cannot be used then. */
 static __always_inline int tacho_wants_of(__u32 thread) {
   return tacho_follows_thread(thread) && tacho_is_chosen();
 }
 
-/* As tacho_wants(), of an event that is filled: `name` as in EVENT(name, type), and a pointer to it. */
+/* Like tacho_wants(), with a pointer to the filled event. `name`: as in EVENT(name, type). */
 #define tacho_wants_this(name, event) tacho_wants_filled(&tacho_filter_of_##name, event)
 static __always_inline int tacho_wants_filled(const volatile struct tacho_filter *filter, const void *payload) {
   return tacho_follows_current() && tacho_passes(filter, payload) && tacho_is_chosen();
@@ -260,9 +259,9 @@ struct tacho_head {
 };
 #define TACHO_HEAD 0x31434154
 
-/* Of events that found no room: whose they were, and when the first and the last one were lost. */
+/* Lost events by CPU and cgroup, with the times of the first and the last one. */
 struct tacho_loser {
-  __u64 cgroup; /* 0: of a thread that need not be the current one */
+  __u64 cgroup; /* 0: unknown, from tacho_reserve_for() */
   __u32 cpu, unused;
 };
 struct tacho_loss {
@@ -277,8 +276,8 @@ struct tacho_loss {
     __type(value, struct tacho_loss); \
   } tacho_losers_of_##map SEC(".maps")
 
-/* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`; a counter of events
- * that found no room, and a map that counts them by CPU and cgroup. */
+/* A ring buffer `map` of `bytes` (a power of two) for the event `name`; a counter of lost events, and a map that counts them
+ * by CPU and cgroup. */
 #define RING_CHANNEL(map, name, bytes)          \
   struct {                                      \
     __uint(type, BPF_MAP_TYPE_RINGBUF);         \
@@ -297,7 +296,7 @@ struct tacho_loss {
     else                                                                           \
       tacho_discard(map, event);                                                   \
   } while (0)
-/* A copy of what `payload` points to, where there is room. */
+/* Copies the payload into the ring buffer, if there is room. */
 #define tacho_tell(map, payload)                                            \
   ({                                                                        \
     __typeof__(payload) tacho_event = tacho_reserve(map, __typeof__(*(payload))); \
@@ -308,13 +307,12 @@ struct tacho_loss {
   })
 #define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
 
-/* As tacho_reserve(), for an event of a thread that need not be the current one, and that was checked
- * before. */
+/* Like tacho_reserve(), for an event of any thread, for which tacho_wants_of() was called before. */
 #define tacho_reserve_for(map, type, process, thread) \
   ((type *)tacho_reserve_head(&(map), &tacho_lost_##map, &tacho_losers_of_##map, sizeof(struct tacho_head) + sizeof(type), \
                               process, thread, 0))
 
-/* The counter beside `losers` counts all of them; losses that the map has no room for have no owner. */
+/* The counter has all lost events; those for which the map is full are not attributed to a cgroup. */
 static __always_inline void tacho_count_loss(void *losers, int is_current) {
   struct tacho_loser loser = {is_current ? bpf_get_current_cgroup_id() : 0, bpf_get_smp_processor_id(), 0};
   __u64 now = bpf_ktime_get_ns();
@@ -328,7 +326,7 @@ static __always_inline void tacho_count_loss(void *losers, int is_current) {
   loss->last_ns = now;
 }
 
-/* The map `map` of the samples of the event `name`, and one of whose samples found no room in the kernel's rings. */
+/* A perf event array `map` for the event `name`, and a map of its lost events by CPU and cgroup. */
 #define OUTPUT_CHANNEL(map, name)                \
   struct {                                       \
     __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
@@ -338,7 +336,7 @@ static __always_inline void tacho_count_loss(void *losers, int is_current) {
   TACHO_LOSERS(map)
 
 #define tacho_output(context, map, event) tacho_output_bytes(context, map, event, sizeof *(event))
-/* The first `size` bytes of what `event` points to. */
+/* Only the first `size` bytes of the event. */
 #define tacho_output_bytes(context, map, event, size) \
   tacho_after_output(&tacho_losers_of_##map, bpf_perf_event_output(context, &(map), BPF_F_CURRENT_CPU, event, size))
 #define TACHO_NO_ROOM (-28) /* ENOSPC */
@@ -370,8 +368,8 @@ static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, void *los
 }
 
 /*
- * The entry of a key in the map of a SUMMARY() (event.h), made when it does not exist; 0: the map is full, which is counted and
- * reported. In a map without PERCPU several CPUs count at a time: __sync_fetch_and_add(&entry->count, 1).
+ * The entry of a key in the map of a SUMMARY() (event.h), which is made if needed; 0: the map is full, which is counted and
+ * reported. A map that is not per-CPU needs atomic operations: __sync_fetch_and_add(&entry->count, 1).
  *
  *   struct read_key key = {.pid = pid, .slot = tacho_log2(bytes)};
  *   __u64 *count = tacho_entry(sizes, &key);
@@ -386,13 +384,13 @@ static __always_inline void *tacho_entry_of(void *map, const void *key, const vo
                                             unsigned long long *lost) {
   void *entry = bpf_map_lookup_elem(map, key);
   if (entry) return entry;
-  bpf_map_update_elem(map, key, nothing, BPF_NOEXIST); /* another CPU may have made it meanwhile */
+  bpf_map_update_elem(map, key, nothing, BPF_NOEXIST); /* fails if another CPU has made it meanwhile */
   entry = bpf_map_lookup_elem(map, key);
   if (!entry) __sync_fetch_and_add(lost, 1);
   return entry;
 }
 
-/* Maps in a line: the counts of a SUMMARY() for each CPU, and what has begun, of which the oldest go when it is full.
+/* Declares maps in a line: per-CPU counts of a SUMMARY(), and an LRU map, as for in-flight calls.
  *
  *   SUMMARY_MAP(sizes, struct read_key, __u64, 4096);
  *   LRU_MAP(begun, __u32, struct begun, 16384); */
@@ -408,7 +406,7 @@ static __always_inline void *tacho_entry_of(void *map, const void *key, const vo
     __type(value, value_type);                           \
   } map SEC(".maps")
 
-/* The slot of ROLE("log2") that a value is counted in. */
+/* The bucket of ROLE("log2") for a value. */
 static __always_inline __u32 tacho_log2(__u64 value) {
   __u32 slot = 0;
   for (__u32 bits = 32; bits; bits >>= 1) {
@@ -428,9 +426,9 @@ static __always_inline __u64 tacho_wakeup(void *ring) {
 }
 
 /*
- * The user's stack of the current thread into `frames`, up to `bytes`: what bpf_get_stack(context, frames, bytes,
- * BPF_F_USER_STACK) finds, and where -g is to find stacks without frame pointers, what tacho's unwinder does, which is linked
- * in the place of this function. Bytes written, or below 0.
+ * Writes the user stack of the current thread to `frames`, up to `bytes`, like bpf_get_stack(context, frames, bytes,
+ * BPF_F_USER_STACK). With --call-graph ehframe tacho links its unwinder in place of this weak function. Returns the number
+ * of bytes, or a negative error.
  */
 __attribute__((weak, noinline, visibility("hidden"))) long tacho_user_stack(void *context, void *frames, __u32 bytes) {
   return bpf_get_stack(context, frames, bytes, BPF_F_USER_STACK);

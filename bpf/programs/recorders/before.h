@@ -43,7 +43,7 @@ static __always_inline __u32 state_of(struct task_struct *task) {
 }
 
 /* Whether there is a --filter: it is about the current thread, so waits that began before cannot be checked. Use it only in
- * recorders that support --filter: an object that reads tacho_filter does (bpf::UserObject::asks_filter()). */
+ * recorders that support --filter: an object that reads tacho_filter does (bpf::UserObject::supports_filter()). */
 static __always_inline bool has_filter(void) { return tacho_filter.steps[0].value; }
 
 /* Whether the task may be in a wait that is recorded. Not the command to be recorded, which waits in the recorder's child until

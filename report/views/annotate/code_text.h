@@ -52,7 +52,7 @@ struct ShownCode {
   }
 };
 
-// What is printed before an instruction: the source lines up to its own, each once, and a heading where code
+// Lines before an instruction: the source lines up to its own, each once, and a heading where code
 // of another function begins. As objdump -S, with up to four lines before the first one.
 class SourceWalk {
  public:

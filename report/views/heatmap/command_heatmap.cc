@@ -292,7 +292,7 @@ std::optional<std::string> times_of(const HeatBox& box, const HeatFacts& facts,
   return text;
 }
 
-// What chooses the box's samples in other commands. Nothing: --time and --where cannot.
+// Options that select the box's samples in other commands; nullopt: --time and --where cannot.
 std::optional<std::string> samples_of(const HeatBox& box, Session& session, const Options& options,
                                       const HeatSource& source, const HeatFacts& facts, const BoxSink& sink) {
   std::string text = option_word("-i", options.reading.session.input);

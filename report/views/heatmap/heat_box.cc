@@ -17,7 +17,7 @@
 namespace tacho::report {
 namespace {
 
-// What every sample has, but the thread, which is shown with its number.
+// Sample values, except the thread, which is shown with its tid.
 constexpr std::string_view kOwnFields[] = {"comm", "pid", "cpu", "cgroup", "event"};
 constexpr std::size_t kFewValues = 64;  // of numbers: so many are no measure, and have no ranges
 

@@ -19,7 +19,7 @@ struct ScreenSize {
   bool operator==(const ScreenSize&) const = default;
 };
 
-// What text is, not how it looks: the screen has colours for each, or attributes where there are none.
+// Styles by meaning: the screen maps them to colours, or to attributes on terminals without colours.
 enum class Style : std::uint8_t {
   Normal,
   Bar,      // title and last line
@@ -97,7 +97,7 @@ std::string fit_middle(std::string_view text, std::size_t width);
 std::string_view fit_begin(std::string_view text, std::size_t width);
 // Without its first `columns`.
 std::string_view from_column(std::string_view text, std::size_t columns);
-// What a terminal would show of a row, without its styles.
+// The text of a row, without styles.
 std::string text_of(const FrameRow& row);
 // Blanks after, up to `width`.
 std::string padded_to(std::string text, std::size_t width);
