@@ -1,4 +1,4 @@
-"""What the measurements of --call-graph ehframe share: programs that are run, what they cost, and what a recorder holds."""
+"""Shared by measurements of --call-graph ehframe: running programs, their cost, and a recorder's memory."""
 import os
 import re
 import resource
@@ -18,7 +18,7 @@ def run(*words, **more):
 
 
 def spent(recorder, load):
-    """CPU seconds of the load, and of what recorded it (nothing: it runs alone); and what the recorder said."""
+    """CPU seconds of the load and of the recorder (None: the load runs alone), and the recorder's messages."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = run(*recorder, "bash", "-c", "TIMEFORMAT='load %U %S'; time \"$@\" > /dev/null", "bash", *load)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -101,10 +101,10 @@ CASES = {
 
 
 def cpu_of(process, is_to_end=False):
-    """Waits for it, or makes it end. CPU time in s, of its children as well."""
+    """Ends the process or waits for it. CPU time in s, with its children."""
     until = time.monotonic() + PATIENCE
     while True:
-        # bpftrace overhears a Ctrl-C that comes while it is not waiting for events; a second one while it ends is too many.
+        # bpftrace misses a Ctrl-C while it is not waiting for events; a second one while it ends is an error.
         if is_to_end:
             process.send_signal(signal.SIGINT)
         for _ in range(2000):
@@ -147,7 +147,7 @@ class Bench:
             process = subprocess.Popen([*self.first, *map(str, words)], stdout=out, stderr=out,
                                        env=dict(os.environ, __BPFTRACE_NOTIFY_PROBES_ATTACHED="1"))
         until = time.monotonic() + PATIENCE
-        # The one says that it has begun, and so does the other.
+        # Both print when they have started.
         while not any(said in log.read_text(errors="replace") for said in ("Recording has begun", "PROBES_ATTACHED")):
             if process.poll() is not None or time.monotonic() > until:
                 process.kill()

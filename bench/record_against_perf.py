@@ -38,7 +38,7 @@ def most_memory(process):
 
 
 def load(first, calls):
-    """CPU ns for one of so many calls, and who made them."""
+    """(CPU ns of one call, the load's pid)."""
     process = subprocess.Popen([*first, BIN / "getppid_load", str(calls), DEPTH])
     return cpu_of(process) / calls, process.pid
 
@@ -75,7 +75,7 @@ class Recorder:
 
     @staticmethod
     def samples(capture, pid):
-        """Of the load: others' calls of getppid count for nobody."""
+        """Samples of the load; calls of getppid by other processes are not counted."""
         words = [BIN / "tacho-report", "script", "--pid", str(pid), "-F", "event", "-G", "-i", capture]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as report:
             return sum(1 for _ in report.stdout)

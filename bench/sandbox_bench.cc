@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 
-// So many bytes of text from a child; nobody keeps them.
+// Text of the given size from a child, which is dropped.
 void text_of_a_child(benchmark::State& state) {
   const auto size = static_cast<std::size_t>(state.range(0));
   std::size_t written = 0;

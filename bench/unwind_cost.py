@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What whole user stacks (--call-graph ehframe) cost, beside frame pointers (fp) and copies of stacks (dwarf), in one run.
+"""Cost of complete user stacks (--call-graph ehframe), compared with frame pointers (fp) and stack copies (dwarf), in one run.
 
   bench/unwind_cost.py [--runs 5] [--seconds 1] [--libraries 200] [--rate 300000] [--parts slowdown,events,start,tables]
 
@@ -85,7 +85,7 @@ def measure_slowdown(folder, runs, seconds):
           " | recorder's us a sample | bytes a sample |\n" + "|---" * (3 + len(RATES)) + "|")
     for method in METHODS:
         few, many = median[method, RATES[0]], median[method, RATES[-1]]
-        more = max(1, many[2] - few[2])  # what is the same for every recording is taken off
+        more = max(1, many[2] - few[2])  # the cost common to all recordings is subtracted
         cells = [f"{100 * (median[method, rate][0] / none - 1):+.1f} %" for rate in RATES]
         print(f"| {method} | " + " | ".join(cells) + f" | {1e6 * (many[1] - few[1]) / more:.1f} | {(many[3] - few[3]) / more:.0f} |", flush=True)
 

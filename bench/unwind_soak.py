@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""--call-graph ehframe for long, of the whole system, while programs start, end and are new: memory, descriptors and the share of whole
-stacks have to stay what they were.
+"""Soak test of --call-graph ehframe: a long system-wide recording while programs start, exit and change. Memory, descriptors and
+the share of complete stacks must stay constant.
 
   bench/unwind_soak.py [--minutes 60] [--rate 500] [--others 20] [--files 20]
 
-Runs `--rate` short programs a second, and `--others` of a shell, perl, ls and python3 (as many as the machine manages), keeps
-making copies of programs with build ids of their own, so that tables are built, evicted and built again, and one process maps and unmaps ever new copies of a library. Prints a line
-for each of `--files` captures, and at the end whether the second half needs more than the first. Stacks are all of the system's: those that nobody can follow (in code that nothing
-describes, such as QEMU's generated one) and those that are cut at the most frames are told, and are none of the share that counts. Needs root and the built programs (TACHO_BIN, or build/bin)."""
+Runs `--rate` short programs a second, and `--others` of a shell, perl, ls and python3 (as many as the machine manages). Copies of
+programs with new build ids make unwind tables be built, evicted and built again, and one process maps and unmaps new copies of a
+library. Prints a line for each of `--files` captures, and at the end whether the second half needs more than the first. Stacks are
+system-wide: stacks without unwind information (JIT code such as QEMU's) and stacks cut at the limit of frames are counted
+separately and excluded from the share. Needs root and the built programs (TACHO_BIN, or build/bin)."""
 import argparse
 import os
 import re
@@ -35,8 +36,8 @@ int main(void) {
   return numbers[0];
 }
 """
-# Runs the programs that lie in the folder ARGV[1] as short_0 to short_39 one after the other, ARGV[2] a second, until its
-# parent is gone; says every second how many it ran.
+# Runs the programs short_0 to short_39 in the folder ARGV[1] in turns, ARGV[2] a second, until its parent exits; prints the
+# number every second.
 STARTER = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +171,7 @@ def main():
         while time.monotonic() - begin < options.minutes * 60 and recorder.poll() is None:
             time.sleep(period)
             if recorder.poll() is not None:
-                break  # somebody ended it
+                break  # it was ended
             done = sorted(set(folder.glob("x.data.2*")) - seen)[:-1]  # the last one is being written
             for capture in done:
                 seen.add(capture)

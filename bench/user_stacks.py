@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Users' stacks by frame pointers (fp), by tables in the kernel (eh) and by libdw from copies (dwarf): what they find, and cost.
+"""User stacks by frame pointers (fp), by unwind tables in the kernel (ehframe) and by libdw from stack copies (dwarf): completeness and cost.
 
   bench/user_stacks.py [--samples N [--limit 120]] [--only NAME] [--calls 200000] [--runs 5] [--no-cost] [--no-programs]
 
@@ -74,14 +74,14 @@ def compared(reader, folder, others):
 
 
 def record_once(folder, probe, command):
-    """Counts of stacks, those that are not equal, how many samples were lost, and whose copies these are."""
+    """Counts of stacks, unequal stacks, number of lost samples, and the processes of the copies."""
     said = run(BIN / "tacho", "record", "-o", folder / "x.data", *stack_pairs.events(probe, copied=32768), "--", *command).stderr
     lost = int(re.search(r"\((\d+) samples, (\d+) lost\)", said).group(2))
     others = Counter()
     counts = compared("perf" if shutil.which("perf") else BIN / "tacho", folder, others)
     if counts["copied is shorter"] <= counts["pairs"] / 2:
         return counts, others, lost, ""
-    others = Counter()  # libdw gave up: what our own reader makes of the copies
+    others = Counter()  # libdw failed: the result of tacho's own unwinder
     return compared(BIN / "tacho", folder, others), others, lost, " (by tacho's reader)"
 
 

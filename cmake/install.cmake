@@ -7,7 +7,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE ${PROJE
 # Below a folder of the same name, so that the links of README.md hold.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
-# The commands, as report/commands.cc lists them; one without a word of help is asked by tacho-record alone.
+# The commands in report/commands.cc with a help text; those without are run only by tacho-record.
 set(command_table ${PROJECT_SOURCE_DIR}/report/commands.cc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${command_table})
 file(STRINGS ${command_table} commands REGEX "^    {\"[a-z]+\", \"[^\"]")

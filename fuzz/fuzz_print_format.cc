@@ -1,5 +1,5 @@
 // A print format (the first half of the input) as a tracepoint's own, compiled, and run over a record (the
-// second half): it must hurt nobody, and give what libtraceevent gives.
+// second half): it must not crash, and must give the result of libtraceevent.
 #include <cstdlib>
 #include <string>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every header compiles alone, twice included: a share of them, or with TACHO_TEST_SCALE=1 all.
+"""Every header compiles alone and can be included twice: a part of the headers, or all with TACHO_TEST_SCALE=1.
 
     headers_test.py COMPILER [FOLDER...]   the headers of these folders, without them of the whole product
 
@@ -41,7 +41,7 @@ def main():
     names = list(headers(folders or FOLDERS))
     assert names, "no headers were found"
     if not folders:
-        names = part_of(names, int(time.time()) // 86400)  # another share each day
+        names = part_of(names, int(time.time()) // 86400)  # another part each day
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
         found = [(name, text) for name, text in zip(names, threads.map(lambda name: complaints(compiler, name), names)) if text]
     for name, text in found:

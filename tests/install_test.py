@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `cmake --install` copies after script/build: whole, and at work where it was put."""
+"""`cmake --install` after script/build copies all files, and the installed programs work."""
 import os
 import re
 import subprocess

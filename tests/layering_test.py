@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "architecture.md"
 FOLDERS = ["format", "cli", "unwind", "symbolize", "sandbox", "bpf", "record", "report"]
 
-# Libraries of others, by what an include begins with, and the only folders that may know them.
+# Third-party libraries by include prefix, and the only folders that may use them.
 FOREIGN = {
     "bpf/bpf.h": {"bpf"},
     "bpf/libbpf.h": {"bpf"},
@@ -49,7 +49,7 @@ def section(text, heading):
 
 
 def allowed_folders(text):
-    """{folder: what it may include}, from the table under "Direction"."""
+    """{folder: folders that it may include}, from the table under "Direction"."""
     allowed = {}
     for line in section(text, "## Direction").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -95,7 +95,7 @@ def load_file_list():
 
 
 def cycle_in(graph):
-    """A list of nodes that leads back to its first one, or [] when the graph has no cycle."""
+    """The nodes of a cycle, or [] if the graph has none."""
     done = set()
     for start in graph:
         path, waiting = [], [(start, iter(graph[start]))] if start not in done else []

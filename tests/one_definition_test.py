@@ -15,7 +15,7 @@ FOR_BPF_PROGRAMS = ("bpf/include/", "bpf/programs/")  # C, and never linked with
 RAW_TEXT = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 TOKEN = re.compile(
-    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''  # braces in texts open nothing
+    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''  # braces in strings open no scope
     r"|namespace\s*(?P<namespace>[\w:]*)\s*\{"
     r"|\b(?:struct|class|union|enum\s+class|enum)\s+(?:\[\[[^\]]*\]\]\s*)?(?P<type>\w+)(?:\s+final)?\s*(?::[^:{;][^{;()]*)?\{"
     r"|[{}]"

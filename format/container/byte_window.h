@@ -40,8 +40,8 @@ class ByteWindow {
   // Skips up to `size` bytes; a file is not read there. Returns how many were skipped: fewer only at the
   // source's end.
   std::uint64_t step_over(std::uint64_t size);
-  // Of a file (nullopt: a pipe): the number of bytes from the window's start to the file's end, and up
-  // to `size` bytes that start `ahead` bytes after the window's start.
+  // nullopt: a pipe. The number of bytes from the window's start to the file's end; and up to `size` bytes
+  // from `ahead` bytes after the window's start on.
   std::optional<std::uint64_t> left_in_file() const;
   std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
   // Consumes the window and the hole of the file after it when both are all zeros. The hole's last bytes

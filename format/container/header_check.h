@@ -1,6 +1,6 @@
-// Checks for damage of a capture's header that reading does not notice, since a wrong offset often leads to
-// bytes that can be read. They compare facts that the header has twice, and check that each part is in the
-// only region of the file where it can be. Damage is reported to `diagnostics`; no check stops the reading.
+// Checks for damage of a capture's header that parsing does not notice: a wrong offset often leads to bytes
+// that can be parsed. The checks compare facts that the header has twice, and that each part is in the only
+// region of the file where it can be. Damage is reported to `diagnostics`; no check stops the reading.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tacho::format {
 
-// `table` is the place of the table of feature sections, which lists `sections`. Checks that the bodies
+// `table` is the extent of the table of feature sections, which lists `sections`. Checks that the bodies
 // after the table follow one another without gaps up to the end of the file, and that no body overlaps the
 // file header or the table. `file_size` is in bytes.
 void check_sections(const FileSection& table, const std::vector<FeatureSection>& sections,
@@ -25,7 +25,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
 void check_early_table(const std::vector<FeatureSection>& early, const std::vector<FeatureSection>& sections,
                        std::uint64_t data_offset, Diagnostics& diagnostics);
 
-// `ids` is the place of one attr's list of event ids. Checks that its size is a multiple of 8 and that it
+// `ids` is the extent of one attr's list of event ids. Checks that its size is a multiple of 8 and that it
 // overlaps neither the file header nor the table of attrs.
 void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& diagnostics);
 
@@ -34,7 +34,7 @@ void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& di
 void check_descriptions(const EventSet& events, const Features& features, std::uint64_t attr_room,
                         Diagnostics& diagnostics);
 
-// Checks that an attr's size is possible, and that its sample_type and read_format ask for no field that this
+// Checks that an attr's size is possible, and that its sample_type and read_format have no bits that this
 // reader does not know: the fields after an unknown one would be misread. `event` is the event's index.
 void check_known(const EventAttr& attr, std::size_t event, Diagnostics& diagnostics);
 

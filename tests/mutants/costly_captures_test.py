@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a capture costs follows its size, however it is made: below 5 s of processor time and 64 MiB + 4 times the file
+"""The cost of a capture is proportional to its size: below 5 s of processor time and 64 MiB + 4 times the file
 for each of a dozen captures that were made to cost more, through every command; what is left out is reported. A page holds
 all samples, also the many that compressed records inflate to: 8 bytes more for each of them.
 """

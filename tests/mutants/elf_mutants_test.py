@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Damaged ELF files in the place of good ones cost their own module's names and a line, never the report: no signal, no
+"""A damaged ELF file costs only the symbols of its module and a message, never the report: no signal, no
 sanitizer's report, no run above 5 s; every sample is still printed.
 
 TACHO_ELF_MUTANTS: how many (default 300); TACHO_MUTANTS_SEED: which ones.
@@ -18,7 +18,7 @@ from programs import ROOT
 COUNT = int(os.environ.get("TACHO_ELF_MUTANTS", programs.scaled(300)))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 GOLDEN = ROOT / "tests/golden"
-# Each program with a capture that asks for its names; that of shapes is unwound by its call frame information too.
+# Each program with a capture that needs its symbols; that of shapes also needs its CFI.
 CAPTURES = {"shapes": "unwound.data", "order": "uprobe.data", "names": "comm.data"}
 FORMS = [["script", "--inline=all", "-F", "ip,sym,symoff,dso,srcline"], ["folded", "--inline", "--context"], ["folded"]]
 REPORT = re.compile(rb"Sanitizer|runtime error: ")
@@ -39,7 +39,7 @@ class ElfMutants(programs.Scratch):
                               cwd=self.folder, env=environment, capture_output=True, timeout=5, stdin=subprocess.DEVNULL, check=False)
 
     def samples(self, done):
-        """What is left of the report when names are not looked at: how many samples, or their weights' sum."""
+        """The report without names: number of samples, or sum of weights."""
         lines = done.stdout.split(b"\n")
         is_folded = lines[0].rpartition(b" ")[2].isdigit()
         return sum(int(line.rpartition(b" ")[2]) for line in lines if line) if is_folded else lines.count(b"") - 1
@@ -65,7 +65,7 @@ class ElfMutants(programs.Scratch):
             places[name].write_bytes(files[name])
 
     def test_annotated_code_of_damaged_files(self):
-        """Code, lines and symbols may be anything: what is shown is valid JSON and counts no sample twice."""
+        """With damaged code, lines and symbols the output is valid JSON and counts no sample twice."""
         place = self.symfs / "tmp/c/shapes"
         good = place.read_bytes()
         form = ["annotate", "--json"]

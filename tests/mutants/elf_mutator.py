@@ -1,4 +1,4 @@
-"""Broken copies of ELF files, the same ones every time: a seed decides what is broken and how. 64 bit, little-endian."""
+"""Reproducible damaged copies of ELF files: the seed decides what is damaged and how. 64 bit, little-endian."""
 import random
 import struct
 
@@ -42,7 +42,7 @@ def section(data, random_):
 
 
 def read_section(data, random_):
-    """One that is read here: (offset, size)."""
+    """(offset, size) of a section that tacho reads."""
     _, _, offset, size = random_.choice([row for row in section_headers(data) if row[0].startswith(READ_BY_US) and row[3] >= 16])
     return offset, size
 

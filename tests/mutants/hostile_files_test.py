@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One capture that names hundreds of damaged ELF files beside sound ones: every view shows every sample and the names of
+"""A capture with hundreds of damaged ELF files among good ones: every view shows every sample and the symbols of
 the sound files, and leaves the folder as it was; also when the process that reads the files is killed in between.
 
 TACHO_HOSTILE_FILES: how many (default 300; 5000 take four minutes); TACHO_MUTANTS_SEED: which ones.
@@ -32,7 +32,7 @@ VIEWS = [["script", "--inline=all", "-F", "ip,sym,dso,srcline"], ["report", "-s"
 CALL = re.compile(r"(?:<\.\.\. )?(\w+)(?:\(| resumed>)")
 # How strace's line of a call ends that was refused: "= -1 ENOSYS (Function not implemented)".
 REFUSED = ")"
-# Calls that change a file, reach somebody, or start something.
+# System calls that change files, communicate, or start processes.
 CHANGES = ("^(creat|truncate|ftruncate|rename|unlink|rmdir|mkdir|mknod|link|symlink|chmod|fchmod|chown|fchown|lchown|utime|setxattr|pwrite"
            "|fallocate|copy_file_range|sendfile|splice|socket|connect|bind|send|recv|accept|execve|fork|vfork|ptrace|process_vm|kill|tkill"
            "|memfd|mount|umount|bpf|perf_event_open|io_uring|add_key|keyctl)")
@@ -151,12 +151,12 @@ class HostileFiles(programs.Scratch):
                     # The search for leaks at the end has a child as well, and waits for it for ever when it is killed.
                     program = self.start(view, ASAN_OPTIONS="detect_leaks=0")
                     for _ in range(random_.randrange(1, 3)):
-                        # Once it is there, at any time of its work.
+                        # At any time of its work after its start.
                         while not children_of(program.pid) and program.poll() is None:
                             time.sleep(0.001)
                         time.sleep(random_.random() * 0.05)
                         for child in children_of(program.pid):
-                            with contextlib.suppress(ProcessLookupError):  # it came to its own end
+                            with contextlib.suppress(ProcessLookupError):  # it exited by itself
                                 os.kill(child, signal.SIGKILL)
                     text, said = program.communicate(timeout=programs.PATIENCE)
                     self.assertIn(program.returncode, (WHOLE, INCOMPLETE), said)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Damaged captures hurt no command: no signal, no sanitizer's report, no run above 5 s, bounded memory; and where a
+"""Damaged captures cannot crash any command: no signal, no sanitizer's report, no run above 5 s, bounded memory; and where a
 length or a place is broken, it is said (exit status 2 or 3 and a line on stderr).
 
 TACHO_MUTANTS: how many (default 400); TACHO_MUTANTS_SEED: which ones.
@@ -26,7 +26,7 @@ READ_EVERYTHING = ["dump", "report", "script"]  # commands that must report ever
 REPORT = re.compile(rb"Sanitizer|runtime error: ")
 WHOLE, UNREADABLE, INCOMPLETE = 0, 2, 3
 KEPT = [ROOT / "tests/data/bigreads.data", *sorted((ROOT / "tests/golden/captures").glob("*.data"))]
-# A sanitizer's shadow takes terabytes of addresses: then memory cannot be limited by them.
+# The shadow memory of sanitizers takes terabytes of addresses, so address space cannot be limited then.
 SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
 LIMIT = 4 << 30  # bytes of addresses; threads' stacks are the most of it
 
@@ -57,7 +57,7 @@ class Mutants(programs.Scratch):
         for number, (label, is_told, broken) in enumerate(mutator.mutants(captures, COUNT, SEED)):
             path = self.folder / "mutant.data"
             path.write_bytes(broken)
-            # Each mutant meets one of the commands that read everything, and one other in turn.
+            # Each mutant is read by one of the commands that read everything, and by another one in turns.
             for command in (COMMANDS[number % 2], COMMANDS[2 + number % (len(COMMANDS) - 2)]):
                 with self.subTest(label=label, command=" ".join(command)):
                     self.check(label, is_told, self.run_on(path, command), command)

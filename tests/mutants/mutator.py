@@ -1,4 +1,4 @@
-"""Broken copies of captures, the same ones every time: a seed decides what is broken and how.
+"""Reproducible damaged copies of captures: the seed decides what is damaged and how.
 
 A kind is a function of (bytes, random numbers) that returns the broken bytes. Those in TOLD break a number that says
 where something is or how long: no command may pass over them in silence.
