@@ -215,14 +215,14 @@ TEST(Walk, AFlameGraphHasBoxesAsWideAsTheirShares) {
   EXPECT_EQ(lines[2], "│f0");
   EXPECT_EQ(lines[3], "│f1" + std::string(39, ' ') + "│f3") << "70 and 30 of 100";
   EXPECT_EQ(lines[4], "│f2");
-  EXPECT_EQ(lines[9].substr(0, 35), "all: 100.00% of all, 0.00% by itsel");
+  EXPECT_EQ(lines[9].substr(0, 32), "all: 100.00% of all, 0.00% self,");
   walked.press(Key::Down);
   walked.press(Key::Down);
   walked.press(Key::Right);
   walked.press(Key::Enter);
   lines = walked.lines({60, 10});
   EXPECT_EQ(lines[3], "│f3");
-  EXPECT_EQ(lines[9].find("f3: 30.00% of all, 30.00% by itself"), 0u);
+  EXPECT_EQ(lines[9].find("f3: 30.00% of all, 30.00% self"), 0u);
   walked.press(Key::Escape);
   EXPECT_EQ(walked.lines({60, 10})[3].find("│f1"), 0u) << "out to its caller, f0";
 }
