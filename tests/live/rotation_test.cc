@@ -160,7 +160,7 @@ TEST_F(Rotation, AnEventBeginsAnotherFile) {
   ASSERT_EQ(many.wait(60), 0) << many.errors();
   ASSERT_GE(files().size(), 2u) << many.errors();
   const std::string counted =
-      "came 40 times, " + std::to_string(40 - (files().size() - 1)) + " of them while";
+      "40 events, " + std::to_string(40 - (files().size() - 1)) + " of them while";
   EXPECT_NE(many.errors().find(counted), std::string::npos) << many.errors();
   EXPECT_EQ(record({"--switch-output-event", "nosuch", "-e", "dummy", "true"}), 1) << errors;
   EXPECT_EQ(record({"--switch-output-event", "./x.bpf.c", "-e", "dummy", "true"}), 1) << errors;
