@@ -124,8 +124,8 @@ Result<Capabilities> drop_rights(const LaterWork& work, const std::string& folde
   const auto present = present_rights();
   if (!present) return present.error();
   Capabilities kept = rights_for(work) & present->permitted;
-  // First reduces only the effective set, to test whether the folder needs more rights. CAP_SETPCAP is kept until
-  // the bounding set is reduced.
+  // First reduces only the effective set, to test whether the folder needs more rights. CAP_SETPCAP is kept
+  // until the bounding set is reduced.
   const Capabilities for_bounds = bit(CAP_SETPCAP) & present->effective;
   if (auto done = set_rights({kept | for_bounds, present->permitted}); !done) return done.error();
   if (!can_make_files_in(folder)) kept |= bit(CAP_DAC_OVERRIDE) & present->permitted;

@@ -65,9 +65,8 @@ Result<> place(EventRequest& request, const KnownArguments& known) {
   const auto is_register = [](const ArgumentRequest& one) { return one.source.starts_with('%'); };
   if (request.probe()->offset != 0 && !request.probe()->function.empty() &&
       !std::ranges::all_of(request.arguments, is_register))
-    return wrong(
-        request,
-        "after a function's first instruction its arguments may have moved; name registers, as %di");
+    return wrong(request,
+                 "after a function's first instruction its arguments may have moved; name registers, as %di");
   auto placed = place_arguments(request.arguments, known);
   if (!placed) return wrong(request, placed.error().what);
   request.placed_arguments = std::move(*placed);

@@ -159,8 +159,7 @@ TEST_F(Rotation, AnEventBeginsAnotherFile) {
                         "import os, time\nfor i in range(40): os.getpgid(0)\ntime.sleep(2)"});
   ASSERT_EQ(many.wait(60), 0) << many.errors();
   ASSERT_GE(files().size(), 2u) << many.errors();
-  const std::string counted =
-      "40 events, " + std::to_string(40 - (files().size() - 1)) + " of them while";
+  const std::string counted = "40 events, " + std::to_string(40 - (files().size() - 1)) + " of them while";
   EXPECT_NE(many.errors().find(counted), std::string::npos) << many.errors();
   EXPECT_EQ(record({"--switch-output-event", "nosuch", "-e", "dummy", "true"}), 1) << errors;
   EXPECT_EQ(record({"--switch-output-event", "./x.bpf.c", "-e", "dummy", "true"}), 1) << errors;
