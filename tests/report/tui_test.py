@@ -336,6 +336,16 @@ class Tui(programs.Scratch):
         one.wait_for("Available samples")
         one.keys("q")
         one.wait_for(r"^\$ *$")
+        one.type("clear")
+        one.run(*words, "--event", "cpu-clock", "other")
+        one.wait_for(r"^other  /opt/program")
+        one.keys("<")  # a named function is only where it begins
+        one.wait_for(r"^leaf  /opt/program")
+        for key in "TB%":
+            one.keys(key)
+            one.wait_for("no such key here" if key == "%" else f"^{key}: .* are not shown")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
         one.run(*words, "nowhere")
         one.wait_for("no sample is in a function 'nowhere'")
 

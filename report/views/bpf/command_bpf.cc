@@ -223,8 +223,9 @@ class BpfText {
   void write_list(const CostSink& costs) {
     if (programs_.empty()) {
       out_.text(
-          "the capture has no BPF programs; tacho record and perf record describe the loaded programs in a "
-          "capture when they run as root\n");
+          "no BPF programs: none was loaded, or the recorder was not root (tacho record and perf record "
+          "describe "
+          "the loaded programs in a capture when they run as root)\n");
       return;
     }
     const bool has_costs = !costs.by_interval().empty();

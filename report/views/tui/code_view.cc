@@ -250,6 +250,10 @@ bool CodeView::on_option_key(const KeyPress& press) {
     message_ = addresses_ == Addresses::All         ? "offsets of all instructions"
                : addresses_ == Addresses::OfTargets ? "offsets of jump targets"
                                                     : "offsets of jump targets and calls";
+  } else if (press.is('T')) {
+    message_ = "T: types of data are not shown";
+  } else if (press.is('B')) {
+    message_ = "B: branch counters are not shown";
   } else if (press.is('c')) {
     if (code_.has_branches)
       has_cycle_range_ = !has_cycle_range_;
@@ -346,7 +350,7 @@ CodeView::Flow CodeView::on_key(const KeyPress& press) {
       } else if (press.is('q')) {
         break;
       } else {
-        (void)on_option_key(press);
+        if (!on_option_key(press)) message_ = "no such key here; h: help";
       }
       return Flow::Stay;
   }

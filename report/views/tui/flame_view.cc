@@ -144,9 +144,9 @@ FlameView::Flow FlameView::on_key(const KeyPress& press) {
 
 std::string FlameView::status() const {
   const Box& box = boxes_[selected_];
-  const std::string shares =
-      fmt::format(": {:.2f}% of all, {:.2f}% self, {:.2f}% of the zoom", share(box.weight, boxes_[0].weight),
-                  share(box.own, boxes_[0].weight), share(box.weight, boxes_[zoomed_].weight));
+  std::string shares = fmt::format(": {:.2f}% of all, {:.2f}% self", share(box.weight, boxes_[0].weight),
+                                   share(box.own, boxes_[0].weight));
+  if (zoomed_ != 0) shares += fmt::format(", {:.2f}% of the zoom", share(box.weight, boxes_[zoomed_].weight));
   const std::string_view keys = "  h: help  q: back";
   const std::size_t used = shares.size() + keys.size();
   std::string text = fit_middle(box.name, width_ > used + 8 ? width_ - used : 8) + shares;

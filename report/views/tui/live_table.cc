@@ -221,7 +221,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
   if (press.is('/')) {
     question_.emplace("Keys to show:", filter_);
   } else if (press.is('h') || press.is('?') || press.key == Key::F1) {
-    page_.emplace("Keys", help_lines());
+    page_ = TextPage::help(help_lines());
   } else if (press.is('<') || press.is('>')) {
     const std::size_t count = head_.keys.size() + numbers_;
     if (count == 0) return Flow::Stay;

@@ -96,7 +96,7 @@ bool TextPage::on_key(const KeyPress& press) {
       return false;
     default:
       if (press.is(' ')) top_ = std::min(last, top_ + height_);
-      return !press.is('q') && !press.is('h') && !press.is('?') && !press.is('i');
+      return !press.is('q') && std::ranges::none_of(closers_, [&](char key) { return press.is(key); });
   }
   return true;
 }
@@ -229,7 +229,7 @@ constexpr KeyRow kListKeys[] = {
     {"a", "annotate the function at the cursor"},
     {"x", "callers and callees of the function at the cursor"},
     {"g f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
-    {"d t k", "zoom into its module, its thread, the kernel; again: out"},
+    {"d t p k", "zoom into its module, thread, process, the kernel; again: out"},
     {"S", "zoom into its socket, where rows name it (o: socket)"},
     {"/", "show functions whose names contain a text"},
     {"T", "samples over time: Space marks, Enter counts that time"},
@@ -254,6 +254,25 @@ constexpr KeyRow kListKeys[] = {
     {"D", "status line with numbers of rows and functions"},
     {"Ctrl-L Ctrl-Z", "redraw; suspend (continue with fg)"},
     {"mouse", "click: move; on + or - or twice: open; wheel: scroll"},
+};
+constexpr KeyRow kCallersKeys[] = {
+    {"Enter Right Left", "open and close callers and callees, as in the list"},
+    {"x", "callers and callees of the function at the cursor"},
+    {"a", "annotate it"},
+    {"P", "write these rows to perf.hist.0, perf.hist.1, ..."},
+    {"q Esc", "back"},
+};
+constexpr KeyRow kFlameKeys[] = {
+    {"arrows", "caller, callee, neighbours"},
+    {"Enter", "zoom to the selected frame"},
+    {"Backspace", "zoom out"},
+    {"a", "annotate the selected function"},
+    {"f q Esc", "back"},
+};
+constexpr KeyRow kTimesKeys[] = {
+    {"Left Right", "move; PgUp PgDn: by ten columns; Home, End"}, {"Space", "mark one end of a time range"},
+    {"Enter", "count the samples from the mark to the cursor"},   {"Backspace", "count all samples"},
+    {"q Esc T", "close; other keys are those of the list"},
 };
 constexpr KeyRow kComparedKeys[] = {
     {"< >", "sort by the column to the left, to the right"},
@@ -323,9 +342,12 @@ std::vector<std::string> help_lines(KeysOf here, bool is_live) {
   std::vector<Section> sections;
   if (is_live) sections.push_back({"While it is recorded", kLiveKeys});
   sections.push_back({"The list of rows and call graphs", kListKeys});
+  sections.push_back({"Callers and callees", kCallersKeys, here == KeysOf::Callers});
+  sections.push_back({"Flame graph", kFlameKeys, here == KeysOf::Flame});
   sections.push_back({"Annotated code", kCodeKeys, here == KeysOf::Code});
   if (!is_live) {
-    sections.push_back({"Two captures compared", kComparedKeys});
+    sections.push_back({"Samples over time", kTimesKeys, here == KeysOf::Times});
+    sections.push_back({"Two captures compared", kComparedKeys, here == KeysOf::Compared});
     sections.push_back({"Samples one by one", kSamplesKeys, here == KeysOf::Samples});
     sections.push_back({"Heat map", kHeatKeys, here == KeysOf::HeatMap});
     sections.push_back({"Histogram", kHistKeys, here == KeysOf::Histogram});

@@ -21,20 +21,27 @@ std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& w
 class TextPage {
  public:
   TextPage(std::string title, std::vector<std::string> lines,
-           std::string keys = "arrows, Space: scroll  q: back")
-      : title_(std::move(title)), keys_(std::move(keys)), lines_(std::move(lines)) {}
+           std::string keys = "arrows, Space: scroll  q: back", std::string closers = {})
+      : title_(std::move(title)),
+        keys_(std::move(keys)),
+        closers_(std::move(closers)),
+        lines_(std::move(lines)) {}
+  // The keys h, ? and F1 close it, too.
+  static TextPage help(std::vector<std::string> lines) {
+    return TextPage("Keys", std::move(lines), "arrows, Space: scroll  q: back", "h?");
+  }
   // False: the key closes the page.
   bool on_key(const KeyPress& press);
   void draw(Frame& frame);
 
  private:
-  std::string title_, keys_;  // keys_: the last line
+  std::string title_, keys_, closers_;  // keys_: the last line; closers_: characters that close it
   std::vector<std::string> lines_;
   std::size_t top_ = 0, left_ = 0, height_ = 1;
 };
 
 // The help page: keys of all views, those of `here` first. `is_live`: in tacho top.
-enum class KeysOf : std::uint8_t { List, Code, Samples, HeatMap, Histogram };
+enum class KeysOf : std::uint8_t { List, Callers, Flame, Times, Compared, Code, Samples, HeatMap, Histogram };
 std::vector<std::string> help_lines(KeysOf here, bool is_live);
 
 class Menu {

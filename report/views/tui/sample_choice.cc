@@ -55,6 +55,7 @@ bool ChosenSamples::accepts(const ResolvedSample& sample) {
                          sample.event_index >= choice_.events->first + choice_.events->second))
     return false;
   if (choice_.tid && sample.tid() != *choice_.tid) return false;
+  if (choice_.pid && sample.pid() != *choice_.pid) return false;
   if (choice_.comm && sample.comm != *choice_.comm) return false;
   if (choice_.socket) {
     const auto& topology = session_.features().environment.cpu_topology;

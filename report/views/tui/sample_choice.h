@@ -33,7 +33,7 @@ struct BoxChoice {
 
 struct SampleChoice {
   std::optional<std::pair<std::size_t, std::size_t>> events;  // index of the first, count; nullopt: all
-  std::optional<std::uint32_t> tid;
+  std::optional<std::uint32_t> tid, pid;
   std::optional<std::string> comm;
   std::optional<std::uint32_t> socket;  // from the topology in the header
   // Conditions on functions: one function of the sample must meet all of them. With `looks_at_callers` any of

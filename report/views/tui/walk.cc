@@ -106,13 +106,19 @@ const Function* Walk::function_here() const {
   const Browser& browser = sandwiches_.empty() ? list() : *sandwiches_.back()->browser;
   if (browser.is_empty()) return nullptr;
   if (browser.is_at_frame()) return &rows_.function(browser.function_at_cursor());
-  const auto row = sandwiches_.empty() ? row_here() : std::nullopt;
+  const auto row = sandwiches_.empty() && rows_.has_function() ? row_here() : std::nullopt;
   return row ? rows_.facts(*row).function : nullptr;
 }
 
 const Thread* Walk::thread_here() const {
-  const auto row = row_here();
+  const auto row = rows_.has_comm() ? row_here() : std::nullopt;
   return row ? rows_.facts(*row).thread : nullptr;
+}
+
+std::optional<const symbolize::Module*> Walk::module_here() const {
+  if (const Function* const function = function_here()) return function->module;
+  const auto row = rows_.has_module() ? row_here() : std::nullopt;
+  return row ? std::optional(rows_.facts(*row).function->module) : std::nullopt;
 }
 
 std::string Walk::function_name(const Function& function) const {
@@ -287,13 +293,20 @@ void Walk::offer_actions() {
   }
   if (sandwiches_.empty()) {
     const RowChoice& choice = rows_.choice();
-    if (const Thread* const thread = thread_here())
-      items.emplace_back(fmt::format("Zoom {} {}({}) thread", choice.thread == nullptr ? "into" : "out of",
-                                     thread->comm, thread->tid),
-                         stay([this] { (void)on_zoom_key({.key = static_cast<Key>('t'), .size = {}}); }));
-    if (const Function* const function = function_here(); function != nullptr && function->module != nullptr)
+    if (const Thread* const thread = thread_here()) {
+      const bool has_tid = rows_.has_thread_key();
+      const std::string tid = has_tid ? fmt::format("({})", thread->tid) : std::string();
+      items.emplace_back(
+          fmt::format("Zoom {} {}{} thread", choice.thread == nullptr ? "into" : "out of", thread->comm, tid),
+          stay([this] { (void)on_zoom_key({.key = static_cast<Key>('t'), .size = {}}); }));
+      if (has_tid)
+        items.emplace_back(
+            fmt::format("Zoom {} process {} ('p')", choice.process ? "out of" : "into", thread->pid),
+            stay([this] { (void)on_zoom_key({.key = static_cast<Key>('p'), .size = {}}); }));
+    }
+    if (const auto module = module_here(); module && *module != nullptr)
       items.emplace_back(fmt::format("Zoom {} {} DSO ('k': into the kernel)",
-                                     choice.module ? "out of" : "into", function->module->short_name),
+                                     choice.module ? "out of" : "into", (*module)->short_name),
                          stay([this] { (void)on_zoom_key({.key = static_cast<Key>('d'), .size = {}}); }));
   }
   items.emplace_back("Expand or collapse one level ('+'; 'e', 'c': the whole row)", stay([this] {
@@ -399,8 +412,10 @@ void Walk::next_order(bool is_forward) {
 
 Result<> Walk::begin_with_code(const AnnotateOptions& options) {
   code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_, options.syntax);
-  if (auto chosen = choose_functions(sink_.session(), options, code_source_->functions()); !chosen)
-    return chosen;
+  // All functions are kept: calls lead to others.
+  std::vector<HitFunction> chosen = code_source_->functions();
+  if (auto found = choose_functions(sink_.session(), options, chosen); !found) return found;
+  for (const HitFunction& function : chosen) begin_with_.emplace(function.module, function.start);
   annotated_ = &options;
   if (!menu_) open_hottest();
   return Done{};
@@ -412,6 +427,7 @@ void Walk::open_hottest() {
   missing_code_ = {};
   auto code = std::make_unique<CodeView>(*code_source_, events.leader, events.members, annotated_->code);
   for (const HitFunction* const function : code_source_->hottest_of(events.leader)) {
+    if (!begin_with_.contains({function->module, function->start})) continue;
     if (code->show(*function).empty()) {
       code_ = std::move(code);
       missing_code_ = {};
@@ -453,7 +469,7 @@ Walk::Flow Walk::on_code_key(const KeyPress& press) {
 // Key P, as in perf report: the shown rows with open call graphs.
 Walk::Flow Walk::keep_rows() {
   const bool is_list = sandwiches_.empty();
-  kept_ = {.as = KeptAs::Rows, .name = {}, .text = is_list ? title_of_rows() : sandwiches_.back()->title};
+  kept_ = {.as = KeptAs::Rows, .name = {}, .text = is_list ? title_of_rows() : title_of_callers()};
   kept_.text = printable(kept_.text) + "\n" + (is_list ? list() : *sandwiches_.back()->browser).text();
   return Flow::Keep;
 }
@@ -551,7 +567,8 @@ void Walk::sandwich() {
   one->browser = std::make_unique<Browser>(*one->rows);
   one->browser->open_all(0);
   one->browser->open_all(1);
-  one->title = fmt::format("{}: {} of all with callees", name, rows_.share_of(function->symbol));
+  one->name = name;
+  one->share = rows_.share_of(function->symbol);
   sandwiches_.push_back(std::move(one));
 }
 
@@ -578,12 +595,16 @@ Walk::Flow Walk::on_flame_key(const KeyPress& press) {
 }
 
 void Walk::show_help() {
-  const KeysOf here = code_      ? KeysOf::Code
-                      : samples_ ? KeysOf::Samples
-                      : heat_    ? KeysOf::HeatMap
-                      : hist_    ? KeysOf::Histogram
-                                 : KeysOf::List;
-  page_.emplace("Keys", help_lines(here, of_ == Of::Live));
+  const KeysOf here = code_                  ? KeysOf::Code
+                      : samples_             ? KeysOf::Samples
+                      : heat_                ? KeysOf::HeatMap
+                      : hist_                ? KeysOf::Histogram
+                      : flame_               ? KeysOf::Flame
+                      : !sandwiches_.empty() ? KeysOf::Callers
+                      : strip_               ? KeysOf::Times
+                      : compared_            ? KeysOf::Compared
+                                             : KeysOf::List;
+  page_ = TextPage::help(help_lines(here, of_ == Of::Live));
 }
 
 void Walk::show_header() {
@@ -591,7 +612,8 @@ void Walk::show_header() {
   page_.emplace("Header information", written_lines([&session](TextOutput& out) {
                   write_header(out, session.layout(), session.events(), session.features(), Names::Safe,
                                HeaderDetail::Full);
-                }));
+                }),
+                "arrows, Space: scroll  q: back", "i");
 }
 
 void Walk::open_times() {
@@ -643,6 +665,7 @@ SampleChoice Walk::samples_of_list() const {
   SampleChoice samples;
   samples.events = {events.leader, events.members};
   if (choice.thread != nullptr && rows_.has_thread_key()) samples.tid = choice.thread->tid;
+  samples.pid = choice.process;
   if (choice.thread != nullptr && !rows_.has_thread_key()) samples.comm = choice.thread->comm;
   samples.socket = choice.socket;
   if (choice.module) samples.module = *choice.module == nullptr ? std::string() : (*choice.module)->path;
@@ -661,6 +684,13 @@ std::string Walk::title_of_rows(std::size_t width) const {
   if (box_) note += ", " + box_->text;
   if (width != 0 && columns_of(title) + note.size() > width) title = rows_.title(WalkedRows::Count::No);
   return title + note;
+}
+
+// A long name is cut in the middle.
+std::string Walk::title_of_callers(std::size_t width) const {
+  const Sandwich& shown = *sandwiches_.back();
+  const std::string share = fmt::format(": {} of all with callees", shown.share);
+  return (width > share.size() ? fit_middle(shown.name, width - share.size()) : shown.name) + share;
 }
 
 std::string Walk::title_of_list() const {
@@ -843,15 +873,31 @@ bool Walk::on_zoom_key(const KeyPress& press) {
   RowChoice choice = rows_.choice();
   if (press.is('t')) {
     const Thread* const thread = thread_here();
-    if (choice.thread == nullptr && thread == nullptr) return true;
+    if (choice.thread == nullptr && thread == nullptr) {
+      message_ = "t: rows have no thread; sort by it first (o: pid,symbol or comm,symbol)";
+      return true;
+    }
     choice.thread = choice.thread != nullptr ? nullptr : thread;
+  } else if (press.is('p')) {
+    const Thread* const thread = rows_.has_thread_key() ? thread_here() : nullptr;
+    if (!choice.process && thread == nullptr) {
+      message_ = "p: rows have no process; sort by it first (o: pid,symbol)";
+      return true;
+    }
+    if (choice.process)
+      choice.process.reset();
+    else
+      choice.process = thread->pid;
   } else if (press.is('d')) {
-    const Function* const function = function_here();
-    if (!choice.module && function == nullptr) return true;
+    const auto module = module_here();
+    if (!choice.module && !module) {
+      message_ = "d: rows have no module; sort by it first (o: dso,symbol)";
+      return true;
+    }
     if (choice.module)
       choice.module.reset();
     else
-      choice.module = function->module;
+      choice.module = module;
   } else if (press.is('S')) {
     const auto row = row_here();
     if (!choice.socket)
@@ -1017,7 +1063,8 @@ std::string Walk::status() const {
   }
   if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: quit";
   if (!sandwiches_.empty()) return "h: help  Enter: open  a: annotate  x: callers and callees  q: back";
-  if (compared_) return "h: help  Enter: open  /: filter  < >: sort  I: with callees  B: end  q: quit";
+  if (compared_ && !strip_)
+    return "h: help  Enter: open  /: filter  < >: sort  I: with callees  B: end  q: quit";
   if (strip_) return "h: help  Space: mark  Enter: count this range  Backspace: all  q: close";
   if (of_ == Of::Live) return "h: help  Enter: open  /: filter  a: annotate  f: freeze  w: write  q: quit";
   return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: quit";
@@ -1043,7 +1090,7 @@ Frame Walk::draw(ScreenSize size) {
     flame_->draw(frame);
   } else {
     const bool is_list = sandwiches_.empty();
-    frame.bar(0, Style::Bar, is_list ? title_of_rows(size.width) : sandwiches_.back()->title);
+    frame.bar(0, Style::Bar, is_list ? title_of_rows(size.width) : title_of_callers(size.width));
     std::size_t height = size.height - std::size_t{2};
     if (strip_ && is_list && height >= 2 * TimeStrip::kRows) {
       height -= TimeStrip::kRows;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,7 @@ class Walk {
   // Why single samples cannot be read; empty: they can.
   std::string why_no_samples(std::string_view key) const;
   SampleChoice samples_of_list() const;
+  std::string title_of_callers(std::size_t width = 0) const;  // 0: whole
   std::string title_of_list() const;
   // `width`: columns; 0: no limit.
   std::string title_of_rows(std::size_t width = 0) const;
@@ -147,7 +149,9 @@ class Walk {
   void show_header();
   // The function of the row or frame at the cursor; null: there is none.
   const Function* function_here() const;
+  // What the row at the cursor has samples of; null, nullopt: of several, by the sort keys.
   const Thread* thread_here() const;
+  std::optional<const symbolize::Module*> module_here() const;
   std::string function_name(const Function& function) const;
   std::string status() const;
 
@@ -185,12 +189,14 @@ class Walk {
   struct Sandwich {
     std::unique_ptr<Sides> rows;
     std::unique_ptr<Browser> browser;
-    std::string title;
+    std::string name, share;  // of the function
   };
   std::vector<std::shared_ptr<Sandwich>> sandwiches_;  // the last one is shown
   std::unique_ptr<CodeSource> code_source_;            // made when code is first annotated
   std::unique_ptr<CodeView> code_;
   const AnnotateOptions* annotated_ = nullptr;  // of begin_with_code(); null: leaving code shows the list
+  std::set<std::pair<const symbolize::Module*, std::uint64_t>>
+      begin_with_;  // functions of the options: starts
   MissingCode missing_code_;
   std::optional<FlameView> flame_;
   std::unique_ptr<SampleList> samples_;

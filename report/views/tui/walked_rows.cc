@@ -72,8 +72,9 @@ void WalkedRows::choose(const RowChoice& choice) {
   const RowChoice before = std::exchange(choice_, choice);
   const bool is_counted_anew =
       before.block != choice.block || before.thread != choice.thread || before.module != choice.module ||
-      before.has_kernel_only != choice.has_kernel_only || before.socket != choice.socket ||
-      before.counts_samples != choice.counts_samples || before.member != choice.member;
+      before.process != choice.process || before.has_kernel_only != choice.has_kernel_only ||
+      before.socket != choice.socket || before.counts_samples != choice.counts_samples ||
+      before.member != choice.member;
   if (is_counted_anew) return count();
   if (before.order != choice.order) return order();
   if (before.is_relative != choice.is_relative) totals_.weights.clear();
@@ -89,6 +90,7 @@ Result<bool> WalkedRows::sort_by(const std::string& keys) {
   sort_ = keys;
   choice_.order = 0;
   if (socket_key() == nullptr) choice_.socket.reset();
+  if (!has_thread_key()) choice_.process.reset();
   index_ = std::make_unique<EntryIndex>(columns_.keys, sink_->facts(), sink_->functions());
   count();
   return true;
@@ -96,6 +98,11 @@ Result<bool> WalkedRows::sort_by(const std::string& keys) {
 
 bool WalkedRows::has_thread_key() const {
   return std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Thread; });
+}
+
+bool WalkedRows::has_comm() const {
+  return has_thread_key() ||
+         std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Comm; });
 }
 
 bool WalkedRows::has_key(std::string_view name) const {
@@ -139,13 +146,15 @@ void WalkedRows::count() {
   // since functions of the module may have called them; filter() then hides the rows of other modules, as
   // perf does.
   const bool refuses_modules = !text_.has_children && (choice_.module || choice_.has_kernel_only);
-  if (choice_.thread != nullptr || choice_.socket || refuses_modules) {
+  if (choice_.thread != nullptr || choice_.process || choice_.socket || refuses_modules) {
     options.filtered_by = [this, refuses_modules, before = std::move(options.filtered_by), choice = choice_,
                            socket = socket_key(), by_thread = has_thread_key()](
                               const ProfileRow& row, const Function& function) -> FilterBits {
       FilterBits refused = before ? before(row, function) : FilterBits{0};
       if (choice.thread != nullptr &&
           (by_thread ? row.thread != choice.thread : row.comm() != choice.thread->comm))
+        refused |= kByThread;
+      if (choice.process && (row.thread == nullptr || row.thread->pid != *choice.process))
         refused |= kByThread;
       if (choice.socket && socket != nullptr && sink_->profile().facts(row)[socket->fact] != *choice.socket)
         refused |= kBySocket;
@@ -222,6 +231,7 @@ std::string WalkedRows::title(Count count) const {
     text += ", Thread: " + std::string(choice_.thread->comm);
     if (has_thread_key()) text += fmt::format("({})", choice_.thread->tid);
   }
+  if (choice_.process) text += fmt::format(", Process: {}", *choice_.process);
   if (choice_.module)
     text += ", DSO: " + std::string(*choice_.module == nullptr ? std::string_view("[unknown]")
                                                                : (*choice_.module)->short_name);
@@ -352,6 +362,7 @@ std::optional<RowChoice> WalkedRows::alike(const WalkedRows& other) const {
       return without_modifiers(name_of(one)) == without_modifiers(event);
     });
   if (block == blocks_.end()) return std::nullopt;
+  if (named.choice.process) return std::nullopt;  // another recording has other processes
   RowChoice choice = named.choice;
   choice.block = *block;
   const NamedRows& names = sink_->names();

@@ -19,6 +19,7 @@ struct RowChoice {
   std::uint32_t block = 0;  // an event, or a group of them
   // Zooms; empty: all.
   const Thread* thread = nullptr;
+  std::optional<std::uint32_t> process;  // pid
   std::optional<const symbolize::Module*> module;
   bool has_kernel_only = false;
   std::optional<std::uint32_t> socket;
@@ -68,7 +69,11 @@ class WalkedRows : public BrowsedRows {
 
   // `row`: index of the shown rows.
   RowFacts facts(std::size_t row) const;
+  // Whether each row has samples of one thread; of one thread or name; of one function; of one module.
   bool has_thread_key() const;
+  bool has_comm() const;
+  bool has_function() const { return has_key("symbol"); }
+  bool has_module() const { return has_key("dso") || has_function(); }
   // With the sort key `socket`; otherwise nullopt.
   std::optional<std::uint32_t> socket_of(std::size_t row) const;
   bool has_children() const { return text_.has_children; }

@@ -44,7 +44,7 @@ const KeyOfPerf kKeys[] = {
     {Key::Escape, "asks at the top", {}, "Do you really want to exit?"},
     // perf's Enter is m's menu; here it opens the call graph.
     {Key::Enter, "opens", {}, "     f1"},
-    {key('m'), "the menu", {}, "Zoom into one(1) thread"},
+    {key('m'), "the menu", {}, "Zoom into one thread"},
     {Key::Right, "in a menu: as Enter", {key('m')}, {}, "Callers and callees of f2"},
     {Key::Enter, "in a menu: takes an item", {key('m'), Key::Down, Key::Down}, ", Thread: one", "What to do"},
     {Key::Tab, "the next event", {}, "of event 'page-faults'"},

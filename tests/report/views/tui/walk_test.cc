@@ -92,6 +92,52 @@ TEST(Walk, ASocketIsZoomedIntoWhereRowsHaveIt) {
   EXPECT_FALSE(walked.shows("Processor Socket"));
 }
 
+TEST(Walk, AProcessIsZoomedIntoWhereRowsHaveIt) {
+  Walked walked("pid,symbol");
+  walked.type("p");
+  EXPECT_TRUE(walked.shows(", Process: 1"));
+  EXPECT_TRUE(walked.shows("[k] f2"));
+  walked.type("m");
+  EXPECT_TRUE(walked.shows("Zoom out of process 1 ('p')"));
+  walked.press(Key::Escape);
+  walked.type("p");
+  EXPECT_FALSE(walked.shows("Process: "));
+}
+
+// A row is of several threads, modules or functions unless the sort keys say otherwise.
+TEST(Walk, RowsAreNotZoomedByWhatTheyDoNotHave) {
+  {
+    Walked walked("dso,symbol");
+    walked.type("t");
+    EXPECT_TRUE(walked.shows("t: rows have no thread"));
+    walked.type("p");
+    EXPECT_TRUE(walked.shows("p: rows have no process"));
+    walked.type("m");
+    EXPECT_FALSE(walked.shows(" thread"));
+  }
+  Walked walked("comm");
+  walked.type("d");
+  EXPECT_TRUE(walked.shows("d: rows have no module"));
+  for (const char* const key : {"a", "x"}) {
+    walked.type(key);
+    EXPECT_TRUE(walked.shows("no function is at the cursor")) << key;
+  }
+  walked.type("t");
+  EXPECT_TRUE(walked.shows(", Thread: one"));
+}
+
+TEST(Walk, HelpBeginsWithTheViewAtHand) {
+  Walked walked;
+  walked.type("x?");
+  EXPECT_TRUE(walked.shows("Callers and callees"));
+  walked.type("qq");
+  walked.type("f?");
+  EXPECT_TRUE(walked.shows("Flame graph"));
+  walked.type("?q");
+  walked.type("i?");
+  EXPECT_TRUE(walked.shows("Header information")) << "h and ? close the help only";
+}
+
 TEST(Walk, RowsAreKeptAsTheyAreShown) {
   Walked walked;
   walked.type("e");
@@ -215,7 +261,7 @@ TEST(Walk, AFlameGraphHasBoxesAsWideAsTheirShares) {
   EXPECT_EQ(lines[2], "│f0");
   EXPECT_EQ(lines[3], "│f1" + std::string(39, ' ') + "│f3") << "70 and 30 of 100";
   EXPECT_EQ(lines[4], "│f2");
-  EXPECT_EQ(lines[9].substr(0, 32), "all: 100.00% of all, 0.00% self,");
+  EXPECT_EQ(lines[9].substr(0, 31), "all: 100.00% of all, 0.00% self");
   walked.press(Key::Down);
   walked.press(Key::Down);
   walked.press(Key::Right);
