@@ -225,7 +225,7 @@ class OfObjects(Filters):
                 ("offcpu", "pid > 5 && off_ns > 5", "condition can use either, not both"),
                 ("open", "nosuch > 5", "there is no 'nosuch'")):
             self.assertIn(expected, self.record("-e", recorder, "--filter", condition, "--", "true", status=1))
-        for recorder, expected in (("open", "pid, tid, uid, gid, cpu, comm, cgroup and members"), ("runqlat", "ask about members of the event"),
+        for recorder, expected in (("open", "pid, tid, uid, gid, cpu, comm, cgroup and members"), ("runqlat", "can use members of the event"),
                                    ("func", "cpu, comm and cgroup (")):
             self.assertIn(expected, self.run_program(programs.BIN / "tacho-record", "-e", f"{recorder}/help/").stdout.decode())
 
