@@ -649,10 +649,11 @@ class Tui(programs.Scratch):
 
     @at_both_sizes
     def test_colours_and_none(self, width, height):
-        one = self.open(self.screen(width, height))
-        one.wait_for(r"\] top")
-        self.assertRegex(one.text("-e"), r"\033\[[0-9;]*(31|38;5;1)m")
-        one.close()
+        for kind in ("xterm-256color", "xterm", "linux"):  # the latter two have 8 colours
+            one = self.open(self.screen(width, height, TERM=kind))
+            one.wait_for(r"\] top")
+            self.assertRegex(one.text("-e"), r"\033\[[0-9;]*(31|38;5;1)m", kind)
+            one.close()
         one = self.open(self.screen(width, height, NO_COLOR="1"))
         one.wait_for(r"\] top")
         self.assertNotRegex(one.text("-e"), r"\033\[[0-9;]*(3[0-7]|4[0-7])m")
