@@ -413,6 +413,18 @@ class Tui(programs.Scratch):
             one.keys(leave)
             one.wait_until_gone("Percent")
 
+    def test_a_call_leads_to_a_function_that_was_not_named(self):
+        words = self.write_capture(function_samples=((6, "leaf"), (3, "middle")))[1:]
+        one = self.screen()
+        one.run("annotate", *words, "--event", "cpu-clock", "middle")
+        one.wait_for("^middle  /opt/program")
+        one.keys("/", "c", "a", "l", "l", "Enter", "Enter")
+        one.wait_for("^leaf  /opt/program")
+        one.keys("q")
+        one.wait_for("^middle  /opt/program")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
     def test_a_group_is_sorted_by_each_event(self):
         capture = CAPTURES / "group.data"
         one = self.screen(160, 40)
