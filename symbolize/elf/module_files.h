@@ -25,69 +25,65 @@
 
 namespace tacho::symbolize {
 
-// The vdso of the running kernel, as an ELF file.
-
 // The reason for a missing vdso under --symfs.
 inline constexpr const char* kVdsoOfAnother =
     "it is not attached to the capture: --symfs names another machine";
 
-// Its bytes, if it is the one the capture was made with.
+// The vdso of the running kernel, an ELF file. An error: it has another build id.
 Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted);
-// Whatever its build id: for a capture of this very kernel.
+// The same with any build id, for a capture of the running kernel.
 Result<std::vector<std::byte>> running_vdso();
-
-// Chooses the files of a module for symbols and for source lines. A file is used only if it has the recorded
-// build id.
 
 struct ModuleSymbols {
   SymbolTable table;
   std::optional<SymbolTable> embedded;  // of .gnu_debugdata: used if `table` has no symbol
   LoadMap loads;
   format::BuildId build_id;  // of the module's own file
-  char letter = '!';         // perf's, for where they came from
+  char letter = '!';         // of their source, as in perf report -v
   bool is_full = false;      // from a .symtab
-  // Why `embedded` was left out, although the file has one; or why there are no symbols at all.
+  // Why .gnu_debugdata, which the file has, was not read; or why there are no symbols.
   std::optional<Error> missing_reason;
 };
 
 struct KernelSymbols {
   ModuleSymbols symbols;
-  std::uint64_t moved = 0;  // what was added to the file's addresses when that kernel started
+  std::uint64_t moved = 0;  // KASLR offset: the recorded kernel's addresses minus those of the file, bytes
 };
 
+// Chooses the files of a module for symbols and source lines. A file is used only if it has the recorded
+// build id.
 class ModuleFiles {
  public:
-  // `servers` is null when none shall be asked. `demangler` may be null; it and `servers` must outlive this.
+  // `servers`: debuginfod servers; null: none. `demangler` may be null. Both must outlive this.
   ModuleFiles(DebugFiles files, Debuginfod* servers, Demangler* demangler)
       : files_(std::move(files)), servers_(servers), demangler_(demangler) {}
 
-  // As perf: names from a debug file if one matches, places from the file that ran. The error says what was
-  // looked at. Of the file that ran without any symbols `missing_reason` says why.
+  // As in perf: names come from a debug file if one matches, file offsets from the file that ran. The error
+  // names the files that were tried. If the file that ran has no symbols, `missing_reason` is set.
   Result<ModuleSymbols> symbols(const Module& module) const;
-  // Of a kernel module: places are counted from its base.
+  // Of a kernel module: addresses are offsets from its base.
   Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;
   // The functions in .eh_frame of the file that ran, as offsets in the file; null: it has no .eh_frame.
   std::unique_ptr<FunctionRanges> function_ranges(const Module& module) const;
   // The file that ran.
   Result<format::Fd> file(const Module& module) const;
-  // Nothing when no file of the module has any; an error when one has, and cannot be read.
+  // nullopt: no file of the module has source lines. An error: they cannot be read.
   Result<std::optional<DwarfLines>> lines(const Module& module) const;
 
-  // What functions of the module are called with, and from places in its file to addresses; nothing and an
-  // error likewise.
+  // Parameters of the module's functions, and its segments; nullopt and errors as of lines().
   struct Parameters {
     FunctionParameters functions;
     LoadMap loads;
   };
   Result<std::optional<Parameters>> parameters(const Module& module) const;
-  // The same by type alone, of many functions.
+  // The same without locations, for many functions.
   struct Prototypes {
     FunctionPrototypes functions;
     LoadMap loads;
   };
   Result<std::optional<Prototypes>> prototypes(const Module& module) const;
 
-  // Of a vmlinux the user names. `reference` is a symbol and where the recorded kernel had it.
+  // Of the vmlinux of -k. `reference`: a symbol, which was at `reference_address` in the recorded kernel.
   Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,
                                        const std::string& reference, std::uint64_t reference_address) const;
   Result<std::optional<DwarfLines>> kernel_lines(const std::string& path, const format::BuildId& id) const;
@@ -109,7 +105,7 @@ class ModuleFiles {
   Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
   Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
   Result<std::optional<DwarfLines>> read_lines(Opened file) const;
-  // Gives `reader` the part that its file shares with others, if that is here.
+  // Gives `reader` its DWARF supplementary file (.gnu_debugaltlink), if that is found.
   template <class Reader>
   void find_supplementary_file(const Candidate& from, Reader& reader) const;
 
@@ -119,17 +115,16 @@ class ModuleFiles {
 };
 
 // The instructions of a module, from the file it was loaded from.
-
 class ModuleCode {
  public:
-  // `features`: of the capture, which may have copies of files; null, or to outlive this.
+  // `features`: of the capture, which may have copies of files. May be null; must outlive this.
   explicit ModuleCode(DebugFiles files, const format::Features* features = nullptr)
       : files_(std::move(files)), features_(features) {}
 
-  // At most `size` bytes from `offset` of the file on; fewer at its end. Empty for what has no file, or whose
-  // file is another build. Valid as long as this object.
+  // At most `size` bytes at `offset` of the file, fewer at its end. Empty: there is no file, or it has
+  // another build id. Valid as long as this object.
   format::Bytes read(const Module& module, std::uint64_t offset, std::size_t size);
-  // The same of a kernel's file that the user names, which the symbolizer found to be the recorded one.
+  // The same of the vmlinux of -k, whose build id the symbolizer has checked.
   format::Bytes read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size);
   bool is_64_bit(const Module& module) { return file_of(module).is_64_bit; }
 
