@@ -150,12 +150,12 @@ static void tell(const struct begun* call, uint32_t level, uint64_t returned, bo
   tacho_call_ended(&report);
 }
 
-// Calls that were left without a return (longjmp) lie below the stack as it is.
+// Removes calls that were left without a return (longjmp): their frames are below the current stack pointer.
 static void forget_left(struct calls* calls, uintptr_t place) {
   while (calls->depth && calls->begun[calls->depth - 1].place < place) --calls->depth;
 }
 
-// Whether a call may be noted by a function whose frame is `here`. A handler's frames lie below what the
+// Whether a call may be noted by a function whose frame is `here`. A handler's frames are below what the
 // kernel saved of the thread, which takes more than this; one that begins higher was called after a handler
 // had left by siglongjmp().
 #define LEAST_SAVED 512

@@ -73,7 +73,7 @@ std::optional<std::uint64_t> CodeAddresses::shown_address(const symbolize::Locat
         if (address.symbol != format::PackedFunction::kNone)
           known->second.emplace(address.elf_address, address.address);
     const auto found = known->second.find(elf_address);
-    // Functions without a symbol were packed as ranges, which lie in the same segment.
+    // Functions without a symbol were packed as ranges, which are in the same segment.
     return found != known->second.end() ? found->second
                                         : facts.shown_address + (elf_address - facts.elf_address);
   }
