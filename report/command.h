@@ -96,8 +96,8 @@ struct ReadingOptions {
   std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
 };
 
-// The first option that was given of those that only printed text has, not the screen; empty: none. `own`:
-// the view's rows (whether it was given, its name), before the ones that all such views have.
+// The first given option that applies to printed text only, not to the screen; empty: none. `own`: options of
+// the view (whether each was given, its name); they come before the options of all views.
 std::string_view first_text_option(std::initializer_list<std::pair<bool, std::string_view>> own,
                                    bool is_quiet, Colour colour, const ReadingOptions& reading);
 

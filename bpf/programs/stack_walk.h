@@ -306,7 +306,7 @@ static __always_inline bool take_registers(struct slot *slot, const struct pt_re
   return true;
 }
 
-/* Whether a task has perf events. Programs on tracepoints run in every task, also in those that are not recorded. */
+/* Whether a task has perf events. Programs on tracepoints run in all tasks, recorded or not. */
 static __always_inline bool is_watched(const struct task_struct *task) {
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
   __u64 context = 0, other = 0;
@@ -414,8 +414,8 @@ __noinline __u64 tacho_copy_stack(struct slot *slot) {
   return number;
 }
 
-/* Whether the stack is copied, so that the recorder can finish the walk: at most TACHO_ODD_COPIES a second of those that ended
- * at an odd rule. */
+/* Whether the stack is copied, so that the recorder can finish the walk. Of walks that ended at a rule the program cannot
+ * evaluate, at most TACHO_ODD_COPIES a second are. */
 static __always_inline bool is_worth_a_copy(const struct walk *walk) {
   if (walk->is_doubtful) return true;
   if (walk->end != TACHO_END_ODD_RULE) return false;

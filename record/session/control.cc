@@ -194,7 +194,7 @@ namespace {
 
 constexpr std::string_view kOption = "--switch-output-event";
 
-// The options without those that are only for recorded events.
+// The options that do not concern recorded events.
 RecordOptions without_details(const RecordOptions& options) {
   RecordOptions plain = options;
   plain.sampling = SamplingOptions{};

@@ -160,7 +160,7 @@ class Annotate(programs.Scratch):
                                                     (helper + 1, hot, flags(predicted=1, cycles=9))])
         for _ in range(5):
             capture.sample(ip=hot + 0x17, branches=[(hot + 0x17, hot + 0x1a, flags(predicted=1, cycles=10)), from_helper(8)])
-        # The newest has no cycles: none of these are counted, as by perf. The block is the shorter one of those that end there.
+        # The newest branch has no cycles: as perf, none of this sample are counted. Two blocks end there; this is the shorter.
         capture.sample(ip=hot + 0x17, branches=[(hot + 0x17, hot + 0x1a, 0), (helper + 1, hot + 0x15, flags(predicted=1, cycles=500))])
         # Shorter than another block that ends there: its cycles count in the mean alone.
         capture.sample(ip=hot + 0x17, branches=[(hot + 0x17, hot + 0x1a, flags(predicted=1, cycles=1)), (helper + 1, hot + 0x15, flags(cycles=2))])

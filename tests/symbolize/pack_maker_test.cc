@@ -58,7 +58,7 @@ TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
   packing.add(0x2004, 0x2004, unnamed);
   packing.add(0x2008, 0x2008, unnamed);
   packing.add(0x3000, 0x3000, named);
-  LocationFacts call;  // of the return address 0x3000, in code that nobody knows
+  LocationFacts call;  // of the return address 0x3000, in code without symbols
   call.module = &packing.module;
   call.source = &packing.source;
   call.shown_address = call.elf_address = 0x2fff;

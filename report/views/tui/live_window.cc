@@ -15,7 +15,7 @@ using format::RecordView;
 
 constexpr std::uint32_t kKernelPid = ~0U;
 constexpr std::size_t kMiscAt = 4, kPidAt = format::kRecordHeaderSize;  // offsets in a record
-// If EXIT records are lost, processes stay: beyond this number those that were not seen for longest are
+// Most processes kept. Lost EXIT records leave ended ones; beyond this number the least recently seen are
 // removed.
 constexpr std::size_t kMostProcesses = std::size_t{1} << 16;
 constexpr std::size_t kMostOfKernel = std::size_t{1} << 14;  // mappings

@@ -50,8 +50,9 @@ class Walk {
     std::string text;
   };
   const KeptText& kept() const { return kept_; }
-  // Shows annotated code instead of the list: the function with most samples of those that the options
-  // choose. Leaving it ends the view. An error if there is none. The options must outlive this.
+  // Shows annotated code instead of the list. It begins with the hottest function that the options choose;
+  // the view can go to all others. Leaving it ends the view. An error if there is none. The options must
+  // outlive this.
   Result<> begin_with_code(const AnnotateOptions& options);
   // If no function has code: those without; empty: code is shown.
   const MissingCode& missing_code() const { return missing_code_; }
