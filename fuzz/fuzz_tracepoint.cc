@@ -1,5 +1,6 @@
-// A tracepoint's format file (the first half of the input) and a record of it (the second) through
-// libtraceevent: what our checks let through must do no harm.
+// A tracepoint's format file (the first half of the input, up to a zero byte, which printk_formats may
+// follow) and a record of it (the second half) through libtraceevent: what our checks let through must do no
+// harm.
 #include "format/base/file.h"
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
@@ -11,7 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes bytes = std::as_bytes(std::span(data, size));
   const std::size_t cut = size / 2;
   format::TracingData tracing;
-  tracing.formats.push_back({"fuzz", std::string(format::as_text(bytes.first(cut)))});
+  const std::string_view texts_of_kernel = format::as_text(bytes.first(cut));
+  const std::size_t end = std::min(texts_of_kernel.find('\0'), cut);
+  tracing.formats.push_back({"fuzz", std::string(texts_of_kernel.substr(0, end))});
+  tracing.printk_formats = texts_of_kernel.substr(std::min(end + 1, cut));
   const auto id = format::tracepoint_id(tracing.formats[0].text);
   if (!id || size - cut < 2) return 0;
   std::vector<std::byte> record(bytes.begin() + static_cast<std::ptrdiff_t>(cut), bytes.end());

@@ -889,10 +889,12 @@ bool TracepointText::State::make_room_for_formats() {
   tep_set_long_size(handle.get(), tracing->long_size == 4 ? 4 : 8);
   tep_set_page_size(handle.get(), 4096);
   if (find_function) tep_set_function_resolver(handle.get(), &State::resolve, this);
-  // Each handle copies them.
+  // Each handle copies them. The library removes the quotes and a final "\n", for which it reads the two
+  // bytes before the closing quote: without one it would read before the start of a text of fewer than two
+  // letters.
   if (strings.rows().size() * (handles.size() + 1) <= kMostStringLookups) {
     for (const auto& row : strings.rows())
-      tep_register_print_string(handle.get(), ('"' + row.text + '"').c_str(), row.address);
+      tep_register_print_string(handle.get(), ('"' + row.text + "\\n\"").c_str(), row.address);
   } else {
     has_too_many_strings = true;
   }

@@ -16,6 +16,7 @@ namespace tacho::report {
 namespace {
 
 using format::ByteWriter;
+using std::string_literals::operator""s;
 
 std::string format_file(int id, std::string_view fields, std::string_view print_format) {
   return "name: made_up\nID: " + std::to_string(id) +
@@ -87,7 +88,10 @@ TEST(TracepointText, ShowsConstantStringsByTheirAddress) {
                                          R"("%s|%5s|%s", REC->s, REC->s, REC->s ? REC->s : "none")");
   format::TracingData tracing;
   tracing.formats.push_back({"test", format});
-  tracing.printk_formats = "0xffffffff82000010 : \"Start\\n\"\n0xffffffff82000020 : \"End\"\n";
+  tracing.printk_formats =
+      "0xffffffff82000010 : \"Start\\n\"\n0xffffffff82000020 : \"End\"\n"s
+      "0xffffffff82000030 : \"\"\n0xffffffff82000040 : \"x\"\n"s
+      "0xffffffff82000050 : \"\0y\"\n"s;
   for (const auto evaluation : {TracepointText::Evaluation::Fast, TracepointText::Evaluation::Library}) {
     TracepointText texts(tracing, {}, evaluation);
     const auto text = [&](std::uint64_t address) {
@@ -97,6 +101,9 @@ TEST(TracepointText, ShowsConstantStringsByTheirAddress) {
     };
     EXPECT_EQ(text(0xffffffff82000010), "Start|Start|Start");
     EXPECT_EQ(text(0xffffffff82000020), "End|End|End");
+    EXPECT_EQ(text(0xffffffff82000030), "||");
+    EXPECT_EQ(text(0xffffffff82000040), "x|x|x");
+    EXPECT_EQ(text(0xffffffff82000050), "||") << "a zero byte ends a string";
     EXPECT_EQ(text(0xffffffff82000021), "ffffffff82000021|ffffffff82000021|ffffffff82000021");
     EXPECT_EQ(texts.is_compiled(7), evaluation == TracepointText::Evaluation::Fast);
   }
