@@ -644,6 +644,7 @@ class Tui(programs.Scratch):
                 shown = one.wait_until_gone("Available samples|h: help")
                 shown = one.wait_for(r"^(.*)\$ *$")
                 if name == "worker killed":
+                    shown = one.wait_for("^tacho: ")  # the prompt before the command may be seen first
                     self.assertEqual(re.findall(r"^tacho: .*", shown, re.MULTILINE),
                                      ["tacho: the process that reads the files died: Killed"])
                 one.type("clear")
