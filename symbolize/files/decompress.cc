@@ -1,12 +1,14 @@
 #include "symbolize/files/decompress.h"
 
 #include <elf.h>
+#include <libdeflate.h>
 #include <lzma.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "format/codec/compression.h"
@@ -49,11 +51,16 @@ constexpr std::size_t kOldMagicSize = 4;
 
 // Fills `unpacked`, which has the size in the header. False: the contents have another size.
 bool inflate_zlib(format::Bytes packed, std::span<std::byte> unpacked) {
-  uLongf size = unpacked.size();
-  uLong used = packed.size();
-  return uncompress2(reinterpret_cast<Bytef*>(unpacked.data()), &size,
-                     reinterpret_cast<const Bytef*>(packed.data()), &used) == Z_OK &&
-         size == unpacked.size();
+  struct Free {
+    void operator()(libdeflate_decompressor* decompressor) const noexcept {
+      libdeflate_free_decompressor(decompressor);
+    }
+  };
+  const std::unique_ptr<libdeflate_decompressor, Free> decompressor(libdeflate_alloc_decompressor());
+  if (decompressor == nullptr) throw std::bad_alloc();
+  // Without a pointer for the size, the contents must have the size of `unpacked`.
+  return libdeflate_zlib_decompress_ex(decompressor.get(), packed.data(), packed.size(), unpacked.data(),
+                                       unpacked.size(), nullptr, nullptr) == LIBDEFLATE_SUCCESS;
 }
 
 bool inflate_zstd(format::Bytes packed, std::span<std::byte> unpacked) {
