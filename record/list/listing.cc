@@ -18,6 +18,7 @@
 #include "bpf/user_object.h"
 #include "cli/nearest.h"
 #include "cli/option_rows.h"
+#include "cli/text_table.h"
 #include "format/base/file.h"
 #include "format/base/printable.h"
 #include "format/records/perf_abi.h"
@@ -450,46 +451,50 @@ std::string time_of_one(std::uint64_t runs, std::uint64_t nanoseconds) {
   return runs == 0 ? "-" : std::to_string(nanoseconds / runs);
 }
 
-std::string cost_cells(const bpf::ListedProgram& program, const std::map<std::uint32_t, bpf::Cost>& costs,
-                       std::uint64_t seconds) {
-  const auto found = costs.find(program.id);
-  const bpf::Cost cost = found == costs.end() ? bpf::Cost{} : found->second;
-  const auto interval = static_cast<double>(seconds);
-  const double share = static_cast<double>(cost.nanoseconds) / 1e9 / interval * 100;
-  return fmt::format("{:>10.0f} {:>8} {:>6.2f} %", static_cast<double>(cost.runs) / interval,
-                     time_of_one(cost.runs, cost.nanoseconds), share);
-}
-
-std::string counted_cells(const bpf::ListedProgram& program) {
-  if (program.runs == 0) return fmt::format("{:>12} {:>8}", "-", "-");
-  return fmt::format("{:>12} {:>8}", program.runs, time_of_one(program.runs, program.nanoseconds));
-}
-
 }  // namespace
 
 std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
                               const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
-                              std::uint64_t seconds, bool with_details) {
-  const std::string cost_names = costs ? fmt::format("{:>10} {:>8} {:>8}", "runs/s", "ns/run", "of a CPU")
-                                       : fmt::format("{:>12} {:>8}", "runs", "ns/run");
-  std::string out =
-      fmt::format("{:>6}  {:<16} {:<16} {:<24} {}  {}\n", "id", "type", "tag", "name", cost_names, "where");
+                              std::uint64_t seconds, bool with_details, std::size_t room) {
+  using Kind = cli::TableColumn::Kind;
+  std::vector<cli::TableColumn> columns = {{"id", Kind::Number, 6},
+                                           {"type", Kind::Word, 16, 2},
+                                           {"tag", Kind::Spare, 16},
+                                           {"name", Kind::Name, 24}};
+  if (costs)
+    columns.insert(
+        columns.end(),
+        {{"runs/s", Kind::Number, 10}, {"ns/run", Kind::Number, 8}, {"of a CPU", Kind::Number, 8}});
+  else
+    columns.insert(columns.end(), {{"runs", Kind::Number, 12}, {"ns/run", Kind::Number, 8}});
+  columns.push_back({"where", Kind::Name, 0, 2});
   const std::string indent(8, ' ');
+  std::vector<std::vector<std::string>> rows;
   for (const bpf::ListedProgram& program : programs) {
-    const std::string cost = costs ? cost_cells(program, *costs, seconds) : counted_cells(program);
-    out += fmt::format("{:>6}  {:<16} {:<16} {:<24} {}  {}\n", program.id, program.type, program.tag,
-                       printable(program.name), cost,
-                       program.places.empty() ? "-" : printable(program.places.front()));
+    auto& row = rows.emplace_back(std::vector<std::string>{std::to_string(program.id), program.type,
+                                                           program.tag, printable(program.name)});
+    if (costs) {
+      const auto found = costs->find(program.id);
+      const bpf::Cost cost = found == costs->end() ? bpf::Cost{} : found->second;
+      const auto interval = static_cast<double>(seconds);
+      row.push_back(fmt::format("{:.0f}", static_cast<double>(cost.runs) / interval));
+      row.push_back(time_of_one(cost.runs, cost.nanoseconds));
+      row.push_back(fmt::format("{:.2f} %", static_cast<double>(cost.nanoseconds) / 1e9 / interval * 100));
+    } else {
+      row.push_back(program.runs == 0 ? "-" : std::to_string(program.runs));
+      row.push_back(time_of_one(program.runs, program.nanoseconds));
+    }
+    row.push_back(program.places.empty() ? "-" : printable(program.places.front()));
     for (std::size_t i = 1; i < program.places.size(); ++i)
-      out += fmt::format("{}also at: {}\n", indent, printable(program.places[i]));
+      rows.push_back({fmt::format("{}also at: {}", indent, printable(program.places[i]))});
     if (!with_details) continue;
     for (const std::string& holder : program.holders)
-      out += fmt::format("{}held by: {}\n", indent, printable(holder));
-    out += fmt::format("{}loaded by user {}; {} bytes, {} of machine code; {} runs skipped (recursion)\n",
-                       indent, program.loaded_by, program.translated_bytes, program.machine_bytes,
-                       program.skipped);
+      rows.push_back({fmt::format("{}held by: {}", indent, printable(holder))});
+    rows.push_back(
+        {fmt::format("{}loaded by user {}; {} bytes, {} of machine code; {} runs skipped (recursion)", indent,
+                     program.loaded_by, program.translated_bytes, program.machine_bytes, program.skipped)});
   }
-  return out;
+  return cli::text_table(columns, std::move(rows), room);
 }
 
 std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
@@ -538,7 +543,8 @@ Result<std::string> list_bpf_programs(const ListOptions& options) {
   const std::uint64_t seconds = options.cost_seconds.value_or(0);
   if (options.json) return programs_in_json(*programs, costs, seconds);
   if (programs->empty()) return std::string("no BPF program is loaded\n");
-  return programs_in_lines(*programs, costs, seconds, options.fields);
+  return programs_in_lines(*programs, costs, seconds, options.fields,
+                           options.fields ? 0 : cli::terminal_width());
 }
 
 namespace {

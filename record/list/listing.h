@@ -60,9 +60,10 @@ Result<std::string> list_probes(const ListOptions& options);
 
 // A line for each program, and one for each further attach point; with details (-v) more. `costs`: measured
 // during `seconds`; nullopt: the kernel's counts, which it keeps only while its statistics are enabled.
+// `room`: columns of the terminal; 0: no limit.
 std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
                               const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
-                              std::uint64_t seconds, bool with_details);
+                              std::uint64_t seconds, bool with_details, std::size_t room);
 
 // The same as one JSON object for each program, with all details.
 std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,

@@ -14,6 +14,7 @@
 #include "bpf/object/loaded_programs.h"
 #include "cli/exit_status.h"
 #include "cli/options.h"
+#include "cli/text_table.h"
 #include "format/base/printable.h"
 #include "format/records/perf_abi.h"
 #include "record/host/attachments.h"
@@ -67,7 +68,7 @@ Result<> write_programs(const format::Fd& memory, const std::vector<std::string>
 struct Watching {
   std::uint64_t seconds = 0;
   std::optional<std::uint64_t> count;  // intervals; nullopt: until a signal
-  bool as_json = false;
+  bool as_json = false, is_wide = false;
 };
 
 // nullopt: without --interval, tacho-report handles all options.
@@ -77,24 +78,30 @@ Result<std::optional<Watching>> watching_of(const std::vector<std::string>& argu
   if (std::ranges::none_of(arguments, is_interval)) return std::optional<Watching>();
   cli::CommandLine line;
   line.program = "tacho bpf";
-  line.options = {{"--interval", cli::Takes::Value, "S", "seconds",
-                   [&watching](std::string_view text) -> Result<> {
-                     const auto seconds = cli::parse_number("--interval", text, 1, 86400);
-                     if (!seconds) return seconds.error();
-                     watching.seconds = *seconds;
-                     return Done{};
-                   }},
-                  {"--count", cli::Takes::Value, "N", "intervals",
-                   [&watching](std::string_view text) -> Result<> {
-                     const auto count = cli::parse_number("--count", text, 1, ~std::uint32_t{0});
-                     if (!count) return count.error();
-                     watching.count = *count;
-                     return Done{};
-                   }},
-                  {"--json", cli::Takes::Nothing, "", "as JSON", [&watching](std::string_view) -> Result<> {
-                     watching.as_json = true;
-                     return Done{};
-                   }}};
+  line.options = {
+      {"--interval", cli::Takes::Value, "S", "seconds",
+       [&watching](std::string_view text) -> Result<> {
+         const auto seconds = cli::parse_number("--interval", text, 1, 86400);
+         if (!seconds) return seconds.error();
+         watching.seconds = *seconds;
+         return Done{};
+       }},
+      {"--count", cli::Takes::Value, "N", "intervals",
+       [&watching](std::string_view text) -> Result<> {
+         const auto count = cli::parse_number("--count", text, 1, ~std::uint32_t{0});
+         if (!count) return count.error();
+         watching.count = *count;
+         return Done{};
+       }},
+      {"--json", cli::Takes::Nothing, "", "as JSON",
+       [&watching](std::string_view) -> Result<> {
+         watching.as_json = true;
+         return Done{};
+       }},
+      {"--wide", cli::Takes::Nothing, "", "whole names", [&watching](std::string_view) -> Result<> {
+         watching.is_wide = true;
+         return Done{};
+       }}};
   line.words = [](const std::vector<std::string>& words) -> Result<> {
     return use_error("'" + words.front() +
                      "': --interval without FILE shows the programs of this host, all of them");
@@ -142,9 +149,11 @@ int watch(const Watching& watching, StopSignals& signals) {
     std::erase_if(*programs, [&](const bpf::ListedProgram& each) { return costs[each.id].runs == 0; });
     std::ranges::stable_sort(*programs, std::greater(),
                              [&](const bpf::ListedProgram& each) { return costs[each.id].nanoseconds; });
+    // The terminal may have been resized.
+    const std::size_t room = watching.is_wide ? 0 : cli::terminal_width();
     const std::string text = watching.as_json
                                  ? programs_in_json(*programs, costs, watching.seconds)
-                                 : programs_in_lines(*programs, costs, watching.seconds, false) + '\n';
+                                 : programs_in_lines(*programs, costs, watching.seconds, false, room) + '\n';
     if (std::fputs(format::printable_lines(text).c_str(), stdout) < 0 || std::fflush(stdout) != 0)
       return cli::kNoOutput;
   }

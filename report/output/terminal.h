@@ -1,4 +1,4 @@
-// Output to a terminal: colours, tables that fit its width, the pager, and a progress line.
+// Output to a terminal: colours, the pager, and a progress line.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/text_table.h"
 #include "format/base/result.h"
 #include "report/output/output_file.h"
 
@@ -26,25 +27,13 @@ bool has_colour(Colour colour, bool is_for_person);
 // `text` in perf's colour for a percentage: red from 5 on, green above 0.5, otherwise plain.
 std::string coloured_share(double percent, std::string_view text);
 
-// Makes tables fit a terminal: columns of names become narrower, and names are cut in the middle, where they
-// differ least.
+// Tables that fit a terminal (cli/text_table.h).
 
-// The width of the terminal on standard output; 0 when it is no terminal or does not report its width.
-std::size_t terminal_width();
-
-// The width of a text on a terminal: its characters, without colour escapes.
-std::size_t shown_width(std::string_view text);
-
-// No column of names becomes narrower than this.
-inline constexpr std::size_t kLeastNameWidth = 12;
-
-// `text` cut to `width` characters: "std::vector<int..iterator::next"; below a width of 5 only its start.
-std::string cut_in_the_middle(std::string_view text, std::size_t width);
-
-// Makes the widest columns of names narrower, but none narrower than kLeastNameWidth, until all columns with
-// `gap` blanks between them fit into `room`, if possible. `room` 0: no limit.
-void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_names, std::size_t gap,
-                 std::size_t room);
+using cli::cut_in_the_middle;
+using cli::fit_columns;
+using cli::kLeastNameWidth;
+using cli::shown_width;
+using cli::terminal_width;
 
 // The pager for standard output, as in git: only on a terminal; TACHO_PAGER, else PAGER, else less if it is
 // installed.

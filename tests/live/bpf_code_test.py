@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tacho bpf: loaded programs and their code with source lines, compared with bpftool."""
+import itertools
 import json
 import re
 import shutil
@@ -8,9 +9,12 @@ import time
 import unittest
 
 import programs
+import screen
 
 RECORDERS = "lock,offcpu,offcputime,runqlat,open,exec,syscount,klock,signals,tcp"
 BPFTOOL = shutil.which("bpftool") or shutil.which("bpftool", path="/usr/sbin:/sbin")
+NONE_IN_A_CAPTURE = "no BPF programs: none was loaded when it was recorded, or its recorder was not root"
+NONE_NOW = "no BPF program is loaded"
 # Instructions newer than Linux 6.1, which bpftool 7.1 prints as older ones.
 NEWER = [(re.compile(r"r(\d+) = &\(void __percpu \*\)\(r(\d+)\)"), r"r\1 = r\2"), (re.compile(r"= \(s(?:8|16|32)\)"), "= ")]
 
@@ -153,6 +157,81 @@ class BpfCode(programs.Scratch):
         [whole] = [row for row in self.of_capture() if row["id"] == leaves["id"]]
         self.assertEqual(sum(each["runs"] for each in leaves["costs"]), whole["costs"][0]["runs"])
         self.assertIn("from ", self.tacho("bpf", "x.data", "--interval", "1").stdout.decode())
+
+    def on_screen(self, width, height, *words, before="", **variables):
+        """The lines that a command leaves on a terminal, also those that went out of it. A line that the terminal had
+        to wrap is longer than its width."""
+        one = screen.Screen(self.folder, width, height, **variables)
+        self.addCleanup(one.close)
+        one.type(f"clear; echo begin of it; {before} {programs.BIN / 'tacho'} {' '.join(map(str, words))}; echo end of $?")
+        one.wait_for(r"^end of \d+$")
+        text = one.tmux("capture-pane", "-p", "-J", "-S", "-")
+        one.close()
+        lines = [line.rstrip() for line in text.split("\n")]
+        first = lines.index("begin of it")
+        return list(itertools.takewhile(lambda line: not re.match(r"end of \d", line), lines[first + 1:]))
+
+    @screen.needs_tmux
+    def test_tables_fit_the_terminal(self):
+        def of(lines, title):
+            """The cells of the table with this first column, by it."""
+            begin = next(i for i, line in enumerate(lines) if line.split()[:1] == [title])
+            rows = (line.split() for line in lines[begin + 1:])
+            return {row[0]: row for row in itertools.takewhile(bool, rows) if row[0].isdigit()}
+
+        for of_file in (False, True):
+            words = ["bpf"]
+            if of_file:
+                self.recorder.terminate()
+                self.recorder.wait()
+                words += ["x.data", "--no-pager"]
+            known = {str(row["id"]): row for row in (self.of_capture() if of_file else self.loaded())}
+            own = {number: row for number, row in known.items() if row["name"] == "leave_tracepoint" or len(row["name"]) > 14}
+            self.assertGreater(len(own), 2)
+            for width, height in ((80, 24), (200, 60)):
+                with self.subTest(of_file=of_file, width=width):
+                    lines = self.on_screen(width, height, *words)
+                    self.assertEqual([line for line in lines if len(line) > width], [])
+                    shown, maps = of(lines, "id"), of(lines, "map")
+                    if not of_file:  # programs of other tests go
+                        left = {str(row["id"]) for row in self.loaded()}
+                        own = {number: row for number, row in own.items() if number in left}
+                        self.assertIn("leave_tracepoint", [row["name"] for row in own.values()])
+                    for number, row in own.items():
+                        self.assertEqual(shown[number][1], row["type"])
+                        name = shown[number][3 if row["tag"] in shown[number] else 2]
+                        self.assertRegex(row["name"], "^" + re.escape(name).replace(r"\.\.", ".*") + "$")
+                        self.assertTrue(width == 80 or (name == row["name"] and shown[number][2] == row["tag"]))
+                        for each in row["maps"]:
+                            self.assertIn(str(each["most_entries"]), maps[str(each["id"])])
+                    wide = self.on_screen(width, height, *words, "--wide")
+                    self.assertTrue(all(any(row["name"] in line and row["tag"] in line for line in wide) for row in own.values()))
+        costs = self.on_screen(80, 24, "bpf", "x.data", "--no-pager", "--interval", "1")
+        self.assertTrue(any("runs/s" in line for line in costs))
+        self.assertEqual([line for line in costs if len(line) > 80], [])
+
+    @screen.needs_tmux
+    def test_costs_of_now_fit_the_terminal(self):
+        for width, height in ((80, 24), (200, 60)):
+            lines = self.on_screen(width, height, "bpf", "--interval", "1", "--count", "1")
+            self.assertRegex("\n".join(lines), r"(?m)^ *id  type .* of a CPU  where\n *\d+  ")
+            self.assertEqual([line for line in lines if len(line) > width], [])
+
+    @screen.needs_tmux
+    def test_a_message_says_why_there_are_none(self):
+        """Nothing is loaded, the recorder was not root, or this user is not."""
+        self.recorder.terminate()
+        self.recorder.wait()
+        for width, height in ((80, 24), (200, 60)):
+            capture = programs.ROOT / "tests" / "golden" / "captures" / "arm64-fp.data"
+            self.assertEqual(self.on_screen(width, height, "bpf", capture, "--no-pager"), [NONE_IN_A_CAPTURE])
+            [denied] = self.on_screen(width, height, "bpf", before="setpriv --reuid 65534 --regid 65534 --clear-groups")
+            if "Permission denied" not in denied:  # the folder of the programs is closed to others
+                self.assertRegex(denied, "^tacho bpf: no permission to list BPF programs; .*CAP_SYS_ADMIN")
+        if BPFTOOL and self.run_program(BPFTOOL, "-j", "prog", "show").stdout.strip() == b"[]":
+            shown = self.bpf()
+            if self.run_program(BPFTOOL, "-j", "prog", "show").stdout.strip() == b"[]":
+                self.assertEqual(shown, NONE_NOW + "\n")
 
     def test_bad_use(self):
         self.assertIn("this host: has no BPF program 'nobody'",

@@ -8,7 +8,9 @@
 #include <set>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "cli/text_table.h"
 #include "report/commands.h"
 #include "report/decode/bpf_functions.h"
 #include "report/decode/instructions.h"
@@ -20,6 +22,8 @@ namespace {
 
 constexpr std::string_view kCosts = "bpfstat";  // the event with the runs of each program
 constexpr std::uint64_t kSecond = 1'000'000'000;
+
+using Kind = cli::TableColumn::Kind;
 
 struct Options {
   ReadingOptions reading;
@@ -69,6 +73,7 @@ cli::CommandLine describe(Options& options) {
        [](std::string_view) -> Result<> {
          return use_error("--count: a capture ends by itself; it is for tacho bpf --interval without FILE");
        }});
+  rows.push_back(wide_option("--wide", options.reading));
   rows.push_back(flag("--json", "one JSON object a program, each on a line (docs/bpf.md)", options.as_json));
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("bpf takes one capture, and '" + words[1] + "' is a second one");
@@ -222,15 +227,22 @@ class BpfText {
 
   void write_list(const CostSink& costs) {
     if (programs_.empty()) {
-      out_.text(
-          "no BPF programs: none was loaded, or the recorder was not root (tacho record and perf record "
-          "describe "
-          "the loaded programs in a capture when they run as root)\n");
+      // A capture in memory is of now, by a recorder that could list them (record/now).
+      out_.text(options_.reading.input_name.empty()
+                    ? "no BPF programs: none was loaded when it was recorded, or its recorder was not root\n"
+                    : "no BPF program is loaded\n");
       return;
     }
     const bool has_costs = !costs.by_interval().empty();
-    out_.text(fmt::format("{:>6}  {:<16} {:<16} {:<24} {:>12} {:>8} {}  {}\n", "id", "type", "tag", "name",
-                          "runs", "ns/run", has_costs ? fmt::format("{:>10}", "ms") : "", "where"));
+    std::vector<cli::TableColumn> columns = {{"id", Kind::Number, 6},    {"type", Kind::Word, 16, 2},
+                                             {"tag", Kind::Spare, 16},   {"name", Kind::Name, 24},
+                                             {"runs", Kind::Number, 12}, {"ns/run", Kind::Number, 8},
+                                             {"where", Kind::Name, 0, 3}};
+    if (has_costs) {
+      columns.back().gap = 2;
+      columns.insert(columns.end() - 1, {"ms", Kind::Number, 10});
+    }
+    std::vector<std::vector<std::string>> rows;
     for (const auto& [program, info] : programs_) {
       ProgramCost cost{program.runs, program.nanoseconds};
       if (has_costs) {
@@ -238,45 +250,63 @@ class BpfText {
         const auto found = all.find(program.id);
         cost = found == all.end() ? ProgramCost{} : found->second;
       }
-      const std::string total =
-          has_costs ? fmt::format("{:>10.3f}", static_cast<double>(cost.nanoseconds) / 1e6) : "";
       const std::vector<std::string> places = places_of(program);
-      out_.text(fmt::format("{:>6}  {:<16} {:<16} {:<24} {:>12} {:>8} {}  {}\n", program.id, program.type,
-                            program.tag, safe(program.name), cost.runs == 0 ? "-" : std::to_string(cost.runs),
-                            time_of_one(cost), total, places.empty() ? "-" : safe(places.front())));
-      for (std::size_t i = 1; i < places.size(); ++i)
-        out_.text(fmt::format("        also at: {}\n", safe(places[i])));
-      out_.line_end();
+      auto& row = rows.emplace_back(
+          std::vector<std::string>{std::to_string(program.id), program.type, program.tag, safe(program.name),
+                                   cost.runs == 0 ? "-" : std::to_string(cost.runs), time_of_one(cost)});
+      if (has_costs) row.push_back(fmt::format("{:.3f}", static_cast<double>(cost.nanoseconds) / 1e6));
+      row.push_back(places.empty() ? "-" : safe(places.front()));
+      for (std::size_t i = 1; i < places.size(); ++i) rows.push_back({"        also at: " + safe(places[i])});
     }
+    write_table(columns, std::move(rows));
     write_maps();
   }
 
+  void write_table(std::span<const cli::TableColumn> columns, std::vector<std::vector<std::string>> rows) {
+    out_.text(cli::text_table(columns, std::move(rows), options_.reading.room()));
+    out_.line_end();
+  }
+
   void write_maps() {
+    if (environment_.bpf_maps.empty()) return;
     std::map<std::uint32_t, std::vector<std::uint32_t>> users;
     for (const auto& [program, info] : programs_)
       for (const std::uint32_t map : program.maps) users[map].push_back(program.id);
-    if (environment_.bpf_maps.empty()) return;
-    out_.text(fmt::format("\n{:>6}  {:<16} {:<16} {:>6} {:>8} {:>10}  {}\n", "map", "type", "name", "key",
-                          "value", "entries", "programs"));
+    std::vector<std::vector<std::string>> rows;
     for (const format::BpfMap& map : environment_.bpf_maps)
-      out_.text(fmt::format("{:>6}  {:<16} {:<16} {:>6} {:>8} {:>10}  {}\n", map.id, bpf_map_type(map.type),
-                            safe(map.name), map.key_bytes, map.value_bytes, map.most_entries,
-                            fmt::join(users[map.id], " ")));
+      rows.push_back({std::to_string(map.id), std::string(bpf_map_type(map.type)), safe(map.name),
+                      std::to_string(map.key_bytes), std::to_string(map.value_bytes),
+                      std::to_string(map.most_entries), fmt::format("{}", fmt::join(users[map.id], " "))});
+    out_.character('\n');
+    write_table(std::vector<cli::TableColumn>{{"map", Kind::Number, 6},
+                                              {"type", Kind::Name, 16, 2},
+                                              {"name", Kind::Name, 16},
+                                              {"key", Kind::Number, 6},
+                                              {"value", Kind::Number, 8},
+                                              {"entries", Kind::Number, 10},
+                                              {"programs", Kind::List, 0, 2}},
+                std::move(rows));
   }
 
   void write_interval(std::uint64_t time, const Costs& costs) {
     const auto seconds = static_cast<double>(*options_.interval);
-    out_.text(fmt::format("from {}.{:06} s\n{:>6}  {:<16} {:<24} {:>10} {:>8} {:>8}\n", time / kSecond,
-                          time % kSecond / 1000, "id", "type", "name", "runs/s", "ns/run", "of a CPU"));
+    out_.text(fmt::format("from {}.{:06} s\n", time / kSecond, time % kSecond / 1000));
+    std::vector<std::vector<std::string>> rows;
     for (const auto& [program, info] : programs_) {
       const auto cost = costs.find(program.id);
       if (cost == costs.end()) continue;
       const double share = static_cast<double>(cost->second.nanoseconds) / 1e9 / seconds * 100;
-      out_.text(fmt::format("{:>6}  {:<16} {:<24} {:>10.0f} {:>8} {:>6.2f} %\n", program.id, program.type,
-                            safe(program.name), static_cast<double>(cost->second.runs) / seconds,
-                            time_of_one(cost->second), share));
+      rows.push_back({std::to_string(program.id), program.type, safe(program.name),
+                      fmt::format("{:.0f}", static_cast<double>(cost->second.runs) / seconds),
+                      time_of_one(cost->second), fmt::format("{:.2f} %", share)});
     }
-    out_.line_end();
+    write_table(std::vector<cli::TableColumn>{{"id", Kind::Number, 6},
+                                              {"type", Kind::Word, 16, 2},
+                                              {"name", Kind::Name, 24},
+                                              {"runs/s", Kind::Number, 10},
+                                              {"ns/run", Kind::Number, 8},
+                                              {"of a CPU", Kind::Number, 8}},
+                std::move(rows));
   }
 
   void write_code(const BpfProgram& program, const std::vector<BpfFunction>& functions) {

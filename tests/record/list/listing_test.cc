@@ -22,7 +22,7 @@ bpf::ListedProgram program() {
 TEST(ProgramListing, ALineForEachAndOneForEachFurtherPlace) {
   auto counted = program();
   EXPECT_EQ(
-      programs_in_lines({counted}, std::nullopt, 0, false),
+      programs_in_lines({counted}, std::nullopt, 0, false, 0),
       "    id  type             tag              name                             runs   ns/run  where\n"
       "    12  tracing          0123456789abcdef on_call                             -        -  tp_btf "
       "sys_enter\n"
@@ -30,7 +30,7 @@ TEST(ProgramListing, ALineForEachAndOneForEachFurtherPlace) {
   counted.runs = 4;
   counted.nanoseconds = 1001;
   counted.places.clear();
-  const std::string lines = programs_in_lines({counted}, std::nullopt, 0, false);
+  const std::string lines = programs_in_lines({counted}, std::nullopt, 0, false, 0);
   EXPECT_TRUE(lines.ends_with(
       "\n    12  tracing          0123456789abcdef on_call                             4      250  -\n"))
       << lines;
@@ -44,7 +44,7 @@ TEST(ProgramListing, ANameCannotPassForAnotherLineNorSteerATerminal) {
       "2J",
       "pin \x1b[2J"};
   hostile.holders = {"comm\nforged"};
-  const std::string lines = programs_in_lines({hostile}, std::nullopt, 0, true);
+  const std::string lines = programs_in_lines({hostile}, std::nullopt, 0, true, 0);
   EXPECT_NE(lines.find("a\\x0a    13  tracing"), std::string::npos) << lines;
   EXPECT_NE(lines.find("cgroup /x\\x9b2J\n"), std::string::npos) << lines;
   EXPECT_NE(lines.find("pin \\x1b[2J\n"), std::string::npos) << lines;
@@ -53,12 +53,12 @@ TEST(ProgramListing, ANameCannotPassForAnotherLineNorSteerATerminal) {
 
 TEST(ProgramListing, CostsAreOfASecondAndOfACpu) {
   const std::map<std::uint32_t, bpf::Cost> costs{{12, {3000, 30'000'000}}};
-  const std::string lines = programs_in_lines({program()}, costs, 3, true);
+  const std::string lines = programs_in_lines({program()}, costs, 3, true, 0);
   EXPECT_NE(lines.find("      1000    10000   1.00 %  tp_btf sys_enter\n"), std::string::npos) << lines;
   EXPECT_NE(lines.find("        held by: tacho-record (77)\n"), std::string::npos) << lines;
   EXPECT_NE(lines.find("loaded by user 0; 96 bytes, 70 of machine code; 0 runs skipped"), std::string::npos)
       << lines;
-  const std::string idle = programs_in_lines({program()}, std::map<std::uint32_t, bpf::Cost>{}, 1, false);
+  const std::string idle = programs_in_lines({program()}, std::map<std::uint32_t, bpf::Cost>{}, 1, false, 0);
   EXPECT_NE(idle.find("         0        -   0.00 %"), std::string::npos) << idle;
 }
 
