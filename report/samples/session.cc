@@ -256,6 +256,7 @@ format::WorkerPool& Session::pool() {
 }
 
 Resolver& Session::resolver() { return state_->resolver; }
+void Session::use_last_names() { state_->batches.use_last_names(); }
 
 void Session::State::begin(bool wants_others) {
   const bool is_pipe = capture.fixed_header() == nullptr;

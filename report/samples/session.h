@@ -82,6 +82,9 @@ class Session {
 
   // Names of the samples' locations, during run() and after.
   Resolver& resolver();
+  // Gives every thread its last name so far, which a run does at its end. For runs with
+  // SessionOptions::in_step: in others, threads read the names.
+  void use_last_names();
   // JIT-compiled functions known so far. Do not call it during run().
   const symbolize::JitCode& jit_code() const;
 

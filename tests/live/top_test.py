@@ -132,6 +132,42 @@ class Top(programs.Scratch):
         one.keys("q")
         one.wait_for(r"^\$ *$")
 
+    def test_a_process_is_zoomed_into(self):
+        pids = {self.spin(), self.spin()}
+        shown_pids = lambda: {int(pid) for line in one.lines()[2:-2] for pid in re.findall(r"(\d+):spin ", line)}
+        for width, height in ((80, 24), (200, 60)):
+            with self.subTest(width=width):
+                one = self.screen(width, height)
+                one.run("top", "-d", "0.5", "-p", ",".join(map(str, pids)))
+                one.wait_for(r"\] top_leaf")
+                one.keys("p")
+                one.wait_for(r"^p: rows have no process; sort by it first \(o: pid,symbol\)")
+                one.keys("o", "C-u")
+                one.type("pid,symbol")
+                screen.wait_until(lambda: shown_pids() == pids)
+                one.keys("f")
+                one.wait_for(", frozen")
+                zoomed = int(re.search(r"(\d+):spin ", one.lines()[2])[1])
+                one.keys("p")
+                one.wait_for(f", Process: {zoomed}")
+                self.assertEqual(shown_pids(), {zoomed})
+                one.keys("f")  # the zoom stays when rows are refreshed
+                one.wait_until_gone(", frozen")
+                before = one.lines()[0]
+                screen.wait_until(lambda: one.lines()[0] != before)
+                self.assertIn(f", Process: {zoomed}", one.lines()[0])
+                self.assertEqual(shown_pids(), {zoomed})
+                one.keys("p")
+                one.wait_until_gone("Process: ")
+                screen.wait_until(lambda: shown_pids() == pids)
+                one.keys("p", "Escape")
+                one.wait_until_gone("Process: ")
+                one.keys("m")
+                one.wait_for(r"Zoom into process \d+ \('p'\)")
+                one.keys("Escape", "q")
+                one.wait_for(r"^\$ *$")
+                one.close()
+
     def test_what_was_seen_is_written(self):
         one = self.screen(120)
         one.run("top", "-d", "0.3", "-p", self.spin(), "-o", "seen.data")

@@ -383,6 +383,7 @@ class Top {
   void show(LiveSink& sink) {
     leave_rows();
     is_last_shown_ = has_ended_;
+    shown_at_ = Clock::now();
     if ((failure_ = sink.failure())) return;
     if (table_ && sink.table() != nullptr) {
       table_->update(*sink.table(), sink.table_rows(),
@@ -393,6 +394,7 @@ class Top {
     if (walked == nullptr && !reads_anew_) is_just_opened_ = false;
     if (walked == nullptr)
       return shows_table_ && is_table_known_ && link_ == nullptr ? print() : show_waiting();
+    walked->rows().session().use_last_names();
     walked->rows().settle();
     events_ = sink.events();
     has_stacks_ = walked->rows().profile().looks_at_stacks();
@@ -415,9 +417,10 @@ class Top {
     return opened_ && !shows_table_ ? opened_text_ + ", " + times : times;
   }
   std::string note_of_times() const {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - window_.begin());
+    const auto shown = std::max(shown_at_ - window_.begin(), Clock::duration::zero());
     std::string note =
-        zeroes_ ? std::string("zeroed at each refresh") : fmt::format("last {} s", seconds.count());
+        zeroes_ ? std::string("zeroed at each refresh")
+                : fmt::format("last {} s", std::chrono::duration_cast<std::chrono::seconds>(shown).count());
     if (window_.lost() > 0) note += fmt::format(", {} lost", window_.lost());
     if (is_frozen_) note += ", frozen";
     return note;
@@ -561,6 +564,7 @@ class Top {
   Filter no_filter_;
   std::optional<OrderedRecords> records_;
   LiveWindow window_;
+  Clock::time_point shown_at_ = Clock::now();  // when the rows were made
 
   format::Fd to_;                   // the session's pipe
   bool has_kernel_record_ = false;  // the recording has one

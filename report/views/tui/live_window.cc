@@ -147,20 +147,18 @@ void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
 void LiveWindow::show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
   Thread& one = thread(pid, tid);
   Process& of = process(pid);
-  if (of.shown_in != number_) {
-    of.shown_in = number_;
-    const auto leader = threads_.find(pid);
-    if (pid != tid && leader != threads_.end() && leader->second.pid == pid) {
-      append_as(leader->second.name, pid, pid, time);
-      leader->second.shown_in = number_;
-    }
-    if (of.mappings != nullptr)
-      for (const Mapping& mapping : *of.mappings) append_as(mapping.record, pid, pid, time);
+  const bool has_process = std::exchange(of.shown_in, number_) == number_;
+  const auto leader = threads_.find(pid);
+  if (!has_process && pid != tid && leader != threads_.end() && leader->second.pid == pid) {
+    append_as(leader->second.name, pid, pid, time);
+    leader->second.shown_in = number_;
   }
-  if (one.shown_in == number_) return;
-  one.shown_in = number_;
-  append_as(one.name, pid, tid, time);
-  append_as(one.namespaces, pid, tid, time);
+  if (std::exchange(one.shown_in, number_) != number_) {
+    append_as(one.name, pid, tid, time);
+    append_as(one.namespaces, pid, tid, time);
+  }
+  if (!has_process && of.mappings != nullptr)
+    for (const Mapping& mapping : *of.mappings) append_as(mapping.record, pid, pid, time);
 }
 
 void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr) {

@@ -123,7 +123,7 @@ TEST(LiveWindow, AProcessStandsBeforeItsFirstSample) {
   recording.sample(7, 7).sample(7, 7);
   EXPECT_EQ(seen(recording.window.newer()),
             (std::vector<Seen>{
-                {kMmap, 7, 7, "/a"}, {kComm, 7, 7, "one"}, {kSample, 7, 7, ""}, {kSample, 7, 7, ""}}));
+                {kComm, 7, 7, "one"}, {kMmap, 7, 7, "/a"}, {kSample, 7, 7, ""}, {kSample, 7, 7, ""}}));
   recording.mmap(7, 0x5000, 0x1000, "/c").exit(8);
   EXPECT_EQ(seen(recording.window.newer()).back(), (Seen{kMmap, 7, 7, "/c"}));
   recording.window.finish_round();
@@ -137,12 +137,12 @@ TEST(LiveWindow, AChildHasItsParentsMappingsUntilItRunsAnotherProgram) {
   recording.mmap(7, 0x9000, 0x1000, "/late");  // the child does not have it
   recording.sample(9, 9);
   EXPECT_EQ(seen(recording.window.newer()),
-            (std::vector<Seen>{{kMmap, 9, 9, "/bin/sh"}, {kComm, 9, 9, "shell"}, {kSample, 9, 9, ""}}));
+            (std::vector<Seen>{{kComm, 9, 9, "shell"}, {kMmap, 9, 9, "/bin/sh"}, {kSample, 9, 9, ""}}));
   recording.comm(10, 10, "true", true).mmap(10, 0x4000, 0x1000, "/bin/true").sample(10, 10);
   const auto all = seen(recording.window.newer());
   ASSERT_EQ(all.size(), 6U);
-  EXPECT_EQ(all[3], (Seen{kMmap, 10, 10, "/bin/true"}));
-  EXPECT_EQ(all[4], (Seen{kComm, 10, 10, "true"}));
+  EXPECT_EQ(all[3], (Seen{kComm, 10, 10, "true"}));
+  EXPECT_EQ(all[4], (Seen{kMmap, 10, 10, "/bin/true"}));
 }
 
 TEST(LiveWindow, AThreadHasItsStartersNameAndLastSamplesKeepIt) {
@@ -151,8 +151,8 @@ TEST(LiveWindow, AThreadHasItsStartersNameAndLastSamplesKeepIt) {
   recording.sample(7, 12).task(abi::kRecordExit, 7, 7, 12, 7).sample(7, 12);
   const auto all = seen(recording.window.newer());
   EXPECT_EQ(all, (std::vector<Seen>{{kComm, 7, 7, "pool"},
-                                    {kMmap, 7, 7, "/a"},
                                     {kComm, 7, 12, "pool"},
+                                    {kMmap, 7, 7, "/a"},
                                     {kSample, 7, 12, ""},
                                     {kExit, 7, 7, ""},
                                     {kSample, 7, 12, ""}}));
