@@ -3,9 +3,11 @@
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
+import unittest
 
 import made_capture as made
 import made_payload
@@ -242,9 +244,9 @@ class Samples(programs.Scratch):
             one.wait_for("too small" if width < 20 else "^ +[0-9.]+ \\w+ \\|")
         one.wait_for("^from 100 s until ")
 
-    def shares(self, name):
+    def shares(self, name, *more):
         """{(module, function): self percentage} from the text of the report."""
-        lines = self.text("report", "--stdio", "--no-children", "-g", "none", "--sort", "comm,dso,sym", "-i", name, *self.WORDS)
+        lines = self.text("report", "--stdio", "--no-children", "-g", "none", "--sort", "comm,dso,sym", "-i", name, *self.WORDS, *more)
         return {tuple(match.groups()[1:]): float(match[1]) for line in lines
                 if (match := re.match(r" +(\d+\.\d+)%  (\S+) +(\S+) +(\[.\] \S+)", line))}
 
@@ -303,6 +305,44 @@ class Samples(programs.Scratch):
                 one.wait_for(r"^\$ *$")
                 one.close()
 
+    def test_a_time_range_of_a_comparison(self):
+        """T chooses a part of the capture after; the status line says so, and that the one before is whole."""
+        self.plant("before.data")
+        self.plant("after.data", 1500, 3)
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.screen(width, height)
+                one.run("tui", "--base", "before.data", "after.data", *self.WORDS)
+                shown = one.wait_for("I: with callees  B: end  q: quit")
+                before = {keys: numbers[0] for keys, numbers in self.compared(shown.split("\n"))}
+                one.keys("T")
+                one.wait_for("Space: mark  Enter: count this range  Backspace: all  q: close")
+                one.keys("End", "Space", *["PPage"] * (width // 20), "Enter")
+                shown = one.wait_for(r"^After: \d+\.\d{3} to \d+\.\d{3} s; Before: all of before\.data; Backspace: all$")
+                times = re.search(r"After: (\S+) to (\S+) s", shown)
+                self.assertRegex(shown.split("\n")[0], rf"^Samples: \d+  of event 'io' \({times[1]} to {times[2]} s\).*, compared with before\.data *$")
+                one.keys("Escape")
+                shown = one.wait_for("I: with callees  B: end  q: quit")
+                rows = self.compared(shown.split("\n"))
+                self.assertTrue(rows)
+                for keys, (old, new, delta) in rows:
+                    self.assertEqual(old, before.get(keys), keys)
+                    self.assertAlmostEqual(delta, (new or 0) - (old or 0), delta=0.0101)
+                part = self.shares("after.data", "--time", f"{times[1]},{times[2]}")
+                self.assertEqual(set(part), {keys for keys, (_, new, _) in rows if new is not None})
+                for keys, (_, new, _) in rows:  # the screen shows the ends of the range in milliseconds
+                    self.assertAlmostEqual(new, part[keys], delta=0.5)
+                one.keys("T", "BSpace")
+                one.wait_for("^rows count the whole time$")
+                one.keys("Escape")
+                shown = one.wait_for("I: with callees  B: end  q: quit")
+                self.assertRegex(shown.split("\n")[0], "of event 'io'(, Event count|, compared)")
+                one.keys("B")
+                one.wait_until_gone("Before +After")
+                one.keys("q")
+                one.wait_for(r"^\$ *$")
+                one.close()
+
     def views(self, one):
         """Opens each of the other views, yields its name, and leaves it."""
         for name, keys, shown in (("list", ["l"], "^1 of 2,000 "), ("map", ["M", "Enter"], "Enter: count this box"),
@@ -314,6 +354,48 @@ class Samples(programs.Scratch):
             yield name, shown
             one.keys(*["Escape"] * (2 if name == "sample" else 1))
             one.wait_for("h: help")
+
+    @unittest.skipUnless(shutil.which("tic"), "needs tic")
+    def test_colours_of_8_16_and_256(self):
+        """Letters can be read in every view: where we set the background, the colour of letters differs enough from it;
+        where we do not, it is neither black nor white, one of which is the terminal's."""
+        self.plant()
+        (self.folder / "sixteen").write_text(  # xterm-16color is not in every terminfo
+            "tacho-16color|xterm with 16 colours,\n\tcolors#16, pairs#256,\n"
+            "\tsetab=\\E[%?%p1%{8}%<%t%p1%{40}%+%e%p1%{92}%+%;%dm, setaf=\\E[%?%p1%{8}%<%t%p1%{30}%+%e%p1%{82}%+%;%dm, use=xterm,\n")
+        self.run_program("tic", "-x", "-o", self.folder / ".terminfo", "sixteen")
+        seen = {}
+        for kind in ("xterm", "tacho-16color", "xterm-256color"):
+            one = self.screen(100, 40, TERM=kind, TERMINFO=self.folder / ".terminfo" if kind == "tacho-16color" else None)
+            one.run("report", *self.WORDS)
+            one.wait_for("h: help")
+            shares = one.colours()
+            self.assertIn((1, None), shares, kind)  # 5 % and more
+            self.assertIn((0, 3), shares, kind)     # the cursor
+            self.assertIn((7, 4), shares, kind)     # title and last line
+            all_pairs = set(shares)
+            for keys, shown in ((["e"], r"^-"), (["T"], "Samples over time"), (["q", "m"], "Zoom into"), (["Escape", "/"], "Symbol to show"),
+                                (["Escape", "l"], "^1 of 2,000 "), (["Enter"], "Call chain, callers below"), (["q", "q", "f"], "│all"),
+                                (["q", "?"], "The list of rows"), (["q", "b", "Enter"], "count     distribution"),
+                                (["q", "M"], "lat"), (["Enter"], "Enter: count this box")):
+                one.keys(*keys)
+                one.wait_for(shown)
+                all_pairs |= one.colours()
+            heat = {background for _, background in one.colours()} - {None, 3, 4, 7}
+            if kind == "xterm-256color":
+                self.assertTrue(heat and heat <= {24, 31, 66, 179, 227}, heat)
+            else:
+                self.assertTrue(heat <= {1, 2, 6}, heat)
+                self.assertTrue(all((front or 0) < 8 and (back or 0) < 8 for front, back in all_pairs), all_pairs)
+            for front, back in all_pairs:
+                if back is None:
+                    self.assertNotIn(front, (0, 7, 8, 15), kind)
+                else:
+                    self.assertIsNotNone(front, (kind, back))
+                    self.assertGreater(screen.contrast(front, back), 3, (kind, front, back))
+            seen[kind] = all_pairs
+            one.close()
+        self.assertEqual(seen["xterm"], seen["tacho-16color"])
 
     def test_views_are_drawn_anew_when_the_size_changes(self):
         self.plant()

@@ -72,6 +72,29 @@ class Screen:
     def text(self, *options):
         return self.tmux("capture-pane", "-p", *options)
 
+    def colours(self):
+        """The pairs of colours (of letters, of the background; None: the terminal's own) in which something is drawn."""
+        found, front, back, is_reverse = set(), None, None, False
+        for codes, text in re.findall(r"\033\[([0-9;]*)m|([^\033\n]+)", self.text("-e")):
+            if text:
+                pair = (back, front) if is_reverse else (front, back)
+                if text.strip() and pair != (None, None):
+                    found.add(pair)
+                continue
+            words = iter([int(code or 0) for code in codes.split(";")])
+            for word in words:
+                if word == 0:
+                    front, back, is_reverse = None, None, False
+                elif word in (7, 27):
+                    is_reverse = word == 7
+                elif word in (38, 48):
+                    next(words)
+                    front, back = (next(words), back) if word == 38 else (front, next(words))
+                elif 30 <= word % 60 < 50:  # 90 to 107 are bright
+                    colour = None if word % 10 == 9 else word % 10 + (8 if word >= 90 else 0)
+                    front, back = (colour, back) if word % 60 < 40 else (front, colour)
+        return found
+
     def lines(self):
         return self.text().split("\n")
 
@@ -108,6 +131,21 @@ class Screen:
 
     def shell(self):
         return int(self.tmux("display-message", "-p", "#{pane_pid}"))
+
+
+def contrast(one, other):
+    """WCAG's contrast ratio, 1 to 21, of two of xterm's 256 colours."""
+    def luminance(colour):
+        base = [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229),
+                (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255), (255, 255, 255)]
+        levels = (0, 95, 135, 175, 215, 255)
+        cube = colour - 16
+        parts = (base[colour] if colour < 16 else (8 + 10 * (colour - 232),) * 3 if colour >= 232 else
+                 (levels[cube // 36], levels[cube // 6 % 6], levels[cube % 6]))
+        linear = [part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
 
 
 def wait_until(holds):

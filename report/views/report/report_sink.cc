@@ -593,7 +593,9 @@ ReportSink::Title ReportSink::title(const EventBlock& block, const Entries& entr
     names = name + " { " + names + " }";
   }
   std::string times;
-  if (!options_->filter.time_text.empty())
+  if (!options_->shown_times.empty())
+    times = " (" + options_->shown_times + ")";
+  else if (!options_->filter.time_text.empty())
     times = " (time slices: " + printable(options_->filter.time_text) + ")";
   if (options_->shows_other_chains && names.find("call-graph=no") != std::string::npos)
     times += ", show reference callgraph";

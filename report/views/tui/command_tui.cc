@@ -427,6 +427,7 @@ class Walker : private CaptureReadings {
     if (const std::string path = std::exchange(changed_to_, {}); !path.empty()) {
       wanted_.input = options_.reading.session.input = path;
       wanted_.filter.time_text = options_.filter.time_text = times_before_;
+      options_.shown_times.clear();
       // Times, zooms and what is open were of the capture before.
       leave_rows();
       Walk::Memory fresh;
@@ -443,7 +444,17 @@ class Walker : private CaptureReadings {
     }
     if (const auto& times = walk_->wanted_times()) {
       options_.filter.time_text = wanted_.filter.time_text = times->empty() ? times_before_ : *times;
-      message_ = times->empty() ? "rows count the whole time" : "rows count " + *times + " s";
+      leave_rows();
+      const auto& chosen = memory_->times.chosen;
+      options_.shown_times =
+          chosen ? short_seconds(chosen->first) + " to " + short_seconds(chosen->second) + " s" : "";
+      if (!chosen)
+        message_ = "rows count the whole time";
+      else if (memory_->is_compared)
+        message_ =
+            fmt::format("After: {}; Before: all of {}; Backspace: all", options_.shown_times, base_name_);
+      else
+        message_ = fmt::format("rows count {}; Backspace: the whole time", options_.shown_times);
     } else if (const auto& box = walk_->wanted_box()) {
       box_ = *box;
       message_ = box_ ? "rows count the box; Esc: all again" : "rows count all samples";

@@ -15,11 +15,11 @@ constexpr std::size_t kBars = TimeStrip::kRows - 2, kEighths = 8;
 constexpr std::array<std::string_view, kEighths + 1> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 std::string seconds(std::uint64_t time) { return fmt::format("{}.{:09}", time / kSecond, time % kSecond); }
+}  // namespace
+
 std::string short_seconds(std::uint64_t time) {
   return fmt::format("{}.{:03}", time / kSecond, time % kSecond / 1'000'000);
 }
-
-}  // namespace
 
 void TimeCounts::join_pairs() {
   if (begin_ / width_ % 2 != 0) {

@@ -32,6 +32,9 @@ class TimeCounts {
   std::vector<std::uint64_t> counts_;
 };
 
+// "123.456", of nanoseconds.
+std::string short_seconds(std::uint64_t time);
+
 class TimeStrip {
  public:
   // Lines of the screen: title, bars, times.

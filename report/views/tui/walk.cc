@@ -682,7 +682,9 @@ std::string Walk::title_of_rows(std::size_t width) const {
   std::string note = note_.empty() ? std::string() : ", " + note_;
   if (compared_) note += ", compared with " + compared_->path;
   if (box_) note += ", " + box_->text;
-  if (width != 0 && columns_of(title) + note.size() > width) title = rows_.title(WalkedRows::Count::No);
+  const std::size_t behind = columns_of(note);
+  if (width != 0 && columns_of(title) + behind > width) title = rows_.title(WalkedRows::Count::No);
+  if (width > behind) title = fit_middle(title, width - behind);
   return title + note;
 }
 
