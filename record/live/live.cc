@@ -163,7 +163,8 @@ CommandShape shape_of(TopValues& to) {
   shape.program = "tacho top";
   shape.synopsis = "[-e EVENT] [-a | -p PID[,PID] | -G CGROUP | COMMAND] [OPTION]...";
   shape.description =
-      "Shows the functions that run now, with call graphs, refreshed every two seconds. The screen is that "
+      "Shows the functions that run now, the most expensive first, refreshed every two seconds. Enter opens "
+      "a function's callers; with -g, functions count what they call, as in perf top -g. The screen is that "
       "of "
       "tacho report. Without -p, -t, -u, -C, -G or a COMMAND it shows the whole system. Samples of the last "
       "15 to "
@@ -177,8 +178,13 @@ CommandShape shape_of(TopValues& to) {
       passed_on("-s,--sort", Takes::Value, "KEYS", "Sort keys, as for tacho report (default: dso,symbol)",
                 to.view),
       passed_on("--children", Takes::Nothing, "",
-                "Count samples of callees for their callers too (the default with call graphs)", to.view),
-      passed_on("--no-children", Takes::Nothing, "", "Count samples of callees for themselves only", to.view),
+                "Count samples of callees for their callers too (the default with -g or --call-graph)",
+                to.view),
+      passed_on(
+          "--no-children", Takes::Nothing, "",
+          "Count samples for the function that ran only; its callers are in its call graph (the default "
+          "without -g)",
+          to.view),
       passed_on("--percent-limit", Takes::Value, "PERCENT", "Show only rows of at least PERCENT", to.view),
       cli::flag("-U,--hide_user_symbols", "Only kernel mode", to.hides_user),
       cli::flag("-K,--hide_kernel_symbols", "Only user mode", to.hides_kernel),
@@ -263,10 +269,13 @@ Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   if (!sampling.frequency && !sampling.period && !sampling.most_frequent)
     sampling.frequency = kUsualFrequency;
   const bool are_counters = std::ranges::all_of(options.events, &EventRequest::is_counter);
-  if (to.wants_no_stacks)
+  if (to.wants_no_stacks) {
     sampling.stacks = {};
-  else if (are_counters && sampling.stacks.method == CallGraph::None)
+  } else if (are_counters && sampling.stacks.method == CallGraph::None) {
     sampling.stacks.method = CallGraph::Best;
+    // As perf top without -g: first come the functions that run, not their callers.
+    if (std::ranges::find(to.view, "--children") == to.view.end()) to.view.emplace_back("--no-children");
+  }
   options.time.interval = to.delay;
   options.quiet = true;
   options.output = "-";

@@ -74,7 +74,7 @@ class Top(programs.Scratch):
         for width, height in ((80, 24), (200, 60)):
             with self.subTest(width=width):
                 one = self.screen(width, height)
-                one.run("top", "-d", "0.5", "-p", pid)
+                one.run("top", "-d", "0.5", "-g", "-p", pid)
                 shown = one.wait_for(r"\] top_leaf")
                 self.assertRegex(shown.split("\n")[0], r"^Samples: .* of event 'cpu-clock'.*, last \d+ s$")
                 self.assertIn("Shared Object", shown.split("\n")[1])
@@ -93,6 +93,29 @@ class Top(programs.Scratch):
                 self.assertIn("top_leaf  ", one.lines()[0])
                 one.keys("q", "q")
                 one.wait_for(r"^\$ *$")
+                one.close()
+
+    def test_what_runs_most_is_first_without_g(self):
+        """As in perf top: rows count themselves, and have their callers below. With -g or --children they count callees."""
+        pid = self.spin()
+        for width, height in ((80, 24), (200, 60)):
+            with self.subTest(width=width):
+                one = self.screen(width, height)
+                one.run("top", "-d", "0.5", "-p", pid)
+                one.wait_for(r"^  Overhead  Shared Object +Symbol")
+                one.wait_for(r"^\+ +\d\d\.\d\d%  spin +\[\.\] top_leaf")
+                self.assertRegex(one.lines()[2], r"\] top_leaf$")
+                one.keys("f", "e")
+                one.wait_for(r"^ +top_leaf\n +middle\n +main$|^   [-+] top_leaf")
+                one.keys("q")
+                one.wait_for(r"^\$ *$")
+                for words in (["-g"], ["--children"], ["--call-graph", "fp"]):
+                    one.type("clear")
+                    one.run("top", "-d", "0.5", "-p", pid, *words)
+                    one.wait_for(r"^  Children      Self  Shared Object +Symbol")
+                    one.wait_for(r"^\+ +\d+\.\d\d% +\d\.\d\d%  spin +\[\.\] main")
+                    one.keys("q")
+                    one.wait_for(r"^\$ *$")
                 one.close()
 
     def test_counts_freeze_and_begin_anew(self):
