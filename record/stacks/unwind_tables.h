@@ -134,6 +134,7 @@ class UnwindTables {
   std::vector<std::span<tacho_unwind_block>> segments_;
   std::uint32_t now_ = 1;  // incremented each second
   TimedFileReader reader_;
+  bool has_built_ = false;                // since memory was given back
   std::unordered_set<std::string> seen_;  // mapped files that were examined
 
   format::Fd news_;   // an eventfd: there is work
