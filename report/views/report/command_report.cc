@@ -110,10 +110,8 @@ Result<> prepare_report(ReportOptions& options) {
     options.graph.key = ChainKey::Address;
     if (options.sort.empty()) options.sort = "srcline,symbol,dso";
   }
-  if (options.graph.key != ChainKey::Function || options.shows_cycles ||
-      options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos) {
+  if (needs_source_lines(options))
     options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
-  }
   // Samples that the filter refuses are not read; but with --switch-on and --switch-off, samples of other
   // CPUs may be the events that switch.
   Filter& read = options.reading.session.filter;

@@ -834,6 +834,11 @@ std::vector<Column> single_value_columns(const ReportOptions& options, const Rep
   return single.size() == columns.keys.size() ? std::vector<Column>() : single;
 }
 
+bool needs_source_lines(const ReportOptions& options) {
+  return options.graph.key != ChainKey::Function || options.shows_cycles ||
+         options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos;
+}
+
 bool asks_for_parallelism(const ReportOptions& options) {
   const auto names = [](const std::string& keys) {
     return keys.find("lat") != std::string::npos || keys.find("paral") != std::string::npos;

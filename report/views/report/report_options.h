@@ -204,6 +204,8 @@ std::vector<Column> single_value_columns(const ReportOptions& options, const Rep
 
 // Whether records of context switches are needed, which must be known before the columns are.
 bool asks_for_parallelism(const ReportOptions& options);
+// Whether sort keys, columns or call graphs have source lines.
+bool needs_source_lines(const ReportOptions& options);
 bool shows_latency(const ReportColumns& columns);
 // An error if an option needs context switches and the capture has none.
 Result<> check_switches(const Session& session, const ReportColumns& columns, const ReportOptions& options);

@@ -331,6 +331,7 @@ class Top {
     options.input = fmt::format("/proc/self/fd/{}", from.get());
     options.capture.following = &following;
     options.in_step = true;
+    if (needs_source_lines(options_.report)) options.symbols.source_lines = symbolize::SourceLines::Yes;
     auto session = Session::open(options);
     if (!session) return std::move(session.error());
     LiveSink sink(*session, options_, opened_, opened_text_);

@@ -86,6 +86,7 @@ class Walker : private CaptureReadings {
          const AnnotateOptions* code)
       : wanted_(wanted),
         times_before_(wanted.filter.time_text),
+        lines_before_(wanted.symbols.source_lines),
         first_input_(options.reading.session.input),
         options_(std::move(options)),
         wanted_base_(std::move(base)),
@@ -202,6 +203,7 @@ class Walker : private CaptureReadings {
     }
     SessionOptions options = wanted_;
     options.input = name;
+    if (needs_source_lines(rows->options)) options.symbols.source_lines = symbolize::SourceLines::Yes;
     // Those of the other capture.
     options.filter.time_text.clear();
     options.filter.condition = nullptr;
@@ -463,6 +465,8 @@ class Walker : private CaptureReadings {
       message_ = "read again for the sort keys " + sort;
       options_.sort = sort;
       options_.fields.clear();
+      wanted_.symbols.source_lines =
+          needs_source_lines(options_) ? symbolize::SourceLines::Yes : lines_before_;
     }
     leave_rows();
     memory_->sort = sort;
@@ -470,7 +474,8 @@ class Walker : private CaptureReadings {
   }
 
   SessionOptions wanted_;
-  std::string times_before_;  // --time of the command line
+  std::string times_before_;              // --time of the command line
+  symbolize::SourceLines lines_before_;  // of the command line
   std::string first_input_;
   ReportOptions options_;
   std::string wanted_base_;
