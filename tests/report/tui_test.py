@@ -449,6 +449,21 @@ class Tui(programs.Scratch):
         one.keys("9")
         one.wait_for("no such event in the group")
 
+    def test_functions_of_a_group_have_room(self):
+        """Where a group's percentages take all of the width, only those with callees are shown."""
+        words = ["report", "-i", CAPTURES / "group.data", "--symfs", GOLDEN / "symfs", "--buildid-dir", "none"]
+        one = self.screen(80, 24)
+        one.run(*words)
+        shown = one.wait_for(r"^ +Children  Command +Share\S+ +Symbol +$|^ +Children  Command +Share.*Symbol$")
+        self.assertRegex(shown, r"(?m)^\+ .*\[[.k]\] \S{14,}")
+        one.resize(200, 60)
+        one.wait_for(r"^ +Children +Self +Command +Shared Object +Symbol")
+        one.close()
+        one = self.screen(40, 24)  # one event, a narrow terminal
+        one.run("report", "-i", CAPTURES / "comm.data", *words[3:])
+        shown = one.wait_for(r"^  Children  Command +Share\S+ +Symbo$")
+        self.assertTrue(shown.split("\n")[23].endswith("q: quit"), shown)
+
     def test_the_page_has_each_key_of_perf(self):
         """docs/terminal.md and the help page have every key of perf's tables."""
         text = (programs.ROOT / "docs" / "terminal.md").read_text()

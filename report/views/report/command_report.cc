@@ -110,8 +110,7 @@ Result<> prepare_report(ReportOptions& options) {
     options.graph.key = ChainKey::Address;
     if (options.sort.empty()) options.sort = "srcline,symbol,dso";
   }
-  if (needs_source_lines(options))
-    options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+  if (needs_source_lines(options)) options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
   // Samples that the filter refuses are not read; but with --switch-on and --switch-off, samples of other
   // CPUs may be the events that switch.
   Filter& read = options.reading.session.filter;

@@ -11,6 +11,23 @@ namespace {
 constexpr std::size_t kIndent = 3;        // columns of a call graph's level, as in perf
 constexpr std::size_t kMostOpened = 512;  // most rows that a key opens
 constexpr std::size_t kScroll = 8;        // columns
+constexpr std::size_t kBetween = 2;       // columns between columns, and before the first
+constexpr std::size_t kLeastOfLast = 20;  // of the last column, mostly the function
+
+// Sets the width of columns that can be spared to 0, the last one first, until names have some room: the
+// percentages of a group of events take all of a narrow terminal.
+void leave_out(std::vector<BrowsedColumn>& columns, std::size_t room) {
+  const auto least = [&columns] {
+    std::size_t sum = 0;
+    for (const BrowsedColumn& one : columns) {
+      const std::size_t least_name = &one == &columns.back() ? kLeastOfLast : kLeastNameWidth;
+      if (one.width != 0) sum += (one.is_name ? std::min(one.width, least_name) : one.width) + kBetween;
+    }
+    return sum - kBetween;
+  };
+  for (std::size_t i = columns.size(); i-- > 0 && least() > room;)
+    if (columns[i].is_spare) columns[i].width = 0;
+}
 
 }  // namespace
 
@@ -343,23 +360,25 @@ void Browser::keep_in_sight(std::size_t height) {
 }
 
 std::vector<BrowsedColumn> Browser::fitted(std::size_t width) const {
-  constexpr std::size_t kBetween = 2;  // columns between columns, and before the first
   std::vector<BrowsedColumn> columns = rows_->columns();
   if (is_wide_) return columns;
   if (columns.empty()) return columns;
-  // The last column, mostly the function, gets at least two fifths of the width; other names are shortened.
   const std::size_t room = width > kBetween ? width - kBetween : 1;
+  leave_out(columns, room);
+  // The last column, mostly the function, gets at least two fifths of the width; other names are shortened.
   const std::size_t last =
       columns.back().is_name ? std::min(columns.back().width, 2 * room / 5) : columns.back().width;
   std::vector<std::size_t> widths;
   std::vector<bool> are_names;
   std::size_t used = 0;
   for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
+    if (columns[i].width == 0) continue;
     widths.push_back(columns[i].width);
     are_names.push_back(columns[i].is_name);
   }
   fit_columns(widths, are_names, kBetween, room > last + kBetween ? room - last - kBetween : 1);
-  for (std::size_t i = 0; i < widths.size(); ++i) used += (columns[i].width = widths[i]) + kBetween;
+  for (std::size_t i = 0, at = 0; i + 1 < columns.size(); ++i)
+    if (columns[i].width != 0) used += (columns[i].width = widths[at++]) + kBetween;
   if (columns.back().is_name)
     columns.back().width =
         std::max(std::min(columns.back().width, room - std::min(room, used)), kLeastNameWidth);
@@ -376,6 +395,7 @@ void Browser::draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedC
   std::size_t x = 2;
   frame.rows[at].fill = Style::Heading;
   for (const BrowsedColumn& column : columns) {
+    if (column.width == 0) continue;
     const std::string text = fit_middle(column.header, column.width);
     const std::size_t blanks = column.width - std::min(column.width, columns_of(text));
     put(frame, at, x + (column.is_right ? blanks : 0), Style::Heading, text);
@@ -390,6 +410,7 @@ void Browser::draw_row(Frame& frame, std::size_t at, std::size_t row,
   const auto cells = rows_->cells(row);
   std::size_t x = 2;
   for (std::size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
+    if (columns[i].width == 0) continue;
     const auto& cell = cells[i];
     const Style style = !columns[i].is_share   ? Style::Normal
                         : cell.share >= kHigh  ? Style::High

@@ -20,6 +20,7 @@ struct BrowsedColumn {
   bool is_name = false;   // may be shortened in the middle
   bool is_right = false;  // right-aligned header
   bool is_share = false;  // a percentage, coloured by its value
+  bool is_spare = false;  // may be left out where names have no room
 };
 
 // A node of a call graph: frames with one callee each.

@@ -474,7 +474,7 @@ class Walker : private CaptureReadings {
   }
 
   SessionOptions wanted_;
-  std::string times_before_;              // --time of the command line
+  std::string times_before_;             // --time of the command line
   symbolize::SourceLines lines_before_;  // of the command line
   std::string first_input_;
   ReportOptions options_;

@@ -1099,11 +1099,11 @@ Frame Walk::draw(ScreenSize size) {
       strip_->draw(frame, height + 1);
     }
     (is_list ? list() : *sandwiches_.back()->browser).draw(frame, 1, height);
-    frame.bar(size.height - std::size_t{1}, Style::Bar, status());
+    frame.bar(size.height - std::size_t{1}, Style::Bar, fit_middle(status(), size.width));
   }
   const bool is_over_list = samples_ || heat_ || hist_ || code_ || flame_;
   if (!page_ && is_over_list && !message_.empty())
-    frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
+    frame.bar(size.height - std::size_t{1}, Style::Bar, fit_middle(message_, size.width));
   if (menu_) menu_->draw(frame);
   if (question_) question_->draw(frame);
   return frame;

@@ -265,7 +265,8 @@ std::vector<BrowsedColumn> WalkedRows::columns() const {
                        .width = cell.width,
                        .is_name = is_key && (field == nullptr || field->kind == format::FieldKind::Text),
                        .is_right = cell.is_right,
-                       .is_share = is_share(cell.column.kind)});
+                       .is_share = is_share(cell.column.kind),
+                       .is_spare = !is_key && !columns.empty()});
   }
   return columns;
 }
