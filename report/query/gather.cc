@@ -192,7 +192,7 @@ constexpr std::size_t kDeepestStack = std::size_t{1} << 16;  // frames: no recor
 // end.
 class Gatherer : public Sink {
  public:
-  explicit Gatherer(const Session& session) {
+  explicit Gatherer(Session& session) : resolver_(session.resolver()) {
     for (const format::Event& event : session.events()) {
       const auto& attr = event.attr;
       const auto schema =
@@ -212,7 +212,7 @@ class Gatherer : public Sink {
     if (!needs_all_) return Flow::Continue;
     const EventFacts& facts = facts_[sample.record_event];
     const format::Sample& fields = *sample.fields;
-    if (facts.has_address) look_up(sample, fields.addr);
+    if (facts.has_address) look_up_data(sample);
     if (facts.has_branches) {
       constexpr std::size_t kWords = 3;  // from, to, flags
       for (std::size_t i = 0; i + kWords <= fields.branches.size(); i += kWords) {
@@ -224,6 +224,8 @@ class Gatherer : public Sink {
     if (sample.has_payload_stack) look_up_chain(sample);
     return Flow::Continue;
   }
+  // Whether the location was met as an address of data first: no frame, of which a name is expected.
+  bool is_data(std::uint32_t location) const { return location < data_.size() && data_[location]; }
 
  private:
   struct EventFacts {
@@ -235,6 +237,14 @@ class Gatherer : public Sink {
     sample.locate(address);
     if (sample.locate_in(address, abi::kCpumodeUser).mapping == nullptr)
       sample.locate_in(address, abi::kCpumodeKernel);
+  }
+  // The address of the data that the sample is about, as of -d. The addresses of its stack have been numbered
+  // before.
+  void look_up_data(const ResolvedSample& sample) {
+    const std::size_t before = resolver_.locations();
+    look_up(sample, sample.fields->addr);
+    data_.resize(before);
+    data_.resize(resolver_.locations(), true);
   }
   static void look_up_payload(const ResolvedSample& sample, const format::PayloadSchema& schema) {
     for (const format::PayloadField& field : schema.fields) {
@@ -253,7 +263,9 @@ class Gatherer : public Sink {
       if (chain[i] < abi::kContextMax) look_up(sample, chain[i]);
   }
 
+  Resolver& resolver_;
   std::vector<EventFacts> facts_;
+  std::vector<bool> data_;  // by location, up to the last one of data
   bool needs_all_ = false;
 };
 
@@ -330,9 +342,10 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   const bool wants_code = rules.level >= format::PackLevel::Code;
   std::unordered_set<std::string_view> made_files;  // of jitdumps
   bool has_name = false;                            // the last location
+  bool is_data = false;
   const auto add_location = [&](symbolize::LocationFacts facts, const Location& location, bool is_call) {
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
-    const bool is_shown = is_call == location.is_caller;
+    const bool is_shown = is_call == location.is_caller && !is_data;
     const bool is_named = is_bpf || (facts.symbol && !facts.symbol->is_unnamed());
     if (is_shown && is_named) ++gathered.named;
     if (is_shown && !is_named) note_nameless(facts.module, gathered);
@@ -354,15 +367,17 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     has_name = is_named;
     if (!is_call && wants_code) code.add(location, facts);
   };
-  gathered.addresses = resolver.locations();
-  for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
+  const std::size_t locations = resolver.locations();
+  for (std::uint32_t number = 0; number < locations; ++number) {
     const Location& location = resolver.location(number);
+    is_data = gatherer.is_data(number);
+    if (!is_data) ++gathered.addresses;
     if (symbolize::SymbolSource* const unread = access.enter(location); unread != nullptr) {
       symbolize::LocationFacts facts;
       facts.module = location.mapping->module;
       facts.source = unread;
       maker.add(facts);
-      note_nameless(facts.module, gathered);
+      if (!is_data) note_nameless(facts.module, gathered);
       continue;
     }
     has_name = false;

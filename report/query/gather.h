@@ -106,8 +106,9 @@ class CodeGatherer {
 
 struct GatheredSymbols {
   format::SymbolPack pack;
-  std::size_t addresses = 0;  // distinct addresses that samples hit
-  std::size_t named = 0;      // of these, the ones with a function
+  std::size_t addresses =
+      0;                  // distinct addresses of code that samples hit; those of data (-d) are not counted
+  std::size_t named = 0;  // of these, the ones with a function
   // Addresses without a name that symbols would give one, by program or library; "" for JIT code without a
   // perf map.
   std::map<std::string, std::size_t> nameless;

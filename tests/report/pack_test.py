@@ -34,6 +34,19 @@ class Pack(programs.Scratch):
         self.assertIn("3000 of 3000 addresses have names", self.pack(self.write(3000), 0))
         self.assertIn(b"generated", self.tacho("script", "-i", "packed.data", "--max-stack", "3").stdout)
 
+    def test_addresses_of_data_are_not_counted(self):
+        heap, stack = CODE, CODE + (1 << 32)
+        capture = made.Capture(made.Event("page-faults", made.SOFTWARE, 2, made.USUAL | made.ADDR | made.CALLCHAIN)).started()
+        capture.mapped(made.PID, heap, PAGE * 100, 0, "//anon", protection=3).mapped(made.PID, stack, PAGE, 0, "[stack]", protection=3)
+        for number in range(50):
+            capture.sample(ip=made.LEAF_A, addr=heap + PAGE * number, chain=[made.CONTEXT_USER, made.LEAF_A, made.MAIN])
+        capture.sample(ip=heap, addr=heap, chain=[made.CONTEXT_USER, heap + 8, made.MAIN])  # code in the same memory
+        (self.folder / "perf.data").write_bytes(capture.file())
+        said = self.tacho("pack", "perf.data", "-o", "packed.data", "--symfs", self.folder, status=None).stderr.decode()
+        self.assertIn("0 of 3 addresses have names", said)
+        said = self.tacho("pack", "--brief", "perf.data", "-o", "packed.data", "--symfs", self.folder, status=None).stderr.decode()
+        self.assertIn("3 of 3 addresses have no name: 2 in /tmp/c/spin, 1 in 1 more files", said)
+
     def test_a_pack_that_readers_would_refuse_is_not_written(self):
         capture = self.write(700_000)
         before = capture.read_bytes()
