@@ -292,16 +292,16 @@ void Summarizer::list_processes(std::size_t most) {
     if (!process.is_named_by_main) process.shown.comm = row.thread->comm;
     process.is_named_by_main |= is_main;
     process.threads.insert(row.thread->tid);
+    if (row.block != event_of_[*summary_.chosen]) continue;
     process.shown.samples += row.only.samples;
-    if (row.block == event_of_[*summary_.chosen])
-      process.shown.period += has_period ? row.only.period : row.only.samples;
+    process.shown.period += has_period ? row.only.period : row.only.samples;
   }
   std::vector<ProcessSummary>& heaviest = summary_.heaviest_processes;
   for (auto& [pid, process] : processes) {
     process.shown.threads = process.threads.size();
-    heaviest.push_back(process.shown);
+    if (process.shown.samples > 0) heaviest.push_back(process.shown);
   }
-  summary_.processes = heaviest.size();
+  summary_.processes = processes.size();
   std::ranges::stable_sort(heaviest, [](const ProcessSummary& a, const ProcessSummary& b) {
     return std::tie(b.period, b.samples) < std::tie(a.period, a.samples);
   });
@@ -364,6 +364,7 @@ CaptureSummary Summarizer::finish(std::size_t most) {
                      : hits.add(session_.resolver().location(one.location), one.only.samples);
   }
   summary_.names = hits.count_named(session_.resolver());
+  summary_.is_packed = !session_.features().symbol_pack.empty();
   summary_.lost = all_lost_samples(session_);
   list_events();
   choose_event();

@@ -36,9 +36,8 @@ struct SummaryWeight {
 struct ProcessSummary {
   std::uint32_t pid = 0;
   std::string_view comm;
-  std::uint64_t threads = 0;  // with samples
-  std::uint64_t samples = 0;  // of all events
-  std::uint64_t period = 0;   // of the chosen event
+  std::uint64_t threads = 0;              // with samples of any event
+  std::uint64_t samples = 0, period = 0;  // of the chosen event
 };
 struct FunctionSummary {
   std::string name;         // the address for code without a name
@@ -69,6 +68,7 @@ struct CaptureSummary {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> time;  // first and last sample, ns
   std::uint64_t lost = 0;
   NamedFrames names;
+  bool is_packed = false;            // the capture has the symbols that its host had
   std::vector<EventSummary> events;  // events with samples, most samples first
   // Index in `events` of the event by whose period rows are sorted: a clock, else a counter, else the event
   // with most samples. nullopt: no samples.
@@ -76,7 +76,7 @@ struct CaptureSummary {
   // False: functions are those in which samples were taken. True, for events that are no clock or counter and
   // happen in the kernel: functions are the innermost user function of each call chain.
   bool functions_are_callers = false;
-  std::size_t processes = 0, functions = 0;  // total numbers
+  std::size_t processes = 0, functions = 0;  // total numbers, of processes also those without such samples
   std::vector<ProcessSummary> heaviest_processes;
   std::vector<FunctionSummary> heaviest_functions;
   std::optional<WaitsSummary> waits;  // nullopt: no event is a wait

@@ -53,9 +53,7 @@ class Chooser {
       return std::move(commands_);
     }
     add_picture();
-    if (summary_.names.share() < kEnoughNames)
-      add(fmt::format("tacho pack {}", file_),
-          "on the host that was recorded: puts missing names into the file");
+    if (summary_.names.share() < kEnoughNames) add_names();
     add_fields();
     const EventSummary& chosen = summary_.events[*summary_.chosen];
     if (summary_.functions > 0)
@@ -93,6 +91,14 @@ class Chooser {
     if (stacks != summary_.events.end())
       add(fmt::format("tacho flamegraph -i {}{} -o graph.svg", file_, of_event(*stacks)),
           "which calls lead there");
+  }
+
+  // A capture that was packed has the names that its host knew: packing it once more would add none.
+  void add_names() {
+    if (summary_.is_packed)
+      return add(fmt::format("tacho doctor {}", file_), "why frames have no name, by program and library");
+    add(fmt::format("tacho pack {}", file_),
+        "on the host that was recorded: puts missing names into the file");
   }
 
   // The default value of views comes before other fields.
