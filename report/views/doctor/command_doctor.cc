@@ -143,10 +143,15 @@ std::string reason_of(const symbolize::LocationFacts& facts) {
   const symbolize::SymbolSource* const source = facts.source;
   // Its names are there, from the pack or from a copy of the file.
   if (source != nullptr && (source->packed != nullptr || source->table != nullptr))
-    return "no symbol covers the address";
+    return facts.module->kind == ModuleKind::User
+               ? "no symbol covers the address; if it is stripped, tacho pack finds names in installed debug "
+                 "symbols, or with --debuginfod"
+               : "no symbol covers the address";
   switch (facts.module->kind) {
     case ModuleKind::Anonymous:
-      return "code made at run time that no perf map in the capture names";
+      return "code made at run time that no perf map in the capture names; the program can write one: "
+             "node --perf-basic-prof, python3.12 -X perf, java -XX:+UnlockDiagnosticVMOptions "
+             "-XX:+DumpPerfMapAtExit";
     case ModuleKind::User:
     case ModuleKind::Vdso:
       return "its names are not in the capture; run tacho pack on the host";
@@ -313,8 +318,8 @@ void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
 
 void write_rest(TextOutput& out, const CaptureFacts& facts) {
   out.text(fmt::format("lost: {} samples; throttled {} times\n", facts.lost, facts.throttled));
-  out.text(fmt::format("call chains: {} as deep as the kernel takes them down, the rest is cut off\n",
-                       facts.cut_chains));
+  out.text(
+      fmt::format("call chains: {} with the maximum number of frames, perhaps cut off\n", facts.cut_chains));
   if (facts.copied_stacks > 0)
     out.text(fmt::format(
         "copied stacks: {}, {} of them as large as copies get, and perhaps cut off; they are "
