@@ -36,14 +36,6 @@ const PayloadField* latency_of(const PayloadSchema& schema) {
   return &*std::ranges::find_if(schema.fields, is_time);
 }
 
-std::string interval_text(std::uint64_t ns) {
-  constexpr std::pair<double, std::string_view> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-  for (const auto& [size, unit] : kUnits)
-    if (static_cast<double>(ns) >= size)
-      return fmt::format("{:.3f} {}", static_cast<double>(ns) / size, unit);
-  return fmt::format("{} ns", ns);
-}
-
 std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -62,6 +54,14 @@ Result<double> parse_slow_share(std::string_view option, std::string_view text) 
 }
 
 }  // namespace
+
+std::string interval_text(std::uint64_t ns) {
+  constexpr std::pair<double, std::string_view> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  for (const auto& [size, unit] : kUnits)
+    if (static_cast<double>(ns) >= size)
+      return fmt::format("{:.3f} {}", static_cast<double>(ns) / size, unit);
+  return fmt::format("{} ns", ns);
+}
 
 void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::string_view shows) {
   rows.push_back(

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tacho flamegraph: frames and widths agree with the folded text for any names, and the output is reproducible."""
 import collections
+import shutil
 import struct
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -14,6 +15,7 @@ from made_payload import Field
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 WIDE = ["--min-width", "0"]
+LIBRARY = 0x7f0000000000
 HOSTILE = ["</script><img onerror=alert(1)>", "\"'&amp<b>", "a\x1b[31mred", "right\u202eleft", "]]><script>", "x" * 10_000,
            "\uffff", "\u05d0\u05d1\u05d2", "\u540d\u524d"]
 
@@ -170,6 +172,51 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(both.panes[0][0].before, picture.panes[0][0].before + alone.panes[0][0].weight)
         self.assertIn("no.data", self.tacho("flamegraph", "-i", capture, "--base", "no.data", status=2).stderr.decode())
 
+    def test_a_difference_has_the_totals_of_both_sides(self):
+        picture = self.difference()
+        self.assertIn("total: 5 before, 10 after (+100.0 %)", picture.notes)
+
+    def test_programs_of_different_names_have_nothing_in_common(self):
+        chain = [made.CONTEXT_USER, made.LEAF_A + 4, made.MAIN]
+        for name in ("old", "new"):
+            capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started().named(name)
+            capture.sample(chain=chain)
+            (self.folder / name).write_bytes(capture.file())
+        draw = lambda *words: self.tacho("flamegraph", "-i", "new", "--base", "old", *SYMBOLS, *words, "-o", "a.svg",
+                                         status=None).stderr.decode()
+        hint = "no thread name in common"
+        self.assertIn(hint, draw())
+        self.assertIn("Gone: 100.00 %", (self.folder / "a.svg").read_text())
+        self.assertNotIn(hint, draw("--by", "none"))
+        self.assertNotIn("Gone", (self.folder / "a.svg").read_text())
+        self.assertNotIn(hint, draw("--base", "new"))
+
+    def test_modules_of_one_side_are_compared_by_the_names_of_functions(self):
+        # Two builds of a program under different names, which share a library.
+        chain = [made.CONTEXT_USER, LIBRARY + 4, made.LEAF_A + 4, made.MAIN]
+        for name, hits in (("spin_old", 1), ("spin_new", 2)):
+            capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).named("spin")
+            capture.mapped(made.PID, made.START, 0x2000, 0, f"/tmp/c/{name}").mapped(made.PID, LIBRARY, 0x1000, 0, "/tmp/c/library.so")
+            for _ in range(hits):
+                capture.sample(ip=LIBRARY + 4, chain=chain)
+            capture.sample(ip=made.LEAF_B + 4, chain=[made.CONTEXT_USER, made.LEAF_B + 4, made.MAIN])
+            (self.folder / name).write_bytes(capture.file())
+            (self.folder / "root/tmp/c").mkdir(parents=True, exist_ok=True)
+            shutil.copy(GOLDEN / "symfs/tmp/c/spin", self.folder / "root/tmp/c" / name)
+        words = ["-i", "spin_new", "--base", "spin_old", "--symfs", "root", *WIDE]
+        picture = self.draw(*words, status=None)
+        self.assertEqual(len(picture.panes), 1, "nothing is gone")
+        self.assertIn("functions compared by name: spin_old with spin_new", picture.notes)
+        weights = {frame.path[-1]: (frame.before, frame.after) for frame in picture.panes[0] if frame.path}
+        self.assertEqual((weights["leaf_a"], weights["leaf_b"]), ((1000, 2000), (1000, 1000)))
+        # With several captures on each side the noise is of the merged frames.
+        noisy = self.draw("-i", "spin_new", "--also", "spin_new", "--base", "spin_old,spin_old", *words[4:], status=None)
+        self.assertEqual({frame.noise for frame in noisy.panes[0]}, {0})
+        self.assertEqual(noisy.panes[0][0].before, 2 * picture.panes[0][0].before)
+        # A module that both sides have is compared with itself alone.
+        alone = self.draw("-i", "spin_old", "--base", "spin_old", *words[4:], status=None)
+        self.assertFalse([note for note in alone.notes if "by name" in note])
+
     def test_changes_within_the_noise_of_several_captures_are_grey(self):
         # Of 100: m;a 50 and 54 before, 56 and 60 after: +6 points, and both sides differ by 4. m;b: 10, 12 and 20, 21.
         def text(a, b):
@@ -181,7 +228,7 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(found, {"a": ("d0", 0.08), "b": ("p4", 0.03), "rest": ("q4", 0.11)})
         self.assertEqual(picture.root.get("data-noise"), "1")
         self.assertIn("as much, within the noise", [one.text for one in picture.root.iter(f"{SVG}text")])
-        self.assertEqual([note.split(",")[0] for note in picture.notes],
+        self.assertEqual([note.split(",")[0] for note in picture.notes[:4]],
                          ["after: a.folded", "after: a2", "before: b1", "before: b2"])
         # With one capture on each side the noise is not known.
         for words in (["--base", "b1,b2"], ["--also", "a2", "--base", "b1"]):

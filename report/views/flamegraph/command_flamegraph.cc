@@ -9,8 +9,10 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -267,6 +269,79 @@ void divide_by_units(Picture& picture) {
   look.units = units.after;
 }
 
+// The weights of both sides: shares alone do not say that the program became faster.
+std::string totals_text(const FlameLook& look, const FlameWeight& sum) {
+  const auto text_of = [&look](double weight) {
+    if (look.unit == "ns") return interval_text(static_cast<std::uint64_t>(weight));
+    return fmt::format("{:.6g}{}{}", weight, look.unit.empty() ? "" : " ", look.unit);
+  };
+  std::string text = fmt::format("total: {} before, {} after", text_of(sum.before), text_of(sum.after));
+  if (sum.before > 0) text += fmt::format(" ({:+.1f} %)", 100 * (sum.after / sum.before - 1));
+  return text;
+}
+
+// Modules that only one side has, as two builds of a program under different names, or two versions of a
+// library: their functions are compared by name. A function before becomes the one after, if there is exactly
+// one. Returns the line that says so; empty: there is none.
+std::string match_renamed_modules(Picture& picture) {
+  const std::vector<FlameTree::Node>& nodes = picture.tree.nodes();
+  std::vector<FlameWeight> totals(nodes.size());
+  std::map<std::string_view, FlameWeight> modules;
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    totals[i] += nodes[i].self;
+    if (nodes[i].parent != FlameTree::kNone) totals[nodes[i].parent] += totals[i];
+    modules[picture.frames[nodes[i].frame].module] += totals[i];
+  }
+  modules.erase("");  // frames without code
+  const auto is_only_after = [&](std::string_view module) {
+    const auto found = modules.find(module);
+    return found != modules.end() && found->second.before == 0 && found->second.after > 0;
+  };
+  const auto is_only_before = [&](std::string_view module) {
+    const auto found = modules.find(module);
+    return found != modules.end() && found->second.before > 0 && found->second.after == 0;
+  };
+  constexpr std::uint32_t kSeveral = ~std::uint32_t{0};
+  std::map<std::pair<std::string_view, FrameKind>, std::uint32_t> after;
+  std::vector<std::uint32_t> same(picture.frames.size());
+  for (std::uint32_t i = 0; i < same.size(); ++i) {
+    same[i] = i;
+    const FlameFrame& frame = picture.frames[i];
+    if (!is_only_after(frame.module)) continue;
+    if (const auto [known, is_new] = after.try_emplace({frame.name, frame.kind}, i); !is_new)
+      known->second = kSeveral;
+  }
+  std::set<std::pair<std::string_view, std::string_view>> pairs;
+  for (std::uint32_t i = 0; i < same.size(); ++i) {
+    const FlameFrame& frame = picture.frames[i];
+    const auto found = is_only_before(frame.module) ? after.find({frame.name, frame.kind}) : after.end();
+    if (found == after.end() || found->second == kSeveral) continue;
+    same[i] = found->second;
+    pairs.emplace(frame.module, picture.frames[found->second].module);
+  }
+  if (pairs.empty()) return {};
+  picture.tree.replace_frames(same);
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> texts;
+  for (const auto& [old, now] : pairs)
+    if (texts.size() < kShown) texts.push_back(fmt::format("{} with {}", old, now));
+  return "functions compared by name: " + join(texts, ", ") +
+         (pairs.size() > kShown ? fmt::format(", and {} more", pairs.size() - kShown) : "");
+}
+
+// Whether frames at the depth of the root frames (--by) have weights before, others after, and none has both.
+bool has_no_common_root(const FlameTree& tree, std::size_t roots) {
+  std::vector<std::size_t> depths;
+  FlameWeight seen;
+  for (const FlameTree::Node& node : tree.nodes()) {
+    depths.push_back(node.parent == FlameTree::kNone ? 0 : depths[node.parent] + 1);
+    if (depths.back() != roots) continue;
+    if (node.total.before > 0 && node.total.after > 0) return false;
+    seen += node.total;
+  }
+  return roots > 0 && seen.before > 0 && seen.after > 0;
+}
+
 std::string title_of_slow(const SlowQuestion& slow) {
   return slow.condition != nullptr
              ? "Flame graph of slow intervals against the others"
@@ -276,7 +351,11 @@ std::string title_of_slow(const SlowQuestion& slow) {
 void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
   FlameLook& look = picture.look;
   look.notes = std::move(notes);
+  if (!options.base.empty())
+    if (std::string matched = match_renamed_modules(picture); !matched.empty())
+      look.notes.push_back(std::move(matched));
   look.has_noise = picture.tree.measure_noise();
+  if (!options.base.empty() && look.per.empty()) look.notes.push_back(totals_text(look, picture.tree.sum()));
   if (const FlameWeight all = picture.tree.sum(); options.is_normalized && all.before > 0 && all.after > 0)
     picture.tree.scale_before(all.after / all.before);
   if (!look.per.empty()) divide_by_units(picture);
@@ -422,6 +501,10 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   draw(picture, out, options, std::move(sides.notes));
   if (!sides.facts.has_samples)
     shown.notes.emplace_back("tacho flamegraph: the capture has no samples, or none that pass the filters");
+  if (!options.base.empty() && has_no_common_root(picture.tree, options.source.roots.size()))
+    shown.notes.emplace_back(
+        "tacho flamegraph: before and after have no thread name in common (or what --by says), so that every "
+        "frame is new or gone; --by none leaves thread names out");
   for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
 }

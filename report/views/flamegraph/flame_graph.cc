@@ -29,27 +29,44 @@ std::vector<std::uint32_t> FlameFrames::ranks() const {
   return ranks;
 }
 
+std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t frame) {
+  return children_.find_or_make(
+      children_.hash(parent, frame),
+      [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
+      [&] {
+        nodes_.push_back({parent, frame, {}, {}, 0, 0, 0});
+        return static_cast<std::uint32_t>(nodes_.size() - 1);
+      });
+}
+
 void FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
   std::size_t same = 0;
   while (same < stack.size() && same < path_.size() && nodes_[path_[same]].frame == stack[same]) ++same;
   path_.resize(same);
-  for (const std::uint32_t frame : stack.subspan(same)) {
-    const std::uint32_t parent = path_.empty() ? 0 : path_.back();
-    const std::uint32_t node = children_.find_or_make(
-        children_.hash(parent, frame),
-        [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
-        [&] {
-          nodes_.push_back({parent, frame, {}, {}, 0, 0, 0});
-          return static_cast<std::uint32_t>(nodes_.size() - 1);
-        });
-    path_.push_back(node);
-  }
+  for (const std::uint32_t frame : stack.subspan(same))
+    path_.push_back(child(path_.empty() ? 0 : path_.back(), frame));
   const std::uint32_t leaf = path_.empty() ? 0 : path_.back();
   nodes_[leaf].self += weight;
   if (captures_.empty()) return;
   std::vector<double>& own = captures_.back().own;
   if (own.size() < nodes_.size()) own.resize(nodes_.size());
   own[leaf] += weight.before + weight.after;
+}
+
+void FlameTree::replace_frames(std::span<const std::uint32_t> frames) {
+  FlameTree made(nodes_.front().frame);
+  std::vector<std::uint32_t> moved(nodes_.size());  // by node: its number in the new tree
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i > 0) moved[i] = made.child(moved[nodes_[i].parent], frames[nodes_[i].frame]);
+    made.nodes_[moved[i]].self += nodes_[i].self;
+  }
+  for (const CaptureWeights& capture : captures_) {
+    CaptureWeights& same = made.captures_.emplace_back(CaptureWeights{capture.side, capture.units, {}});
+    same.own.resize(made.nodes_.size());
+    for (std::size_t i = 0; i < capture.own.size(); ++i) same.own[moved[i]] += capture.own[i];
+  }
+  nodes_ = std::move(made.nodes_);
+  captures_ = std::move(made.captures_);
 }
 
 std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double cost_of_unit) const {

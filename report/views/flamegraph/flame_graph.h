@@ -94,6 +94,9 @@ class FlameTree {
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
   // --per: the number of these events in that capture. Without it, shares are compared.
   void count_units(double units) { captures_.back().units = units; }
+  // After the last stack, which no add() follows: each frame becomes the one that `frames` has for its
+  // number, as if the stacks had been added with those.
+  void replace_frames(std::span<const std::uint32_t> frames);
   // After the last stack, before weights are scaled: computes the noise of each node from the differences
   // between captures of one side. False, without noise, if a side has fewer than two captures.
   bool measure_noise();
@@ -117,6 +120,7 @@ class FlameTree {
     double units = 0;
     std::vector<double> own;
   };
+  std::uint32_t child(std::uint32_t parent, std::uint32_t frame);  // its node, made if it is new
   std::vector<double> shares_of(const CaptureWeights& capture, double cost_of_unit) const;  // by node
 
   std::vector<Node> nodes_;
