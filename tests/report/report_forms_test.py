@@ -175,5 +175,59 @@ class ReportForms(programs.Scratch):
             self.assertEqual(self.tacho("report", "-i", GOLDEN / "captures/comm.data", *words, status=1).stdout, b"")
 
 
+class Comparison(programs.Scratch):
+    """report --base: the shares of two captures as text."""
+
+    def write(self, name, hits, event="cycles"):
+        capture = made_capture.Capture(made_capture.Event(event, made_capture.SOFTWARE, 0, made_capture.USUAL)).started().named(name[:-5])
+        for ip, samples in hits:
+            for _ in range(samples):
+                capture.sample(ip=ip + 4)
+        (self.folder / name).write_bytes(capture.file())
+
+    def compare(self, *words, status=None):
+        return self.tacho("report", "--base", "before.data", "-i", "after.data", *SYMBOLS, *words, status=status)
+
+    def rows(self, done):
+        """{symbol: (before, after, difference)}; None: blank."""
+        found = {}
+        for line in done.stdout.decode().splitlines():
+            if line.startswith("#") or not line:
+                continue
+            numbers = [line[2:10], line[12:20], line[22:30]]
+            found[line.split()[-1]] = tuple(float(one.strip(" %")) if one.strip() else None for one in numbers)
+        return found
+
+    def test_shares_and_their_differences(self):
+        self.write("before.data", [(made_capture.LEAF_A, 6), (made_capture.LEAF_B, 2)])
+        self.write("after.data", [(made_capture.LEAF_A, 1), (made_capture.LEAF_B, 1), (made_capture.MAIN, 2)])
+        done = self.compare()
+        self.assertEqual(self.rows(done), {"leaf_a": (75, 25, -50), "main": (None, 50, 50), "leaf_b": (25, 25, 0)})
+        text = done.stdout.decode()
+        self.assertRegex(text, "(?m)^# before: before.data: Samples: 8  of event 'cycles'")
+        self.assertRegex(text, "(?m)^# after:  after.data: Samples: 4  of event 'cycles'")
+        self.assertRegex(text, r"(?m)^# +Before +After +Delta +Shared Object +Symbol$")
+        # The names of the threads differ, and are no part of the default keys.
+        self.assertNotIn("no row is in both", done.stderr.decode())
+        self.assertIn("no row is in both captures; --sort symbol", self.compare("--sort", "comm").stderr.decode())
+        # A row stays while either share reaches the limit.
+        self.assertEqual(set(self.rows(self.compare("--percent-limit", "60"))), {"leaf_a"})
+        self.assertEqual(self.rows(self.compare("--sort", "dso")), {"spin": (100, 100, 0)})
+
+    def test_what_cannot_be_compared(self):
+        self.write("before.data", [(made_capture.LEAF_A, 1)], event="faults")
+        self.write("after.data", [(made_capture.LEAF_A, 1)])
+        done = self.compare()
+        self.assertIn("# before: before.data: no samples of this event", done.stdout.decode())
+        self.assertEqual(self.rows(done), {"leaf_a": (None, 100, 100)})
+        self.write("before.data", [])
+        done = self.compare()
+        self.assertIn("before.data: it has no samples to compare", done.stderr.decode())
+        for words in (["--json"], ["--csv"], ["-t", ","], ["--hierarchy"], ["--where", "pid > 1"]):
+            self.assertIn("--base", self.compare(*words, status=1).stderr.decode(), words)
+        (self.folder / "before.data").unlink()
+        self.assertIn("before.data: No such file", self.compare(status=2).stderr.decode())
+
+
 if __name__ == "__main__":
     programs.main()

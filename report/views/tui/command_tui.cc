@@ -19,6 +19,7 @@
 #include "report/views/annotate/command_annotate.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
+#include "report/views/tui/comparison.h"
 #include "report/views/tui/link.h"
 #include "report/views/tui/screen.h"
 #include "report/views/tui/walk.h"
@@ -512,7 +513,7 @@ Result<cli::ExitStatus> walk_report(ReportOptions& options, const std::string& b
 
 bool is_on_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 
-Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& base = {}) {
+Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& base) {
   const std::string_view text_option = options.text_option();
   const bool is_asked_for = options.face == ReportFace::Screen;
   const bool is_possible = options.face != ReportFace::Text && text_option.empty() && is_on_terminal() &&
@@ -527,14 +528,26 @@ Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& b
                      "; tacho report --stdio prints text");
   }
   if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
-  return print_report(options);
+  return base.empty() ? print_report(options) : print_comparison(options, base);
+}
+
+// First of the options, since it makes the view another one.
+void add_base_option(std::vector<cli::Option>& rows, std::string& base) {
+  rows.insert(rows.begin(),
+              cli::text("--base", "FILE",
+                        "compare with this capture, which was before: percent before and after, "
+                        "and the difference; as text by --sort dso,symbol, as perf diff (in the "
+                        "view: B)",
+                        base));
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   ReportOptions options;
+  std::string base;
   auto line = describe_report(options);
+  add_base_option(line.options, base);
   // perf report takes no word; where no -i is there the name of a file means that.
   const bool names_input = std::ranges::any_of(
       arguments, [](const std::string& one) { return one.starts_with("-i") || one.starts_with("--input"); });
@@ -547,7 +560,7 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     options.reading.session.input = words[0];
     return Done{};
   };
-  return run_command(line, arguments, [&options] { return show_report(options); });
+  return run_command(line, arguments, [&options, &base] { return show_report(options, base); });
 }
 
 // perf annotate opens a view too, of the hottest function.
@@ -584,11 +597,7 @@ Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments) {
   ReportOptions options;
   std::string base;
   auto line = describe_report(options);
-  line.options.insert(line.options.begin(),
-                      cli::text("--base", "FILE",
-                                "compare with this capture, which was before: columns before, after and "
-                                "difference (in the view: B)",
-                                base));
+  add_base_option(line.options, base);
   line.program = "tacho tui";
   line.synopsis = "[FILE] [options]";
   line.description =

@@ -1,6 +1,7 @@
 // Rows of two captures: percent before and after, and the difference, as in perf diff.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,6 +32,11 @@ class ComparedRows : public BrowsedRows {
 
   // The row's number in `after`; nullopt: only `before` has it.
   std::optional<std::size_t> row_after(std::size_t row) const { return rows_[row].after; }
+  bool is_in_both(std::size_t row) const { return rows_[row].after && rows_[row].before; }
+  // Percent, of the capture in which the row has more.
+  double largest_share(std::size_t row) const {
+    return std::max(rows_[row].share_after, rows_[row].share_before);
+  }
 
   std::size_t size() const override { return rows_.size(); }
   std::vector<BrowsedColumn> columns() const override;
