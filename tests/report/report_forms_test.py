@@ -213,6 +213,9 @@ class Comparison(programs.Scratch):
         # A row stays while either share reaches the limit.
         self.assertEqual(set(self.rows(self.compare("--percent-limit", "60"))), {"leaf_a"})
         self.assertEqual(self.rows(self.compare("--sort", "dso")), {"spin": (100, 100, 0)})
+        # --time is of the capture after: its last two samples are in main.
+        self.assertEqual(self.rows(self.compare("--time", "5.003,")), {"leaf_a": (75, None, -75), "main": (None, 100, 100), "leaf_b": (25, None, -25)})
+        self.assertEqual(len(re.findall("time slices", self.compare("--time", "5.003,").stdout.decode())), 1)
 
     def test_what_cannot_be_compared(self):
         self.write("before.data", [(made_capture.LEAF_A, 1)], event="faults")

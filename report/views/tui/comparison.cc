@@ -31,7 +31,8 @@ Result<> check_options(const ReportOptions& options, const std::string& base) {
   if (base == "-" || options.reading.session.input == "-")
     return use_error("--base compares two files; record into a file instead of a pipe");
   if (options.filter.condition != nullptr)
-    return use_error("--where holds for one capture, not with --base; --comm, --pid, --time and others do");
+    return use_error(
+        "--where holds for one capture, not with --base; --comm, --pid and others hold for both");
   return Done{};
 }
 
@@ -147,10 +148,14 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   Shown shown(Symbols::Used);
   SessionOptions of_base = wanted;
   of_base.input = base;
+  // --time is of the other capture, as in the view.
+  of_base.filter.time_text.clear();
+  ReportOptions base_options = options;
+  base_options.filter.time_text.clear();
   auto other = Session::open(std::move(of_base));
   if (!other) return std::move(other.error()).in("--base");
   read_head(*other);
-  ReportSink after(session, options, false), before(*other, options, false);
+  ReportSink after(session, options, false), before(*other, base_options, false);
   const auto has_after = read_rows(session, after, out);
   if (!has_after) return Error(has_after.error());
   const auto has_before = read_rows(*other, before, out);
@@ -160,7 +165,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     shown.notes.push_back("tacho: " + printable(empty) + ": it has no samples to compare");
     return shown;
   }
-  Sides sides{options, base, WalkedRows(after, options), WalkedRows(before, options)};
+  Sides sides{options, base, WalkedRows(after, options), WalkedRows(before, base_options)};
   bool has_common = false;
   for (const std::uint32_t block : sides.after.blocks()) has_common |= sides.write(block, out);
   if (!has_common && sides.after.sort_keys() != "symbol")
