@@ -38,7 +38,12 @@ const PayloadField* find_field(const PayloadSchema& schema, std::string_view nam
     const auto field = std::ranges::find(fields, name, &PayloadField::name);
     return field != fields.end() ? &*field : nullptr;
   }
-  return value_field(schema);
+  if (const PayloadField* const value = value_field(schema); value != nullptr) return value;
+  // The only argument of a probe has neither a unit nor a role. perf's fields of probes begin with "__".
+  const auto is_own = [](const PayloadField& one) { return !one.name.starts_with("__"); };
+  if (std::ranges::count_if(fields, is_own) != 1) return nullptr;
+  const auto only = std::ranges::find_if(fields, is_own);
+  return only->role.empty() ? &*only : nullptr;
 }
 
 std::string list_fields(const PayloadSchema& schema) {
@@ -59,7 +64,9 @@ Error explain(const std::vector<std::string>& names, EventSchemas& schemas, cons
     if (schema != nullptr && (event.empty() || choice.chosen[i]))
       choices.append(choices.empty() ? " " : "; ").append(names[i]).append(":").append(list_fields(*schema));
   }
-  if (are_several) return use_error("several events have such a field; choose with --event NAME:" + choices);
+  if (are_several)
+    return use_error(fmt::format("several events have {}; choose with --event NAME:{}",
+                                 field.empty() ? "a default field" : "such a field", choices));
   if (choices.empty() && !event.empty()) {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (schemas.of(i) != nullptr)

@@ -24,8 +24,8 @@ struct ChosenField {
 };
 
 // `names` are those of all events. An empty `event` means any event with the field, an empty `field` the
-// default one (value_field()). The error lists the choices and a command line for one of them, which starts
-// with `command`.
+// default one: value_field(), else the only field that the event has. The error lists the choices and a
+// command line for one of them, which starts with `command`.
 Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSchemas& schemas,
                                  const std::string& event, const std::string& field,
                                  std::string_view command);

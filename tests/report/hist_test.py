@@ -39,6 +39,22 @@ class Hist(programs.Scratch):
             capture.sample(raw=struct.pack("<Q8s", value, b"ab"[number % 2:][:1]))
         (self.folder / "perf.data").write_bytes(capture.file())
 
+    def test_the_only_field_of_an_event_needs_no_choice(self):
+        def written(**fields_by_event):
+            capture = made_payload.capture(**fields_by_event)
+            for number in (3, 4, 5):
+                capture.sample(raw=struct.pack("<QQ", number, 0))
+            (self.folder / "perf.data").write_bytes(capture.file())
+
+        written(probe=[Field("n")])  # as the argument of a probe: neither unit nor role
+        self.assertEqual([heading for heading, _, _ in self.histograms()], ["probe: n, 3 values"])
+        written(probe=[Field("n"), Field("m")])
+        self.assertIn("no single field with a unit or role:value", self.output(status=1)[1])
+        written(probe=[Field("n", role="count")])
+        self.assertIn("no single field", self.output(status=1)[1])
+        written(probe=[Field("n")], other=[Field("m")])
+        self.assertIn("several events have a default field; choose with --event NAME: probe: n; other: m", self.output(status=1)[1])
+
     def test_percentiles_equal_those_of_the_values(self):
         self.write_operations()
         [(_, _, text)] = self.histograms("--percentiles", "0,50,p90,99.9")
