@@ -147,6 +147,17 @@ class SummaryView(programs.Scratch):
         self.assertIn("samples    0; 0 lost\n", text)
         self.assertNotIn("functions", text)
 
+    def test_the_place_of_a_tracepoint_is_no_function_of_interest(self):
+        for stacks, functions in ((0, 0), (made.CALLCHAIN, 1)):
+            capture = made.Capture(made.Event("sched:sched_switch", made.TRACEPOINT, 300, made.USUAL | stacks)).started()
+            for _ in range(3):
+                capture.sample(ip=made.KERNEL_TEXT + 3, misc=made.KERNEL, period=1,
+                               chain=[made.CONTEXT_KERNEL, made.KERNEL_TEXT + 3, made.CONTEXT_USER, made.LEAF_A])
+            (self.folder / "perf.data").write_bytes(capture.file())
+            said = self.json("perf.data")
+            self.assertEqual(said["function_count"], functions)
+            self.assertEqual(bool(functions), any("report" in command["command"] for command in said["next"]), said["next"])
+
     def test_waits_equal_off_cpu(self):
         capture = made_payload.capture(True, offcpu=[Field("off_ns", unit="ns", role="value"),
                                                      Field("runq_ns", unit="ns", role="queued")])

@@ -320,12 +320,18 @@ std::uint32_t Summarizer::function_of(std::size_t row, bool is_caller) {
 void Summarizer::list_functions(std::size_t most) {
   std::map<std::uint32_t, SummaryWeight> weights;  // by function
   const auto block = static_cast<std::uint32_t>(event_of_[*summary_.chosen]);
-  const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
+  const EventSummary& chosen = summary_.events[*summary_.chosen];
+  const bool has_period = chosen.unit != "samples";
+  // Without stacks a tracepoint or a BPF event of the kernel always has the same function.
+  using Kind = EventSummary::Kind;
+  const bool has_one_place =
+      !chosen.has_stacks && (chosen.kind == Kind::Tracepoint || chosen.kind == Kind::Payload);
   for (const std::uint32_t row : profile_.rows_of(block)) {
     const Weight& own = profile_.rows()[row].only;
     const Location& location = session_.resolver().location(profile_.rows()[row].location);
     const bool has_address = location.ip.value != 0 || profile_.stack_of(row) != nullptr;
     if (!has_address) continue;  // the event has no addresses
+    if (has_one_place && is_kernel(location)) continue;
     SummaryWeight& weight = weights[row_of(function_of(row, summary_.functions_are_callers))];
     weight.samples += own.samples;
     weight.period += has_period ? own.period : own.samples;
