@@ -154,6 +154,12 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
       events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
       return events;
     }
+    if (mapped.error().code == ENOMEM)
+      return Error{
+          fmt::format("-m: the kernel has no memory for rings of {} MiB, one for each CPU; below 2 GiB "
+                      "each is possible",
+                      (plan.ring_pages * host.page_size) >> 20),
+          ENOMEM};
     const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;
     if (mapped.error().code != EPERM || !can_shrink) return std::move(mapped.error());
     halve_rings(plan, host.page_size);  // also the wakeup watermarks, so the events are opened again

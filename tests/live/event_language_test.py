@@ -56,6 +56,11 @@ class EventLanguage(programs.Scratch):
         said = self.record("-k", "2", "-e", "page-faults", status=None).stderr.decode()  # CLOCK_PROCESS_CPUTIME_ID
         self.assertIn("the kernel refuses the clock 2 (-k)", said)
 
+    def test_rings_that_the_kernel_cannot_have_name_their_option(self):
+        said = self.record("-m", "4G", status=2).stderr.decode()
+        self.assertEqual(said, "tacho record: -m: the kernel has no memory for rings of 4096 MiB, one for each CPU; below 2 GiB each is possible\n")
+        self.assertFalse((self.folder / "ours.data").exists())
+
     def test_terms_choose_stacks_for_one_event(self):
         self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/")
         # Without stacks: perf 6.1 unwinds some stacks of the dynamic loader wrongly if mappings and samples are in different
