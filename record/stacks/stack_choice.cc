@@ -74,7 +74,10 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
     }
     if (!is_fed) use_frame_pointers(plan, event, "a program without tacho/event.h writes its samples");
     if (is_fed && !is_walked)
-      use_frame_pointers(plan, event, "its BPF program was compiled without tacho/event.h, or an older one");
+      use_frame_pointers(plan, event,
+                         event.unwinds_in_program
+                             ? "its BPF program takes them itself, without tacho_user_stack() of tacho/emit.h"
+                             : "its BPF program was compiled without tacho/event.h, or an older one");
   }
 }
 

@@ -61,6 +61,11 @@ class EventLanguage(programs.Scratch):
         self.assertEqual(said, "tacho record: -m: the kernel has no memory for rings of 4096 MiB, one for each CPU; below 2 GiB each is possible\n")
         self.assertFalse((self.folder / "ours.data").exists())
 
+    def test_who_walks_the_stacks_of_a_recorder_that_takes_them_itself(self):
+        said = self.run_program(programs.BIN / "tacho-record", "-g", "-e", "kalloc", "-o", "ours.data", "--", "true").stderr.decode()
+        self.assertIn("stacks of 'kalloc' are walked by frame pointers, since its BPF program takes them itself, without "
+                      "tacho_user_stack() of tacho/emit.h", said)
+
     def test_terms_choose_stacks_for_one_event(self):
         self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/")
         # Without stacks: perf 6.1 unwinds some stacks of the dynamic loader wrongly if mappings and samples are in different
