@@ -92,7 +92,7 @@ std::vector<ProgramTrial> try_programs() {
 
 namespace {
 
-constexpr rlim_t kSeconds = 10;  // of CPU, and on the clock
+constexpr rlim_t kMaxSeconds = 10;  // of CPU time, and of wall time
 constexpr rlim_t kMemory = rlim_t{2} << 30;
 constexpr rlim_t kMostMemoryFile = rlim_t{64} << 20;
 constexpr uid_t kNobody = 65534;
@@ -102,31 +102,31 @@ constexpr sock_filter load_word(std::size_t offset) {
   return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<__u32>(offset));
 }
 // Jumps over `skip` instructions if the system call is `number`.
-constexpr sock_filter when(long number, int skip) {
+constexpr sock_filter skip_if(long number, int skip) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<__u32>(number), static_cast<__u8>(skip), 0);
 }
-constexpr sock_filter answer(unsigned what) { return BPF_STMT(BPF_RET | BPF_K, what); }
+constexpr sock_filter result(unsigned what) { return BPF_STMT(BPF_RET | BPF_K, what); }
 
 // The seccomp filter: bpf(2) returns 0, which is success and also a descriptor; close(0) does nothing, so
 // that 0 stays valid. System calls that reach other processes, devices or the network are refused.
-bool close_the_kernel() {
+bool filter_system_calls() {
   constexpr std::size_t kLow = std::endian::native == std::endian::little ? 0 : 4;
   const sock_filter program[] = {
       load_word(offsetof(seccomp_data, nr)),
-      when(SYS_bpf, 11),
-      when(SYS_perf_event_open, 11),
-      when(SYS_socket, 10),
-      when(SYS_execve, 9),
-      when(SYS_kill, 8),
-      when(SYS_ptrace, 7),
-      when(SYS_clone, 6),
-      when(SYS_ioctl, 5),
+      skip_if(SYS_bpf, 11),
+      skip_if(SYS_perf_event_open, 11),
+      skip_if(SYS_socket, 10),
+      skip_if(SYS_execve, 9),
+      skip_if(SYS_kill, 8),
+      skip_if(SYS_ptrace, 7),
+      skip_if(SYS_clone, 6),
+      skip_if(SYS_ioctl, 5),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close, 0, 2),
       load_word(offsetof(seccomp_data, args) + kLow),
-      when(STDIN_FILENO, 1),
-      answer(SECCOMP_RET_ALLOW),
-      answer(SECCOMP_RET_ERRNO),
-      answer(SECCOMP_RET_ERRNO | EPERM),
+      skip_if(STDIN_FILENO, 1),
+      result(SECCOMP_RET_ALLOW),
+      result(SECCOMP_RET_ERRNO),
+      result(SECCOMP_RET_ERRNO | EPERM),
   };
   const sock_fprog filter{static_cast<unsigned short>(std::size(program)), const_cast<sock_filter*>(program)};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
@@ -140,7 +140,7 @@ void limit(int resource, rlim_t most) {
 
 // Makes this child harmless: another user, no descriptors, and no new files (only memfds, for an object that
 // is linked).
-void give_everything_up(rlim_t most_written) {
+void drop_rights(rlim_t most_written) {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int number = 0; number <= STDERR_FILENO; ++number) ::dup2(nothing, number);
 #ifdef SYS_close_range
@@ -148,7 +148,7 @@ void give_everything_up(rlim_t most_written) {
 #endif
     for (int number = STDERR_FILENO + 1; number < kLastDescriptor; ++number) ::close(number);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_CPU, kSeconds);
+  limit(RLIMIT_CPU, kMaxSeconds);
   limit(RLIMIT_FSIZE, most_written);
 #ifndef __SANITIZE_ADDRESS__  // its shadow memory exceeds the limit
   limit(RLIMIT_AS, kMemory);
@@ -166,12 +166,12 @@ void give_everything_up(rlim_t most_written) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Does all that the parent will do with the object.
-[[noreturn]] void work_on(format::Bytes elf, const std::string& name) {
+// In the child: does all that the parent will do with the object, and exits.
+[[noreturn]] void open_and_exit(format::Bytes elf, const std::string& name) {
   const WalkUse use = walk_use_of(elf);
   const bool is_linked = use.in_front_of_events || use.in_payloads;
-  give_everything_up(is_linked ? kMostMemoryFile : 0);
-  if (!close_the_kernel()) ::_exit(0);  // without seccomp bpf() would be real: do not try
+  drop_rights(is_linked ? kMostMemoryFile : 0);
+  if (!filter_system_calls()) ::_exit(0);  // without seccomp bpf() would be real: do not try
   const LibbpfLog said;
   if (const auto parsed = parse_elf_object(elf); parsed) {
     if (const ElfSection* types = parsed->find(".BTF"); types != nullptr)
@@ -202,24 +202,24 @@ Error killed_by(int status) {
 Result<> try_object(format::Bytes elf, const std::string& name, const std::function<bool()>& stop) {
   const pid_t child = ::fork();
   if (child < 0) return system_error("a process that tries the object", errno);
-  if (child == 0) work_on(elf, name);
-  constexpr timespec kMoment{0, 1'000'000};
+  if (child == 0) open_and_exit(elf, name);
+  constexpr timespec kPollInterval{0, 1'000'000};
   const time_t began = ::time(nullptr);
   int status = 0;
   for (;;) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) break;
     if (ended < 0 && errno != EINTR) return system_error("the process that tries the object", errno);
-    const bool is_late = ::time(nullptr) - began > static_cast<time_t>(kSeconds);
+    const bool is_late = ::time(nullptr) - began > static_cast<time_t>(kMaxSeconds);
     const bool shall_stop = stop && stop();
     if (is_late || shall_stop) {
       ::kill(child, SIGKILL);
       while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
       }
       if (shall_stop) return Error{"stopped by a signal", EINTR};
-      return Error{"it is damaged: libbpf needs more than " + std::to_string(kSeconds) + " s for it"};
+      return Error{"it is damaged: libbpf needs more than " + std::to_string(kMaxSeconds) + " s for it"};
     }
-    ::nanosleep(&kMoment, nullptr);
+    ::nanosleep(&kPollInterval, nullptr);
   }
   return WIFSIGNALED(status) ? Result<>(killed_by(status)) : Result<>(Done{});
 }

@@ -19,12 +19,11 @@ struct ProgramTrial {
 // Loads each kind, and unloads it again.
 std::vector<ProgramTrial> try_programs();
 
-// libbpf crashes on some damaged objects. So an object that tacho did not compile is first opened and loaded
-// in a sandboxed child, in which a seccomp filter makes every bpf() call succeed without effect. If the child
-// survives, libbpf opens the object in this process.
-
-// An error: the child crashed or needed more than 10 s, or `stop` returned true (code EINTR). An object that
-// libbpf refuses is no error here. Call it while the process has one thread.
+// Opens and loads an object that tacho did not compile in a sandboxed child first, since libbpf crashes on
+// some damaged objects. There a seccomp filter makes every bpf() call succeed without effect. If the child
+// survives, libbpf may open the object in this process. An error: the child crashed or needed more than 10 s,
+// or `stop` returned true (code EINTR). An object that libbpf refuses is no error here. Call it while the
+// process has one thread.
 Result<> try_object(format::Bytes elf, const std::string& name, const std::function<bool()>& stop);
 
 }  // namespace tacho::bpf

@@ -260,8 +260,8 @@ namespace {
 
 // The variable of emit.h with the condition of one channel.
 std::string filter_of(const Channel& channel) {
-  return channel.kind == ChannelKind::RingWithHeads ? std::string(kFilter) + "_of_ring_" + channel.map
-                                                    : std::string(kFilter) + "_of_" + channel.event;
+  return channel.kind == ChannelKind::RingWithHeaders ? std::string(kFilter) + "_of_ring_" + channel.map
+                                                      : std::string(kFilter) + "_of_" + channel.event;
 }
 
 }  // namespace
@@ -300,7 +300,7 @@ std::vector<std::string> UserObject::wanted_functions() const {
   return names_of_functions(state_->object->programs());
 }
 void UserObject::follow_functions(FunctionTargets targets) {
-  called_ = targets.called;
+  called_ = targets.shown_names;
   state_->functions = std::move(targets);
 }
 

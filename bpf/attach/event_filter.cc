@@ -18,7 +18,7 @@ namespace {
 constexpr int kContextRegister = 6, kValueRegister = 7;  // callee-saved
 constexpr std::int32_t kCommBytes = 16;
 
-// r0 = the member, at a known place on the stack.
+// r0 = the member, from the payload on the stack.
 void load_member(Assembler& program, const FilterStep& step, std::int16_t payload) {
   const auto at = static_cast<std::int16_t>(payload + step.at);
   const int size = step.size == 1 ? BPF_B : step.size == 2 ? BPF_H : step.size == 4 ? BPF_W : BPF_DW;
@@ -30,7 +30,7 @@ void load_member(Assembler& program, const FilterStep& step, std::int16_t payloa
 }
 
 // r7 = the value of the step.
-void load_value(Assembler& program, const FilterStep& step, ConditionPlaces places) {
+void load_value(Assembler& program, const FilterStep& step, ConditionFrame frame) {
   switch (step.value) {
     case FilterValue::Process:
     case FilterValue::Thread:
@@ -52,16 +52,16 @@ void load_value(Assembler& program, const FilterStep& step, ConditionPlaces plac
       break;
     case FilterValue::Name:
       program.set(0, 0);
-      program.store(BPF_DW, 10, 0, places.scratch);
-      program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(places.scratch + 8));
+      program.store(BPF_DW, 10, 0, frame.scratch);
+      program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(frame.scratch + 8));
       program.move(1, 10);
-      program.add_number(1, places.scratch);
+      program.add_number(1, frame.scratch);
       program.set(2, kCommBytes);
       program.call(BPF_FUNC_get_current_comm);
-      program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(places.scratch + 8 * (step.at & 1)));
+      program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(frame.scratch + 8 * (step.at & 1)));
       break;
     case FilterValue::Member:
-      load_member(program, step, places.payload);
+      load_member(program, step, frame.payload);
       break;
     case FilterValue::None:
       program.set(0, 0);
@@ -93,7 +93,7 @@ int jump_of(FilterTest test) {
   return BPF_JEQ;
 }
 
-// Jumps to targets after them.
+// A jump whose target is not assembled yet.
 struct Pending {
   std::size_t jump = 0;
   std::uint8_t to = 0;
@@ -102,7 +102,7 @@ struct Pending {
 Assembler assemble(std::span<const FilterStep> steps, int next) {
   Assembler program;
   program.move(kContextRegister, 1);
-  leave_unless(program, steps, {});
+  return_unless(program, steps, {});
   if (next >= 0) {
     program.move(1, kContextRegister);
     program.set_map(2, next);
@@ -110,7 +110,7 @@ Assembler assemble(std::span<const FilterStep> steps, int next) {
     program.call(BPF_FUNC_tail_call);
   }
   program.set(0, 1);
-  program.leave();
+  program.exit();
   return program;
 }
 
@@ -120,13 +120,13 @@ bool has_members(std::span<const FilterStep> steps) {
   return std::ranges::any_of(steps, [](const FilterStep& step) { return step.value == FilterValue::Member; });
 }
 
-void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places) {
+void return_unless(Assembler& program, std::span<const FilterStep> steps, ConditionFrame frame) {
   if (steps.empty()) return;
   std::vector<Pending> pending;
   std::vector<std::size_t> begins;
   for (const FilterStep& step : steps) {
     begins.push_back(program.here());
-    load_value(program, step, places);
+    load_value(program, step, frame);
     if (step.mask != ~std::uint64_t{0}) {
       program.set_wide(2, step.mask);
       program.and_register(kValueRegister, 2);
@@ -135,17 +135,17 @@ void leave_unless(Assembler& program, std::span<const FilterStep> steps, Conditi
     pending.push_back({program.jump_if(jump_of(step.test), kValueRegister, 2), step.yes});
     pending.push_back({program.jump(), step.no});
   }
-  const std::size_t leaves = program.here();
-  program.set(0, places.result);
-  program.leave();
-  const std::size_t takes = program.here();
+  const std::size_t rejected = program.here();
+  program.set(0, frame.result);
+  program.exit();
+  const std::size_t passed = program.here();
   for (const Pending& each : pending) {
     const bool is_step = each.to < begins.size();
-    program.land(each.jump, is_step ? begins[each.to] : each.to == kFilterTakes ? takes : leaves);
+    program.set_target(each.jump, is_step ? begins[each.to] : each.to == kFilterPasses ? passed : rejected);
   }
 }
 
-Result<format::Fd> table_with(int program) {
+Result<format::Fd> program_array_with(int program) {
   format::Fd table(
       bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "tacho_next", sizeof(int), sizeof(int), 1, nullptr));
   const int first = 0;
@@ -158,14 +158,14 @@ Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook ho
   const LibbpfLog quiet;
   EventFilter filter;
   if (next >= 0) {
-    auto table = table_with(next);
+    auto table = program_array_with(next);
     if (!table) return std::move(table.error());
     filter.next_ = std::move(*table);
   }
   const Assembler program = assemble(steps, filter.next_.get());
   const auto type = hook == Hook::Overflow ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_KPROBE;
-  auto loaded = load_made(type, "tacho_filter", program.instructions(),
-                          "the kernel refused the program of the condition");
+  auto loaded = load_program(type, "tacho_filter", program.instructions(),
+                             "the kernel refused the program of the condition");
   if (!loaded) return std::move(loaded.error());
   filter.program_ = std::move(*loaded);
   return filter;

@@ -28,19 +28,19 @@ enum class FilterValue : std::uint8_t {
   Member,       // a member of the payload
 };
 
-// As enum tacho_test. For the opposite tests exchange `yes` and `no`.
+// As enum tacho_test. "Not equal" and "greater" are these with `yes` and `no` exchanged.
 enum class FilterTest : std::uint8_t { Equal, Less, LessOrEqual, SignedLess, SignedLessOrEqual };
 
 inline constexpr std::size_t kMostFilterSteps = 32;
-inline constexpr std::uint8_t kFilterTakes = 254, kFilterLeaves = 255;
+inline constexpr std::uint8_t kFilterPasses = 254, kFilterRejects = 255;
 
 // As struct tacho_step.
 struct FilterStep {
   FilterValue value = FilterValue::None;
   FilterTest test = FilterTest::Equal;
-  std::uint8_t yes = kFilterTakes, no = kFilterLeaves;  // a later step, or one of the two above
-  std::uint16_t at = 0;                                 // offset in the payload; half of the name; level
-  std::uint8_t size = 8;                                // of a member: 1, 2, 4 or 8 bytes
+  std::uint8_t yes = kFilterPasses, no = kFilterRejects;  // a later step, or one of the two above
+  std::uint16_t at = 0;                                   // offset in the payload; half of the name; level
+  std::uint8_t size = 8;                                  // of a member: 1, 2, 4 or 8 bytes
   std::uint8_t is_signed = 0;
   std::uint64_t mask = ~std::uint64_t{0};
   std::uint64_t than = 0;
@@ -51,19 +51,20 @@ static_assert(sizeof(FilterStep) == 24);
 // At most kMostFilterSteps; none: everything passes.
 using FilterSteps = std::vector<FilterStep>;
 
-// Appends code that returns `result` if the condition does not hold. Clobbers r0 to r5 and r7.
-struct ConditionPlaces {
+// What the code of a condition uses in the program around it.
+struct ConditionFrame {
   std::int16_t scratch = -16;  // 16 aligned bytes of the stack that the program may overwrite
   std::int16_t payload = 0;    // stack offset of the payload; used by steps on members
-  std::int32_t result = 0;
+  std::int32_t result = 0;     // returned if the condition does not hold
 };
-void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places);
+// Appends the code, which returns if the condition does not hold. Clobbers r0 to r5 and r7.
+void return_unless(Assembler& program, std::span<const FilterStep> steps, ConditionFrame frame);
 
 // Whether some step compares a member of a payload.
 bool has_members(std::span<const FilterStep> steps);
 
 // A program array with one program, for bpf_tail_call().
-Result<format::Fd> table_with(int program);
+Result<format::Fd> program_array_with(int program);
 
 // The condition as a program for perf events, which have no payload members.
 class EventFilter {

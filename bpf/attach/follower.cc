@@ -17,14 +17,15 @@
 #include <vector>
 
 #include "bpf/attach/raw_program.h"
+#include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 
 namespace tacho::bpf {
 namespace {
 
-constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, a page, as in tacho/emit.h
-constexpr std::uint32_t kMostThreads = 1U << 22;  // PID_MAX_LIMIT of the kernel
-constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // inode of the initial PID namespace
+constexpr std::uint32_t kThreadsInElement = 4096;  // bytes of one element, a page, as in tacho/emit.h
+constexpr std::uint32_t kMostThreads = 1U << 22;   // PID_MAX_LIMIT of the kernel
+constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;   // inode of the initial PID namespace
 
 // r0 = address of the state of thread `thread`; jumps if there is none. Clobbers r1 to r5, r8, the thread's
 // register and the first word of the stack.
@@ -32,7 +33,7 @@ std::size_t find_state_of(Assembler& program, int map, int thread) {
   program.move32(8, thread);
   program.shift_right32(8, 12);
   program.store(BPF_W, 10, 8, -4);
-  program.mask32(thread, kThreadsInValue - 1);
+  program.mask32(thread, kThreadsInElement - 1);
   program.set_map(1, map);
   program.move(2, 10);
   program.add_number(2, -4);
@@ -42,25 +43,25 @@ std::size_t find_state_of(Assembler& program, int map, int thread) {
   return none;
 }
 
-// A program of a dozen instructions, which ends at out().
+// A program of a dozen instructions. The leave_*() jumps go to its end, which returns 0.
 class Program : public Assembler {
  public:
-  void leave_when_zero(int which) { outs_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
-  void leave_when_not_zero(int which) { outs_.push_back(jump_if_number(BPF_JNE, which, 0)); }
+  void leave_when_zero(int which) { exits_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
+  void leave_when_not_zero(int which) { exits_.push_back(jump_if_number(BPF_JNE, which, 0)); }
 
-  // Exits if there is none.
-  void find_state(int map, int thread) { outs_.push_back(find_state_of(*this, map, thread)); }
+  // r0 = address of the state of `thread`; leaves if there is none.
+  void find_state(int map, int thread) { exits_.push_back(find_state_of(*this, map, thread)); }
 
   std::span<const bpf_insn> finish() {
     const std::size_t out = here();
     set(0, 0);
-    leave();
-    for (const std::size_t each : outs_) land(each, out);
+    exit();
+    for (const std::size_t each : exits_) set_target(each, out);
     return instructions();
   }
 
  private:
-  std::vector<std::size_t> outs_;
+  std::vector<std::size_t> exits_;
 };
 
 // On sched_process_fork(parent, child), in the parent: sets the child's state to the parent's, for every new
@@ -115,13 +116,9 @@ Result<std::int32_t> pid_offset_of_tasks() {
   if (types == nullptr) return none;
   const int id = btf__find_by_name_kind(types.get(), "task_struct", BTF_KIND_STRUCT);
   if (id < 0) return none;
-  const btf_type* task = btf__type_by_id(types.get(), static_cast<std::uint32_t>(id));
-  const btf_member* members = btf_members(task);
-  for (std::uint32_t i = 0; i < btf_vlen(task); ++i) {
-    const char* name = btf__name_by_offset(types.get(), members[i].name_off);
-    if (name != nullptr && std::string_view(name) == "pid")
-      return static_cast<std::int32_t>(btf_member_bit_offset(task, i) / 8);
-  }
+  const auto pid =
+      find_member(types.get(), btf__type_by_id(types.get(), static_cast<std::uint32_t>(id)), "pid");
+  if (pid) return static_cast<std::int32_t>(pid->bit / 8);
   return none;
 }
 
@@ -136,7 +133,7 @@ std::uint32_t most_threads() {
 }
 
 Result<format::Fd> load(const char* name, const std::vector<bpf_insn>& instructions) {
-  return load_made(BPF_PROG_TYPE_RAW_TRACEPOINT, name, instructions, std::string("the program ") + name);
+  return load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, name, instructions, std::string("the program ") + name);
 }
 Result<format::Fd> attach(const char* tracepoint, const format::Fd& program) {
   format::Fd link(bpf_raw_tracepoint_open(tracepoint, program.get()));
@@ -147,13 +144,13 @@ Result<format::Fd> attach(const char* tracepoint, const format::Fd& program) {
 }  // namespace
 
 Result<> Follower::make_table() {
-  const std::uint32_t values = (most_threads() + kThreadsInValue - 1) / kThreadsInValue;
+  const std::uint32_t values = (most_threads() + kThreadsInElement - 1) / kThreadsInElement;
   LIBBPF_OPTS(bpf_map_create_opts, options);
   options.map_flags = BPF_F_MMAPABLE;
   table_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_followed", sizeof(std::uint32_t),
-                                     kThreadsInValue, values, &options));
+                                     kThreadsInElement, values, &options));
   if (!table_) return system_error("the table of threads", errno);
-  const std::size_t size = std::size_t{values} * kThreadsInValue;
+  const std::size_t size = std::size_t{values} * kThreadsInElement;
   void* const bytes = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, table_.get(), 0);
   if (bytes == MAP_FAILED) return system_error("the table of threads", errno);
   states_ = format::Mapping(bytes, size);
@@ -179,16 +176,16 @@ Result<> Follower::load_programs(Children children) {
   return Done{};
 }
 
-void leave_unless_followed(Assembler& program, int table, std::int32_t result) {
+void return_unless_followed(Assembler& program, int table, std::int32_t result) {
   program.call(BPF_FUNC_get_current_pid_tgid);
   program.move32(7, 0);
   const std::size_t unknown = find_state_of(program, table, 7);
   program.load(BPF_B, 7, 0, 0);
   const std::size_t followed = program.jump_if_number(BPF_JEQ, 7, static_cast<std::int32_t>(Followed::Yes));
-  program.land(unknown, program.here());
+  program.set_target(unknown, program.here());
   program.set(0, result);
-  program.leave();
-  program.land(followed, program.here());
+  program.exit();
+  program.set_target(followed, program.here());
 }
 
 bool is_in_pid_namespace() {

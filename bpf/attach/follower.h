@@ -27,7 +27,7 @@ bool is_in_pid_namespace();
 
 // Appends code that returns `result` if the current thread is not followed. Clobbers r0 to r5, r7, r8 and the
 // first word of the stack.
-void leave_unless_followed(Assembler& program, int table, std::int32_t result = 0);
+void return_unless_followed(Assembler& program, int table, std::int32_t result = 0);
 
 class Follower {
  public:

@@ -42,7 +42,7 @@ std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint
 
 // Linux 6.6 to 6.9 compare the thread instead of the process and so miss calls of other threads. Such a
 // kernel is recognized by the order of its checks: file before process.
-bool keeps_to_processes(int program_fd) {
+bool compares_processes(int program_fd) {
   const std::uint64_t offset = 0;
   LinkAttr attr;
   attr.program_fd = static_cast<std::uint32_t>(program_fd);
@@ -84,8 +84,8 @@ Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& target
   attr.cookies = functions.cookies.empty() ? 0 : address_of(functions.cookies.data());
   attr.count = static_cast<std::uint32_t>(functions.offsets.size());
   attr.probe_flags = end == FunctionEnd::Return ? kAtReturn : 0;
-  const bool is_of_one = targets.process > 0 && keeps_to_processes(program_fd);
-  attr.pid = is_of_one ? static_cast<std::uint32_t>(targets.process) : 0;
+  const bool one_process = targets.process > 0 && compares_processes(program_fd);
+  attr.pid = one_process ? static_cast<std::uint32_t>(targets.process) : 0;
   const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
   if (link < 0) return system_error(targets.path, errno);
   return format::Fd(static_cast<int>(link));
@@ -126,7 +126,7 @@ namespace {
 
 constexpr std::string_view kPmu = "/sys/bus/event_source/devices/kprobe/";
 constexpr std::size_t kFewProbes = 50;
-constexpr int kTimesAgain = 3;
+constexpr int kRetries = 3;
 constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
 
@@ -184,8 +184,8 @@ format::Fd link_one(int program_fd, std::uint32_t pmu, std::uint32_t config, std
 }
 
 // "126 functions: 252 probes detached in 0.412 s".
-std::string in_words(std::size_t functions, std::size_t links, const char* what,
-                     std::chrono::steady_clock::time_point begin) {
+std::string timing_text(std::size_t functions, std::size_t links, const char* what,
+                        std::chrono::steady_clock::time_point begin) {
   const auto passed =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
   constexpr long kSecond = 1000, kDigits = 3;
@@ -201,7 +201,7 @@ bool has_kprobe_multi() {
   const auto before = libbpf_set_print(nullptr);
   Assembler nothing;
   nothing.set(0, 0);
-  nothing.leave();
+  nothing.exit();
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = BPF_TRACE_KPROBE_MULTI;
   const auto code = nothing.instructions();
@@ -229,31 +229,31 @@ KernelProbes::~KernelProbes() {
   if (is_one_by_one_ && links > kFewProbes && notice_)
     say(notice_, "detaching " + std::to_string(links) + " probes, which takes some seconds on this kernel");
   links_.clear();
-  if (log_) say(log_, in_words(functions_, links, "detached", begin));
+  if (log_) say(log_, timing_text(functions_, links, "detached", begin));
 }
 
 ProbeRefusal probe_refusal(int code) {
   switch (code) {
     case EINTR:
     case EAGAIN:
-      return ProbeRefusal::Passing;
+      return ProbeRefusal::Transient;
     case EPERM:
     case EACCES:
     case ENOMEM:
     case E2BIG:
     case EMFILE:
     case ENFILE:
-      return ProbeRefusal::OfAll;
+      return ProbeRefusal::AllFunctions;
     default:
-      return ProbeRefusal::OfFunction;
+      return ProbeRefusal::ThisFunction;
   }
 }
 
 Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
                                    std::vector<format::Fd>& links) {
   auto made = link(functions);
-  for (int again = 0; again < kTimesAgain && !made; ++again) {
-    if (probe_refusal(made.error().code) != ProbeRefusal::Passing) break;
+  for (int again = 0; again < kRetries && !made; ++again) {
+    if (probe_refusal(made.error().code) != ProbeRefusal::Transient) break;
     made = link(functions);
   }
   if (made) {
@@ -262,7 +262,7 @@ Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkF
   }
   if (made.error().code == EMFILE)
     return Error{std::string(kSubject) + ": too many open files; raise `ulimit -n`", EMFILE};
-  if (probe_refusal(made.error().code) != ProbeRefusal::OfFunction) return std::move(made.error());
+  if (probe_refusal(made.error().code) != ProbeRefusal::ThisFunction) return std::move(made.error());
   // The kernel refuses the whole link if it refuses one function: bisects to find that one.
   const std::size_t count = functions.offsets.size();
   if (count <= 1) return count;
@@ -321,7 +321,7 @@ Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, Funct
   functions_ = functions.offsets.size() - refused_;
   log_ = targets.log;
   notice_ = targets.notice;
-  if (log_) say(log_, in_words(functions_, links_.size() - before, "attached", begin));
+  if (log_) say(log_, timing_text(functions_, links_.size() - before, "attached", begin));
   return Done{};
 }
 

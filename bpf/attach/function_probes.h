@@ -27,7 +27,7 @@ struct FunctionTargets {
   std::vector<std::string> names;  // one for each target; or empty, for programs that probe all targets
   // Names of the functions for messages: one for each target, or empty. Cookies have the index in this list,
   // counted from 1, above kNumberBit.
-  std::vector<std::string> called = {};
+  std::vector<std::string> shown_names = {};
   static constexpr unsigned kNumberBit = 8;
   int process = -1;                    // only calls of this process; -1: of all
   bool in_kernel = false;              // kernel functions: there is no path
@@ -39,16 +39,15 @@ struct FunctionTargets {
   Log notice = {};              // kernel functions: that detaching will take long
 };
 
-// The functions of one program, with cookies (bpf_get_attach_cookie()): for programs that name their
-// functions
-// ("uprobe.multi/$lib:malloc,free") the number of the name, otherwise the target's cookie.
+// The functions of one program, with cookies (bpf_get_attach_cookie()). The cookie is the number of the name
+// if the section names functions ("uprobe.multi/$lib:malloc,free"), else the target's cookie.
 struct ChosenFunctions {
   std::vector<std::uint64_t> offsets, cookies;
 };
 // The targets named in the section; all of them if it names none.
 ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target);
 
-// The targets with indexes [begin, end).
+// The functions with indexes [from, to).
 ChosenFunctions part_of(const ChosenFunctions& functions, std::size_t from, std::size_t to);
 
 enum class FunctionEnd : std::uint8_t { Entry, Return };
@@ -70,17 +69,18 @@ using ProbeLink = std::unique_ptr<bpf_link, DestroyLink>;
 Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
                                                 const ChosenFunctions& functions, FunctionEnd end);
 
-// One program on many kernel functions: with one kprobe.multi link (Linux 5.18 with CONFIG_FPROBE), or with a
-// kprobe for each (Linux 5.15).
-
 // Whether this kernel has kprobe.multi; tested with a function that exists for tests.
 bool has_kprobe_multi();
 // Whether it has kprobes for single functions. The error says what is missing.
 Result<> check_single_kprobes();
 
-// The meaning of errno when attaching fails: Passing: transient, try again; OfAll: not about the function
-// (rights, memory, descriptors); OfFunction: this function cannot be probed.
-enum class ProbeRefusal : std::uint8_t { Passing, OfAll, OfFunction };
+// Why attaching a probe fails.
+enum class ProbeRefusal : std::uint8_t {
+  Transient,     // try again
+  AllFunctions,  // rights, memory or descriptors are missing
+  ThisFunction,  // it cannot be probed
+};
+// `code`: the errno.
 ProbeRefusal probe_refusal(int code);
 
 // Attaches probes to the functions by `link`, whose errors have the kernel's errno: to all together, or, if
@@ -90,7 +90,8 @@ using LinkFunctions = std::function<Result<format::Fd>(const ChosenFunctions&)>;
 Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
                                    std::vector<format::Fd>& links);
 
-// Attached probes; detached on destruction.
+// Attached probes of programs on many kernel functions: with one kprobe.multi link (Linux 5.18 with
+// CONFIG_FPROBE), or with a kprobe for each (Linux 5.15). Detached on destruction.
 class KernelProbes {
  public:
   KernelProbes() = default;

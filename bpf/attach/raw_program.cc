@@ -10,18 +10,18 @@
 
 namespace tacho::bpf {
 
-Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
-                             const std::string& what) {
+Result<format::Fd> load_program(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
+                                const std::string& what) {
   format::Fd loaded(bpf_prog_load(type, name, "GPL", program.data(), program.size(), nullptr));
   if (loaded) return loaded;
   return system_error(what, errno);
 }
 
 // Not by libbpf, which would enable the event now and close it later.
-Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number) {
+Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t cookie) {
   bpf_link_create_opts options{};
   options.sz = sizeof options;
-  options.perf_event.bpf_cookie = number;
+  options.perf_event.bpf_cookie = cookie;
   format::Fd link(bpf_link_create(program, event_fd, BPF_PERF_EVENT, &options));
   if (link) return link;
   if (errno == EEXIST || errno == EBUSY) return Error{"the event already runs another BPF program", errno};

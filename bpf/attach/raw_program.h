@@ -50,11 +50,11 @@ class Assembler {
     add(BPF_STX | BPF_DW | BPF_ATOMIC, to, from, offset, BPF_ADD);
   }
   void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
-  void leave() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
+  void exit() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
 
   // Index of the next instruction.
   std::size_t here() const { return program_.size(); }
-  // A jump whose target is set by land(): always, or if `test` (BPF_JEQ, ...) holds for two registers.
+  // A jump whose target is set by set_target(): always, or if `test` (BPF_JEQ, ...) holds for two registers.
   std::size_t jump() { return branch(BPF_JMP | BPF_JA, 0, 0, 0); }
   std::size_t jump_if(int test, int left, int right) {
     return branch(BPF_JMP | test | BPF_X, left, right, 0);
@@ -63,7 +63,7 @@ class Assembler {
     return branch(BPF_JMP | test | BPF_K, left, 0, number);
   }
   // Sets the target of a jump, at most 32,767 instructions away.
-  void land(std::size_t jump, std::size_t target) {
+  void set_target(std::size_t jump, std::size_t target) {
     program_[jump].off = static_cast<__s16>(target - jump - 1);
   }
   std::span<const bpf_insn> instructions() const { return program_; }
@@ -85,18 +85,13 @@ class Assembler {
   std::vector<bpf_insn> program_;
 };
 
-// Loading.
+// Loads a program. `name`: at most 15 letters, shown by `tacho list bpf`. `what`: the start of the error,
+// which has the errno.
+Result<format::Fd> load_program(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
+                                const std::string& what);
 
-// `name`: at most 15 letters, shown by `tacho list bpf`. `what`: the start of the error, which has the errno.
-Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
-                             const std::string& what);
-
-// Attaching to a perf event, with a cookie.
-
-// Linux 5.15. Detached when the result or the event is closed. `number`: the attach cookie.
-Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number = 0);
-
-// Programs that the recorder runs itself.
+// Attaches a program to a perf event (Linux 5.15). Detached when the result or the event is closed.
+Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t cookie = 0);
 
 // Runs a program SEC("syscall") once.
 Result<> run_once(int program_fd);

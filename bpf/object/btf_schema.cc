@@ -30,7 +30,7 @@ constexpr std::string_view kRoles[] = {
     "value",    "key",   "weight",    "queued",        "why_queued", "wakes",         "waker",
     "stack",    "log2",  "count",     "sum",           "live",       "max",           "live:count",
     "function", "depth", "arguments", "argument_text", "returned",   "returned_text", "unread_texts"};
-constexpr std::string_view kRolesWithMore[] = {"linear:", "stack:", "table:"};
+constexpr std::string_view kRolesWithArgument[] = {"linear:", "stack:", "table:"};
 constexpr std::string_view kFormats[] = {"hex", "oct", "kaddr", "uaddr"};
 constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";
 
@@ -59,10 +59,10 @@ Result<> check_header(format::Bytes bytes) {
   if (magic != BTF_MAGIC) return Error{"not BTF of this machine's byte order"};
   if (version != BTF_VERSION)
     return Error{"BTF of version " + std::to_string(version) + ", of which 1 is known"};
-  const bool sound = header_size >= sizeof(btf_header) && header_size % 4 == 0 && type_offset % 4 == 0 &&
-                     type_offset + type_size <= text_offset &&
-                     header_size + text_offset + text_size <= bytes.size();
-  return sound ? Result<>(Done{}) : Result<>(Error{"BTF is damaged: its parts are outside its bytes"});
+  const bool is_valid = header_size >= sizeof(btf_header) && header_size % 4 == 0 && type_offset % 4 == 0 &&
+                        type_offset + type_size <= text_offset &&
+                        header_size + text_offset + text_size <= bytes.size();
+  return is_valid ? Result<>(Done{}) : Result<>(Error{"BTF is damaged: its parts are outside its bytes"});
 }
 
 // The btf_decl_tag strings of declarations, by (type id, member or -1).
@@ -88,13 +88,13 @@ class Reader {
   // Reports unknown words: they are typing errors and have no effect.
   void find_unknown_words(Declarations& found) const {
     for (const auto& tag : tags_) {
-      const auto& place = tag.first;
+      const auto [type_id, member_index] = tag.first;
       const auto& text = tag.second;
-      const btf_type* const type = btf__type_by_id(types_, place.first);
-      const bool is_member = type != nullptr && btf_is_composite(type) && place.second >= 0 &&
-                             place.second < static_cast<std::int32_t>(btf_vlen(type));
+      const btf_type* const type = btf__type_by_id(types_, type_id);
+      const bool is_member = type != nullptr && btf_is_composite(type) && member_index >= 0 &&
+                             member_index < static_cast<std::int32_t>(btf_vlen(type));
       if (!is_member) continue;
-      const std::string member = "member '" + name(btf_members(type)[place.second].name_off) + "' of '" +
+      const std::string member = "member '" + name(btf_members(type)[member_index].name_off) + "' of '" +
                                  name(type->name_off) + "': ";
       const auto tagged = [&](std::string_view key) {
         return text.starts_with(key) ? std::optional(text.substr(key.size())) : std::nullopt;
@@ -118,11 +118,11 @@ class Reader {
     const std::size_t unless = role.find(kUnless);
     const std::string word = role.substr(0, unless);
     const auto begins = [&](std::string_view known) { return word.starts_with(known); };
-    const std::string place = member + "ROLE(\"" + role + "\")";
-    if (std::ranges::count(kRoles, word) == 0 && std::ranges::none_of(kRolesWithMore, begins)) {
+    const std::string declaration = member + "ROLE(\"" + role + "\")";
+    if (std::ranges::count(kRoles, word) == 0 && std::ranges::none_of(kRolesWithArgument, begins)) {
       std::vector<std::string> known(std::begin(kRoles), std::end(kRoles));
-      known.insert(known.end(), std::begin(kRolesWithMore), std::end(kRolesWithMore));
-      found.unknown_words.push_back({place, word, "role", std::move(known)});
+      known.insert(known.end(), std::begin(kRolesWithArgument), std::end(kRolesWithArgument));
+      found.unknown_words.push_back({declaration, word, "role", std::move(known)});
     }
     if (unless == std::string::npos) return;
     const std::string constant = role.substr(unless + kUnless.size());
@@ -130,7 +130,7 @@ class Reader {
     for (const Global& global : found.globals)
       if (global.is_constant()) constants.push_back(global.name);
     if (std::ranges::count(constants, constant) == 0)
-      found.unknown_words.push_back({place, constant, "`const volatile` global", std::move(constants)});
+      found.unknown_words.push_back({declaration, constant, "`const volatile` global", std::move(constants)});
   }
 
   // struct btf_decl_tag is incomplete in older headers: after the btf_type there is one s32.
@@ -208,8 +208,8 @@ class Reader {
       const auto size = btf__resolve_size(types_, variable->type);
       global.layout.type_name = type_name(variable->type);
       global.layout.size = size > 0 && size <= kMaxPayload ? static_cast<std::uint32_t>(size) : 0;
-      Work work{global.layout, 0};
-      if (auto done = describe(variable->type, Place{global.name, 0, 0, 0, -1, 0}, work); !done) {
+      Description description{global.layout, 0};
+      if (auto done = describe(variable->type, Target{global.name, 0, 0, 0, -1, 0}, description); !done) {
         global.layout.fields.clear();
         global.problem = std::move(done.error().what);
       }
@@ -244,8 +244,8 @@ class Reader {
       return Error{"its type has no size, or one above the 65535 bytes that a sample can carry"};
     schema.size = static_cast<std::uint32_t>(size);
     const std::string whole = btf_is_composite(payload.type) ? "" : "value";
-    Work work{schema, 0};
-    if (auto described = describe(payload.id, Place{whole, 0, 0, 0, -1, 0}, work); !described)
+    Description description{schema, 0};
+    if (auto described = describe(payload.id, Target{whole, 0, 0, 0, -1, 0}, description); !described)
       return std::move(described.error());
     finish(schema);
     return schema;
@@ -276,9 +276,9 @@ class Reader {
     PayloadSchema schema;
     schema.type_name = type_name(pointer.type->type);
     schema.size = static_cast<std::uint32_t>(size);
-    Work work{schema, 0};
+    Description description{schema, 0};
     const std::string named = btf_is_composite(type.type) ? "" : "(" + whole + ")";
-    if (!describe(type.id, Place{named, 0, 0, 0, -1, 0}, work)) return std::nullopt;
+    if (!describe(type.id, Target{named, 0, 0, 0, -1, 0}, description)) return std::nullopt;
     return schema;
   }
 
@@ -294,8 +294,8 @@ class Reader {
     return "";
   }
 
-  // Location of a value, and the declaration whose tags apply to it.
-  struct Place {
+  // A value that is described: its name and offset, and the declaration whose tags apply to it.
+  struct Target {
     std::string name;
     std::uint64_t bit_offset = 0;
     std::uint32_t bitfield = 0;  // bits, when it is one
@@ -303,39 +303,39 @@ class Reader {
     std::int32_t member = -1;
     int depth = 0;
   };
-  struct Work {
+  struct Description {
     PayloadSchema& schema;
-    std::size_t steps;  // bounded: damaged types can contain each other
+    std::size_t steps;  // so far; limited, since damaged types can contain each other
   };
 
-  Result<> describe(std::uint32_t type_id, const Place& place, Work& work) const {
+  Result<> describe(std::uint32_t type_id, const Target& target, Description& description) const {
     const Resolved resolved = strip(type_id);
-    if (resolved.type == nullptr || place.depth > kMaxDepth || ++work.steps > kMaxSteps)
-      return Error{"damaged BTF"}.in(place.name);
-    if (btf_is_composite(resolved.type)) return describe_struct(resolved, place, work);
-    if (btf_is_array(resolved.type)) return describe_array(resolved, place, work);
+    if (resolved.type == nullptr || target.depth > kMaxDepth || ++description.steps > kMaxSteps)
+      return Error{"damaged BTF"}.in(target.name);
+    if (btf_is_composite(resolved.type)) return describe_struct(resolved, target, description);
+    if (btf_is_array(resolved.type)) return describe_array(resolved, target, description);
     auto field = scalar(resolved.type);
-    if (!field) return std::move(field.error()).in("member '" + place.name + "'");
-    return add(std::move(*field), place, work);
+    if (!field) return std::move(field.error()).in("member '" + target.name + "'");
+    return add(std::move(*field), target, description);
   }
 
-  Result<> describe_struct(const Resolved& type, const Place& place, Work& work) const {
+  Result<> describe_struct(const Resolved& type, const Target& target, Description& description) const {
     const btf_member* members = btf_members(type.type);
     for (std::uint32_t i = 0; i < btf_vlen(type.type); ++i) {
       const std::string own = name(members[i].name_off);
-      Place inner = place;
-      inner.name += (place.name.empty() || own.empty() ? "" : ".") + own;
+      Target inner = target;
+      inner.name += (target.name.empty() || own.empty() ? "" : ".") + own;
       inner.bit_offset += btf_member_bit_offset(type.type, i);
       inner.bitfield = btf_member_bitfield_size(type.type, i);
       inner.struct_id = type.id;
       inner.member = static_cast<std::int32_t>(i);
-      inner.depth = place.depth + 1;
-      if (auto described = describe(members[i].type, inner, work); !described) return described;
+      inner.depth = target.depth + 1;
+      if (auto described = describe(members[i].type, inner, description); !described) return described;
     }
     return Done{};
   }
 
-  Result<> describe_array(const Resolved& type, const Place& place, Work& work) const {
+  Result<> describe_array(const Resolved& type, const Target& target, Description& description) const {
     std::uint64_t count = 1;
     Resolved element = type;
     // An array of arrays of numbers is shown as one array.
@@ -347,33 +347,35 @@ class Reader {
       if (rows_of_text) break;
       count *= array->nelems;
       if (count > kMaxPayload)
-        return Error{"member '" + place.name + "': more elements than a sample can carry"};
+        return Error{"member '" + target.name + "': more elements than a sample can carry"};
       element = next;
     }
-    if (element.type == nullptr) return Error{"damaged BTF"}.in(place.name);
-    if (btf_is_composite(element.type) || rows_of_text) return describe_each(element, count, place, work);
+    if (element.type == nullptr) return Error{"damaged BTF"}.in(target.name);
+    if (btf_is_composite(element.type) || rows_of_text)
+      return describe_each(element, count, target, description);
     auto field = scalar(element.type);
-    if (!field) return std::move(field.error()).in("member '" + place.name + "'");
+    if (!field) return std::move(field.error()).in("member '" + target.name + "'");
     const bool bytes_named_comm =  // u8 comm[16] is text
-        field->bit_size == 8 && (place.name == "comm" || place.name.ends_with(".comm"));
+        field->bit_size == 8 && (target.name == "comm" || target.name.ends_with(".comm"));
     if (is_char(element.type) || bytes_named_comm) field->kind = FieldKind::Text;
     field->count = static_cast<std::uint32_t>(count * field->count);
     field->is_array = field->kind != FieldKind::Text;
-    return add(std::move(*field), place, work);
+    return add(std::move(*field), target, description);
   }
 
   // An array of structs or of texts: each element has fields of its own, "name[3].member".
-  Result<> describe_each(const Resolved& element, std::uint64_t count, const Place& place, Work& work) const {
+  Result<> describe_each(const Resolved& element, std::uint64_t count, const Target& target,
+                         Description& description) const {
     const auto size = btf__resolve_size(types_, element.id);
     if (count == 0 || size <= 0)
-      return Error{"member '" + place.name +
+      return Error{"member '" + target.name +
                    "': an array of structs needs a length; only numbers and text may go without"};
     for (std::uint64_t i = 0; i < count; ++i) {
-      Place inner = place;
+      Target inner = target;
       inner.name.append("[").append(std::to_string(i)).append("]");
       inner.bit_offset += i * static_cast<std::uint64_t>(size) * 8;
-      inner.depth = place.depth + 1;
-      if (auto described = describe(element.id, inner, work); !described) return described;
+      inner.depth = target.depth + 1;
+      if (auto described = describe(element.id, inner, description); !described) return described;
     }
     return Done{};
   }
@@ -435,21 +437,21 @@ class Reader {
     }
   }
 
-  Result<> add(PayloadField field, const Place& place, Work& work) const {
-    if (work.schema.fields.size() >= kMaxFields)
+  Result<> add(PayloadField field, const Target& target, Description& description) const {
+    if (description.schema.fields.size() >= kMaxFields)
       return Error{"more than " + std::to_string(kMaxFields) + " members"};
-    field.name = place.name;
+    field.name = target.name;
     if (field.name.empty()) return Done{};  // unnamed bits are padding
-    field.bit_offset = static_cast<std::uint32_t>(place.bit_offset);
-    if (place.bitfield != 0) field.bit_size = place.bitfield;
-    const std::uint64_t end = place.bit_offset + std::uint64_t{field.bit_size} * field.count;
-    if (field.bit_size > 64 || end > std::uint64_t{work.schema.size} * 8)
-      return Error{"member '" + place.name + "' is outside its struct: damaged BTF"};
-    field.unit = tag(place.struct_id, place.member, "unit:").value_or(unit_of_name(field));
-    field.role = tag(place.struct_id, place.member, "role:").value_or("");
-    if (const auto format = tag(place.struct_id, place.member, "format:")) field.format = *format;
+    field.bit_offset = static_cast<std::uint32_t>(target.bit_offset);
+    if (target.bitfield != 0) field.bit_size = target.bitfield;
+    const std::uint64_t end = target.bit_offset + std::uint64_t{field.bit_size} * field.count;
+    if (field.bit_size > 64 || end > std::uint64_t{description.schema.size} * 8)
+      return Error{"member '" + target.name + "' is outside its struct: damaged BTF"};
+    field.unit = tag(target.struct_id, target.member, "unit:").value_or(unit_of_name(field));
+    field.role = tag(target.struct_id, target.member, "role:").value_or("");
+    if (const auto format = tag(target.struct_id, target.member, "format:")) field.format = *format;
     if (field.format.empty() && is_address(field)) field.format = "hex";
-    work.schema.fields.push_back(std::move(field));
+    description.schema.fields.push_back(std::move(field));
     return Done{};
   }
 
@@ -487,7 +489,7 @@ class Reader {
     if (std::ranges::count_if(fields, measures) == 1) std::ranges::find_if(fields, measures)->role = "value";
   }
 
-  // "struct": libbpf's header has a function of the same name.
+  // Without "struct" this would be libbpf's function of that name.
   static const struct btf_enum64* tacho_enum64(const btf_type* type) {
     return reinterpret_cast<const struct btf_enum64*>(type + 1);
   }
@@ -507,7 +509,7 @@ const PayloadSchema* Declarations::event(const std::string& name) const {
 }
 
 Result<Declarations> read_declarations(format::Bytes bytes) {
-  if (auto sound = check_header(bytes); !sound) return std::move(sound.error());
+  if (auto checked = check_header(bytes); !checked) return std::move(checked.error());
   LibbpfLog log;
   const OwnedBtf types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
   if (types == nullptr) return Error{"BTF is damaged"};

@@ -30,9 +30,9 @@ struct Alternative {
 struct Global {
   std::string name;
   bool is_const = false, is_volatile = false;
-  format::PayloadSchema
-      layout;        // its members by their full names ("limits.low"); without members, the variable itself
-  std::string help;  // HELP(text)
+  // Its members by their full names ("limits.low"); without members, the variable itself.
+  format::PayloadSchema layout;
+  std::string help;     // HELP(text)
   std::string problem;  // why its type cannot be described; then `layout` is empty
 
   // Whether a recorder may set it before the program is loaded. The value of a const that is not volatile is
@@ -49,7 +49,7 @@ struct SummaryTypes {
 
 // An unknown word in a declaration of tacho/event.h, such as a misspelled role or event name.
 struct UnknownWord {
-  std::string place;  // "member 'bytes' of 'slow_read': ROLE("valu")"
+  std::string declaration;  // "member 'bytes' of 'slow_read': ROLE("valu")"
   std::string word;
   std::string kind;  // "role", "format", "EVENT()", ...
   std::vector<std::string> known;

@@ -35,7 +35,7 @@ SummaryLayout layout_of(SummaryTypes types, const MapFacts& facts, std::string_v
 }
 
 Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& declared) {
-  const bool asks =
+  const bool calls_wants =
       object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
   std::vector<Channel> channels;
   for (const SummaryTypes& types : declared.summaries) {
@@ -48,7 +48,7 @@ Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& de
           "the map must be an array or a hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, or their PERCPU types)"};
     SummaryLayout layout = layout_of(types, *facts, {}, false);
     Channel channel{types.map, types.event, layout.schema(),
-                    asks ? ChannelKind::Summary : ChannelKind::PlainSummary};
+                    calls_wants ? ChannelKind::Summary : ChannelKind::PlainSummary};
     channel.summary = std::move(layout);
     channels.push_back(std::move(channel));
   }
@@ -62,9 +62,9 @@ Result<std::vector<Channel>> channels_of(Object& object, const Declarations& dec
   for (const std::string& map : object.perf_event_arrays()) channels.push_back({map, map});
   for (const std::string& map : object.ring_buffers()) {
     if (map.starts_with(kUnfinished)) continue;
-    const bool has_heads = std::ranges::find(declared.globals, std::string(kLostCounter) + map,
-                                             &Global::name) != declared.globals.end();
-    channels.push_back({map, map, {}, has_heads ? ChannelKind::RingWithHeads : ChannelKind::PlainRing});
+    const bool has_headers = std::ranges::find(declared.globals, std::string(kLostCounter) + map,
+                                               &Global::name) != declared.globals.end();
+    channels.push_back({map, map, {}, has_headers ? ChannelKind::RingWithHeaders : ChannelKind::PlainRing});
   }
   for (Channel& channel : channels) {
     const auto tag =

@@ -15,10 +15,15 @@
 
 namespace tacho::bpf {
 
-// How events of a channel reach the recorder: through a perf event array and perf's rings; through a BPF ring
-// buffer, with a header of time, CPU and thread before each event (RING_CHANNEL() in tacho/emit.h) or
-// without; or summed up in a map (SUMMARY() in tacho/event.h), with or without a call of tacho_wants().
-enum class ChannelKind : std::uint8_t { PerfEventArray, RingWithHeads, PlainRing, Summary, PlainSummary };
+// How events of a channel reach the recorder.
+enum class ChannelKind : std::uint8_t {
+  PerfEventArray,
+  RingWithHeaders,  // a BPF ring buffer of RING_CHANNEL() (tacho/emit.h): time, CPU and thread before each
+                    // event
+  PlainRing,        // any other BPF ring buffer
+  Summary,          // summed up in a map (SUMMARY() in tacho/event.h) by programs that call tacho_wants()
+  PlainSummary,     // by programs that do not
+};
 
 constexpr bool is_summary(ChannelKind kind) {
   return kind == ChannelKind::Summary || kind == ChannelKind::PlainSummary;
@@ -49,6 +54,7 @@ constexpr std::string_view kAtBegin = "at_begin", kSleepingStacks = "tacho_sleep
 constexpr const char* kFollowsConstant = "tacho_follows";
 // Prefix of the counter of events that found no room in a channel's map, followed by the map's name.
 constexpr const char* kLostCounter = "tacho_lost_";
+// Prefix of the map that counts these lost events by CPU and cgroup.
 constexpr const char* kLosersMap = "tacho_losers_of_";
 
 // Fails when a SUMMARY() names a map that cannot be summarized.

@@ -67,7 +67,7 @@ PrivateFolder& PrivateFolder::operator=(PrivateFolder&& other) noexcept {
 
 PrivateFolder::~PrivateFolder() { remove(path_); }
 
-bool PrivateFolder::become(const std::string& path) {
+bool PrivateFolder::rename_to(const std::string& path) {
   if (std::rename(path_.c_str(), path.c_str()) != 0) return false;  // ENOTEMPTY: another recorder was faster
   path_.clear();
   return true;
@@ -83,7 +83,8 @@ std::string hex(std::uint64_t value) {
   return digits;
 }
 
-// Root compiles these headers into programs for the kernel: no other user may be able to write them.
+// The folder of cached headers. They are compiled into programs that root loads, so no other user may be able
+// to write there.
 Result<std::string> own_cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -122,15 +123,15 @@ struct HeaderFile {
 
 // Makes the folder `parent`/`name` with these files: under another name first, then renamed, so that a folder
 // with the final name is complete.
-Result<std::string> folder_of(const std::string& parent, const std::string& name,
-                              std::span<const HeaderFile> files) {
+Result<std::string> make_folder(const std::string& parent, const std::string& name,
+                                std::span<const HeaderFile> files) {
   const std::string path = parent + "/" + name;
   auto folder = PrivateFolder::create(parent);
   if (!folder) return std::move(folder.error());
   for (const HeaderFile& file : files)
     if (auto written = write_file(folder->path() + "/" + file.path, file.content); !written)
       return std::move(written.error());
-  if (!folder->become(path) && ::access(path.c_str(), R_OK | X_OK) != 0) return system_error(path, errno);
+  if (!folder->rename_to(path) && ::access(path.c_str(), R_OK | X_OK) != 0) return system_error(path, errno);
   return path;
 }
 
@@ -144,7 +145,7 @@ Result<std::string> shipped_folder(const std::string& parent) {
   }
   const std::string name = "headers-" + hex(state);
   if (::access((parent + "/" + name).c_str(), R_OK | X_OK) == 0) return parent + "/" + name;
-  return folder_of(parent, name, files);
+  return make_folder(parent, name, files);
 }
 
 // The folder with vmlinux.h; nothing if this kernel has no BTF: programs that do not include it still
@@ -161,7 +162,7 @@ Result<std::optional<std::string>> vmlinux_folder(const std::string& parent, con
   auto text = vmlinux_header(*btf);
   if (!text) return std::move(text.error());
   const HeaderFile file{"vmlinux.h", *text};
-  auto folder = folder_of(parent, name, std::span(&file, 1));
+  auto folder = make_folder(parent, name, std::span(&file, 1));
   if (!folder) return std::move(folder.error());
   say(log, "made " + *folder + "/vmlinux.h from the running kernel's BTF");
   return std::optional(std::move(*folder));
@@ -360,7 +361,7 @@ class SpawnSetup {
 
 // Waits for the child and returns its wait status.
 Result<int> wait_for(pid_t child, const Stop& stop) {
-  constexpr timespec kMoment{0, 5'000'000};
+  constexpr timespec kPollInterval{0, 5'000'000};
   int status = 0;
   for (;;) {
     const pid_t ended = ::waitpid(child, &status, stop ? WNOHANG : 0);
@@ -368,7 +369,7 @@ Result<int> wait_for(pid_t child, const Stop& stop) {
     if (ended < 0 && errno != EINTR) return system_error("waiting for the compiler", errno);
     if (!stop) continue;
     if (stop()) break;
-    ::nanosleep(&kMoment, nullptr);
+    ::nanosleep(&kPollInterval, nullptr);
   }
   ::kill(-child, SIGKILL);
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

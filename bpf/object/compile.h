@@ -28,7 +28,7 @@ class PrivateFolder {
 
   const std::string& path() const { return path_; }
   // Renames the folder to its final name, atomically; false if that exists, or on an error.
-  bool become(const std::string& path);
+  bool rename_to(const std::string& path);
 
  private:
   explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
@@ -38,7 +38,6 @@ class PrivateFolder {
 // Include folders for BPF programs: the embedded headers, and vmlinux.h of the running kernel. Cached in
 // $XDG_CACHE_HOME/tacho or ~/.cache/tacho; if that is impossible, or another user can write there, in a
 // private folder for this run.
-
 class HeaderCache {
  public:
   static Result<HeaderCache> open(const Log& log);
@@ -50,17 +49,14 @@ class HeaderCache {
   std::optional<PrivateFolder> temporary_;
 };
 
-// "vmlinux.h": every type of a kernel as C, from its BTF.
-
-// `btf` as in /sys/kernel/btf/vmlinux.
+// The text of vmlinux.h: every type of a kernel as C. `btf` as in /sys/kernel/btf/vmlinux.
 Result<std::string> vmlinux_header(format::Bytes btf);
-
-// Compiles C source of a BPF program with the host's clang and tacho's headers.
 
 using Stop = std::function<bool()>;  // true: stop now
 
-// Returns the object. The compiler's messages go to standard error. If clang is missing, the error says what
-// to install. `stop` is called many times a second and can end the compiler: the error's code is EINTR then.
+// Compiles C source of a BPF program with the host's clang and tacho's headers, and returns the object. The
+// compiler's messages go to standard error. If clang is missing, the error says what to install. `stop` is
+// called many times a second and can end the compiler: the error's code is EINTR then.
 Result<std::vector<std::byte>> compile(const std::string& source, const Log& log, const Stop& stop = {});
 
 // $TACHO_CLANG, or "clang", or the newest "clang-N" on the PATH.

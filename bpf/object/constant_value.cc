@@ -114,9 +114,9 @@ std::optional<ConstantFault> put_text(const PayloadField& field, std::string_vie
     return in_value(field.count == 0 ? 0 : field.count - 1,
                     "it is too long: " + type_in_words(field) + " takes " +
                         std::to_string(field.count == 0 ? 0 : field.count - 1) + " letters");
-  const auto place = bytes.subspan(field.bit_offset / 8, field.count);
-  std::ranges::fill(place, std::byte{0});
-  std::ranges::transform(text, place.begin(), [](char c) { return static_cast<std::byte>(c); });
+  const auto target = bytes.subspan(field.bit_offset / 8, field.count);
+  std::ranges::fill(target, std::byte{0});
+  std::ranges::transform(text, target.begin(), [](char c) { return static_cast<std::byte>(c); });
   return std::nullopt;
 }
 

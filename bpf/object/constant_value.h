@@ -1,5 +1,4 @@
-// Sets the `const volatile` globals of an object from text (NAME=VALUE), by the types in its BTF. Pure: texts
-// and descriptions in, bytes out.
+// Sets the `const volatile` globals of an object from text (NAME=VALUE), by the types in its BTF.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@ struct ConstantFault {
 std::string type_in_words(const format::PayloadField& field);
 // The settable globals with their types, for messages: "min_bytes (u32), limits.low (s64)".
 std::string constants_in_words(const std::vector<Global>& globals);
-// The same for an embedded recorder: only globals with HELP().
+// The fault for an unknown option of an embedded recorder. Lists the globals with HELP().
 ConstantFault no_such_option(std::vector<Global> globals);
 
 // The variable of a name: "limits" for "limits.low" and "limits[2].low".

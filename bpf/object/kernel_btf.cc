@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bpf/object/probe_program.h"
+#include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 
 namespace tacho::bpf {
@@ -134,9 +135,9 @@ bool may_be_even_after(const Instruction& one, bool before) {
 }
 
 // Follows all paths through the program; visits each instruction at most twice.
-class Walk {
+class ReturnValueCheck {
  public:
-  explicit Walk(format::Bytes bytes) : program_(decode(bytes)), seen_(program_.size(), kNever) {}
+  explicit ReturnValueCheck(format::Bytes bytes) : program_(decode(bytes)), seen_(program_.size(), kUnseen) {}
 
   bool may_end_even() {
     go_to(0, true);
@@ -149,7 +150,7 @@ class Walk {
   }
 
  private:
-  enum Seen : std::uint8_t { kNever, kOdd, kMaybeEven };
+  enum Seen : std::uint8_t { kUnseen, kOdd, kMaybeEven };
 
   void go_to(std::int64_t at, bool may_be_even) {
     if (at < 0 || at >= static_cast<std::int64_t>(program_.size())) {
@@ -194,7 +195,7 @@ class Walk {
 
 }  // namespace
 
-bool may_drop_events(format::Bytes instructions) { return Walk(instructions).may_end_even(); }
+bool may_drop_events(format::Bytes instructions) { return ReturnValueCheck(instructions).may_end_even(); }
 
 namespace {
 
@@ -232,18 +233,8 @@ struct WantedType {
   }
 };
 
-// The type without const, volatile and typedefs; null if they form a cycle.
-const btf_type* plain(const btf* types, std::uint32_t id) {
-  const btf_type* type = btf__type_by_id(types, id);
-  for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
-    if (!btf_is_typedef(type) && !btf_is_mod(type) && !btf_is_type_tag(type)) return type;
-    type = btf__type_by_id(types, type->type);
-  }
-  return nullptr;
-}
-
 bool is_pointer_to(const btf* types, std::uint32_t id, const WantedType& wanted) {
-  const btf_type* const pointer = plain(types, id);
+  const btf_type* const pointer = plain_type(types, id);
   if (pointer == nullptr || !btf_is_ptr(pointer)) return false;
   const btf_type* type = btf__type_by_id(types, pointer->type);
   for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
@@ -274,35 +265,10 @@ const btf_type* find_type(const btf* types, const WantedType& wanted) {
     const btf_type* const type = btf__type_by_id(types, id);
     if (type == nullptr || !wanted.is(types, type)) continue;
     if (btf_is_composite(type)) return type;
-    if (const btf_type* const behind = plain(types, id); behind != nullptr && btf_is_composite(behind))
-      other = behind;
+    if (const btf_type* const target = plain_type(types, id); target != nullptr && btf_is_composite(target))
+      other = target;
   }
   return other;
-}
-
-struct Place {
-  const btf* types = nullptr;
-  std::uint32_t id = 0;  // type of the member
-  std::uint32_t bit = 0;
-  std::uint32_t bits = 0;  // size of a bit field; otherwise 0
-};
-
-// Finds a member by its name, also in anonymous structs.
-std::optional<Place> find_member(const btf* types, const btf_type* owner, std::string_view name,
-                                 int nesting = 0) {
-  if (owner == nullptr || !btf_is_composite(owner) || nesting > kMostNesting) return std::nullopt;
-  const btf_member* const members = btf_members(owner);
-  for (std::uint32_t i = 0; i < btf_vlen(owner); ++i) {
-    const std::uint32_t bit = btf_member_bit_offset(owner, i);
-    const std::string_view own = name_at(types, members[i].name_off);
-    if (own == name) return Place{types, members[i].type, bit, btf_member_bitfield_size(owner, i)};
-    if (!own.empty()) continue;
-    if (auto inside = find_member(types, plain(types, members[i].type), name, nesting + 1)) {
-      inside->bit += bit;
-      return inside;
-    }
-  }
-  return std::nullopt;
 }
 
 void add_names(const btf* types, const btf_type* owner, std::vector<std::string>& names, int nesting = 0) {
@@ -311,7 +277,7 @@ void add_names(const btf* types, const btf_type* owner, std::vector<std::string>
     const btf_member& member = btf_members(owner)[i];
     const std::string_view own = name_at(types, member.name_off);
     if (own.empty())
-      add_names(types, plain(types, member.type), names, nesting + 1);
+      add_names(types, plain_type(types, member.type), names, nesting + 1);
     else
       names.emplace_back(own);
   }
@@ -339,14 +305,14 @@ void add_enumerators(const btf* types, const btf_type* type, format::PayloadFiel
 }
 
 // The last member of a path as a field, with its bit offset; nothing if it is not a number.
-std::optional<ObjectMember> number_at(const Place& place, ObjectMember member) {
-  const btf_type* const type = plain(place.types, place.id);
+std::optional<ObjectMember> number_at(const btf* types, const BtfMember& found, ObjectMember member) {
+  const btf_type* const type = plain_type(types, found.type);
   if (type == nullptr) return std::nullopt;
   const bool is_enum = btf_is_any_enum(type), is_pointer = btf_is_ptr(type);
   if (!is_enum && !is_pointer && !btf_is_int(type)) return std::nullopt;
   const std::uint32_t size = is_pointer ? kWordBytes : type->size;
-  const std::uint32_t bits = place.bits == 0 ? size * kBitsOfByte : place.bits;
-  const std::uint32_t shift = place.bit % kBitsOfByte;
+  const std::uint32_t bits = found.bits == 0 ? size * kBitsOfByte : found.bits;
+  const std::uint32_t shift = found.bit % kBitsOfByte;
   if (bits == 0 || shift + bits > kWordBits) return std::nullopt;
   format::PayloadField& field = member.field;
   field.bit_size = kWordBits;
@@ -358,13 +324,13 @@ std::optional<ObjectMember> number_at(const Place& place, ObjectMember member) {
     field.kind = format::FieldKind::Signed;
   if (is_enum) {
     field.is_signed = btf_kflag(type);
-    add_enumerators(place.types, type, field);
+    add_enumerators(types, type, field);
   }
-  member.place.at[member.place.pointers] = place.bit / kBitsOfByte;
-  member.place.bytes = (shift + bits + kBitsOfByte - 1) / kBitsOfByte;
-  member.place.left = kWordBits - shift - bits;
-  member.place.right = kWordBits - bits;
-  member.place.is_signed = field.is_signed ? 1 : 0;
+  member.location.at[member.location.pointers] = found.bit / kBitsOfByte;
+  member.location.bytes = (shift + bits + kBitsOfByte - 1) / kBitsOfByte;
+  member.location.left = kWordBits - shift - bits;
+  member.location.right = kWordBits - bits;
+  member.location.is_signed = field.is_signed ? 1 : 0;
   return member;
 }
 
@@ -390,22 +356,22 @@ Result<ObjectMember> member_of(const btf* types, const btf_type* owner, std::str
                        "'; it has: " + members_in_words(types, owner));
     found->bit += before;
     if (rest.empty()) {
-      auto number = number_at(*found, member);
+      auto number = number_at(types, *found, member);
       if (number) return std::move(*number);
-      const btf_type* const inner = plain(types, found->id);
+      const btf_type* const inner = plain_type(types, found->type);
       const bool has_members = inner != nullptr && btf_is_composite(inner);
       return use_error(std::string(path) + " is not a number of 1 to 8 bytes" +
                        (has_members ? "; its members are: " + members_in_words(types, inner) : ""));
     }
     before = found->bit;
-    owner = plain(types, found->id);
+    owner = plain_type(types, found->type);
     if (owner != nullptr && btf_is_ptr(owner)) {
-      if (member.place.pointers == TACHO_MOST_POINTERS)
+      if (member.location.pointers == TACHO_MOST_POINTERS)
         return use_error(std::string(path) + ": at most " + std::to_string(TACHO_MOST_POINTERS) +
                          " pointers are followed");
-      member.place.at[member.place.pointers++] = before / kBitsOfByte;
+      member.location.at[member.location.pointers++] = before / kBitsOfByte;
       before = 0;
-      owner = plain(types, owner->type);
+      owner = plain_type(types, owner->type);
     }
     owner_name = std::string(path.substr(0, path.size() - rest.size()));
     while (owner_name.ends_with('.') || owner_name.ends_with('>') || owner_name.ends_with('-'))

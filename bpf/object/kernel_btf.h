@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/programs/recorders/member_offsets.h"
+#include "bpf/programs/recorders/shared_constants.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
 #include "format/extensions/payload_schema.h"
@@ -17,8 +17,7 @@ struct btf;  // libbpf's
 
 namespace tacho::bpf {
 
-// Arguments of kernel functions, from BTF.
-
+// An argument of a kernel function.
 struct FunctionArgument {
   std::string name;
   std::uint8_t size = 8;  // bytes; 0: it is not passed in a single register
@@ -33,26 +32,24 @@ Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view
 // How many registers an argument of that type takes if `left` registers are free (System V, x86-64).
 std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t left);
 
-// Return values of programs on classic tracepoints. The kernel ANDs the return values of all programs on a
-// tracepoint. If the lowest bit is 0, all perf events on the tracepoint, of all recorders, miss the hit, and
-// no loss is counted. So such a program has to return 1.
-
-// Whether some path through the program may return an even value; true if that is unknown. `instructions`:
-// all of the program, 8 bytes each, in this machine's byte order.
+// Whether a program on a classic tracepoint may return an even value on some path; true if that is unknown.
+// The kernel ANDs the return values of all programs on a tracepoint. If the lowest bit is 0, all perf events
+// on the tracepoint, of all recorders, miss the hit, and no loss is counted. `instructions`: all of the
+// program, 8 bytes each, in this machine's byte order.
 bool may_drop_events(format::Bytes instructions);
 
-// Structs of the kernel's BTF: members by path, and functions that take a pointer to them.
-
+// A function that takes a pointer to a type.
 struct TakingFunction {
   std::string name;
   std::uint8_t argument = 1;  // number of the argument register of the first such pointer, from 1 on
 };
 
 struct ObjectMember {
-  tacho_member_offset place;
+  tacho_member_offset location;
   format::PayloadField field;  // without an offset in a payload
 };
 
+// Structs of the kernel's BTF: members by path, and functions that take a pointer to them.
 class ObjectTypes {
  public:
   // The types of the running kernel and its modules. An error if it has no BTF.

@@ -43,6 +43,16 @@ void add_once(std::vector<std::string>& to, std::string text) {
   if (!text.empty() && std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
 }
 
+std::string hex_text(format::Bytes bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte each : bytes) {
+    text += kDigits[std::to_integer<unsigned>(each) >> 4];
+    text += kDigits[std::to_integer<unsigned>(each) & 15];
+  }
+  return text;
+}
+
 std::string text_or_number(const char* text, std::uint32_t number) {
   return text != nullptr ? std::string(text) : "#" + std::to_string(number);
 }
@@ -77,11 +87,7 @@ ListedProgram listed_program(int program_fd, const bpf_prog_info& info) {
   program.id = info.id;
   program.type = text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
   program.name = whole_name(program_fd, info);
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (const unsigned char byte : info.tag) {
-    program.tag += kDigits[byte >> 4];
-    program.tag += kDigits[byte & 15];
-  }
+  program.tag = hex_text(std::as_bytes(std::span(info.tag)));
   program.loaded_by = info.created_by_uid;
   program.translated_bytes = info.xlated_prog_len;
   program.machine_bytes = info.jited_prog_len;
@@ -135,8 +141,9 @@ std::string attach_text(std::uint32_t type) {
   return text.starts_with(kTrace) ? text.substr(kTrace.size()) : text;
 }
 
-std::string place_of(const bpf_link_info& info, const std::string& program_type, const char* tracepoint,
-                     KernelTypes& types) {
+// "tp_btf sched_switch" of a link.
+std::string attachment_of(const bpf_link_info& info, const std::string& program_type, const char* tracepoint,
+                          KernelTypes& types) {
   switch (info.type) {
     case BPF_LINK_TYPE_RAW_TRACEPOINT:  // programs of tp_btf/ have the same links
       return (program_type == "tracing" ? "tp_btf " : "raw_tracepoint ") + std::string(tracepoint);
@@ -184,28 +191,28 @@ void add_links(Programs& programs) {
       name.back() = '\0';
     }
     if (ListedProgram* program = find(programs, info.prog_id))
-      add_once(program->places, place_of(info, program->type, name.data(), types));
+      add_once(program->attachments, attachment_of(info, program->type, name.data(), types));
   }
 }
 
 // "tracepoint sched_switch" of a perf event that runs a program.
-std::string place_in_words(std::uint32_t type, const char* name, std::uint64_t offset,
-                           std::uint64_t address) {
-  const std::string place = *name != '\0' ? name : "address " + std::to_string(address);
+std::string attachment_of_event(std::uint32_t type, const char* name, std::uint64_t offset,
+                                std::uint64_t address) {
+  const std::string target = *name != '\0' ? name : "address " + std::to_string(address);
   const std::string plus = *name != '\0' && offset != 0 ? "+" + std::to_string(offset) : "";
   switch (type) {
     case BPF_FD_TYPE_RAW_TRACEPOINT:
-      return "raw_tracepoint " + place;
+      return "raw_tracepoint " + target;
     case BPF_FD_TYPE_TRACEPOINT:
-      return "tracepoint " + place;
+      return "tracepoint " + target;
     case BPF_FD_TYPE_KPROBE:
-      return "kprobe " + place + plus;
+      return "kprobe " + target + plus;
     case BPF_FD_TYPE_KRETPROBE:
-      return "kretprobe " + place + plus;
+      return "kretprobe " + target + plus;
     case BPF_FD_TYPE_UPROBE:
-      return "uprobe " + place + plus;
+      return "uprobe " + target + plus;
     case BPF_FD_TYPE_URETPROBE:
-      return "uretprobe " + place + plus;
+      return "uretprobe " + target + plus;
     default:
       return "perf event";
   }
@@ -234,7 +241,7 @@ class Holders {
  public:
   explicit Holders(Programs& programs) : programs_(programs) {}
 
-  void look_into(std::uint32_t process) {
+  void add_process(std::uint32_t process) {
     const std::string folder = "/proc/" + std::to_string(process);
     std::error_code code;
     for (fs::directory_iterator entry(folder + "/fd", code), end; !code && entry != end;
@@ -243,14 +250,14 @@ class Holders {
       const std::string what = fs::read_symlink(entry->path(), unread).string();
       const std::string number = entry->path().filename().string();
       if (unread || !what.starts_with("anon_inode:")) continue;
-      if (what.find("[perf_event]") != std::string::npos) look_at_event(process, number);
+      if (what.find("[perf_event]") != std::string::npos) add_event(process, number);
       if (what.find("bpf") == std::string::npos) continue;
       if (const auto id = program_in(folder + "/fdinfo/" + number)) add(process, *id, "");
     }
   }
 
  private:
-  void look_at_event(std::uint32_t process, const std::string& number) {
+  void add_event(std::uint32_t process, const std::string& number) {
     const auto fd = whole_number(number);
     std::array<char, kMostNameBytes> name{};
     std::uint32_t size = name.size(), program = 0, type = 0;
@@ -263,13 +270,13 @@ class Holders {
       return;
     }
     name.back() = '\0';
-    add(process, program, place_in_words(type, name.data(), offset, address));
+    add(process, program, attachment_of_event(type, name.data(), offset, address));
   }
 
-  void add(std::uint32_t process, std::uint32_t id, std::string place) {
+  void add(std::uint32_t process, std::uint32_t id, std::string attachment) {
     ListedProgram* const program = find(programs_, id);
     if (program == nullptr) return;
-    add_once(program->places, std::move(place));
+    add_once(program->attachments, std::move(attachment));
     const auto bytes = format::read_file("/proc/" + std::to_string(process) + "/comm", 64);
     std::string comm = bytes ? std::string(format::as_text(*bytes)) : "?";
     comm.erase(std::ranges::find(comm, '\n'), comm.end());
@@ -291,11 +298,11 @@ Result<std::vector<ListedProgram>> list_programs() {
   Holders holders(programs);
   std::error_code code;
   for (fs::directory_iterator entry("/proc", code), end; !code && entry != end; entry.increment(code))
-    if (const auto process = whole_number(entry->path().filename().string())) holders.look_into(*process);
+    if (const auto process = whole_number(entry->path().filename().string())) holders.add_process(*process);
   return programs;
 }
 
-std::vector<std::pair<std::uint32_t, std::string>> places_by_links() {
+std::vector<std::pair<std::uint32_t, std::string>> attachments_by_links() {
   const LibbpfLog quiet;
   Programs programs;
   (void)for_each_program([&](int, const bpf_prog_info& info) {
@@ -305,10 +312,10 @@ std::vector<std::pair<std::uint32_t, std::string>> places_by_links() {
     programs.push_back(std::move(program));
   });
   add_links(programs);
-  std::vector<std::pair<std::uint32_t, std::string>> places;
+  std::vector<std::pair<std::uint32_t, std::string>> attachments;
   for (const ListedProgram& program : programs)
-    for (const std::string& place : program.places) places.emplace_back(program.id, place);
-  return places;
+    for (const std::string& each : program.attachments) attachments.emplace_back(program.id, each);
+  return attachments;
 }
 
 Result<format::Fd> count_runs() {
@@ -342,7 +349,7 @@ constexpr std::uint32_t kMostInstructionBytes = 8U * 1000000;  // what its verif
 
 // struct perf_event_query_bpf, whose array of unknown length C++ cannot declare.
 struct Query {
-  std::uint32_t room = kMostPrograms, count = 0;
+  std::uint32_t capacity = kMostPrograms, count = 0;
   std::array<std::uint32_t, kMostPrograms> ids{};
 };
 
@@ -381,66 +388,29 @@ namespace {
 
 constexpr std::uint64_t kMaxArray = std::uint64_t{64} << 20;  // bytes; the kernel's programs are far smaller
 
-// The arrays of struct bpf_prog_info that a capture stores: their bit in BpfProgramInfo::arrays (perf's
-// numbering), and the offsets of their pointer, count and element size.
+// An array of struct bpf_prog_info that a capture stores.
 struct ArrayRow {
-  unsigned bit;
-  std::uint64_t (*pointer)(const bpf_prog_info&);
-  void (*set_pointer)(bpf_prog_info&, std::uint64_t);
-  std::uint32_t (*count)(const bpf_prog_info&);
-  void (*set_count)(bpf_prog_info&, std::uint32_t);
-  std::uint32_t (*element)(const bpf_prog_info&);  // bytes
-  void (*set_element)(bpf_prog_info&, std::uint32_t);
+  using Info = bpf_prog_info;
+  unsigned bit;  // in BpfProgramInfo::arrays, perf's numbering
+  __u64 Info::*pointer;
+  __u32 Info::*count;
+  std::uint32_t fixed_size = 0;       // bytes of an element
+  __u32 Info::*size_field = nullptr;  // has that size; null: it is fixed
+
+  std::uint32_t size(const Info& info) const { return size_field == nullptr ? fixed_size : info.*size_field; }
 };
-
-template <auto Member>
-std::uint64_t read64(const bpf_prog_info& info) {
-  return info.*Member;
-}
-template <auto Member>
-std::uint32_t read32(const bpf_prog_info& info) {
-  return info.*Member;
-}
-template <auto Member>
-void write64(bpf_prog_info& info, std::uint64_t value) {
-  info.*Member = value;
-}
-template <auto Member>
-void write32(bpf_prog_info& info, std::uint32_t value) {
-  info.*Member = value;
-}
-template <std::uint32_t Bytes>
-std::uint32_t always(const bpf_prog_info&) {
-  return Bytes;
-}
-void leave(bpf_prog_info&, std::uint32_t) {}
-
 using Info = bpf_prog_info;
-template <auto Pointer, auto Count, std::uint32_t Bytes>
-constexpr ArrayRow fixed(unsigned bit) {
-  return {bit, read64<Pointer>, write64<Pointer>, read32<Count>, write32<Count>, always<Bytes>, leave};
-}
-template <auto Pointer, auto Count, auto Element>
-constexpr ArrayRow sized(unsigned bit) {
-  return {bit,
-          read64<Pointer>,
-          write64<Pointer>,
-          read32<Count>,
-          write32<Count>,
-          read32<Element>,
-          write32<Element>};
-}
 // The arrays that perf record stores, the translated instructions, and the ids of maps.
 constexpr ArrayRow kArrays[] = {
-    fixed<&Info::jited_prog_insns, &Info::jited_prog_len, 1>(0),
-    fixed<&Info::xlated_prog_insns, &Info::xlated_prog_len, 1>(1),
-    fixed<&Info::map_ids, &Info::nr_map_ids, 4>(2),
-    fixed<&Info::jited_ksyms, &Info::nr_jited_ksyms, 8>(3),
-    fixed<&Info::jited_func_lens, &Info::nr_jited_func_lens, 4>(4),
-    sized<&Info::func_info, &Info::nr_func_info, &Info::func_info_rec_size>(5),
-    sized<&Info::line_info, &Info::nr_line_info, &Info::line_info_rec_size>(6),
-    sized<&Info::jited_line_info, &Info::nr_jited_line_info, &Info::jited_line_info_rec_size>(7),
-    fixed<&Info::prog_tags, &Info::nr_prog_tags, BPF_TAG_SIZE>(8),
+    {0, &Info::jited_prog_insns, &Info::jited_prog_len, 1},
+    {1, &Info::xlated_prog_insns, &Info::xlated_prog_len, 1},
+    {2, &Info::map_ids, &Info::nr_map_ids, 4},
+    {3, &Info::jited_ksyms, &Info::nr_jited_ksyms, 8},
+    {4, &Info::jited_func_lens, &Info::nr_jited_func_lens, 4},
+    {5, &Info::func_info, &Info::nr_func_info, 0, &Info::func_info_rec_size},
+    {6, &Info::line_info, &Info::nr_line_info, 0, &Info::line_info_rec_size},
+    {7, &Info::jited_line_info, &Info::nr_jited_line_info, 0, &Info::jited_line_info_rec_size},
+    {8, &Info::prog_tags, &Info::nr_prog_tags, BPF_TAG_SIZE},
 };
 
 // The kernel's bpf_prog_info of one program, with the arrays' pointers replaced by offsets into `data`.
@@ -453,12 +423,11 @@ struct KernelInfo {
   format::Bytes array(unsigned bit) const {
     const auto row = std::ranges::find(kArrays, bit, &ArrayRow::bit);
     if ((arrays >> bit & 1U) == 0) return {};
-    return format::Bytes(data).subspan(row->pointer(info),
-                                       std::size_t{row->count(info)} * row->element(info));
+    return format::Bytes(data).subspan(info.*row->pointer, std::size_t{info.*row->count} * row->size(info));
   }
 };
 
-Result<KernelInfo> ask(int program_fd) {
+Result<KernelInfo> read_info(int program_fd) {
   bpf_prog_info sizes{};
   std::uint32_t length = sizeof sizes;
   if (bpf_obj_get_info_by_fd(program_fd, &sizes, &length) != 0)
@@ -468,42 +437,32 @@ Result<KernelInfo> ask(int program_fd) {
   std::array<std::uint64_t, std::size(kArrays)> offsets{};
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < std::size(kArrays); ++i) {
-    const std::uint64_t bytes = std::uint64_t{kArrays[i].count(sizes)} * kArrays[i].element(sizes);
+    const ArrayRow& row = kArrays[i];
+    const std::uint64_t bytes = std::uint64_t{sizes.*row.count} * row.size(sizes);
     if (bytes == 0 || total + bytes > kMaxArray) continue;
     offsets[i] = total;
     total += (bytes + 7) / 8 * 8;
-    raw.arrays |= std::uint64_t{1} << kArrays[i].bit;
-    kArrays[i].set_count(raw.info, kArrays[i].count(sizes));
-    kArrays[i].set_element(raw.info, kArrays[i].element(sizes));
+    raw.arrays |= std::uint64_t{1} << row.bit;
+    raw.info.*row.count = sizes.*row.count;
+    if (row.size_field != nullptr) raw.info.*row.size_field = sizes.*row.size_field;
   }
   raw.data.resize(total);
   for (std::size_t i = 0; i < std::size(kArrays); ++i)
     if ((raw.arrays >> kArrays[i].bit & 1U) != 0)
-      kArrays[i].set_pointer(raw.info, reinterpret_cast<std::uint64_t>(raw.data.data() + offsets[i]));
+      raw.info.*kArrays[i].pointer = reinterpret_cast<std::uint64_t>(raw.data.data() + offsets[i]);
   length = sizeof raw.info;
   if (bpf_obj_get_info_by_fd(program_fd, &raw.info, &length) != 0)
     return system_error("BPF program info", errno);
 
   for (std::size_t i = 0; i < std::size(kArrays); ++i) {
-    const bool asked = (raw.arrays >> kArrays[i].bit & 1U) != 0;
+    const ArrayRow& row = kArrays[i];
     // The kernel clears pointers that it hides (kptr_restrict); a program's sizes never change.
-    const bool given = asked && kArrays[i].pointer(raw.info) != 0 &&
-                       kArrays[i].count(raw.info) == kArrays[i].count(sizes) &&
-                       kArrays[i].element(raw.info) == kArrays[i].element(sizes);
-    if (!given) raw.arrays &= ~(std::uint64_t{1} << kArrays[i].bit);
-    kArrays[i].set_pointer(raw.info, given ? offsets[i] : 0);
+    const bool is_there = (raw.arrays >> row.bit & 1U) != 0 && raw.info.*row.pointer != 0 &&
+                          raw.info.*row.count == sizes.*row.count && row.size(raw.info) == row.size(sizes);
+    if (!is_there) raw.arrays &= ~(std::uint64_t{1} << row.bit);
+    raw.info.*row.pointer = is_there ? offsets[i] : 0;
   }
   return raw;
-}
-
-std::string hex_text(format::Bytes bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::byte each : bytes) {
-    text += kDigits[std::to_integer<unsigned>(each) >> 4];
-    text += kDigits[std::to_integer<unsigned>(each) & 15];
-  }
-  return text;
 }
 
 // The names of the program's functions, from BTF: func_info has a type id for each.
@@ -606,24 +565,20 @@ std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs) {
 }
 
 Result<std::vector<LoadedProgram>> loaded_programs() {
-  LibbpfLog log;
+  const LibbpfLog quiet;
   std::vector<LoadedProgram> programs;
-  for (std::uint32_t id = 0;;) {
-    if (bpf_prog_get_next_id(id, &id) != 0) {
-      if (errno == ENOENT) return programs;
-      if (errno == EPERM)
-        return Error{
-            "no permission to list loaded BPF programs; run as root, or with the capability CAP_SYS_ADMIN",
-            EPERM};
-      return system_error("listing loaded BPF programs", errno);
-    }
-    const Fd program(bpf_prog_get_fd_by_id(id));
-    if (!program && errno == ENOENT) continue;  // unloaded meanwhile
-    if (!program) return system_error("loaded BPF program " + std::to_string(id), errno);
-    auto raw = ask(program.get());
-    if (!raw) return std::move(raw.error()).in("loaded BPF program " + std::to_string(id));
-    programs.push_back(describe(id, std::move(*raw)));
-  }
+  Result<> read = Done{};
+  auto listed = for_each_program([&](int fd, const bpf_prog_info& info) {
+    if (!read) return;
+    auto raw = read_info(fd);
+    if (raw)
+      programs.push_back(describe(info.id, std::move(*raw)));
+    else
+      read = std::move(raw.error()).in("BPF program " + std::to_string(info.id));
+  });
+  if (!listed) return std::move(listed.error());
+  if (!read) return std::move(read.error());
+  return programs;
 }
 
 }  // namespace tacho::bpf

@@ -25,8 +25,8 @@ struct ListedProgram {
   std::uint32_t translated_bytes = 0, machine_bytes = 0;
   std::uint64_t runs = 0, nanoseconds = 0;  // counted while statistics were on
   std::uint64_t skipped = 0;                // recursion misses: the program was already running on that CPU
-  std::vector<std::string> places;          // "tracepoint sys_enter_read", "tp_btf sched_switch"; each once
-  std::vector<std::string> holders;         // "tacho-record (4711)"; each once
+  std::vector<std::string> attachments;     // "tracepoint sys_enter_read", "tp_btf sched_switch"; each once
+  std::vector<std::string> holders;         // processes: "tacho-record (4711)"; each once
 };
 
 // The error names the missing right.
@@ -34,7 +34,7 @@ Result<std::vector<ListedProgram>> list_programs();
 
 // Program ids and where they are attached, from BPF links alone: faster than list_programs(), which reads the
 // descriptors of all processes. Empty without the right to list programs.
-std::vector<std::pair<std::uint32_t, std::string>> places_by_links();
+std::vector<std::pair<std::uint32_t, std::string>> attachments_by_links();
 
 // Enables BPF_STATS_RUN_TIME while open: the kernel counts runs and run time of all programs, for about 20 ns
 // a run.
@@ -46,27 +46,24 @@ struct Cost {
 };
 Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds interval);
 
-// BPF programs attached to a tracepoint, by any process, and whether they can make its perf events lose
-// samples (kernel_btf.h).
-
+// A BPF program attached to a tracepoint, by any process.
 struct TracepointProgram {
   std::uint32_t id = 0;
-  std::string name;  // at most 15 letters, not checked
-  bool may_drop = true;
+  std::string name;      // at most 15 letters, not checked
+  bool may_drop = true;  // it can make perf events on the tracepoint miss samples (may_drop_events())
 };
 
 // The programs on the tracepoint of an open perf event. Empty if the kernel does not list them: without
 // CAP_PERFMON, or before Linux 4.16.
 std::vector<TracepointProgram> programs_on_tracepoint(int event_fd);
 
-// BPF programs loaded before the recording, by any process: the recorder writes KSYMBOL and BPF_EVENT records
-// and program info for them, as the kernel does for programs loaded later.
-
 struct LoadedSymbol {
   std::uint64_t address = 0;
   std::uint32_t length = 0;  // bytes
   std::string name;          // "bpf_prog_TAG_NAME", as the kernel's own KSYMBOL records have it
 };
+// A BPF program loaded before the recording, by any process: the recorder writes KSYMBOL and BPF_EVENT
+// records and program info for it, as the kernel does for programs loaded later.
 struct LoadedProgram {
   std::uint32_t id = 0;
   std::array<std::uint8_t, 8> tag{};

@@ -395,10 +395,10 @@ Result<Ring> Object::open_ring(const std::string& map) const {
 }
 
 void Object::set_number(std::string_view name, std::uint64_t value) {
-  const auto place = constant(name);
+  const auto bytes = constant(name);
   const auto small = static_cast<std::uint32_t>(value);
-  if (place.size() == sizeof value) std::memcpy(place.data(), &value, sizeof value);
-  if (place.size() == sizeof small && small == value) std::memcpy(place.data(), &small, sizeof small);
+  if (bytes.size() == sizeof value) std::memcpy(bytes.data(), &value, sizeof value);
+  if (bytes.size() == sizeof small && small == value) std::memcpy(bytes.data(), &small, sizeof small);
 }
 
 bool Object::has_map(std::string_view name) const {

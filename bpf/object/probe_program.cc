@@ -97,7 +97,7 @@ void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
     return;
   }
   constexpr std::uint8_t kPointer = 8;
-  program.load(BPF_DW, kValue, kContext, static_cast<std::int16_t>(argument.place));
+  program.load(BPF_DW, kValue, kContext, static_cast<std::int16_t>(argument.register_offset));
   if (argument.shift != 0) program.shift_right(kValue, argument.shift);
   for (const std::int32_t pointer : argument.pointers) read_user(program, kPointer, pointer, scratch);
   if (argument.source == Source::Memory) read_user(program, argument.size, argument.displacement, scratch);
@@ -105,8 +105,8 @@ void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
   extend(program, argument.size, argument.is_signed);
 }
 
-// __data_loc: the lower half of the word is an offset in the record.
-constexpr std::int32_t kPlaceInRecord = 0xFFFF;
+// The half of a __data_loc word that has the text's offset in the record.
+constexpr std::int32_t kDataLocMask = 0xFFFF;
 
 void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t at) {
   program.set(0, 0);  // clear the slot: bytes after the text's end are recorded as well
@@ -120,7 +120,7 @@ void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t a
     if (argument.size == 1) {
       program.add_number(3, argument.displacement);
     } else {
-      program.mask32(kValue, kPlaceInRecord);
+      program.mask32(kValue, kDataLocMask);
       program.add_register(3, kValue);
     }
   } else {
@@ -129,8 +129,8 @@ void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t a
   program.call(argument.shape == Shape::UserText ? kReadUserText : kReadKernelText);
 }
 
-// The stack frame of the program, from its end: the arguments, one or two scratch words, and, if hits are
-// counted, the rest of the key, in front of the arguments that belong to the key.
+// Offsets in the program's stack frame. From its end: the arguments; the part of the key before them, if hits
+// are counted (the first arguments are the rest of the key); scratch memory; the value of a new entry.
 struct Frame {
   std::int16_t key = 0, arguments = 0, scratch = 0, value = 0;
   std::int32_t key_bytes = 0, argument_bytes = 0;
@@ -158,7 +158,7 @@ Frame frame_of(const ProbeTask& task) {
 }
 
 // The return value: 0 suppresses a probe's own samples, but on a tracepoint the samples of all recorders.
-std::int32_t result_of(const ProbeTask& task) { return task.place == ProbeTask::Place::Probe ? 0 : 1; }
+std::int32_t result_of(const ProbeTask& task) { return task.hook == ProbeTask::Hook::Probe ? 0 : 1; }
 
 void read_arguments(Assembler& program, const ProbeTask& task, const Frame& frame) {
   std::int16_t at = frame.arguments;
@@ -183,14 +183,14 @@ void find_slot(Assembler& program) {
     const std::size_t small = program.jump_if_number(BPF_JEQ, kRest, 0);
     program.move(kValue, kRest);
     program.add_number(kSlot, bits);
-    program.land(small, program.here());
+    program.set_target(small, program.here());
   }
-  program.land(negative, program.here());
+  program.set_target(negative, program.here());
 }
 
-// Writes the key to the stack; r9 = the value whose histogram slot is in the key.
+// Writes the key to the stack. r9 = the value, of which the key has the histogram slot.
 void make_key(Assembler& program, const ProbeTask& task, const Frame& frame) {
-  constexpr int kSlot = 8, kKept = 9;
+  constexpr int kSlot = 8, kSummed = 9;
   std::int16_t at = frame.key;
   const auto put = [&](int from) {
     program.store(BPF_DW, 10, from, at);
@@ -220,14 +220,14 @@ void make_key(Assembler& program, const ProbeTask& task, const Frame& frame) {
   if (!task.sum->has_value) return;
   const auto value = static_cast<std::int16_t>(frame.key + frame.key_bytes - kWord);
   program.load(BPF_DW, kValue, 10, value);
-  program.move(kKept, kValue);
+  program.move(kSummed, kValue);
   find_slot(program);
   program.store(BPF_DW, 10, kSlot, value);
 }
 
-// Adds this hit to the entry of the key, and makes a missing entry, perhaps on two CPUs at a time.
+// Adds this hit to the entry of the key. If it is missing, adds it; another CPU may do that at the same time.
 void count(Assembler& program, const ProbeTask& task, const Frame& frame, int counts, int lost) {
-  constexpr int kKept = 9;
+  constexpr int kSummed = 9;
   const auto find = [&] {
     program.set_map(1, counts);
     program.move(2, 10);
@@ -258,24 +258,24 @@ void count(Assembler& program, const ProbeTask& task, const Frame& frame, int co
   const std::size_t none = program.jump_if_number(BPF_JEQ, 0, 0);
   program.set(1, 1);
   program.add_atomically(0, 1, 0);
-  program.land(none, program.here());
+  program.set_target(none, program.here());
   program.set(0, result_of(task));
-  program.leave();
-  program.land(known, program.here());
-  program.land(made, program.here());
+  program.exit();
+  program.set_target(known, program.here());
+  program.set_target(made, program.here());
   program.set(1, 1);
   program.add_atomically(0, 1, 0);
-  if (task.sum->has_value) program.add_atomically(0, kKept, kWord);
+  if (task.sum->has_value) program.add_atomically(0, kSummed, kWord);
 }
 
 void begin(Assembler& program, const ProbeTask& task) {
   program.move(kContext, 1);
-  if (task.followed) leave_unless_followed(program, *task.followed, result_of(task));
+  if (task.followed) return_unless_followed(program, *task.followed, result_of(task));
 }
 
-void leave_unless_wanted(Assembler& program, const ProbeTask& task, const Frame& frame) {
-  leave_unless(program, task.condition,
-               {.scratch = frame.scratch, .payload = frame.arguments, .result = result_of(task)});
+void return_unless_wanted(Assembler& program, const ProbeTask& task, const Frame& frame) {
+  return_unless(program, task.condition,
+                {.scratch = frame.scratch, .payload = frame.arguments, .result = result_of(task)});
 }
 
 // Reads the arguments, and writes the sample or counts.
@@ -287,7 +287,7 @@ Assembler reader_of(const ProbeTask& task, int outputs, int lost) {
   else
     begin(program, task);
   read_arguments(program, task, frame);
-  if (!task.walk) leave_unless_wanted(program, task, frame);
+  if (!task.walk) return_unless_wanted(program, task, frame);
   if (task.sum) {
     count(program, task, frame, outputs, lost);
   } else {
@@ -300,35 +300,35 @@ Assembler reader_of(const ProbeTask& task, int outputs, int lost) {
     program.call(BPF_FUNC_perf_event_output);
   }
   program.set(0, result_of(task));
-  program.leave();
+  program.exit();
   return program;
 }
 
-// A tail call to the only program of a prog array.
+// The program that runs first with `walk`: checks the condition, and tail-calls the unwinder.
 Assembler start_of(const ProbeTask& task, int table) {
   Assembler program;
   const Frame frame = frame_of(task);
   begin(program, task);
   if (has_members(task.condition)) read_arguments(program, task, frame);
-  leave_unless_wanted(program, task, frame);
+  return_unless_wanted(program, task, frame);
   program.move(1, kContext);
   program.set_map(2, table);
   program.set(3, 0);
   program.call(BPF_FUNC_tail_call);
   program.set(0, result_of(task));
-  program.leave();
+  program.exit();
   return program;
 }
 
 Result<format::Fd> load_program(const ProbeTask& task, const Assembler& program) {
-  const auto type = task.place == ProbeTask::Place::Probe ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT;
-  return load_made(type, "tacho_probe", program.instructions(),
-                   "the kernel refused the program that reads a probe's arguments");
+  const auto type = task.hook == ProbeTask::Hook::Probe ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT;
+  return bpf::load_program(type, "tacho_probe", program.instructions(),
+                      "the kernel refused the program that reads a probe's arguments");
 }
 
 }  // namespace
 
-std::optional<RegisterField> register_place(std::string_view name) {
+std::optional<RegisterField> register_field(std::string_view name) {
   for (std::size_t row = 0; row < kRegisters.size(); ++row)
     for (std::size_t width = 0; width < 4 && !name.empty(); ++width)
       if (kRegisters[row][width] == name)
@@ -336,9 +336,9 @@ std::optional<RegisterField> register_place(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<RegisterField> argument_place(std::size_t number) {
+std::optional<RegisterField> argument_register(std::size_t number) {
   if (number < 1 || number > kArguments.size()) return std::nullopt;
-  return register_place(kArguments[number - 1]);
+  return register_field(kArguments[number - 1]);
 }
 
 format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeArgument> arguments) {
@@ -454,7 +454,7 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
   if (!reader) return std::move(reader.error());
   made.reader_ = std::move(*reader);
   if (!task.walk) return made;
-  auto table = table_with(*task.walk);
+  auto table = program_array_with(*task.walk);
   if (!table) return std::move(table.error());
   made.next_ = std::move(*table);
   auto start = load_program(task, start_of(task, made.next_.get()));

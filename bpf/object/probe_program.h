@@ -20,18 +20,23 @@ namespace tacho::bpf {
 
 // One value of the payload.
 struct ProbeArgument {
-  // Address: the address that Memory would read from. Record: at `displacement` in a tracepoint's record; a
-  // text of `size` 1 is there, a text of `size` 4 is where that word points to (__data_loc).
-  enum class Source : std::uint8_t { Register, Memory, Address, Constant, Record };
+  enum class Source : std::uint8_t {
+    Register,
+    Memory,
+    Address,  // that Memory would read from
+    Constant,
+    Record,  // a tracepoint's, at `displacement`: a number, a text (`size` 1), or a __data_loc text (`size`
+             // 4)
+  };
   enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
 
   std::string name;
   Source source = Source::Register;
   Shape shape = Shape::Number;
-  std::uint16_t place = 0;  // offset of the register in pt_regs
-  std::uint8_t shift = 0;   // Register: the value's lowest bit
-  // Memory: user memory at the register's value plus `displacement`. Before that `pointers` are followed: for
-  // each offset, the value is replaced by the pointer at value plus offset.
+  std::uint16_t register_offset = 0;  // in pt_regs
+  std::uint8_t shift = 0;             // Register: the value's lowest bit
+  // Memory: begins with the register's value; for each of `pointers`, in order, reads the pointer at that
+  // value plus pointers[i]; then reads user memory at the value plus `displacement`.
   std::int32_t displacement = 0;
   std::vector<std::int32_t> pointers = {};
   std::int64_t constant = 0;
@@ -48,12 +53,12 @@ inline bool is_text(const ProbeArgument& argument) {
 // Offset in pt_regs and size of a register, by any of its names ("rdi", "edi", "di", "dil"). Nothing: unknown
 // name.
 struct RegisterField {
-  std::uint16_t place = 0;
+  std::uint16_t offset = 0;
   std::uint8_t size = 8;
 };
-std::optional<RegisterField> register_place(std::string_view name);
+std::optional<RegisterField> register_field(std::string_view name);
 // The register of a function's argument, from 1 on, in the kernel and in user space.
-std::optional<RegisterField> argument_place(std::size_t number);
+std::optional<RegisterField> argument_register(std::size_t number);
 inline constexpr std::string_view kResultRegister = "rax";
 inline constexpr std::size_t kRegisterArguments = 6;
 
@@ -74,12 +79,12 @@ SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument>
 
 // What a program does at its probe.
 struct ProbeTask {
-  enum class Place : std::uint8_t { Probe, Tracepoint };
-  Place place = Place::Probe;
+  enum class Hook : std::uint8_t { Probe, Tracepoint };
+  Hook hook = Hook::Probe;
   std::span<const ProbeArgument> arguments;    // at most kMostProbeArguments, kMostProbeTexts of them texts
   std::span<const FilterStep> condition = {};  // members: of schema_of()
-  std::optional<int> followed =
-      {};  // a follower's table, to record only its threads; it must outlive the program
+  // A follower's table, to record only its threads; it must outlive the program.
+  std::optional<int> followed = {};
   // A program that walks the user stack: it runs first if the condition holds, and ends with a tail call to
   // reader().
   std::optional<int> walk = {};

@@ -64,7 +64,7 @@ std::optional<std::uint64_t> step_of(std::string_view role) {
   return is_sound ? std::optional(step) : std::nullopt;
 }
 
-// The least value of a histogram's slot.
+// The name of a field that shows a slot by its least value.
 std::string name_of_slots(std::string name) {
   const auto dot = name.rfind('.');
   const std::string own = dot == std::string::npos ? name : name.substr(dot + 1);
@@ -190,8 +190,8 @@ void SummaryLayout::add_field(const PayloadField& field, bool is_key) {
     } else if (out.role == "count" || out.role == "sum" || out.role == "live") {
       part.kind = out.role == "live" ? Kind::Live : Kind::Counted;
       part.to_bytes = sizeof(std::uint64_t);
-      auto& place = out.role == "live" ? live_ : out.role == "sum" ? sum_ : count_;
-      if (!place) place = parts_.size();
+      auto& part_index = out.role == "live" ? live_ : out.role == "sum" ? sum_ : count_;
+      if (!part_index) part_index = parts_.size();
       is_live_ |= part.kind == Kind::Live;
       if (part.kind == Kind::Live) out.role = "sum";
     } else if (out.role == "max") {
@@ -263,8 +263,8 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
   const bool is_negative =
       schema_.fields[*weight].kind == FieldKind::Signed && static_cast<std::int64_t>(sample.period) < 0;
   if (is_negative && count_) sample.period = number_of(*count_);
-  const auto says = live_count_ ? live_count_ : live_ ? live_ : count_ ? count_ : sum_;
-  return number_of(*says) != 0;
+  const auto change = live_count_ ? live_count_ : live_ ? live_ : count_ ? count_ : sum_;
+  return number_of(*change) != 0;
 }
 
 void SummaryLayout::expand(Bytes key, Bytes value, Bytes before,

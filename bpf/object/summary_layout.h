@@ -48,7 +48,7 @@ class SummaryLayout {
  private:
   enum class Kind : std::uint8_t { Copied, Counted, Live, Largest, Log2, Linear };
   struct Part {
-    format::PayloadField from;  // its place in the key or the value
+    format::PayloadField from;  // in the key or the value
     bool is_key = false;
     Kind kind = Kind::Copied;
     std::uint64_t step = 1;      // Linear

@@ -75,7 +75,7 @@ enum tacho_maple_tree {
 /* Constants that the recorder sets before the program is loaded. */
 struct tacho_walk_options {
   __u32 most_frames;
-  __u32 skips_strangers; /* programs on tracepoints ignore tasks that are not recorded */
+  __u32 only_recorded_tasks; /* programs on tracepoints ignore tasks that are not recorded */
   __u64 namespace_device, namespace_inode; /* the recorder's pid namespace; 0: the initial one */
   struct tacho_kernel_layout layout;
 };

@@ -15,7 +15,7 @@ SEC("tracepoint")
 int walk_on_tracepoint(void *context) {
   struct slot *slot = take_slot();
   if (!slot) return 1;
-  if (read_user_registers(slot)) walk_and_write(context, slot, tacho_options.skips_strangers != 0);
+  if (read_user_registers(slot)) walk_and_write(context, slot, tacho_options.only_recorded_tasks != 0);
   slot->busy = 0;
   return 1;
 }
@@ -24,7 +24,7 @@ SEC("kprobe")
 int walk_on_probe(struct pt_regs *context) {
   struct slot *slot = take_slot();
   if (!slot) return 1;
-  if (take_registers(slot, context)) walk_and_write(context, slot, tacho_options.skips_strangers != 0);
+  if (take_registers(slot, context)) walk_and_write(context, slot, tacho_options.only_recorded_tasks != 0);
   slot->busy = 0;
   return 1;
 }

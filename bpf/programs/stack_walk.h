@@ -89,7 +89,7 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
 /* Returns from the sampled function if a return address is on top of the stack: assembly that pushed nothing. */
 static __always_inline bool leave_bare_leaf(struct walk *walk) {
   __u64 caller;
-  if (!read_word(walk->sp, &caller) || !is_behind_call(caller)) return false;
+  if (!read_word(walk->sp, &caller) || !is_return_address(caller)) return false;
   walk->ip = caller;
   walk->sp += WORD;
   walk->is_return = true;
@@ -97,8 +97,8 @@ static __always_inline bool leave_bare_leaf(struct walk *walk) {
   return true;
 }
 
-/* The same, but only if the call before that return address went to the sampled function: one that has pushed nothing yet, or
- * never does, as Go's leaf functions without a frame. */
+/* The same, but only if the call instruction before that return address calls the sampled function. Then the function has not
+ * pushed anything yet, or never does, as Go's leaf functions without a frame. */
 static __always_inline bool leave_called_leaf(struct walk *walk) {
   __u64 caller, code;
   if (!read_word(walk->sp, &caller) || !read_word(caller - WORD, &code)) return false;
@@ -117,7 +117,7 @@ static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
   for (int i = 1; i <= SAVED_REGISTERS; i++) {
     __u64 word;
     if (!read_word(frame + (1 + i) * WORD, &word)) return 0;
-    if (!is_behind_call(word)) continue;
+    if (!is_return_address(word)) continue;
     *caller = word;
     return i * WORD;
   }
@@ -125,8 +125,8 @@ static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
 }
 
 /* Finds the caller of code without an unwind row: a signal trampoline by its instructions; other code by its frame pointer, if
- * that is up to FRAME_POINTER_REACH above the stack pointer and the return address is in mapped code. `end`: how the walk ends
- * otherwise; TACHO_END_COUNT: the module has no table. */
+ * that is up to FRAME_POINTER_REACH above the stack pointer and the return address is in mapped code. If there is no caller, the
+ * walk ends with `end`; TACHO_END_COUNT means that the module has no table. */
 __noinline int tacho_guess(struct slot *slot, __u32 end) {
   if (!slot) return 1;
   struct walk *walk = &slot->walk;
@@ -143,7 +143,7 @@ __noinline int tacho_guess(struct slot *slot, __u32 end) {
   if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : end);
   if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, end);
   if (!read_word(frame, &walk->bp) || !read_word(frame + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
-  if (walk->frames == 1 && !is_behind_call(caller)) frame += saved_before(frame, &caller);
+  if (walk->frames == 1 && !is_return_address(caller)) frame += saved_before(frame, &caller);
   if (caller == 0) return ends(walk, TACHO_END_FRAME_ZERO);
   walk->ip = caller;
   walk->sp = frame + 2 * WORD;
@@ -316,11 +316,11 @@ static __always_inline bool is_watched(const struct task_struct *task) {
 }
 
 /* Sets where the mappings of the process are read from; false: its stacks are not wanted. */
-static __always_inline bool find_process(struct walk *walk, __u32 process, bool skips_strangers) {
+static __always_inline bool find_process(struct walk *walk, __u32 process, bool only_recorded_tasks) {
   walk->end = TACHO_END_CUT;
   if (tacho_options.layout.is_known) {
     const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
-    if (skips_strangers && !is_watched(task)) return false;
+    if (only_recorded_tasks && !is_watched(task)) return false;
     if (!read_kernel_word((__u64)task + tacho_options.layout.task_mm, &walk->memory) || walk->memory == 0)
       walk->end = TACHO_END_EXITING;
     return true;
@@ -328,7 +328,7 @@ static __always_inline bool find_process(struct walk *walk, __u32 process, bool 
   const struct tacho_process_ranges *known = bpf_map_lookup_elem(&tacho_processes, &process);
   if (!known) {
     walk->end = TACHO_END_NO_PROCESS;
-    return !skips_strangers;
+    return !only_recorded_tasks;
   }
   walk->first = known->first;
   walk->count = known->count;
@@ -336,12 +336,12 @@ static __always_inline bool find_process(struct walk *walk, __u32 process, bool 
 }
 
 /* Walks from the slot's registers; false: the process's stacks are not wanted. */
-static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strangers) {
+static __always_inline bool walk_user_stack(struct slot *slot, bool only_recorded_tasks) {
   const __u64 ids = bpf_get_current_pid_tgid();
   struct walk *walk = &slot->walk;
   __builtin_memset(walk, 0, sizeof *walk);
   __builtin_memset(slot->recent, 0, sizeof slot->recent);
-  if (!find_process(walk, ids >> 32, skips_strangers)) return false;
+  if (!find_process(walk, ids >> 32, only_recorded_tasks)) return false;
   walk->is_bp_known = true;
   walk->ip = slot->registers.rip;
   __u64 code;
@@ -350,7 +350,7 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
   if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
   walk->sp = slot->registers.rsp;
   walk->bp = slot->registers.rbp;
-  if (slot->is_interrupted && is_behind_breakpoint(walk)) walk->is_return = true;
+  if (slot->is_interrupted && is_after_breakpoint(walk)) walk->is_return = true;
   walk->stop.sp = walk->sp;
   walk->stop.bp = walk->bp;
   walk->stop.frames = 1;
@@ -414,8 +414,8 @@ __noinline __u64 tacho_copy_stack(struct slot *slot) {
   return number;
 }
 
-/* Whether the stack is copied, so that the recorder can finish the walk. Of walks that ended at a rule the program cannot
- * evaluate, at most TACHO_ODD_COPIES a second are. */
+/* Whether the stack is copied, so that the recorder can finish the walk: if a table was missing, or the program cannot evaluate
+ * a rule; then at most TACHO_ODD_COPIES a second. */
 static __always_inline bool is_worth_a_copy(const struct walk *walk) {
   if (walk->is_doubtful) return true;
   if (walk->end != TACHO_END_ODD_RULE) return false;
@@ -426,8 +426,8 @@ static __always_inline bool is_worth_a_copy(const struct walk *walk) {
   return tacho_variables.odd_copies++ < TACHO_ODD_COPIES;
 }
 
-static __always_inline int walk_and_write(void *context, struct slot *slot, bool skips_strangers) {
-  if (!walk_user_stack(slot, skips_strangers)) return 1;
+static __always_inline int walk_and_write(void *context, struct slot *slot, bool only_recorded_tasks) {
+  if (!walk_user_stack(slot, only_recorded_tasks)) return 1;
   __u32 frames = slot->walk.frames;
   if (frames > TACHO_MOST_FRAMES) frames = TACHO_MOST_FRAMES;
   slot->head.tid = bpf_get_current_pid_tgid();

@@ -71,7 +71,7 @@ static __always_inline bool skip_trampoline(struct slot *slot) {
 }
 
 /* Whether `address` may be a return address: a call instruction ends there. */
-static __always_inline bool is_behind_call(__u64 address) {
+static __always_inline bool is_return_address(__u64 address) {
   __u64 code;
   if (!read_word(address - WORD, &code)) return false;
   return (code >> 24 & 0xff) == 0xe8 ||    /* call rel32 */
@@ -85,10 +85,10 @@ static __always_inline bool is_behind_call(__u64 address) {
 
 /* Whether ip is after the int3 of a uprobe at a function's start: the kernel has not moved it back yet. Only in threads that
  * have hit a uprobe (utask), since linkers pad code with int3. */
-static __always_inline bool is_behind_breakpoint(const struct walk *walk) {
+static __always_inline bool is_after_breakpoint(const struct walk *walk) {
   __u64 code, caller, utask;
   if (!read_kernel_word(bpf_get_current_task() + tacho_options.layout.task_utask, &utask) || utask == 0) return false;
-  return read_word(walk->ip - WORD, &code) && code >> 56 == 0xcc && read_word(walk->sp, &caller) && is_behind_call(caller);
+  return read_word(walk->ip - WORD, &code) && code >> 56 == 0xcc && read_word(walk->sp, &caller) && is_return_address(caller);
 }
 
 /* Returns from the trampoline after its return_instance was removed: the kernel has written the original address to the stack,
@@ -97,7 +97,7 @@ static __always_inline bool return_by_stack(struct walk *walk) {
   for (int i = 0; i < TRAMPOLINE_PUSHES; i++) {
     __u64 caller;
     if (!read_word(walk->sp + i * WORD, &caller)) return false;
-    if (!is_behind_call(caller)) continue;
+    if (!is_return_address(caller)) continue;
     walk->ip = caller;
     walk->sp += (i + 1) * WORD;
     walk->is_return = true;

@@ -94,13 +94,13 @@ struct walk {
   struct tacho_code_range range; /* mapping of the previous frame, which often is this one's too */
   __u64 ip, sp, bp;
   __u64 memory;       /* address of the process's mm_struct */
-  __u64 next_return;  /* return_instance where the search goes on; 0: at the first one of the thread */
+  __u64 next_return;  /* return_instance at which the next search starts; 0: the thread's first one */
   __u32 first, count; /* of tacho_ranges, without mm_struct */
   __u32 frames, end;
   bool is_return; /* ip is a return address */
   bool is_guess;  /* ip was found by frame pointer or instructions, and may be wrong */
-  bool is_doubtful; /* a frame was found so because a table was missing */
-  struct { /* the state at the first such frame, or at the sampled function */
+  bool is_doubtful; /* a table was missing, and a frame was found by frame pointer instead */
+  struct { /* the state at the first such frame; none: at the sampled function */
     __u64 sp, bp;
     __u32 frames;
     bool is_return, is_bp_known;

@@ -12,8 +12,8 @@ namespace tacho::bpf {
 
 namespace {
 
-// Iteration starts again if its key was deleted: a limit, so that it ends.
-constexpr std::uint64_t kMostRounds = 4;
+// How often an entry may be visited: iteration starts again if its key was deleted.
+constexpr std::uint64_t kMostVisits = 4;
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -24,11 +24,11 @@ bool MapFacts::is_per_cpu() const {
   return type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH ||
          type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
-bool MapFacts::forgets() const {
+bool MapFacts::is_lru() const {
   return type == BPF_MAP_TYPE_LRU_HASH || type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 bool MapFacts::holds_entries() const {
-  return is_array() || is_per_cpu() || forgets() || type == BPF_MAP_TYPE_HASH;
+  return is_array() || is_per_cpu() || is_lru() || type == BPF_MAP_TYPE_HASH;
 }
 
 MapReader::MapReader(int fd, const MapFacts& facts, std::size_t possible_cpus)
@@ -42,7 +42,7 @@ Result<> MapReader::read(
   for (std::size_t cpu = 0; cpu < cpus_; ++cpu)
     each[cpu] = format::Bytes(values).subspan(cpu * stride, facts_.value_bytes);
   const void* from = nullptr;
-  for (std::uint64_t steps = 0; steps < kMostRounds * facts_.most_entries; ++steps) {
+  for (std::uint64_t steps = 0; steps < kMostVisits * facts_.most_entries; ++steps) {
     if (bpf_map_get_next_key(fd_, from, next.data()) != 0)
       return errno == ENOENT ? Result<>(Done{}) : Result<>(system_error("a map cannot be read", errno));
     key.swap(next);

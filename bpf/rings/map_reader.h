@@ -21,7 +21,7 @@ struct MapFacts {
 
   bool is_array() const;
   bool is_per_cpu() const;
-  bool forgets() const;  // an LRU map, which evicts entries when it is full
+  bool is_lru() const;  // an LRU map, which evicts entries when it is full
   // Whether a summary can be made of its entries.
   bool holds_entries() const;
 };
@@ -47,7 +47,6 @@ class MapReader {
 };
 
 // A ring buffer of a BPF object (BPF_MAP_TYPE_RINGBUF); this process must be its only reader.
-
 class Ring {
  public:
   // `map_fd` belongs to the caller; `bytes`: size of the ring.

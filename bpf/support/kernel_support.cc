@@ -145,15 +145,15 @@ Result<> check_may_load() {
 }
 
 Result<std::string> find_tracefs(const Log& log) {
-  constexpr std::array<const char*, 2> kPlaces{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-  for (const char* place : kPlaces)
-    if (exists(std::string(place) + "/events")) return std::string(place);
-  if (::mount("tracefs", kPlaces[0], "tracefs", 0, nullptr) == 0) {
+  constexpr std::array<const char*, 2> kFolders{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+  for (const char* folder : kFolders)
+    if (exists(std::string(folder) + "/events")) return std::string(folder);
+  if (::mount("tracefs", kFolders[0], "tracefs", 0, nullptr) == 0) {
     say(log, "mounted tracefs on /sys/kernel/tracing, which tracepoints need");
-    return std::string(kPlaces[0]);
+    return std::string(kFolders[0]);
   }
   const int code = errno;
-  if (exists(kPlaces[0]) && !can_access(kPlaces[0], X_OK))
+  if (exists(kFolders[0]) && !can_access(kFolders[0], X_OK))
     return Error{"tracepoints need tracefs, and /sys/kernel/tracing may not be read; run as root", EACCES};
   return Error{
       "tracepoints need tracefs, which is not mounted; run: mount -t tracefs tracefs /sys/kernel/tracing",
@@ -182,9 +182,49 @@ KernelName kernel_name() {
 
 namespace {
 
-constexpr const char* kVmlinuxBtf = "/sys/kernel/btf/vmlinux";
-constexpr int kMostNesting = 8;  // of anonymous structs and of typedefs
+constexpr int kMostNesting = 16;  // of anonymous structs and of typedefs
 constexpr std::uint32_t kBitsOfByte = 8;
+
+std::optional<BtfMember> find_nested(const btf* types, const btf_type* owner, std::string_view path,
+                                     int nesting) {
+  if (owner == nullptr || !btf_is_composite(owner) || nesting > kMostNesting) return std::nullopt;
+  const std::string_view first = path.substr(0, path.find('.'));
+  const std::string_view rest = path.substr(std::min(path.size(), first.size() + 1));
+  const btf_member* const members = btf_members(owner);
+  for (std::uint32_t i = 0; i < btf_vlen(owner); ++i) {
+    const std::uint32_t bit = btf_member_bit_offset(owner, i);
+    const char* const text = btf__name_by_offset(types, members[i].name_off);
+    const std::string_view name = text == nullptr ? std::string_view() : text;
+    if (name == first && rest.empty())
+      return BtfMember{members[i].type, bit, btf_member_bitfield_size(owner, i)};
+    if (name != first && !name.empty()) continue;
+    auto found =
+        find_nested(types, plain_type(types, members[i].type), name.empty() ? path : rest, nesting + 1);
+    if (!found) continue;
+    found->bit += bit;
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const btf_type* plain_type(const btf* types, std::uint32_t id) {
+  const btf_type* type = btf__type_by_id(types, id);
+  for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
+    if (!btf_is_typedef(type) && !btf_is_mod(type) && !btf_is_type_tag(type)) return type;
+    type = btf__type_by_id(types, type->type);
+  }
+  return nullptr;
+}
+
+std::optional<BtfMember> find_member(const btf* types, const btf_type* owner, std::string_view path) {
+  return find_nested(types, owner, path, 0);
+}
+
+namespace {
+
+constexpr const char* kVmlinuxBtf = "/sys/kernel/btf/vmlinux";
 
 struct MemberRow {
   const char* type;
@@ -210,8 +250,8 @@ constexpr std::array kMembers{
     MemberRow{"super_block", "s_dev", &tacho_kernel_layout::super_block_device},
 };
 
-// Not all kernels have probes.
-constexpr std::array kReturns{
+// Not all kernels have uprobes.
+constexpr std::array kUprobeMembers{
     MemberRow{"task_struct", "utask", &tacho_kernel_layout::task_utask},
     MemberRow{"uprobe_task", "return_instances", &tacho_kernel_layout::utask_returns},
     MemberRow{"return_instance", "next", &tacho_kernel_layout::return_next},
@@ -224,15 +264,15 @@ constexpr std::array kReturns{
 };
 
 // The members with an inode's ctime, whose name differs between kernels.
-struct ChangeRow {
+struct TimeRow {
   const char* seconds;
   const char* nanoseconds;
 };
-constexpr std::array kChanges{ChangeRow{"i_ctime_sec", "i_ctime_nsec"},
-                              ChangeRow{"__i_ctime.tv_sec", "__i_ctime.tv_nsec"},
-                              ChangeRow{"i_ctime.tv_sec", "i_ctime.tv_nsec"}};
+constexpr std::array kTimes{TimeRow{"i_ctime_sec", "i_ctime_nsec"},
+                            TimeRow{"__i_ctime.tv_sec", "__i_ctime.tv_nsec"},
+                            TimeRow{"i_ctime.tv_sec", "i_ctime.tv_nsec"}};
 
-// Constants that the kernel must have.
+// Offsets on which the program relies: a kernel with others is not supported.
 struct FixedRow {
   const char* type;
   const char* path;
@@ -245,43 +285,6 @@ constexpr std::array kFixed{
     FixedRow{"maple_arange_64", "pivot", kRegisterBytes},
     FixedRow{"maple_arange_64", "slot", (1 + TACHO_MAPLE_PIVOTS_WITH_GAPS) * kRegisterBytes},
 };
-
-struct Member {
-  std::uint32_t offset = 0;
-  std::uint32_t count = 1;  // of an array
-};
-
-const btf_type* without_names(const btf* types, std::uint32_t id) {
-  const btf_type* type = btf__type_by_id(types, id);
-  for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
-    if (!btf_is_typedef(type) && !btf_is_mod(type)) return type;
-    type = btf__type_by_id(types, type->type);
-  }
-  return nullptr;
-}
-
-std::optional<Member> find_member(const btf* types, const btf_type* owner, std::string_view path,
-                                  int depth = 0) {
-  if (owner == nullptr || !btf_is_composite(owner) || depth > kMostNesting) return std::nullopt;
-  const auto first = path.substr(0, path.find('.'));
-  const auto rest = path.substr(std::min(path.size(), first.size() + 1));
-  const btf_member* const members = btf_members(owner);
-  for (std::uint32_t i = 0; i < btf_vlen(owner); ++i) {
-    const char* const name = btf__name_by_offset(types, members[i].name_off);
-    const std::uint32_t offset = btf_member_bit_offset(owner, i) / kBitsOfByte;
-    const btf_type* const type = without_names(types, members[i].type);
-    std::optional<Member> found;
-    if (name == nullptr || *name == '\0') {
-      found = find_member(types, type, path, depth + 1);
-    } else if (first == name && !rest.empty()) {
-      found = find_member(types, type, rest, depth + 1);
-    } else if (first == name) {
-      found = Member{0, type != nullptr && btf_is_array(type) ? btf_array(type)->nelems : 1};
-    }
-    if (found) return Member{offset + found->offset, found->count};
-  }
-  return std::nullopt;
-}
 
 // The structs in the tables, found in one pass over the kernel's hundred thousand types.
 class Structs {
@@ -297,7 +300,7 @@ class Structs {
         if (found_[i] == nullptr && kNames[i] == name) found_[i] = type;
     }
   }
-  std::optional<Member> find(std::string_view type, std::string_view path) const {
+  std::optional<BtfMember> find(std::string_view type, std::string_view path) const {
     const auto name = std::ranges::find(kNames, type);
     if (name == kNames.end()) return std::nullopt;
     return find_member(types_, found_[static_cast<std::size_t>(name - kNames.begin())], path);
@@ -329,25 +332,27 @@ Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
   for (const MemberRow& row : kMembers) {
     const auto found = structs.find(row.type, row.path);
     if (!found) return missing(row.type, row.path);
-    layout.*row.to = found->offset;
-    if (row.to == &tacho_kernel_layout::task_perf_contexts) layout.perf_contexts = found->count;
+    layout.*row.to = found->bit / kBitsOfByte;
+    if (row.to != &tacho_kernel_layout::task_perf_contexts) continue;
+    const btf_type* const contexts = plain_type(types.get(), found->type);
+    layout.perf_contexts = contexts != nullptr && btf_is_array(contexts) ? btf_array(contexts)->nelems : 1;
   }
-  for (const ChangeRow& row : kChanges) {
+  for (const TimeRow& row : kTimes) {
     const auto seconds = structs.find("inode", row.seconds), rest = structs.find("inode", row.nanoseconds);
     if (!seconds || !rest) continue;
-    layout.inode_changed = seconds->offset;
-    layout.inode_changed_ns = rest->offset;
+    layout.inode_changed = seconds->bit / kBitsOfByte;
+    layout.inode_changed_ns = rest->bit / kBitsOfByte;
     break;
   }
   layout.has_uprobes = 1;
-  for (const MemberRow& row : kReturns) {
+  for (const MemberRow& row : kUprobeMembers) {
     const auto found = structs.find(row.type, row.path);
-    if (found) layout.*row.to = found->offset;
+    if (found) layout.*row.to = found->bit / kBitsOfByte;
     if (!found) layout.has_uprobes = 0;
   }
   for (const FixedRow& row : kFixed) {
     const auto found = structs.find(row.type, row.path);
-    if (!found || found->offset != row.offset) return missing(row.type, row.path);
+    if (!found || found->bit != row.offset * kBitsOfByte) return missing(row.type, row.path);
   }
   layout.is_known = 1;
   return layout;

@@ -1,14 +1,19 @@
 // BPF features of this kernel, found by trying and not by version numbers; and the layout of its mappings.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bpf/programs/stack_maps.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/section.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
+
+struct btf;  // libbpf's
+struct btf_type;
 
 namespace tacho::bpf {
 
@@ -35,9 +40,20 @@ struct KernelName {
 };
 KernelName kernel_name();
 
-// Layout of the running kernel's structures of mappings, from its BTF, for the program that walks stacks.
+// The type without const, volatile and typedefs; null if they form a cycle.
+const btf_type* plain_type(const btf* types, std::uint32_t id);
 
-// The error names what this kernel does not have: maple trees came with Linux 6.1.
+// A member of a struct or union in BTF.
+struct BtfMember {
+  std::uint32_t type = 0;  // id
+  std::uint32_t bit = 0;   // offset, in bits
+  std::uint32_t bits = 0;  // size of a bit field; otherwise 0
+};
+// `path`: "ma_root", "mm_mt.ma_root". Also finds members of anonymous structs.
+std::optional<BtfMember> find_member(const btf* types, const btf_type* owner, std::string_view path);
+
+// Layout of the running kernel's structures of mappings, from its BTF, for the unwinder. The error names what
+// this kernel does not have: maple trees came with Linux 6.1.
 Result<tacho_kernel_layout> kernel_layout();
 // The same for a kernel's BTF.
 Result<tacho_kernel_layout> kernel_layout_in(format::Bytes types);

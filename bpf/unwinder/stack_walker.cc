@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/attach/follower.h"
 #include "bpf/attach/raw_program.h"
 #include "bpf/object/object.h"
 #include "bpf/rings/map_reader.h"
@@ -39,7 +40,7 @@ struct FreeLinker {
   void operator()(bpf_linker* linker) const noexcept { bpf_linker__free(linker); }
 };
 
-// libbpf links files, by name.
+// A file in memory with a path: libbpf's linker opens files by name.
 struct MemoryFile {
   format::Fd fd;
   std::string path;
@@ -122,8 +123,8 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
 
 namespace {
 
-constexpr std::uint32_t kCopyBytes = std::uint32_t{16}
-                                     << 20;  // bytes: 0.1 s at 6000 stacks a second, or 1600 deep ones
+// Bytes for stack copies: 0.1 s at 6000 stacks a second, or 1600 deep ones.
+constexpr std::uint32_t kCopyBytes = std::uint32_t{16} << 20;
 constexpr std::array<const char*, kStackHooks> kPrograms{"walk_on_sample", "walk_on_tracepoint",
                                                          "walk_on_probe", "walk_before_reader"};
 
@@ -142,7 +143,7 @@ std::span<Item> items_of(const format::Mapping& memory) {
   return {reinterpret_cast<Item*>(memory.bytes().data()), memory.bytes().size() / sizeof(Item)};
 }
 
-std::size_t in_pages(std::size_t size) {
+std::size_t round_up_to_pages(std::size_t size) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return (size + page - 1) / page * page;
 }
@@ -177,9 +178,8 @@ void set_options(bpf_object* object, const tacho_walk_options& options) {
 
 // This process's PID namespace; zeros: the initial one.
 struct stat own_namespace() {
-  constexpr ino_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO, which never changed
   struct stat info {};
-  if (::stat("/proc/self/ns/pid", &info) != 0 || info.st_ino == kFirst) return {};
+  if (!is_in_pid_namespace() || ::stat("/proc/self/ns/pid", &info) != 0) return {};
   return info;
 }
 
@@ -235,7 +235,7 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   bpf_map__set_max_entries(map("tacho_processes"), state->reads_mappings ? 1 : options.most_processes);
   const struct stat own = own_namespace();
   set_options(object,
-              {options.most_frames, options.skips_strangers ? 1U : 0U, own.st_dev, own.st_ino, layout});
+              {options.most_frames, options.only_recorded_tasks ? 1U : 0U, own.st_dev, own.st_ino, layout});
   for (std::size_t i = 0; i < kPrograms.size(); ++i)
     bpf_program__set_autoload(bpf_object__find_program_by_name(object, kPrograms[i]), options.hooks[i]);
   if (const int code = bpf_object__load(object); code != 0) return explain(said, -code);
@@ -258,18 +258,18 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->copies.emplace(std::move(*copies));
   state->range_count = most_ranges;
   auto ranges =
-      map_memory(bpf_map__fd(map("tacho_ranges")), in_pages(most_ranges * sizeof(tacho_code_range)));
+      map_memory(bpf_map__fd(map("tacho_ranges")), round_up_to_pages(most_ranges * sizeof(tacho_code_range)));
   if (!ranges) return std::move(ranges.error());
   state->ranges = std::move(*ranges);
   auto modules = map_memory(bpf_map__fd(map("tacho_modules")),
-                            in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
+                            round_up_to_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
   if (!modules) return std::move(modules.error());
   state->modules = std::move(*modules);
   // Map the kernel's memory: libbpf's is a copy.
   bpf_map* const variables = map(".data.tacho");
   if (variables == nullptr || bpf_map__value_size(variables) < sizeof(tacho_walk_variables))
     return Error{"the unwinder has no section for its variables"};
-  auto memory = map_memory(bpf_map__fd(variables), in_pages(bpf_map__value_size(variables)));
+  auto memory = map_memory(bpf_map__fd(variables), round_up_to_pages(bpf_map__value_size(variables)));
   if (!memory) return std::move(memory.error());
   state->variables = std::move(*memory);
   return StackWalker(std::move(state));
@@ -314,7 +314,7 @@ std::span<tacho_unwind_module> StackWalker::modules() const {
 }
 void StackWalker::set_now(std::uint32_t now) { state_->now().store(now, std::memory_order_relaxed); }
 
-void StackWalker::let_copy() {
+void StackWalker::enable_copies() {
   std::atomic_ref(state_->walk_variables().may_copy).store(1, std::memory_order_relaxed);
 }
 bool StackWalker::take_copies(const std::function<void(format::Bytes)>& sink) {

@@ -53,7 +53,7 @@ struct StackWalkerOptions {
   std::uint32_t most_readers = 1;             // the maximum of set_reader()
   std::uint32_t most_ranges = 65536;          // of mapped code in all processes
   std::uint32_t most_processes = 4096;
-  bool skips_strangers = false;  // at tracepoints and probes: only for recorded tasks
+  bool only_recorded_tasks = false;  // at tracepoints and probes
 };
 
 class StackWalker {
@@ -87,7 +87,7 @@ class StackWalker {
   void remove_file(const tacho_file_key& file);
 
   // Enables copies of stacks that lead to code without a table, up to 16 MiB, for deferred unwinding.
-  void let_copy();
+  void enable_copies();
   // Calls `sink` for each struct tacho_stack_copy, cut to its used bytes. Copies come before the records that
   // refer to them. False: there was no memory for one.
   bool take_copies(const std::function<void(format::Bytes)>& sink);

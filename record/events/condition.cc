@@ -75,8 +75,8 @@ class Compiler {
                        std::to_string(bpf::kMostFilterSteps));
     Condition out{{}, has_members_};
     const auto target = [&](int to) {
-      if (to == kTakes) return bpf::kFilterTakes;
-      if (to == kLeaves) return bpf::kFilterLeaves;
+      if (to == kTakes) return bpf::kFilterPasses;
+      if (to == kLeaves) return bpf::kFilterRejects;
       return static_cast<std::uint8_t>(made_.size() - 1 - static_cast<std::size_t>(to));
     };
     for (auto step = made_.rbegin(); step != made_.rend(); ++step) {

@@ -86,9 +86,9 @@ ProbeArgument marker_argument(std::string_view text) {
     out.source = Source::Memory;
   }
   if (!where.starts_with('%')) return out;
-  const auto place = bpf::register_place(where.substr(1));
-  if (!place || (out.source == Source::Memory && place->size != 8)) return out;
-  out.place = place->place;
+  const auto field = bpf::register_field(where.substr(1));
+  if (!field || (out.source == Source::Memory && field->size != 8)) return out;
+  out.register_offset = field->offset;
   out.name = "known";
   return out;
 }
@@ -100,11 +100,11 @@ std::string names_of(std::span<const bpf::FunctionArgument> arguments) {
 }
 
 Result<ProbeArgument> of_function(const bpf::FunctionArgument& one) {
-  const auto place = bpf::argument_place(one.number);
-  if (!place || one.size == 0)
+  const auto field = bpf::argument_register(one.number);
+  if (!field || one.size == 0)
     return use_error(fmt::format("'{}' is not in a single register and cannot be read", one.name));
   ProbeArgument out;
-  out.place = place->place;
+  out.register_offset = field->offset;
   out.size = one.size;
   out.is_signed = one.is_signed;
   if (one.is_pointer) out.shape = Shape::Hex;
@@ -122,23 +122,23 @@ Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& know
   }
   if (known.at_return) return use_error("a return probe has no arguments; ret is the return value");
   if (number <= known.function.size()) return of_function(known.function[number - 1]);
-  const auto place = bpf::argument_place(number);
-  if (!place)
+  const auto field = bpf::argument_register(number);
+  if (!field)
     return use_error(fmt::format("arg{}: only the first {} arguments are in registers; name a register, %rsp",
                                  number, bpf::kRegisterArguments));
   ProbeArgument out;
-  out.place = place->place;
+  out.register_offset = field->offset;
   return out;
 }
 
 Result<ProbeArgument> find_source(const std::string& source, const KnownArguments& known) {
   if (source.starts_with('%')) {
-    const auto place = bpf::register_place(std::string_view(source).substr(1));
-    if (!place)
+    const auto field = bpf::register_field(std::string_view(source).substr(1));
+    if (!field)
       return use_error(fmt::format("there is no register '{}'; for example %rdi, %edi or %di", source));
     ProbeArgument out;
-    out.place = place->place;
-    out.size = place->size;
+    out.register_offset = field->offset;
+    out.size = field->size;
     return out;
   }
   if (const auto named = std::ranges::find(known.named, source, &NamedArgument::source);
@@ -146,7 +146,7 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
     return named->value;
   if (known.at_return && (source == "ret" || source == "$retval")) {
     ProbeArgument out;
-    out.place = bpf::register_place(bpf::kResultRegister)->place;
+    out.register_offset = bpf::register_field(bpf::kResultRegister)->offset;
     out.is_signed = true;
     return out;
   }

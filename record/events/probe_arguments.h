@@ -41,7 +41,7 @@ inline constexpr ProbeRow kProbes[] = {
     {"usdt", ProbeKind::Marker, false, "usdt:/usr/bin/python3:python:function__entry"},
 };
 
-// The text between the parentheses. `place` of an error: its column in `text`, from 0.
+// The text between the parentheses. An error has its column in `text`, from 0.
 struct ArgumentError {
   std::size_t at = 0;
   std::string what;

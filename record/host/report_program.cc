@@ -179,9 +179,9 @@ std::optional<ProbeArgument> argument_of(std::string_view line) {
   if (words.size() < kFixed || words.size() > kFixed + kMostPointers || words[0] != "value")
     return std::nullopt;
   ProbeArgument out;
-  const auto place = bpf::register_place(words[1]);
-  if (!place || place->size != 8) return std::nullopt;
-  out.place = place->place;
+  const auto field = bpf::register_field(words[1]);
+  if (!field || field->size != 8) return std::nullopt;
+  out.register_offset = field->offset;
   if (!read_number(words[2], out.shift) || out.shift >= 64) return std::nullopt;
   if (!read_number(words[3], out.size)) return std::nullopt;
   if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return std::nullopt;

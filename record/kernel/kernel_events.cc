@@ -530,7 +530,7 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
     const auto walk = is_unwound ? std::optional(walker->program(bpf::StackHook::Reader)) : std::nullopt;
     const bool is_tracepoint = planned.probe.attr.type == format::abi::kTracepoint;
     auto program = bpf::ProbeProgram::load(
-        {.place = is_tracepoint ? bpf::ProbeTask::Place::Tracepoint : bpf::ProbeTask::Place::Probe,
+        {.hook = is_tracepoint ? bpf::ProbeTask::Hook::Tracepoint : bpf::ProbeTask::Hook::Probe,
          .arguments = planned.arguments,
          .condition = planned.probe.condition,
          .followed = followed,

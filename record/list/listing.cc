@@ -484,9 +484,9 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
       row.push_back(program.runs == 0 ? "-" : std::to_string(program.runs));
       row.push_back(time_of_one(program.runs, program.nanoseconds));
     }
-    row.push_back(program.places.empty() ? "-" : printable(program.places.front()));
-    for (std::size_t i = 1; i < program.places.size(); ++i)
-      rows.push_back({fmt::format("{}also at: {}", indent, printable(program.places[i]))});
+    row.push_back(program.attachments.empty() ? "-" : printable(program.attachments.front()));
+    for (std::size_t i = 1; i < program.attachments.size(); ++i)
+      rows.push_back({fmt::format("{}also at: {}", indent, printable(program.attachments[i]))});
     if (!with_details) continue;
     for (const std::string& holder : program.holders)
       rows.push_back({fmt::format("{}held by: {}", indent, printable(holder))});
@@ -520,7 +520,7 @@ std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
       json.number("measured_runs", cost.runs);
       json.number("measured_ns", cost.nanoseconds);
     }
-    json.texts("places", program.places);
+    json.texts("places", program.attachments);
     json.texts("holders", program.holders);
     out += json.finished();
   }

@@ -49,8 +49,8 @@ Result<> write_programs(const format::Fd& memory, const std::vector<std::string>
   add_loaded_programs(*programs, features.environment);
   if (const auto listed = bpf::list_programs())
     for (const bpf::ListedProgram& program : *listed)
-      for (const std::string& place : program.places)
-        features.environment.bpf_places.emplace_back(std::to_string(program.id), place);
+      for (const std::string& each : program.attachments)
+        features.environment.bpf_places.emplace_back(std::to_string(program.id), each);
   format::EventAttr attr;
   attr.size = format::kCompatibleAttrSize;
   attr.type = format::abi::kSoftware;

@@ -308,7 +308,7 @@ std::vector<int> ChannelRings::fds() const {
 }
 
 void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byte>& to) {
-  auto event = source.kind == bpf::ChannelKind::RingWithHeads
+  auto event = source.kind == bpf::ChannelKind::RingWithHeaders
                    ? parse_ring_event(bytes)
                    : RingEvent{.time = monotonic_now(), .cpu = std::nullopt, .payload = bytes};
   if (!event) {  // not from tacho_reserve()

@@ -88,7 +88,8 @@ Result<> set_condition(bpf::UserObject& object, const cli::Expression& expressio
     auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
     if (!condition) return std::move(condition.error());
     if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
-    const bool is_filled_later = !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeads;
+    const bool is_filled_later =
+        !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeaders;
     if (is_filled_later && object.supports_filter() && condition->has_members &&
         asks_about_thread(*condition))
       return asks_at_two_moments(request);

@@ -268,7 +268,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
           "counts calls",
           *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
-    targets.called = names_of(*functions, targets.offsets);
+    targets.shown_names = names_of(*functions, targets.offsets);
     const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionOffset& place) {
       return place.is_chooser && is_called(place.name.substr(0, place.name.find('@')), pattern);
     };
@@ -346,7 +346,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   bpf::FunctionTargets targets;
   targets.path = whole;
   targets.offsets = matching(*functions, pattern, false);
-  targets.called = names_of(*functions, targets.offsets);
+  targets.shown_names = names_of(*functions, targets.offsets);
   std::ranges::set_intersection(targets.offsets, changed_copies(*functions),
                                 std::back_inserter(targets.changed_copies));
   if (targets.offsets.empty())
@@ -409,8 +409,8 @@ bool can_be_preloaded(const std::string& library) {
 
 std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
   if (targets.in_kernel) return 0;
-  if (!targets.called.empty()) targets.cookies.resize(targets.offsets.size());
-  for (std::size_t i = 0; i < targets.called.size(); ++i)
+  if (!targets.shown_names.empty()) targets.cookies.resize(targets.offsets.size());
+  for (std::size_t i = 0; i < targets.shown_names.size(); ++i)
     targets.cookies[i] |= std::uint64_t{i + 1} << bpf::FunctionTargets::kNumberBit;
   const auto file = format::read_file(targets.path);
   if (!file) return 0;  // attaching reports the error
@@ -537,7 +537,7 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
   if (paths.size() > TACHO_MOST_SHOWN)
     return use_error(fmt::format("show: {} members; at most {} are recorded", paths.size(),
                                  static_cast<int>(TACHO_MOST_SHOWN)));
-  std::array<tacho_member_offset, TACHO_MOST_SHOWN> places{};
+  std::array<tacho_member_offset, TACHO_MOST_SHOWN> locations{};
   std::vector<format::PayloadField> fields;
   for (const std::string& path : paths) {
     auto member = types.member(type, path);
@@ -545,11 +545,11 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
     if (is_own_field(object, path)) member->field.name = "object." + path;
     if (std::ranges::find(fields, member->field.name, &format::PayloadField::name) != fields.end())
       return use_error("show: " + path + " is given twice");
-    places[fields.size()] = member->place;
+    locations[fields.size()] = member->location;
     fields.push_back(std::move(member->field));
   }
   const auto count = static_cast<std::uint32_t>(fields.size());
-  object.set_own("tacho_shown", std::as_bytes(std::span(places)));
+  object.set_own("tacho_shown", std::as_bytes(std::span(locations)));
   object.set_own("tacho_shown_count", std::as_bytes(std::span(&count, 1)));
   object.set_fields(kShownFields, fields);
   return Done{};

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/programs/recorders/disks.h"
+#include "bpf/programs/recorders/shared_constants.h"
 #include "bpf/support/shipped_files.h"
 #include "bpf/user_object.h"
 #include "cli/expression.h"
@@ -70,8 +70,8 @@ std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
   return disks;
 }
 
-// For programs with a table of disks (bpf/programs/recorders/disks.h): fills it, and resolves the option
-// `disk`.
+// For programs with a table of disks (bpf/programs/recorders/shared_constants.h): fills it, and resolves the
+// option `disk`.
 Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   if (object.constant(kDisks).empty()) return Done{};
   std::vector<BlockDevice> devices = devices_here();

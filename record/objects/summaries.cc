@@ -195,10 +195,10 @@ Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
       });
     if (source.keeps) known.value.assign(sum.begin(), sum.end());
   });
-  source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
+  source.is_full |= !facts.is_array() && !facts.is_lru() && entries >= facts.most_entries;
   const std::size_t gone =
       std::erase_if(source.known, [&](const auto& each) { return each.second.reading != reading; });
-  if (facts.forgets() && is_reported) source.forgotten += gone;  // else their counts were not wanted
+  if (facts.is_lru() && is_reported) source.forgotten += gone;  // else their counts were not wanted
   if (!source.keeps) source.known.clear();
   return done;
 }

@@ -461,7 +461,7 @@ class Planner {
       connect({object, channel.map, *added});
       for (const auto& [map, event] : objects_[object].unfinished)
         if (event == channel.event && can_make_samples(plan_.events[*added].attr))
-          plan_.unfinished.push_back({object, map, *added, bpf::ChannelKind::RingWithHeads});
+          plan_.unfinished.push_back({object, map, *added, bpf::ChannelKind::RingWithHeaders});
     }
     return Done{};
   }
@@ -846,7 +846,7 @@ Result<> check_channel(const std::string& object, const std::string& map, Channe
     return use_error("--overwrite: " + ring + " cannot be overwritten; use a perf event array");
   if (!options.target.cgroups.empty())
     return use_error("-G: " + ring + " has no cgroup of its events; use a perf event array");
-  if (kind == ChannelKind::RingWithHeads) return Done{};
+  if (kind == ChannelKind::RingWithHeaders) return Done{};
   if (options.target.watch != Watch::System || !options.target.cpus.empty())
     return use_error(
         ring +

@@ -307,8 +307,8 @@ void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
   environment.attached_programs = std::move(attached);
   add_objects(objects, head.programs, environment);
   add_loaded_programs(head.programs, environment);
-  for (auto& [id, place] : bpf::places_by_links())
-    environment.bpf_places.emplace_back(std::to_string(id), std::move(place));
+  for (auto& [id, attachment] : bpf::attachments_by_links())
+    environment.bpf_places.emplace_back(std::to_string(id), std::move(attachment));
 }
 
 namespace {

@@ -50,7 +50,7 @@ std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
   for (const std::string& problem : declared.problems)
     doubts.push_back(problem + "; its payload prints as hex");
   for (const bpf::UnknownWord& each : declared.unknown_words)
-    doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.place, each.kind,
+    doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.declaration, each.kind,
                                  cli::shortened(each.word), suggested(each)));
   if (doubts.size() <= kMostDoubts) return doubts;
   const std::size_t more = doubts.size() - kMostDoubts;

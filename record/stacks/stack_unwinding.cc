@@ -315,9 +315,9 @@ struct StackUnwinding::State {
         maps(walker.reads_mappings() ? kRangesForDeferred : std::size_t{TACHO_MOST_RANGES_OF_PROCESS}),
         id_ranges(ranges),
         tables(walker, kTableBudget),
-        deferred(
-            {[this] { walker.let_copy(); }, [this](const auto& sink) { (void)walker.take_copies(sink); }},
-            most_frames) {}
+        deferred({[this] { walker.enable_copies(); },
+                  [this](const auto& sink) { (void)walker.take_copies(sink); }},
+                 most_frames) {}
 
   bpf::StackWalker walker;
   format::EventAttr sideband;
@@ -479,7 +479,7 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
   const std::uint32_t running = running_processes();
   options.most_ranges = most_ranges_for(running);
   options.most_processes = std::bit_ceil(std::max(4 * running, kLeastProcesses));
-  options.skips_strangers = plan.tasks != std::vector<int>{-1};
+  options.only_recorded_tasks = plan.tasks != std::vector<int>{-1};
   options.hooks = {};
   for (const PlannedEvent& event : plan.events)
     if (event.unwound_frames != 0 && !event.attr.is_bpf_output())

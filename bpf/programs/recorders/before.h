@@ -32,7 +32,8 @@ static __always_inline void take_stack_of(struct task_struct *task, struct stack
   if (known && known->switches == switches_of(task)) bpf_probe_read_kernel(stack->user, sizeof stack->user, known->user);
 }
 
-/* task_struct.__state as sched:sched_switch reports it; 0: runnable; 64 and above: not a wait. */
+/* task_struct.__state as prev_state of sched:sched_switch has it: 0 runnable, 1 sleeping, 2 uninterruptible; 64 and above: the
+ * task does not wait for anything. */
 static __always_inline __u32 state_of(struct task_struct *task) {
   const __u32 idle = 0x402 /* TASK_IDLE */, frozen = 0x8000 /* TASK_FROZEN */;
   struct task_struct___before_5_14 *old = (void *)task;
@@ -42,8 +43,8 @@ static __always_inline __u32 state_of(struct task_struct *task) {
   return bits & frozen ? 2 : bits & 0xff;
 }
 
-/* Whether there is a --filter: it is about the current thread, so waits that began before cannot be checked. Use it only in
- * recorders that support --filter: an object that reads tacho_filter does (bpf::UserObject::supports_filter()). */
+/* Whether there is a --filter. It checks the current thread, so it cannot check waits that began before the recording. Use it
+ * only in recorders that support --filter, since reading tacho_filter declares that (bpf::UserObject::supports_filter()). */
 static __always_inline bool has_filter(void) { return tacho_filter.steps[0].value; }
 
 /* Whether the task may be in a wait that is recorded. Not the command to be recorded, which waits in the recorder's child until

@@ -5,7 +5,7 @@
 // flushes have no sector, and several may be in flight.
 #include "bpf/programs/recorders/recorder.h"
 
-#include "bpf/programs/recorders/disks.h"
+#include "bpf/programs/recorders/shared_constants.h"
 
 const volatile __u64 min_us HELP("only requests that take at least N microseconds, queue and disk");
 const volatile __u64 min_bytes HELP("only requests of at least N bytes");

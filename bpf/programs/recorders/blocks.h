@@ -34,7 +34,8 @@ unsigned long long tacho_lost_outstanding; /* SUMMARY() defines it */
 
 struct block_key {
   __u64 address;
-  __u32 space, kind; /* space: pid, 0: the kernel; kind: the recorder's */
+  __u32 space; /* pid; 0: the kernel */
+  __u32 kind;  /* defined by the recorder */
 };
 struct block {
   __u64 bytes, stack, made_ns, pid;
@@ -86,20 +87,20 @@ static __always_inline void count_block(const struct block_key *key, struct bloc
   __sync_fetch_and_add(&sum->made_blocks, 1);
 }
 
-struct ending {
+struct end {
   __u64 now;
 };
-static long leave_out_young(void *map, struct block_key *key, struct block *block, struct ending *ending) {
+static long subtract_if_young(void *map, struct block_key *key, struct block *block, struct end *end) {
   struct block_key copy = *key;
-  if (ending->now - block->made_ns < min_age_ms * 1000000) forget_block(&copy, 0);
+  if (end->now - block->made_ns < min_age_ms * 1000000) forget_block(&copy, 0);
   return 0;
 }
 
 /* Runs before the maps are read at the end of a recording: subtracts blocks younger than min_age_ms. Needs Linux 5.14. */
 SEC("?syscall")
 int ends(void *context) {
-  struct ending ending = {.now = bpf_ktime_get_ns()};
-  if (min_age_ms) bpf_for_each_map_elem(&blocks, leave_out_young, &ending, 0);
+  struct end end = {.now = bpf_ktime_get_ns()};
+  if (min_age_ms) bpf_for_each_map_elem(&blocks, subtract_if_young, &end, 0);
   return 0;
 }
 

@@ -5,7 +5,7 @@
 // tacho-record finds the functions in the kernel's BTF. The cookie of each probe has the number of the argument.
 #include "bpf/programs/recorders/recorder.h"
 
-#include "bpf/programs/recorders/member_offsets.h"
+#include "bpf/programs/recorders/shared_constants.h"
 
 #define MOST_PASSED 16        /* most in-flight calls dropped at a return: their own returns were missed */
 #define STACK_BITS 14         /* kernel stacks are aligned to their size, 16 KiB or more */

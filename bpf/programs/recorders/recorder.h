@@ -13,7 +13,32 @@
 #include <bpf/bpf_tracing.h>
 
 #include <tacho/emit.h>
-#include "bpf/programs/recorders/error_names.h"
+
+/* Errors by number, so that payloads show their names. */
+enum error_name {
+  OK = 0,
+  EPERM = 1, ENOENT = 2, ESRCH = 3, EINTR = 4, EIO = 5, ENXIO = 6, E2BIG = 7, ENOEXEC = 8, EBADF = 9,
+  ECHILD = 10, EAGAIN = 11, ENOMEM = 12, EACCES = 13, EFAULT = 14, ENOTBLK = 15, EBUSY = 16, EEXIST = 17,
+  EXDEV = 18, ENODEV = 19, ENOTDIR = 20, EISDIR = 21, EINVAL = 22, ENFILE = 23, EMFILE = 24, ENOTTY = 25,
+  ETXTBSY = 26, EFBIG = 27, ENOSPC = 28, ESPIPE = 29, EROFS = 30, EMLINK = 31, EPIPE = 32, EDOM = 33,
+  ERANGE = 34, EDEADLK = 35, ENAMETOOLONG = 36, ENOLCK = 37, ENOSYS = 38, ENOTEMPTY = 39, ELOOP = 40,
+  ENOMSG = 42, EIDRM = 43, ECHRNG = 44, EL2NSYNC = 45, EL3HLT = 46, EL3RST = 47, ELNRNG = 48, EUNATCH = 49,
+  ENOCSI = 50, EL2HLT = 51, EBADE = 52, EBADR = 53, EXFULL = 54, ENOANO = 55, EBADRQC = 56, EBADSLT = 57,
+  EBFONT = 59, ENOSTR = 60, ENODATA = 61, ETIME = 62, ENOSR = 63, ENONET = 64, ENOPKG = 65, EREMOTE = 66,
+  ENOLINK = 67, EADV = 68, ESRMNT = 69, ECOMM = 70, EPROTO = 71, EMULTIHOP = 72, EDOTDOT = 73,
+  EBADMSG = 74, EOVERFLOW = 75, ENOTUNIQ = 76, EBADFD = 77, EREMCHG = 78, ELIBACC = 79, ELIBBAD = 80,
+  ELIBSCN = 81, ELIBMAX = 82, ELIBEXEC = 83, EILSEQ = 84, ERESTART = 85, ESTRPIPE = 86, EUSERS = 87,
+  ENOTSOCK = 88, EDESTADDRREQ = 89, EMSGSIZE = 90, EPROTOTYPE = 91, ENOPROTOOPT = 92, EPROTONOSUPPORT = 93,
+  ESOCKTNOSUPPORT = 94, EOPNOTSUPP = 95, EPFNOSUPPORT = 96, EAFNOSUPPORT = 97, EADDRINUSE = 98,
+  EADDRNOTAVAIL = 99, ENETDOWN = 100, ENETUNREACH = 101, ENETRESET = 102, ECONNABORTED = 103,
+  ECONNRESET = 104, ENOBUFS = 105, EISCONN = 106, ENOTCONN = 107, ESHUTDOWN = 108, ETOOMANYREFS = 109,
+  ETIMEDOUT = 110, ECONNREFUSED = 111, EHOSTDOWN = 112, EHOSTUNREACH = 113, EALREADY = 114,
+  EINPROGRESS = 115, ESTALE = 116, EUCLEAN = 117, ENOTNAM = 118, ENAVAIL = 119, EISNAM = 120,
+  EREMOTEIO = 121, EDQUOT = 122, ENOMEDIUM = 123, EMEDIUMTYPE = 124, ECANCELED = 125, ENOKEY = 126,
+  EKEYEXPIRED = 127, EKEYREVOKED = 128, EKEYREJECTED = 129, EOWNERDEAD = 130, ENOTRECOVERABLE = 131,
+  ERFKILL = 132,
+  ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ENOIOCTLCMD = 515, ERESTART_RESTARTBLOCK = 516
+};
 
 const volatile __u32 pid HELP("only this process");
 const volatile __u32 tid HELP("only this thread");
@@ -168,8 +193,8 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
 }
 
-/* Program that runs when a recording ends: calls `emit`(key, entry) for each entry of a map, which AT_END_BY() gives another
- * key type than a thread id. Needs Linux 5.14. */
+/* Program that runs when a recording ends: calls `emit`(key, entry) for each entry of a map. AT_END(): the keys are thread ids;
+ * AT_END_BY(): they have the type `key`. Needs Linux 5.14. */
 #define AT_END(map, entry, emit) AT_END_BY(map, __u32, entry, emit)
 #define AT_END_BY(map, key, entry, emit)                                          \
   static long report_##map(void *all, key *at, entry *wait, void *nothing) {      \
@@ -182,8 +207,9 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
     return 0;                                                                     \
   }
 
-/* For recorders with CHANNEL(), whose events have the current thread's stack: a ring buffer for what is unfinished when the
- * recording ends. These events have no stack. There are none with --filter, which may need the current thread. */
+/* For recorders with CHANNEL(), whose events have the current thread's stack: a ring buffer for the events of calls and waits that
+ * are still open when the recording ends. These events have no stack. There are none with --filter, which may need the current
+ * thread. */
 #define UNFINISHED_CHANNEL(name) RING_CHANNEL(unfinished_##name, name, 1 << 20)
 #define EMIT_OPEN(name, process, thread, event)                                            \
   do {                                                                                     \

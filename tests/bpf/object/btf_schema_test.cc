@@ -244,7 +244,7 @@ TEST(BtfSchema, WordsThatNothingKnowsAreNamedWithTheirPlace) {
   types.tag(map, -1, "event:raeding");
   const Declarations declared = types.read();
   std::vector<std::pair<std::string, std::string>> found;
-  for (const UnknownWord& each : declared.unknown_words) found.emplace_back(each.place, each.word);
+  for (const UnknownWord& each : declared.unknown_words) found.emplace_back(each.declaration, each.word);
   EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{
                        {"member 'took' of 'reading': ROLE(\"valu\")", "valu"},
                        {"member 'flags' of 'reading': FORMAT(\"hx\")", "hx"},

@@ -112,10 +112,10 @@ TEST(ObjectTypes, FunctionsAreThoseWithAPointerInARegister) {
 // What the program makes of the bytes of an object with that member.
 std::int64_t value_of(const ObjectMember& member, const std::array<std::uint8_t, 64>& object) {
   std::uint64_t value = 0;
-  std::memcpy(&value, object.data() + member.place.at[member.place.pointers], member.place.bytes);
-  value <<= member.place.left;
-  return member.place.is_signed != 0 ? static_cast<std::int64_t>(value) >> member.place.right
-                                     : static_cast<std::int64_t>(value >> member.place.right);
+  std::memcpy(&value, object.data() + member.location.at[member.location.pointers], member.location.bytes);
+  value <<= member.location.left;
+  return member.location.is_signed != 0 ? static_cast<std::int64_t>(value) >> member.location.right
+                                        : static_cast<std::int64_t>(value >> member.location.right);
 }
 
 TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
@@ -139,16 +139,16 @@ TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
   EXPECT_EQ(value_of(member("iter.at"), object), 616);
   EXPECT_EQ(member("iter.at").field.name, "iter.at");
   EXPECT_EQ(value_of(member("low"), object), -1) << "five bits with a sign";
-  EXPECT_EQ(member("low").place.bytes, 1u);
+  EXPECT_EQ(member("low").location.bytes, 1u);
   EXPECT_EQ(value_of(member("is_done"), object), 1);
   EXPECT_EQ(value_of(member("hidden"), object), 9) << "in a struct without a name";
   EXPECT_EQ(member("disk").field.format, "hex");
   for (const char* path : {"disk.dev", "disk->dev"}) {
     const ObjectMember through = member(path);
-    EXPECT_EQ(through.place.pointers, 1u);
-    EXPECT_EQ(through.place.at[0], 40u);
-    EXPECT_EQ(through.place.at[1], 8u);
-    EXPECT_EQ(through.place.bytes, 4u);
+    EXPECT_EQ(through.location.pointers, 1u);
+    EXPECT_EQ(through.location.at[0], 40u);
+    EXPECT_EQ(through.location.at[1], 8u);
+    EXPECT_EQ(through.location.bytes, 4u);
   }
 }
 

@@ -34,8 +34,8 @@ TEST(PrivateFolder, TakesItsFinalNameOnceOnly) {
   ASSERT_TRUE(first && second);
   std::ofstream(first->path() + "/file") << "first";
   std::ofstream(second->path() + "/file") << "second";
-  EXPECT_TRUE(first->become(name));
-  EXPECT_FALSE(second->become(name));
+  EXPECT_TRUE(first->rename_to(name));
+  EXPECT_FALSE(second->rename_to(name));
   std::string content;
   std::ifstream(name + "/file") >> content;
   EXPECT_EQ(content, "first");

@@ -67,8 +67,8 @@ bool passes(const bpf::FilterSteps& steps, const Moment& moment) {
     if (next <= at) return false;
     at = next;
   }
-  EXPECT_TRUE(at == bpf::kFilterTakes || at == bpf::kFilterLeaves) << at;
-  return at == bpf::kFilterTakes;
+  EXPECT_TRUE(at == bpf::kFilterPasses || at == bpf::kFilterRejects) << at;
+  return at == bpf::kFilterPasses;
 }
 
 format::PayloadSchema schema() {

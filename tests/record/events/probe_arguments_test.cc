@@ -57,12 +57,12 @@ TEST(ProbeArguments, OfAFileStandInRegisters) {
   const auto placed = place_arguments(parsed("arg1,size=arg2:s32,%dil,flags=%r10d:x16,path=arg3:string"), {});
   ASSERT_TRUE(placed) << placed.error().what;
   const auto& all = *placed;
-  EXPECT_EQ(all[0].place, 14 * 8);
+  EXPECT_EQ(all[0].register_offset, 14 * 8);
   EXPECT_EQ(all[0].size, 8);
-  EXPECT_EQ(all[1].place, 13 * 8);
+  EXPECT_EQ(all[1].register_offset, 13 * 8);
   EXPECT_TRUE(all[1].size == 4 && all[1].is_signed);
-  EXPECT_TRUE(all[2].place == 14 * 8 && all[2].size == 1) << "a part of a register";
-  EXPECT_TRUE(all[3].place == 7 * 8 && all[3].size == 2 && all[3].shape == Shape::Hex);
+  EXPECT_TRUE(all[2].register_offset == 14 * 8 && all[2].size == 1) << "a part of a register";
+  EXPECT_TRUE(all[3].register_offset == 7 * 8 && all[3].size == 2 && all[3].shape == Shape::Hex);
   EXPECT_EQ(all[4].shape, Shape::UserText);
   EXPECT_NE(placing("size", {}).find("say where it is: size=arg1, or size=%di"), std::string::npos);
   EXPECT_NE(placing("arg7", {}).find("the first 6 arguments"), std::string::npos);
@@ -99,7 +99,7 @@ TEST(ProbeArguments, OfAReturnIsOne) {
   const KnownArguments known{.at_return = true};
   const auto placed = place_arguments(parsed("ret,low=ret:u8"), known);
   ASSERT_TRUE(placed) << placed.error().what;
-  EXPECT_TRUE((*placed)[0].place == 10 * 8 && (*placed)[0].is_signed);
+  EXPECT_TRUE((*placed)[0].register_offset == 10 * 8 && (*placed)[0].is_signed);
   EXPECT_EQ((*placed)[1].size, 1);
   EXPECT_NE(placing("arg1", known).find("a return probe has no arguments"), std::string::npos);
 }
@@ -110,8 +110,8 @@ TEST(ProbeArguments, OfTheKernelHaveNames) {
   const KnownArguments known{.kind = ProbeKind::Kernel, .function = function};
   const auto placed = place_arguments(parsed("mode,file,arg1,name=file:string,user=file:ustring"), known);
   ASSERT_TRUE(placed) << placed.error().what;
-  EXPECT_TRUE((*placed)[0].place == 13 * 8 && (*placed)[0].size == 4 && (*placed)[0].is_signed);
-  EXPECT_TRUE((*placed)[1].place == 14 * 8 && (*placed)[1].shape == Shape::Hex);
+  EXPECT_TRUE((*placed)[0].register_offset == 13 * 8 && (*placed)[0].size == 4 && (*placed)[0].is_signed);
+  EXPECT_TRUE((*placed)[1].register_offset == 14 * 8 && (*placed)[1].shape == Shape::Hex);
   EXPECT_EQ((*placed)[3].shape, Shape::KernelText);
   EXPECT_EQ((*placed)[4].shape, Shape::UserText);
   EXPECT_NE(placing("nosuch", known).find("has no argument 'nosuch'; it has file, mode, big"),
@@ -123,7 +123,7 @@ TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
   const auto all =
       marker_arguments("8@%rdi -4@-12(%rbp)  1@$-7 4@foo(%rip) 8@(%rax) 2@8(%rax,%rbx,2) 3@%rdi 8f@%xmm0");
   ASSERT_EQ(all.size(), 8U);
-  EXPECT_TRUE(all[0].source == Source::Register && all[0].place == 14 * 8 && !all[0].is_signed);
+  EXPECT_TRUE(all[0].source == Source::Register && all[0].register_offset == 14 * 8 && !all[0].is_signed);
   EXPECT_TRUE(all[1].source == Source::Memory && all[1].displacement == -12 && all[1].size == 4 &&
               all[1].is_signed);
   EXPECT_TRUE(all[2].source == Source::Constant && all[2].constant == -7);
@@ -140,7 +140,7 @@ TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
   EXPECT_NE(placing("size", known).find("have no names, but positions: size=arg1"), std::string::npos);
 }
 
-TEST(ProbeArguments, StandInParenthesesBehindThePlace) {
+TEST(ProbeArguments, StandInParenthesesAfterThePlace) {
   const auto events = parse_events("uprobe:/bin/x:f(arg1, size=arg2:u32)/call-graph=no/,kprobe:g(a),cs");
   ASSERT_TRUE(events) << events.error().what;
   ASSERT_EQ(events->size(), 3U);

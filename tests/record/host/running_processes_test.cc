@@ -25,7 +25,7 @@ TEST(ProcessTable, NumbersAreThoseOfEachNamespace) {
   EXPECT_EQ(numbers_in_namespaces("Name:\tx\nNSpid:\t8;rm\n"), "");
 }
 
-TEST(ProcessTable, AStartIsFoundBehindANameOfAnyKind) {
+TEST(ProcessTable, AStartIsFoundAfterANameOfAnyKind) {
   const std::string middle = " S 1 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 ";
   EXPECT_EQ(start_of("812 (a) b) (c)" + middle + "1234 99 5", 100), 12'340'000'000ULL);
   EXPECT_EQ(start_of("812 (a)" + middle + "18446744073709551615 99", 100), 0U) << "too large to be true";

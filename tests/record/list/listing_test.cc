@@ -12,7 +12,7 @@ bpf::ListedProgram program() {
   made.type = "tracing";
   made.name = "on_call";
   made.tag = "0123456789abcdef";
-  made.places = {"tp_btf sys_enter", "tp_btf sys_exit"};
+  made.attachments = {"tp_btf sys_enter", "tp_btf sys_exit"};
   made.holders = {"tacho-record (77)"};
   made.translated_bytes = 96;
   made.machine_bytes = 70;
@@ -29,7 +29,7 @@ TEST(ProgramListing, ALineForEachAndOneForEachFurtherPlace) {
       "        also at: tp_btf sys_exit\n");
   counted.runs = 4;
   counted.nanoseconds = 1001;
-  counted.places.clear();
+  counted.attachments.clear();
   const std::string lines = programs_in_lines({counted}, std::nullopt, 0, false, 0);
   EXPECT_TRUE(lines.ends_with(
       "\n    12  tracing          0123456789abcdef on_call                             4      250  -\n"))
@@ -39,7 +39,7 @@ TEST(ProgramListing, ALineForEachAndOneForEachFurtherPlace) {
 TEST(ProgramListing, ANameCannotPassForAnotherLineNorSteerATerminal) {
   auto hostile = program();
   hostile.name = "a\n    13  tracing";
-  hostile.places = {
+  hostile.attachments = {
       "cgroup /x\x9b"
       "2J",
       "pin \x1b[2J"};
@@ -87,7 +87,7 @@ TEST(ProgramListing, JsonHasAllThatIsKnown) {
   one.id = 7;
   one.type = "kprobe";
   one.name = "on\xff";
-  one.places = {"kprobe vfs_read", "kprobe vfs_write"};
+  one.attachments = {"kprobe vfs_read", "kprobe vfs_write"};
   one.runs = 3;
   const std::map<std::uint32_t, bpf::Cost> costs{{7, {20, 4000}}};
   EXPECT_EQ(

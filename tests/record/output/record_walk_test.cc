@@ -51,7 +51,7 @@ void add_symbol(format::ByteWriter& out, std::uint16_t more) {
   for (std::uint16_t i = 0; i < more; ++i) out.u64(0x5555);
 }
 
-TEST(RecordWalk, BytesBehindTrailersOfBpfEventsAreCut) {
+TEST(RecordWalk, BytesAfterTrailersOfBpfEventsAreCut) {
   format::ByteWriter out, expected;
   out.u64(0x1234);  // of an earlier look
   expected.u64(0x1234);

@@ -240,11 +240,11 @@ TEST(Plan, AChannelTakesEveryThreadAndATableFilters) {
 }
 
 TEST(Plan, ARingBufferHasSamplesOfItsOwn) {
-  const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeads}}};
+  const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeaders}}};
   const ObjectFacts plain{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::PlainRing}}};
   const auto plan = plan_of(options_of({"-g", "-e", "./x.bpf.o,cs", "ls"}), {heads});
   ASSERT_TRUE(plan) << plan.error().what;
-  EXPECT_EQ(plan->connections[0].kind, bpf::ChannelKind::RingWithHeads);
+  EXPECT_EQ(plan->connections[0].kind, bpf::ChannelKind::RingWithHeaders);
   EXPECT_FALSE(plan->events[0].attr.samples(abi::kSampleCallchain));
   EXPECT_TRUE(plan->events[0].attr.samples(abi::kSampleRaw) && plan->events[0].system_wide);
   EXPECT_TRUE(plan->events[1].attr.samples(abi::kSampleCallchain));
@@ -256,7 +256,7 @@ TEST(Plan, ARingBufferHasSamplesOfItsOwn) {
 }
 
 TEST(Plan, OptionsThatARingBufferCannotFollowAreRefused) {
-  const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeads}}};
+  const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeaders}}};
   const ObjectFacts plain{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::PlainRing}}};
   const auto what = [](const std::vector<std::string>& words, const ObjectFacts& object) {
     const auto plan = plan_of(options_of(words), {object});

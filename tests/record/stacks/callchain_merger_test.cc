@@ -154,7 +154,7 @@ TEST_F(CallchainMergerTest, AStackOfAnotherPlaceIsNotTaken) {
   EXPECT_EQ(merger_.counts().without, 1u);
 }
 
-TEST_F(CallchainMergerTest, BehindALossNothingOlderIsTaken) {
+TEST_F(CallchainMergerTest, AfterALossNothingOlderIsTaken) {
   walk(9, {0x11});
   lost(5);
   sample(9, kKernel, 0xf1, {kK, 0xf1});

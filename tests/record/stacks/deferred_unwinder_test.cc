@@ -70,7 +70,7 @@ TEST_F(FinishUnwindTest, GoesByRowsToTheFirstFunction) {
   EXPECT_EQ(walked(), (Words{0x1000, 0x2001, 0x3001, 0x4001, TACHO_END_WHOLE}));
 }
 
-TEST_F(FinishUnwindTest, WhatTheKernelGuessedBehindTheCopyGoes) {
+TEST_F(FinishUnwindTest, WhatTheKernelGuessedAfterTheCopyGoes) {
   walk_.frames = {0x500, 0x1000, 0xbad, 0xbad0};
   copy_.frames = 2;
   stack({0x2001});

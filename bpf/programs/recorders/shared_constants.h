@@ -1,9 +1,20 @@
-/* Offsets of the members that the recorder `follow` shows, shared with tacho-record: C, compiled on both sides. */
-#ifndef TACHO_MEMBER_OFFSETS_H
-#define TACHO_MEMBER_OFFSETS_H
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Types of the constants that tacho-record sets in recorders before it loads them: C, compiled on both sides. */
+#ifndef TACHO_SHARED_CONSTANTS_H
+#define TACHO_SHARED_CONSTANTS_H
 
 #include <linux/types.h>
 
+/* Disk names by device number, for bio: tracepoints have only the number. */
+#define TACHO_MOST_DISKS 64
+#define TACHO_DISK_NAME 32 /* bytes, with the NUL */
+
+struct tacho_disk {
+  __u32 dev; /* the kernel's: major << 20 | minor; 0: after the last disk */
+  char name[TACHO_DISK_NAME];
+};
+
+/* The members that follow shows. */
 enum tacho_followed_sizes {
   TACHO_MOST_SHOWN = 8,    /* members */
   TACHO_MOST_POINTERS = 3, /* dereferenced on the way to one */
