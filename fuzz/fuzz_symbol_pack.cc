@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const PackedAddress& address : module.addresses) {
       const symbolize::Symbol* const symbol = source.table().find(address.address);
       const symbolize::LinkerSymbol linkers{symbol ? symbol->name : "", {address.elf_address}};
-      source.list_calls_at(address.address, linkers, symbolize::StandIn::AtFirst, calls);
+      source.list_calls_at(address.address, linkers, symbolize::UseSymbolName::AsPerf, calls);
     }
   }
   const auto again = write_symbol_pack_section(*parsed);

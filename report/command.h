@@ -57,7 +57,7 @@ struct PerfBytes {
 inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symbols) {
   names = Names::Raw;
   symbols.callers = symbolize::Callers::ByReturnAddress;
-  symbols.stand_in = symbolize::StandIn::AtFirst;
+  symbols.use_symbol_name = symbolize::UseSymbolName::AsPerf;
   symbols.unwinds_32_bit = false;
   symbols.names_memory_files = false;
   symbols.unnamed = symbolize::Unnamed::Addresses;
@@ -72,7 +72,7 @@ inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symb
 
 // stackcollapse-perf.pl --inline asks addr2line for each address anew.
 inline void take_addr2line_names(const PerfBytes& perf, symbolize::SymbolOptions& symbols) {
-  if (perf.is_asked_for) symbols.stand_in = symbolize::StandIn::Always;
+  if (perf.is_asked_for) symbols.use_symbol_name = symbolize::UseSymbolName::Innermost;
 }
 
 struct ReadingOptions {

@@ -72,18 +72,18 @@ MappingList::NodeRef MappingList::join(NodeRef low, NodeRef high) {
 }
 
 AddressRange MappingList::range_at(std::uint64_t address) const {
-  const Node *before = nullptr,
-             *behind = nullptr;  // the last that begins at or before the address; the next one
+  const Node* before = nullptr;  // the last that begins at or before the address
+  const Node* after = nullptr;   // the first that begins after it
   for (const Node* node = root_.get(); node != nullptr;) {
     const bool is_before = node->start <= address;
-    (is_before ? before : behind) = node;
+    (is_before ? before : after) = node;
     node = is_before ? node->high.get() : node->low.get();
   }
   const bool is_inside = before != nullptr && address < before->mapping->end;
   if (is_inside) return {before->start, before->mapping->end - 1, before->mapping};
   AddressRange gap;
   if (before != nullptr) gap.first = before->mapping->end;
-  if (behind != nullptr) gap.last = behind->start - 1;
+  if (after != nullptr) gap.last = after->start - 1;
   return gap;
 }
 
@@ -92,17 +92,17 @@ std::vector<const Mapping*> MappingList::take(std::uint64_t start, std::uint64_t
   const Mapping* const reaching = find(start);
   const std::uint64_t from = reaching != nullptr ? reaching->start : start;
   auto [before, rest] = split(std::move(root_), from);
-  auto [taken, behind] = split(std::move(rest), end);
-  root_ = join(std::move(before), std::move(behind));
+  auto [taken, after] = split(std::move(rest), end);
+  root_ = join(std::move(before), std::move(after));
   std::vector<const Mapping*> mappings;
   list(taken.get(), mappings);
   return mappings;
 }
 
 void MappingList::add(const Mapping* mapping, std::uint32_t priority) {
-  auto [before, behind] = split(std::move(root_), mapping->start);
+  auto [before, after] = split(std::move(root_), mapping->start);
   NodeRef fresh(new Node{{}, {}, mapping, mapping->start, priority});
-  root_ = join(join(std::move(before), std::move(fresh)), std::move(behind));
+  root_ = join(join(std::move(before), std::move(fresh)), std::move(after));
 }
 
 void MappingList::list(const Node* tree, std::vector<const Mapping*>& out) {
@@ -187,7 +187,7 @@ bool is_anonymous(const format::MmapRecord& record) {
 
 // Generated code in a memfd or unlinked file: a JIT maps it twice, for writing and for execution, with shared
 // pages; a loader's mapping of an ELF file is private.
-bool is_made_code(const format::MmapRecord& record) {
+bool is_generated_code(const format::MmapRecord& record) {
   const std::string_view name = record.filename;
   return record.is_mmap2 && (record.protection & kProtExec) != 0 && (record.flags & kMapShared) != 0 &&
          record.build_id.empty() &&
@@ -250,7 +250,7 @@ struct AddressSpaces::State {
   void add(MappingList& maps, const Mapping& mapping);
   void insert(MappingList& maps, const Mapping& mapping);
   void erase(MappingList& maps, std::uint64_t start, std::uint64_t end);
-  void changed(std::uint32_t pid);
+  void replace_version(std::uint32_t pid);
 
   void apply(const format::MmapRecord& record, std::uint16_t misc);
   void apply(const format::CommRecord& record, std::uint16_t misc);
@@ -259,10 +259,10 @@ struct AddressSpaces::State {
   void apply(const format::BuildIdRecord& record, std::uint16_t misc);
   void apply_kernel_mmap(const format::MmapRecord& record);
   void apply_user_mmap(const format::MmapRecord& record);
-  Module* made_code(std::uint32_t process);
+  Module* generated_code(std::uint32_t process);
   Thread& thread(std::uint32_t pid, std::uint32_t tid);
   void add_build_id(std::string_view path, const format::BuildId& id);
-  format::BuildId known_id(std::string_view path) const {
+  format::BuildId build_id_of_path(std::string_view path) const {
     const auto known = build_ids.find(texts.find(path));
     return known == build_ids.end() ? format::BuildId{} : known->second;
   }
@@ -271,7 +271,7 @@ struct AddressSpaces::State {
 // Finds or makes the Module of an identity. A record without a build id gets the one of its path.
 Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std::string_view short_name,
                                      format::BuildId id, std::uint64_t file) {
-  if (id.empty()) id = known_id(path);
+  if (id.empty()) id = build_id_of_path(path);
   const Identity identity{path, id, file};
   const auto known = modules_by_identity.find(identity);
   if (known != modules_by_identity.end()) return *known;
@@ -299,8 +299,9 @@ Module* AddressSpaces::State::module_of_file(const format::MmapRecord& record) {
   return other;
 }
 
-// The mappings of a process, or of the kernel (kNoProcess), which all versions include.
-void AddressSpaces::State::changed(std::uint32_t pid) {
+// Moves the current version of a process to `replaced`. kNoProcess: the kernel's mappings change, which are
+// part of all versions.
+void AddressSpaces::State::replace_version(std::uint32_t pid) {
   if (pid == kNoProcess) {
     ++kernel_number;
     for (auto row = versions.begin(); row != versions.end(); ++row)
@@ -342,7 +343,7 @@ void AddressSpaces::State::insert(MappingList& maps, const Mapping& mapping) {
   const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
                        old->end == mapping.end && old->page_offset == mapping.page_offset;
   if (is_same) return;  // recorded twice: by the kernel, and by the recorder from /proc
-  changed(mapping.pid);
+  replace_version(mapping.pid);
   erase(maps, mapping.start, mapping.end);
   add(maps, mapping);
 }
@@ -372,9 +373,9 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     const std::string name = kernel_module_name(record.filename);
     // As in perf: a kernel module has the path in the capture's table of build ids.
     const auto listed = kernel_module_paths.find(texts.find(name));
-    Module* const loaded =
-        module(ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
-               last_part(name), record.build_id.empty() ? known_id(record.filename) : record.build_id);
+    Module* const loaded = module(
+        ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
+        last_part(name), record.build_id.empty() ? build_id_of_path(record.filename) : record.build_id);
     if (record.filename.starts_with('/')) loaded->file = texts.keep(record.filename);
     mapping.module = loaded;
     return insert(kernel, mapping);
@@ -387,7 +388,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     for (const Mapping* const old : kernel.all()) {
       if (old->module == kernel_map->module) kernel.take(old->start, old->end);
     }
-    changed(kNoProcess);
+    replace_version(kNoProcess);
   }
   insert(kernel, mapping);
   kernel_map = kernel.find(mapping.start);
@@ -402,13 +403,14 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
 }
 
 // All generated code of a process is one module.
-Module* AddressSpaces::State::made_code(std::uint32_t process) {
+Module* AddressSpaces::State::generated_code(std::uint32_t process) {
   const auto pid = static_cast<std::int32_t>(process);
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
-  const bool is_new = modules_by_identity.find(Identity{path, known_id(path)}) == modules_by_identity.end();
+  const bool is_new =
+      modules_by_identity.find(Identity{path, build_id_of_path(path)}) == modules_by_identity.end();
   Module* const made = module(ModuleKind::Anonymous, path, fmt::format("[JIT] tid {}", pid), {});
   const auto fork = forks.find(process);
-  if (is_new && fork != forks.end()) made->began = fork->second;
+  if (is_new && fork != forks.end()) made->fork_time = fork->second;
   return made;
 }
 
@@ -423,10 +425,10 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
   if (is_vdso(record.filename)) {
     mapping.page_offset = 0;
     mapping.module = module(ModuleKind::Vdso, record.filename, record.filename, {});
-  } else if (is_anonymous(record) || (!keeps_memory_files && is_made_code(record))) {
+  } else if (is_anonymous(record) || (!keeps_memory_files && is_generated_code(record))) {
     mapping.is_identity = true;
     mapping.module = (protection & kProtExec) != 0
-                         ? made_code(record.pid)
+                         ? generated_code(record.pid)
                          : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
   } else {
     mapping.module = module_of_file(record);
@@ -455,7 +457,7 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
     parent = threads[record.parent_tid] = Thread{record.parent_pid, kNoText};
     if (record.parent_pid == record.parent_tid) {
       processes.erase(record.parent_pid);
-      changed(record.parent_pid);
+      replace_version(record.parent_pid);
     }
   }
   threads[record.tid] = Thread{record.pid, parent.comm};
@@ -470,7 +472,7 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
   if (const auto from = processes.find(record.parent_pid); from != processes.end() && !is_synthesized) {
     copy = from->second;
   }
-  changed(record.pid);
+  replace_version(record.pid);
   if (copy.is_empty())
     processes.erase(record.pid);
   else
@@ -483,7 +485,7 @@ void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint1
     const Mapping* const old = kernel.find(record.address);
     if (old && old->module->kind == ModuleKind::Bpf) {
       erase(kernel, old->start, old->end);
-      changed(kNoProcess);
+      replace_version(kNoProcess);
     }
     return;
   }
@@ -542,7 +544,7 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
 
 namespace {
 
-// `user`: null: unknown process.
+// `user` is null if the process is unknown.
 AddressRange range_in(const MappingList* user, const MappingList& kernel, std::uint64_t ip,
                       std::uint8_t cpumode) {
   const auto in_user = [&] { return user == nullptr ? AddressRange() : user->range_at(ip); };

@@ -16,15 +16,8 @@
 
 namespace tacho::symbolize {
 
-// Mapping, and MappingList: the mappings of one address space by address, without overlaps.
-//
-// A persistent search tree: copies share nodes, and a write copies only the path to the changed node. So a
-// fork is free, and a change in the child takes a few hundred bytes.
-
-// A mapping: a range of a process's or the kernel's addresses.
-
-// Lives as long as its AddressSpaces, also after it was unmapped, so the pointer is its identity: results can
-// be cached by (mapping, ip).
+// A mapping: a range of a process's or the kernel's addresses. Lives as long as its AddressSpaces, also after
+// it was unmapped, so the pointer is its identity: results can be cached by (mapping, ip).
 struct Mapping {
   const Module* module = nullptr;
   std::uint64_t start = 0, end = 0;  // runtime addresses, end is past the last
@@ -51,6 +44,9 @@ struct AddressRange {
   const Mapping* mapping = nullptr;
 };
 
+// The mappings of one address space by address, without overlaps. A persistent search tree: copies share
+// nodes, and a write copies only the path to the changed node. So a fork is free, and a change in the child
+// takes a few hundred bytes.
 class MappingList {
  public:
   // The mapping that covers `address`; null: none.
@@ -96,9 +92,7 @@ class MappingList {
 };
 
 // The address space of one process at one time, and that of the kernel now. The process's part never changes,
-// so other threads may read it while further records are applied. The mappings of one process
-// at one time, and those of the kernel now. The process's part never changes, so other threads may look into
-// it while further records are applied.
+// so other threads may read it while further records are applied.
 class SpaceVersion {
  public:
   // `kernel` must outlive it.
@@ -109,7 +103,7 @@ class SpaceVersion {
   std::uint32_t number() const { return number_; }
   // Versions with equal numbers have the same kernel mappings.
   std::uint32_t kernel_number() const { return kernel_number_; }
-  // As in AddressSpaces.
+  // As AddressSpaces::find() and range_at().
   const Mapping* find(format::RuntimeAddress ip, std::uint8_t cpumode) const {
     return range_at(ip, cpumode).mapping;
   }

@@ -42,9 +42,9 @@ struct Module {
   std::string_view path;        // perf script's dso: the full path, or the names above
   std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
-  std::string_view file = {};  // of a kernel module, where it was loaded from; empty: unknown
-  std::uint64_t began = 0;     // of generated code: when its process was forked, ns; 0: unknown
-  MappedFile mapped = {};      // of a file whose mappings have no build ids
+  std::string_view file = {};   // of a kernel module, where it was loaded from; empty: unknown
+  std::uint64_t fork_time = 0;  // of generated code: of its process, ns; 0: unknown
+  MappedFile mapped = {};       // of a file whose mappings have no build ids
 
   // Whether its names are a guess, since the capture does not identify the file (no build id).
   bool is_unsure() const {
@@ -62,20 +62,20 @@ struct EndedChains {
 
 // Whether a frame's source line is known.
 enum class LineState : std::uint8_t {
-  NotAsked,
+  NotRequested,
   NoSource,  // the module has no line information: perf shows "MODULE[address]" or "SYMBOL+offset" instead
   Unknown,   // the module has symbols or DWARF, but not this line: perf shows nothing
   Known,     // `file` and `line`; "??" and 0 where perf shows "??:0", in an unwound stack
 };
 
-// Views stay valid as long as the Symbolizer that returned the frame.
+// The strings stay valid as long as the Symbolizer that returned the frame.
 struct Frame {
   const Module* module = nullptr;  // null: nothing was mapped there
   std::string_view function;       // empty: unknown; demangled if the options say so
   std::string_view linker_name;    // its mangled name; empty: unknown
   format::RuntimeAddress ip;       // as sampled
-  std::uint64_t shown_address =
-      0;  // as perf prints it in a call chain: map-relative in user code, ip in the kernel
+  // As perf prints it in a call chain: map-relative in user code, ip in the kernel.
+  std::uint64_t shown_address = 0;
   std::uint64_t function_start = 0;  // in the space of shown_address; offset = shown_address - function_start
   std::uint64_t function_end = 0;    // first address past it; function_start: unknown
   std::uint8_t cpumode = 0;          // abi::Misc; report prints it as k . g u H
@@ -85,10 +85,10 @@ struct Frame {
   bool is_data = false;   // the symbol is a variable
   // There is no symbol: `function` is the module's name and the start of the function's range in .eh_frame.
   bool is_unnamed = false;
-  LineState line_state = LineState::NotAsked;
+  LineState line_state = LineState::NotRequested;
   std::string_view file;  // with its folder; empty: unknown or not requested
   std::uint32_t line = 0;
-  std::uint64_t elf_address = 0;  // address in the module's DWARF; shown_address without a file
+  std::uint64_t elf_address = 0;  // address in the module's DWARF; equals shown_address if there is no file
 };
 
 }  // namespace tacho::symbolize

@@ -14,7 +14,8 @@
 
 namespace tacho::symbolize {
 
-FileAhead::FileAhead(std::string path, std::uint64_t limit) : path_(std::move(path)), limit_(limit) {
+BackgroundReader::BackgroundReader(std::string path, std::uint64_t limit)
+    : path_(std::move(path)), limit_(limit) {
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
   } catch (const std::system_error&) {
@@ -22,15 +23,15 @@ FileAhead::FileAhead(std::string path, std::uint64_t limit) : path_(std::move(pa
   }
 }
 
-// A reading that is stopped ends here: its result is not needed.
-void FileAhead::read(const std::stop_token& stop) {
+// When it is stopped, nobody waits for the rest.
+void BackgroundReader::read(const std::stop_token& stop) {
   constexpr std::size_t kPiece = std::size_t{256} << 10;  // bytes
   auto file = format::open_input(path_);
   if (!file) return end(std::move(file.error()));
-  std::vector<std::byte> room(kPiece);
+  std::vector<std::byte> buffer(kPiece);
   std::uint64_t all = 0;
   for (std::size_t filled = 0; !stop.stop_requested();) {
-    const ssize_t count = ::read(file->get(), room.data() + filled, room.size() - filled);
+    const ssize_t count = ::read(file->get(), buffer.data() + filled, buffer.size() - filled);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return end(system_error(path_, errno));
     filled += static_cast<std::size_t>(count);
@@ -40,15 +41,15 @@ void FileAhead::read(const std::stop_token& stop) {
                        " bytes that are read of such a file"});
     }
     const bool is_end = count == 0;
-    if (filled == room.size() || (is_end && filled > 0)) {
-      put(Content(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(filled)));
+    if (filled == buffer.size() || (is_end && filled > 0)) {
+      put(Content(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(filled)));
       filled = 0;
     }
     if (is_end) return end(Done{});
   }
 }
 
-void FileAhead::put(Content piece) {
+void BackgroundReader::put(Content piece) {
   {
     const std::lock_guard lock(mutex_);
     pieces_.push_back(std::move(piece));
@@ -56,16 +57,16 @@ void FileAhead::put(Content piece) {
   changed_.notify_one();
 }
 
-void FileAhead::end(Result<> how) {
+void BackgroundReader::end(Result<> outcome) {
   {
     const std::lock_guard lock(mutex_);
-    how_ = std::move(how);
+    outcome_ = std::move(outcome);
     has_ended_ = true;
   }
   changed_.notify_one();
 }
 
-Result<FileAhead::Content> FileAhead::next() {
+Result<BackgroundReader::Content> BackgroundReader::next() {
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
     if (std::exchange(has_ended_, true)) return Content();
@@ -73,7 +74,7 @@ Result<FileAhead::Content> FileAhead::next() {
   }
   changed_.wait(lock, [this] { return !pieces_.empty() || has_ended_; });
   if (pieces_.empty()) {
-    if (!how_) return std::move(how_.error());
+    if (!outcome_) return std::move(outcome_.error());
     return Content();
   }
   Content piece = std::move(pieces_.front());
@@ -84,7 +85,8 @@ Result<FileAhead::Content> FileAhead::next() {
 namespace {
 
 constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
-constexpr std::uint64_t kMostBefore = 64 << 10;  // limit of bytes of a module before its first function
+constexpr std::uint64_t kLargestStart = 64
+                                        << 10;  // bytes between the start of a module and its first function
 
 }  // namespace
 
@@ -100,7 +102,7 @@ bool KernelNames::runs_recorded_kernel() const {
 
 bool KernelNames::is_on_recording_host() const { return is_this_host(features_->environment); }
 
-void KernelNames::expect() {
+void KernelNames::start_reading() {
   const bool is_elsewhere = !options_->kallsyms.empty() || !options_->symfs.empty() ||
                             features_->attachment(format::kKallsymsAttachment) != nullptr;
   if (is_elsewhere || kallsyms_ || running_ || !is_on_recording_host()) return;
@@ -122,7 +124,7 @@ Result<SymbolTable*> KernelNames::table_of(const Module& module) {
   if (functions.empty()) return table;
   // A module starts at its first function, or a little before it.
   const Mapping* const there = kernel_->find({functions.front()});
-  if (there != nullptr && there->module == &module && functions.front() - there->start < kMostBefore)
+  if (there != nullptr && there->module == &module && functions.front() - there->start < kLargestStart)
     return table;
   return Error{"kallsyms has it at other addresses (of another boot)"};
 }
@@ -133,10 +135,10 @@ Result<Kallsyms> KernelNames::read() {
   if (text && !text->reference_symbol.empty())
     reference = ReferenceSymbol{text->reference_symbol, text->reference_address, text->end};
   const auto parse = [&](Result<std::vector<std::byte>> content,
-                         const std::string& place) -> Result<Kallsyms> {
+                         const std::string& name) -> Result<Kallsyms> {
     if (!content) return std::move(content.error());
     auto parsed = Kallsyms::parse(std::move(*content), reference);
-    return parsed ? std::move(parsed) : Result<Kallsyms>(std::move(parsed.error()).in(place));
+    return parsed ? std::move(parsed) : Result<Kallsyms>(std::move(parsed.error()).in(name));
   };
   if (!options_->kallsyms.empty())
     return parse(format::read_file(options_->kallsyms, kLargestText), options_->kallsyms);

@@ -20,15 +20,14 @@
 namespace tacho::symbolize {
 
 // Reads a file on a background thread: the kernel takes some 50 ms to print /proc/kallsyms.
-
-class FileAhead {
+class BackgroundReader {
  public:
   using Content = std::vector<std::byte>;
 
   // Starts to read at most `limit` bytes. If no thread can be created, next() reads.
-  FileAhead(std::string path, std::uint64_t limit);
-  FileAhead(const FileAhead&) = delete;
-  FileAhead& operator=(const FileAhead&) = delete;
+  BackgroundReader(std::string path, std::uint64_t limit);
+  BackgroundReader(const BackgroundReader&) = delete;
+  BackgroundReader& operator=(const BackgroundReader&) = delete;
 
   // Waits for the next piece; an empty one at the end. After an error there are no more.
   Result<Content> next();
@@ -36,20 +35,19 @@ class FileAhead {
  private:
   void read(const std::stop_token& stop);
   void put(Content piece);
-  void end(Result<> how);
+  void end(Result<> outcome);
 
   std::string path_;
   std::uint64_t limit_;
   std::mutex mutex_;  // guards the next three
   std::condition_variable changed_;
   std::deque<Content> pieces_;
-  Result<> how_ = Done{};  // the result of the reading
+  Result<> outcome_ = Done{};
   bool has_ended_ = false;
   std::jthread thread_;  // destroyed first: it uses the other members
 };
 
 // Finds the symbol list (kallsyms) of the recorded kernel.
-
 class KernelNames {
  public:
   // The arguments must outlive this.
@@ -63,7 +61,7 @@ class KernelNames {
   // another boot, even if its kernel is at the recorded address.
   Result<SymbolTable*> table_of(const Module& module);
   // Starts to read the list in the background, because it will be needed.
-  void expect();
+  void start_reading();
   // Whether this machine runs the recorded kernel: by build id, or, if the capture has none (no sample was in
   // the kernel), by the names of host and kernel. False with --symfs.
   bool runs_recorded_kernel() const;
@@ -76,7 +74,7 @@ class KernelNames {
   const SymbolOptions* options_;
   const format::Features* features_;
   const KernelSpace* kernel_;
-  std::optional<FileAhead> running_;  // this machine's list, read in the background
+  std::optional<BackgroundReader> running_;  // this machine's list, read in the background
   std::optional<Result<Kallsyms>> kallsyms_;
 };
 

@@ -72,8 +72,8 @@ std::uint32_t PackMaker::function_of(Gathered& to, std::uint32_t unit, std::uint
     const InlineFunction& function = function_at(*one);
     const auto added = static_cast<std::uint32_t>(to.module.functions.size());
     to.module.functions.push_back({.name = pack_.texts.number_of(function.name),
-                                   .is_linkers = function.is_linkers,
-                                   .start = function.is_linkers ? 0 : function.start,
+                                   .is_linkage_name = function.is_linkage_name,
+                                   .start = function.is_linkage_name ? 0 : function.start,
                                    .caller = packed,
                                    .call_file = pack_.texts.number_of(function.call_file),
                                    .call_line = function.call_line});
@@ -85,7 +85,7 @@ std::uint32_t PackMaker::function_of(Gathered& to, std::uint32_t unit, std::uint
 
 void PackMaker::add_lines(Gathered& to, const LocationFacts& facts, PackedAddress& address) {
   if (facts.lines != nullptr) {
-    const auto spot = facts.lines->spot_of({facts.elf_address});
+    const auto spot = facts.lines->line_info({facts.elf_address});
     if (!spot) return;
     address.file = pack_.texts.number_of(spot->file);
     address.line = spot->line;

@@ -17,9 +17,9 @@ class PackMaker {
  public:
   explicit PackMaker(format::PackLevel level) { pack_.level = level; }
 
-  // Adds the result of Symbolizer::facts() for one address; the symbolizer must not use StandIn::AtFirst. The
-  // module is always added, the address only if it has facts, or with Keep::Always: so readers can
-  // distinguish a call without a name from one that was not looked up.
+  // Adds the result of Symbolizer::facts() for one address; the symbolizer must not use
+  // UseSymbolName::AsPerf. The module is always added, the address only if it has facts, or with
+  // Keep::Always: so readers can distinguish a call without a name from one that was not looked up.
   enum class Keep : std::uint8_t { WithFacts, Always };
   void add(const LocationFacts& facts, Keep keep = Keep::WithFacts);
   // Adds instructions from a shown address on, of the module of an added address. Overlapping instructions

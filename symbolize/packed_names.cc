@@ -104,7 +104,7 @@ InlineFunction& PackedSource::function(std::uint32_t number) {
     functions_.reserve(module_->functions.size());
     for (const PackedFunction& packed : module_->functions)
       functions_.push_back({.name = text(packed.name),
-                            .is_linkers = packed.is_linkers,
+                            .is_linkage_name = packed.is_linkage_name,
                             .start = packed.start,
                             .caller = packed.caller,
                             .call_file = text(packed.call_file),
@@ -113,12 +113,12 @@ InlineFunction& PackedSource::function(std::uint32_t number) {
   return functions_[number];
 }
 
-void PackedSource::list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, StandIn stand_in,
-                                 std::vector<Call>& calls) {
+void PackedSource::list_calls_at(std::uint64_t address, const LinkerSymbol& symbol,
+                                 UseSymbolName use_symbol_name, std::vector<Call>& calls) {
   calls.clear();
   const PackedAddress* const known = at(address);
   if (known == nullptr || (known->function == PackedFunction::kNone && known->file == 0)) return;
-  list_calls({{}, text(known->file), known->line}, known->function, symbol, stand_in, calls,
+  list_calls({{}, text(known->file), known->line}, known->function, symbol, use_symbol_name, calls,
              [this](std::uint32_t number) -> InlineFunction& { return function(number); });
 }
 

@@ -37,7 +37,7 @@ class PackedSource {
   std::string_view missing_reason() const { return text(module_->missing_reason); }  // why names are missing
   std::uint64_t elf_address_of(std::uint64_t address) const;
   // As DwarfLines::find(); none: unknown.
-  void list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, StandIn stand_in,
+  void list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
                      std::vector<Call>& calls);
 
   // Instructions from a shown address on, at most `size` bytes; empty: not packed.

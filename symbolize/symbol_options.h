@@ -51,7 +51,7 @@ struct SymbolOptions {
   Unnamed unnamed = Unnamed::Functions;
   // On the recorded host, a file with another inode than the mapping's is not used; perf 6.1 uses it.
   bool checks_inodes = true;
-  StandIn stand_in = StandIn::OwnCode;
+  UseSymbolName use_symbol_name = UseSymbolName::Outermost;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileAccess* access = nullptr;            // to files for unwinding, and to jitdumps
   FileAccess* name_access = nullptr;       // to files with symbols

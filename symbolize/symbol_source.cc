@@ -31,7 +31,7 @@ const SymbolSource* SymbolSources::find(const Module& module) const {
   return found == known_.end() ? nullptr : found->second.source;
 }
 
-void SymbolSources::keep(SymbolSource source, Known& known) {
+void SymbolSources::keep(SymbolSource source, Entry& known) {
   known.is_shared = source.table == nullptr && source.jit == nullptr;
   if (!known.is_shared) {
     known.source = &all_.emplace_back(std::move(source));
@@ -43,7 +43,7 @@ void SymbolSources::keep(SymbolSource source, Known& known) {
   known.source = same;
 }
 
-SymbolSource& SymbolSources::own(Known& known) {
+SymbolSource& SymbolSources::own(Entry& known) {
   if (!known.is_shared) return *known.source;
   SymbolSource& own = all_.emplace_back();
   own.missing_reason = known.source->missing_reason;
@@ -54,15 +54,16 @@ SymbolSource& SymbolSources::own(Known& known) {
   return own;
 }
 
-bool SymbolSources::is_another_by_now(Known& known, const Module& module) {
+bool SymbolSources::check_late_build_id(Entry& known, const Module& module) {
   if (!known.was_unsure || module.build_id.empty()) return false;
   known.was_unsure = false;
   const SymbolSource& source = *known.source;
-  const bool has_names_of_a_file = source.table != nullptr && source.packed == nullptr && !source.is_carried;
-  known.is_another = has_names_of_a_file && source.build_id != module.build_id;
-  if (known.is_another)
-    known.other_id = source.build_id.empty() ? "no build id" : "build id " + source.build_id.hex();
-  return known.is_another;
+  const bool has_names_of_a_file =
+      source.table != nullptr && source.packed == nullptr && !source.is_of_simpleperf;
+  known.is_wrong_file = has_names_of_a_file && source.build_id != module.build_id;
+  if (known.is_wrong_file)
+    known.file_id = source.build_id.empty() ? "no build id" : "build id " + source.build_id.hex();
+  return known.is_wrong_file;
 }
 
 void SymbolSources::report_others(const std::deque<const Module*>& modules,
@@ -72,10 +73,10 @@ void SymbolSources::report_others(const std::deque<const Module*>& modules,
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
     if (known == known_.end()) continue;
-    (void)is_another_by_now(known->second, *module);
-    if (!known->second.is_another || ++others > kMostTold) continue;
+    (void)check_late_build_id(known->second, *module);
+    if (!known->second.is_wrong_file || ++others > kMostTold) continue;
     diagnostics.add_line(format::Damage::WrongNames,
-                         std::string(module->path) + ": the file there has " + known->second.other_id +
+                         std::string(module->path) + ": the file there has " + known->second.file_id +
                              "; build id " + module->build_id.hex() +
                              " was recorded, which is in the capture after samples that were already named");
   }
@@ -97,7 +98,7 @@ void SymbolSources::report_guesses(const std::deque<const Module*>& modules,
       diagnostics.add_line(
           format::Damage::Note,
           std::string(module->path) + ": its names are a guess: the process may not have made this map");
-    if (known->second.was_unsure && !source->is_carried) paths.push_back(module->path);
+    if (known->second.was_unsure && !source->is_of_simpleperf) paths.push_back(module->path);
   }
   if (paths.empty()) return;
   std::string line(paths[0]);
@@ -125,7 +126,7 @@ SymbolSource from_file(ModuleSymbols symbols) {
   source.loads = std::move(symbols.loads);
   source.build_id = symbols.build_id;
   source.has_full_symbols = symbols.is_full;
-  source.is_of_file = true;
+  source.has_own_file = true;
   if (symbols.missing_reason) {
     source.missing_reason = std::move(symbols.missing_reason->what);
     source.is_left_out = is_left_out(*symbols.missing_reason);
@@ -158,11 +159,11 @@ Result<MapText> read_map_of(const DebugFiles& files, const format::Features& fea
     if (::fstat(file->get(), &status) != 0) return system_error(path, errno);
     const auto& times = features.environment.sample_time;
     const auto trust =
-        format::check_map(status, format::owner_of_map(pid, module.began, times ? times->second : 0));
+        format::check_map(status, format::owner_of_map(pid, module.fork_time, times ? times->second : 0));
     if (!trust) return Error{path + ": " + trust.error().what};
     text.trust = *trust;
   }
-  auto bytes = DebugFiles::read_opened(*file, files.place(path), kLargestText);
+  auto bytes = DebugFiles::read_opened(*file, files.local_path(path), kLargestText);
   if (!bytes) return std::move(bytes.error());
   text.bytes = std::move(*bytes);
   return text;
@@ -175,12 +176,11 @@ SymbolSource from_vdso(std::vector<std::byte> image, Demangler* demangler) {
   return from_table(std::move(*table), 'd', true);
 }
 
-std::optional<SymbolSource> CarriedNames::source_of(const Module& module) {
+std::optional<SymbolSource> SimpleperfNames::source_of(const Module& module) {
   const bool is_kernel = module.kind == ModuleKind::Kernel;
   if (!is_kernel && module.kind != ModuleKind::User && module.kind != ModuleKind::Vdso) return std::nullopt;
   if (!symbols_) {
-    const auto section =
-        std::ranges::find(features_.raw, kCarriedSymbolsFeature, &format::RawSection::feature);
+    const auto section = std::ranges::find(features_.raw, kSimpleperfFeature, &format::RawSection::feature);
     symbols_.emplace(section == features_.raw.end() ? format::Bytes() : format::Bytes(section->bytes));
   }
   SymbolTable* const table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
@@ -190,7 +190,7 @@ std::optional<SymbolSource> CarriedNames::source_of(const Module& module) {
   source.has_own_table = true;
   source.letter = is_kernel ? 'k' : 'd';
   source.is_mangled = true;
-  source.is_carried = true;
+  source.is_of_simpleperf = true;
   return source;
 }
 
@@ -229,14 +229,14 @@ MissingMessage missing_message(const SymbolSource* source, const DebugFiles& fil
                                std::string_view ended) {
   constexpr std::string_view kEnded = "call chains end there: ";
   std::string missing_reason = source ? source->missing_reason : "";
-  if (source && source->reason_is_own_file) missing_reason.insert(0, files.place(path) + ": ");
+  if (source && source->reason_is_own_file) missing_reason.insert(0, files.local_path(path) + ": ");
   if (missing_reason.empty() && source && source->lines) missing_reason = source->lines->missing_reason();
   if (missing_reason.empty() && ended.empty()) return {};
   if (missing_reason.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
   const format::Damage kind = damage_of_missing(source);
   std::string line = files.message(path, missing_reason, source->message_start);
   if (ended.empty() || missing_reason.starts_with(ended)) return {kind, line};
-  const std::string here = files.place(path) + ": ";
+  const std::string here = files.local_path(path) + ": ";
   if (ended.starts_with(here)) ended.remove_prefix(here.size());
   return {kind, line + "; " + std::string(kEnded) + std::string(ended)};
 }

@@ -32,8 +32,7 @@
 
 namespace tacho::symbolize {
 
-// Symbol sources: the symbol table, source lines and other tables of one module.
-
+// The symbol table, source lines and other tables of one module.
 struct SymbolSource {
   std::unique_ptr<SymbolTable> own;       // null: none, which is frequent in captures with deleted files
   SymbolTable* table = nullptr;           // `own`, or a table shared with other modules; null: no names
@@ -41,20 +40,19 @@ struct SymbolSource {
   LoadMap loads;
   std::uint64_t moved = 0;  // of a vmlinux: address in the running kernel minus address in the file
   bool is_vmlinux = false;
-  bool is_kernel_module =
-      false;  // read from its .ko file: addresses of `loads` are relative to the module's base
+  bool is_kernel_module = false;  // from a .ko file: addresses of `loads` are relative to the module's base
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
   bool has_own_table = false;  // its symbols are not from kallsyms
   format::BuildId build_id;    // of the file that was read; empty: it has none
   std::string missing_reason;  // why names or lines are missing: the end of the message
-  bool reason_is_own_file =
-      false;                 // the reason is about the module's own file: the message begins with its name
-  bool is_of_file = false;   // the module's own file was read
-  bool is_carried = false;   // the symbols are in the capture
-  bool is_guess = false;     // of a perf map that may be another process's
-  bool is_left_out = false;  // the symbols exceed the limits for the file's size
+  // The reason is about the module's own file: the message begins with its name.
+  bool reason_is_own_file = false;
+  bool has_own_file = false;       // the module's own file was read
+  bool is_of_simpleperf = false;   // the symbols are those that simpleperf stored in the capture
+  bool is_guess = false;           // of a perf map that may be another process's
+  bool is_left_out = false;        // the symbols exceed the limits for the file's size
   std::string_view message_start;  // what is missing: the beginning of the message
   const JitCode::Function* jit = nullptr;
   PackedSource* packed = nullptr;  // set if all is from the capture's symbol pack
@@ -70,26 +68,27 @@ struct SymbolSource {
 // may name any number of deleted files.
 class SymbolSources {
  public:
-  struct Known {
+  // The source of a module.
+  struct Entry {
     SymbolSource* source = nullptr;  // null: not opened yet
     bool is_shared = false;
     bool lines_were_read = false;
-    bool was_unsure = false;  // the build id was unknown when it was opened (a pipe may bring it later)
-    bool is_another = false;  // the build id that came later is not that of the file
-    std::string other_id;     // the file's build id
+    bool was_unsure = false;     // the build id was unknown when it was opened (a pipe may bring it later)
+    bool is_wrong_file = false;  // the build id that came later is not that of the file
+    std::string file_id;         // "build id ..." of the file
   };
   // Valid as long as this.
-  Known& of(const Module& module) {
-    return known_.try_emplace(&module, Known{.was_unsure = module.is_unsure()}).first->second;
+  Entry& of(const Module& module) {
+    return known_.try_emplace(&module, Entry{.was_unsure = module.is_unsure()}).first->second;
   }
   // Null: it was not opened.
   const SymbolSource* find(const Module& module) const;
-  void keep(SymbolSource source, Known& known);
+  void keep(SymbolSource source, Entry& known);
   // Makes the source unshared, to change it.
-  SymbolSource& own(Known& known);
-  // Whether the opened source `known` is of the wrong file, by a build id that a pipe brought later. Call it
-  // once.
-  static bool is_another_by_now(Known& known, const Module& module);
+  SymbolSource& own(Entry& known);
+  // Compares the file's build id with the recorded one, if a pipe brought that after the file was opened.
+  // True: `known` is of the wrong file. Only the first call compares.
+  static bool check_late_build_id(Entry& known, const Module& module);
   // Reports the modules whose names are a guess, and those whose names are another file's.
   void report_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
 
@@ -98,7 +97,7 @@ class SymbolSources {
 
   std::deque<SymbolSource> all_;
   std::unordered_map<std::string, SymbolSource*> shared_;  // by their missing_reason
-  std::unordered_map<const Module*, Known> known_;
+  std::unordered_map<const Module*, Entry> known_;
 };
 
 // `letter`: perf's, for the symbol source.
@@ -117,17 +116,18 @@ Result<MapText> read_map_of(const DebugFiles& files, const format::Features& fea
 SymbolSource from_vdso(std::vector<std::byte> image, Demangler* demangler);
 SymbolSource without_names(Error reason);
 
-// The symbols that simpleperf stores in a capture, the vdso's included; read when first needed.
-class CarriedNames {
+// The symbols that simpleperf stores in a capture (feature section 128), also of the vdso; read when first
+// needed.
+class SimpleperfNames {
  public:
   // Must outlive this.
-  explicit CarriedNames(const format::Features& features) : features_(features) {}
+  explicit SimpleperfNames(const format::Features& features) : features_(features) {}
   // Nothing: no symbols of this module. Sources of one path share a table, which lives as long as this.
   std::optional<SymbolSource> source_of(const Module& module);
 
  private:
   const format::Features& features_;
-  std::optional<CarriedSymbols> symbols_;
+  std::optional<SimpleperfSymbols> symbols_;
 };
 
 // Whether the error is EFBIG: the symbols exceed the limits for the file's size.
@@ -146,7 +146,6 @@ MissingMessage missing_message(const SymbolSource* source, const DebugFiles& fil
 //
 // Not for the kernel and its modules: their packs have addresses of one boot. Only addresses in samples of
 // the other capture have names, since a pack does not have the ends of functions.
-
 class OtherPacks {
  public:
   // Adds the pack of a capture, `name` in messages. Add all before the first look-up. If several have an

@@ -43,7 +43,7 @@ struct Symbolizer::State {
   ModuleFiles module_files;
   KernelNames kernel_names;
   PackedNames pack;
-  CarriedNames carried;
+  SimpleperfNames carried;
   SymbolSources sources;
   std::unordered_map<const Module*, SymbolSource> in_files;  // of symbol_in_file()
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
@@ -70,7 +70,7 @@ struct Symbolizer::State {
         pack(features.symbol_pack),
         carried(features) {}
 
-  SymbolSources::Known& known(const Module& module);
+  SymbolSources::Entry& known(const Module& module);
   SymbolSource& source_of(const Module& module) { return *known(module).source; }
   SymbolSource open_source(const Module& module);
   SymbolSource open_pack_or_files(const Module& module);
@@ -116,15 +116,15 @@ SymbolSource Symbolizer::State::open_source(const Module& module) {
   return (this->*row->open)(module);
 }
 
-SymbolSources::Known& Symbolizer::State::known(const Module& module) {
-  SymbolSources::Known& known = sources.of(module);
-  if (known.source != nullptr && !SymbolSources::is_another_by_now(known, module)) return known;
+SymbolSources::Entry& Symbolizer::State::known(const Module& module) {
+  SymbolSources::Entry& known = sources.of(module);
+  if (known.source != nullptr && !SymbolSources::check_late_build_id(known, module)) return known;
   if (known.source == nullptr) asked.push_back(&module);
   known.lines_were_read = false;
   SymbolSource source = open_pack_or_files(module);
   name_ranges(source, module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
-  const std::string here = files.place(std::string(module.path)) + ": ";
+  const std::string here = files.local_path(std::string(module.path)) + ": ";
   source.reason_is_own_file = source.missing_reason.starts_with(here);
   if (source.reason_is_own_file) source.missing_reason.erase(0, here.size());
   sources.keep(std::move(source), known);
@@ -135,7 +135,7 @@ SymbolSources::Known& Symbolizer::State::known(const Module& module) {
 // is seldom.
 void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) {
   const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
-  if (!is_asked_for || !source.is_of_file || source.table) return;
+  if (!is_asked_for || !source.has_own_file || source.table) return;
   const auto open = [this, &module]() -> std::unique_ptr<FunctionRanges> {
     const ScopedRead reading(options.name_access, module.path);
     if (reading.is_refused()) return nullptr;
@@ -237,7 +237,7 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 // The vdso has no file: it is attached by the recorder, or else this machine's is used if it is the same one.
 SymbolSource Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
-  if (!attached && !files.root().empty()) return without_names(Error{kVdsoOfAnother});
+  if (!attached && !files.root().empty()) return without_names(Error{kVdsoNotAttached});
   const bool is_running = module.build_id.empty() && kernel_names.runs_recorded_kernel();
   auto image = attached     ? unpack_attached_text(*attached)
                : is_running ? running_vdso()
@@ -285,8 +285,8 @@ SymbolSource Symbolizer::State::open_perf_map(const Module& module) {
   return source;
 }
 
-// The recorded range of the kernel is _text to _etext; its init code, where stacks of idle tasks begin, is
-// behind. As in perf, the kernel extends to the end of its symbols.
+// The recorded range of the kernel is _text to _etext; its init code, where stacks of idle tasks begin,
+// comes later. As in perf, the kernel extends to the end of its symbols.
 const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress ip) {
   const Mapping* const text = kernel.text_mapping();
   if (!text) return nullptr;
@@ -334,10 +334,10 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   frame.is_guess = source.is_guess || module.is_unsure();
   std::uint64_t offset = source.offset_of(at);
   if (source.is_kernel_module && !source.packed) {
-    const auto place = source.loads.offset_of({at.ip.value - mapping.start + mapping.page_offset});
-    if (!place) return nullptr;
-    offset = place->value;
-  } else if (at.ip != frame.ip && source.table->call_before(offset + 1) != offset) {
+    const auto in_file = source.loads.offset_of({at.ip.value - mapping.start + mapping.page_offset});
+    if (!in_file) return nullptr;
+    offset = in_file->value;
+  } else if (at.ip != frame.ip && source.table->caller_address(offset + 1) != offset) {
     at = frame;
     ++offset;
   }
@@ -354,7 +354,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
 }
 
 DwarfLines* Symbolizer::State::lines_of(const Module& module) {
-  SymbolSources::Known& of = known(module);
+  SymbolSources::Entry& of = known(module);
   if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
   if (of.source->jit) return nullptr;  // lines of JIT code are in the jitdump, not in DWARF
   auto read = of.source->is_vmlinux             ? module_files.kernel_lines(options.vmlinux, module.build_id)
@@ -394,9 +394,9 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
     LinkerSymbol linkers{};
     if (symbol) linkers = {symbol->name, {at.elf_address - (offset - symbol->start)}};
     if (source.packed && source.packed->is(format::PackedModule::kHasLines))
-      source.packed->list_calls_at(offset, linkers, options.stand_in, calls);
+      source.packed->list_calls_at(offset, linkers, options.use_symbol_name, calls);
     else if (DwarfLines* const lines = lines_of(*frame.module))
-      lines->find({at.elf_address}, linkers, options.stand_in, calls);
+      lines->find({at.elf_address}, linkers, options.use_symbol_name, calls);
   }
   if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
   if (has_inlines && symbol && !calls.empty()) return add_calls(source);
@@ -415,8 +415,8 @@ std::span<const Frame> Symbolizer::State::add_calls(const SymbolSource& source) 
   for (const Call& call : calls) {
     Frame& one = inlined.emplace_back(frame);
     const std::string_view name = call.function.empty() ? "??" : shown(source, call.function);
-    one.is_inlined =
-        options.stand_in == StandIn::OwnCode ? inlined.size() < calls.size() : name != frame.function;
+    one.is_inlined = options.use_symbol_name == UseSymbolName::Outermost ? inlined.size() < calls.size()
+                                                                         : name != frame.function;
     one.function = name;
     one.linker_name = call.function;
     one.line_state = LineState::Known;
@@ -434,7 +434,7 @@ Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
 Symbolizer::~Symbolizer() = default;
 
 std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::RuntimeAddress ip,
-                                           std::uint8_t cpumode, Origin origin, Behind behind) {
+                                           std::uint8_t cpumode, Origin origin, AddressKind kind) {
   State& state = *state_;
   const Inlines inlines = state.options.inlines;
   const bool has_inlines = (origin == Origin::Unwound && inlines != Inlines::No) ||
@@ -446,7 +446,7 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   frame.shown_address = ip.value;
   Frame& at = state.at;
   at = frame;
-  if (behind == Behind::Call) --at.ip.value;
+  if (kind == AddressKind::Return) --at.ip.value;
   const bool is_made_code = !mapping && cpumode == format::abi::kCpumodeKernel;
   if (is_made_code && state.left_out != WithModules::No) {
     mapping = state.kernel_beyond_its_text(at.ip);
@@ -523,7 +523,7 @@ void Symbolizer::leave_names_out(WithModules modules) { state_->left_out = modul
 
 void Symbolizer::expect_kernel_code() {
   if (!state_->left_out && state_->options.vmlinux.empty() && !state_->pack.has_kernel())
-    state_->kernel_names.expect();
+    state_->kernel_names.start_reading();
 }
 
 bool Symbolizer::names_are_plain() const {

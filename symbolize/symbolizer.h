@@ -28,9 +28,9 @@ enum class Origin : std::uint8_t {
   Unwound,  // of a call chain unwound from a stack copy
 };
 
-// Call: the address is a return address. Function, inlined calls and line are then those of the byte before
-// it, in the call; the shown address is unchanged.
-enum class Behind : std::uint8_t { Nothing, Call };
+// Return: of a return address, function, inlined calls and line are those of the byte before it, in the call
+// instruction; the shown address is unchanged.
+enum class AddressKind : std::uint8_t { Instruction, Return };
 
 // All facts about an address, before options select from them: for packing.
 struct LocationFacts {
@@ -57,7 +57,7 @@ class Symbolizer {
   // `cpumode` is copied to the frames. The result is valid until the next call; its strings and modules as
   // long as the symbolizer.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
-                                 Origin origin = Origin::Alone, Behind behind = Behind::Nothing);
+                                 Origin origin = Origin::Alone, AddressKind kind = AddressKind::Instruction);
 
   // The facts from which resolve() makes frames. Valid until the next call; strings and `source` as long as
   // this.

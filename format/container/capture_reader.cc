@@ -406,7 +406,7 @@ void CaptureReader::State::check_length(const RecordView& record) {
   if (const std::size_t unread = unread_bytes(record, attr); unread != 0)
     diagnostics->add(Damage::BadRecord, record.offset,
                      std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
-                         " bytes behind its last field");
+                         " bytes after its last field");
 }
 
 // Whether next() returns the record.

@@ -168,7 +168,7 @@ void write_module(PackWriter& out, const PackedModule& module) {
   const auto& functions = module.functions;
   out.number(functions.size());
   out.column(functions, [](const PackedFunction& function) { return function.name; });
-  for (const PackedFunction& function : functions) out.out().u8(function.is_linkers ? 1 : 0);
+  for (const PackedFunction& function : functions) out.out().u8(function.is_linkage_name ? 1 : 0);
   out.column(functions, [](const PackedFunction& function) { return function.start; });
   out.column(functions, [](const PackedFunction& function) { return one_higher(function.caller); });
   out.column(functions, [](const PackedFunction& function) { return function.call_file; });
@@ -201,7 +201,7 @@ void read_functions(PackReader& in, PackedModule& module) {
   auto& functions = module.functions;
   functions.resize(in.count(6, sizeof(PackedFunction)));
   in.column32(functions, &PackedFunction::name);
-  for (PackedFunction& function : functions) function.is_linkers = in.byte() != 0;
+  for (PackedFunction& function : functions) function.is_linkage_name = in.byte() != 0;
   in.column(functions, [](PackedFunction& function, std::uint64_t value) { function.start = value; });
   // A caller has a lower number than its callee, so chains of callers have no cycles.
   std::uint64_t number = 0;

@@ -37,7 +37,7 @@ struct PackedSymbol {
 struct PackedFunction {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t name = 0;
-  bool is_linkers = false;       // the name is the linker's (mangled)
+  bool is_linkage_name = false;  // the name is the linker's (mangled)
   std::uint64_t start = 0;       // an ELF address
   std::uint32_t caller = kNone;  // of an inlined call: number of the function around it, which is lower
   std::uint32_t call_file = 0, call_line = 0;

@@ -99,7 +99,9 @@ void PrototypeWriter::add(std::uint64_t offset, const Prototype& prototype) {
   if (prototype.returned) lines += '\t' + type_text(*prototype.returned);
   lines += '\n';
   for (const Argument& argument : prototype.arguments) {
-    const std::string word = argument.word == Argument::kNowhere ? "-" : fmt::format("{}", argument.word);
+    const std::string word = argument.integer_register == Argument::kNoRegister
+                                 ? "-"
+                                 : fmt::format("{}", argument.integer_register);
     lines += fmt::format("argument\t{}\t{}\t{}\n", word, type_text(argument.type), plain(argument.name));
   }
   text_ += lines;  // after the enumerations that it refers to
@@ -130,7 +132,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
                current->arguments.size() < kMostArguments) {
       charge(1);
       Argument argument{.name = std::string(fields[4]), .type = {}};
-      if (std::uint8_t word = 0; read_number(fields[1], word)) argument.word = word;
+      if (std::uint8_t word = 0; read_number(fields[1], word)) argument.integer_register = word;
       auto type = type_of(fields[2], fields[3], enumerations);
       // A type that is not understood has a size, so the arguments after it are found.
       if (type) argument.type = std::move(*type);

@@ -249,7 +249,7 @@ class FrameLines {
   Options options_;
   std::vector<Line> lines_ = std::vector<Line>(kLines);
   // Whole texts of addresses with inlined calls or source lines. As in perf, a name may depend on how often
-  // it was resolved (symbolize::StandIn::AtFirst), so each is resolved once.
+  // it was resolved (symbolize::UseSymbolName::AsPerf), so each is resolved once.
   std::unordered_map<LocationKey, std::string_view, LocationHash> wholes_;
   TextStore whole_store_;
   std::vector<Function> functions_;

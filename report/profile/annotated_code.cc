@@ -453,7 +453,7 @@ const BpfFunction* CodeAnnotator::bpf_function(const FunctionContext& context) {
 }
 
 // A pack has a row only where the line changes; it holds up to the next row. Each line is looked up as often
-// as one from DWARF, since names may depend on the number of look-ups (symbolize::StandIn::AtFirst).
+// as one from DWARF, since names may depend on the number of look-ups (symbolize::UseSymbolName::AsPerf).
 void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& code) {
   if (context.function.module->kind == symbolize::ModuleKind::Bpf) {
     const BpfFunction* const function = bpf_function(context);

@@ -138,7 +138,7 @@ std::optional<FunctionTable::TableRow> FunctionTable::table_row_of(const Locatio
   if (table.mapping != where.mapping) table = {where.mapping, resolver_->names_of(*where.mapping).table};
   if (table.names == nullptr) return std::nullopt;
   std::uint64_t address = where.mapping->shown_address(where.ip);
-  if (where.is_caller) address = table.names->call_before(address);
+  if (where.is_caller) address = table.names->caller_address(address);
   const auto row = table.names->row_at(address);
   if (!row || id_of(where.mapping->module) >= kMostModules) return std::nullopt;
   return TableRow{id_of(where.mapping->module) << 3 | where.cpumode, *row};
@@ -308,8 +308,8 @@ std::string line_text(std::string_view file, std::uint32_t line) {
 }
 
 std::string dwarf_line(const symbolize::LocationFacts& facts, std::uint64_t into_function) {
-  auto spot = facts.lines->spot_of({facts.elf_address - into_function});
-  if (!spot) spot = facts.lines->spot_of({facts.elf_address});
+  auto spot = facts.lines->line_info({facts.elf_address - into_function});
+  if (!spot) spot = facts.lines->line_info({facts.elf_address});
   return spot ? line_text(spot->file, spot->line) : std::string();
 }
 

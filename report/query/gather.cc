@@ -143,7 +143,7 @@ void CodeGatherer::add_lines(const Location& location, const symbolize::Location
     const std::uint64_t offset = instruction.address - elf_start;
     const symbolize::LocationFacts here = resolver_.facts(at_address(location, start_ip + offset));
     if (here.lines != nullptr) {
-      const auto spot = here.lines->spot_of({here.elf_address});
+      const auto spot = here.lines->line_info({here.elf_address});
       const Line now = spot ? Line{true, spot->file, spot->line, spot->unit, spot->function} : Line{};
       if (is_first || now != before) maker_.add(here);
       if (spot && spot->file.starts_with('/')) sources_.emplace(spot->file);
@@ -327,7 +327,7 @@ void set_for_gathering(SessionOptions& options) {
   options.max_stack = kDeepestStack;
   options.symbols.inlines = symbolize::Inlines::No;
   options.symbols.source_lines = symbolize::SourceLines::No;
-  options.symbols.stand_in = symbolize::StandIn::OwnCode;
+  options.symbols.use_symbol_name = symbolize::UseSymbolName::Outermost;
   options.symbols.demangle = symbolize::Demangle::Yes;
 }
 

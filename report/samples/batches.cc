@@ -26,7 +26,7 @@ symbolize::JitClock clock_of(const format::EventSet& events) {
 // Whether the record changes kernel mappings or JIT code, which all processes share.
 bool changes_shared_data(const format::Record& record, std::uint16_t misc) {
   const auto* const mmap = std::get_if<format::MmapRecord>(&record);
-  return (mmap != nullptr && symbolize::JitCode::is_mark(*mmap)) ||
+  return (mmap != nullptr && symbolize::JitCode::is_jitdump_marker(*mmap)) ||
          std::visit(ChangeVisitor{misc}, record).kernel;
 }
 
@@ -129,7 +129,7 @@ BatchReader::Outcome BatchReader::process_build_id(const RecordView& view, const
 
 void BatchReader::replay(const format::Record& record, std::uint16_t misc) {
   if (const auto* const mmap = std::get_if<format::MmapRecord>(&record);
-      mmap == nullptr || !jit_.takes(*mmap, clock_of(capture_->events()))) {
+      mmap == nullptr || !jit_.consumes(*mmap, clock_of(capture_->events()))) {
     spaces_.apply(record, misc);
     threads_.apply(std::visit(ChangeVisitor{misc}, record), spaces_);
     recent_spaces_.fill({});

@@ -111,7 +111,7 @@ std::optional<format::U64Array> lbr_chain(const format::Sample& sample, const fo
 std::optional<format::U64Array> chain_with_leaf_caller(
     const format::Sample& sample, const format::EventAttr& attr, symbolize::Unwinder& unwinder,
     const symbolize::SpaceVersion& space, std::endian order, std::vector<std::uint64_t>& scratch) {
-  if (!symbolize::Unwinder::has_link_alone(attr)) return std::nullopt;
+  if (!symbolize::Unwinder::has_only_link_register(attr)) return std::nullopt;
   const format::U64Array& chain = sample.callchain;
   std::size_t leaf = 1;
   while (leaf < chain.size() && chain[leaf - 1] != abi::kContextUser) ++leaf;

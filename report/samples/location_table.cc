@@ -101,7 +101,7 @@ std::optional<std::uint32_t> LocationTable::symbol_row(TableLocations& functions
     }
   }
   const auto lock = lock_if(merging_->mutex);
-  const auto row = table.row_at(is_caller ? table.call_before(address) : address);
+  const auto row = table.row_at(is_caller ? table.caller_address(address) : address);
   functions.unnamed = table.unnamed_functions();
   return row;
 }

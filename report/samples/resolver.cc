@@ -15,8 +15,8 @@ namespace abi = format::abi;
 
 namespace {
 
-symbolize::Behind behind(const Location& location) {
-  return location.is_caller ? symbolize::Behind::Call : symbolize::Behind::Nothing;
+symbolize::AddressKind address_kind(const Location& location) {
+  return location.is_caller ? symbolize::AddressKind::Return : symbolize::AddressKind::Instruction;
 }
 
 }  // namespace
@@ -38,12 +38,13 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
 
 std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
-  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode, origin, behind(location));
+  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode, origin, address_kind(location));
 }
 
 const symbolize::Frame& Resolver::frame(const Location& location) {
   return symbolizer_
-      .resolve(location.mapping, location.ip, location.cpumode, symbolize::Origin::Alone, behind(location))
+      .resolve(location.mapping, location.ip, location.cpumode, symbolize::Origin::Alone,
+               address_kind(location))
       .front();
 }
 

@@ -56,7 +56,7 @@ const format::Sample* SampleLane::parse_sample(const BatchRecord& item) {
   if (sample == nullptr) {
     diagnostics_->add(Damage::BadRecord, item.offset, "a sample that is shorter than its fields");
   } else if (sample->unread != 0) {
-    diagnostics_->add(Damage::BadRecord, item.offset, "a sample with bytes behind its last field");
+    diagnostics_->add(Damage::BadRecord, item.offset, "a sample with bytes after its last field");
   }
   return sample;
 }

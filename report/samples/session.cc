@@ -538,7 +538,7 @@ void Session::run(Sink& view, const RunControl& control) {
 std::uint64_t Session::lost_samples() const { return state_->batches.lost_samples(); }
 
 void Session::report_missing_symbols() {
-  if (const std::uint64_t count = state_->lane.unwinder().other_machines(); count > 0)
+  if (const std::uint64_t count = state_->lane.unwinder().unsupported_samples(); count > 0)
     state_->diagnostics.add_line(
         format::Damage::Note,
         std::to_string(count) +

@@ -67,9 +67,9 @@ std::optional<Dwarf_Die> TypeView::type_of(Dwarf_Die die) const {
   if (!follow(die, DW_AT_type, type)) return std::nullopt;
   for (int left = kMostReferences; left > 0; --left) {
     if (!is_only_a_name(dwarf_tag(&type))) return type;
-    Dwarf_Die behind{};
-    if (!file_->follow(type, DW_AT_type, behind)) return std::nullopt;
-    type = behind;
+    Dwarf_Die target{};
+    if (!file_->follow(type, DW_AT_type, target)) return std::nullopt;
+    type = target;
   }
   return std::nullopt;
 }
@@ -95,9 +95,9 @@ bool TypeView::is_reference(Dwarf_Die type) const {
 std::string TypeView::words_of(Dwarf_Die type, int left) const {
   if (left == 0) return "...";
   const int tag = dwarf_tag(&type);
-  Dwarf_Die behind{};
-  const bool has_more = file_->follow(type, DW_AT_type, behind);
-  const std::string inner = has_more ? words_of(behind, left - 1) : "void";
+  Dwarf_Die target{};
+  const bool has_more = file_->follow(type, DW_AT_type, target);
+  const std::string inner = has_more ? words_of(target, left - 1) : "void";
   switch (tag) {
     case DW_TAG_const_type:
       return inner.ends_with('*') ? inner + "const" : "const " + inner;
@@ -159,7 +159,7 @@ void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member
       member.die = child;
       if (tag == DW_TAG_member) member.name = text(child, DW_AT_name);
       const auto at = number(child, DW_AT_data_member_location);
-      member.at = at.value_or(0);
+      member.offset = at.value_or(0);
       const bool is_computed = !at && has(child, DW_AT_data_member_location);
       member.is_bits = has(child, DW_AT_bit_size) || is_computed || has(child, DW_AT_virtuality);
       if (!seen(member)) return;
@@ -195,7 +195,7 @@ bool follows_convention(int language) {
   constexpr std::array kLanguages = {DW_LANG_C_plus_plus,    DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
                                      DW_LANG_C_plus_plus_14, DW_LANG_ObjC,           DW_LANG_ObjC_plus_plus};
   constexpr int kCPlusPlus17 = 0x2a, kC17 = 0x2c;  // DWARF 6, and C++20 between them
-  return names_are_the_linkers(language) || std::ranges::find(kLanguages, language) != kLanguages.end() ||
+  return has_unmangled_names(language) || std::ranges::find(kLanguages, language) != kLanguages.end() ||
          (language >= kCPlusPlus17 && language <= kC17);
 }
 
@@ -203,7 +203,7 @@ CallConvention::CallConvention(const TypeView& types, std::optional<Dwarf_Die> r
   if (!returned) return;
   const auto classes = classes_of(*returned, false);
   if (!classes) {
-    is_lost_ = types.is_struct(*returned);
+    is_type_unknown_ = types.is_struct(*returned);
   } else if (classes->is_address ||
              (classes->words.empty() && classes->size != 0 && types.is_struct(*returned))) {
     general_ = 1;  // rdi holds the address for the result
@@ -232,13 +232,13 @@ bool CallConvention::classify_members(Dwarf_Die type, std::uint64_t at, Classes&
   bool is_in_registers = true;
   types_->each_member(type, [&](const TypeView::Member& member) {
     if (member.is_bits) {
-      const std::uint64_t word = (at + member.at) / kWord;
+      const std::uint64_t word = (at + member.offset) / kWord;
       for (std::uint64_t i = word; i < out.words.size() && i <= word + 1; ++i)
         if (out.words[i] == Class::None) out.words[i] = Class::Integer;
       return true;
     }
     const auto inner = types_->type_of(member.die);
-    is_in_registers = inner && classify(*inner, at + member.at, out, left - 1);
+    is_in_registers = inner && classify(*inner, at + member.offset, out, left - 1);
     return is_in_registers;
   });
   return is_in_registers;
@@ -303,16 +303,16 @@ ValueLocation CallConvention::put_on_stack(const Classes& classes) {
   const auto alignment = static_cast<std::int64_t>(classes.alignment);
   // The stack pointer before the call was a multiple of 16.
   stack_ = (stack_ - 8 + alignment - 1) / alignment * alignment + 8;
-  ValueLocation place{.registers = {}, .on_stack = stack_, .is_address = classes.is_address};
+  ValueLocation location{.registers = {}, .on_stack = stack_, .is_address = classes.is_address};
   const std::uint64_t size = classes.is_address ? kWord : classes.size;
   stack_ += static_cast<std::int64_t>((size + kWord - 1) / kWord * kWord);
-  return place;
+  return location;
 }
 
 std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type, bool is_address) {
-  const auto classes = type && !is_lost_ ? classes_of(*type, is_address) : std::nullopt;
+  const auto classes = type && !is_type_unknown_ ? classes_of(*type, is_address) : std::nullopt;
   if (!classes) {
-    is_lost_ = true;
+    is_type_unknown_ = true;
     return std::nullopt;
   }
   if (classes->words.empty()) return classes->size == 0 ? ValueLocation{} : put_on_stack(*classes);
@@ -324,15 +324,16 @@ std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type,
   if (general == 0 && floating == 0) return ValueLocation{};  // an empty struct
   if (general_ + general > kArguments.size() || floating_ + floating > kFloating)
     return put_on_stack(*classes);
-  ValueLocation place{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
+  ValueLocation location{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
   std::uint64_t left = classes->is_address ? kWord : classes->size;
   for (const Class word : classes->words) {
     const std::uint64_t bytes = std::min(left, kWord);
-    place.registers.push_back({word == Class::Integer ? kArguments[general_++] : std::string_view{}, bytes});
+    location.registers.push_back(
+        {word == Class::Integer ? kArguments[general_++] : std::string_view{}, bytes});
     left -= bytes;
   }
   floating_ += floating;
-  return place;
+  return location;
 }
 
 }  // namespace tacho::symbolize

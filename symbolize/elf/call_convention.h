@@ -15,14 +15,13 @@
 namespace tacho::symbolize {
 
 // Reads types in DWARF, as far as is needed to find values in memory or registers.
-
 class TypeView {
  public:
   // `file` must outlive this.
   explicit TypeView(const DwarfFile& file) : file_(&file) {}
 
-  // The attribute's string or entry, of `die` or else of the entry that it is an instance of
-  // (DW_AT_abstract_origin, DW_AT_specification).
+  // Attributes of `die`. If it does not have one, that of the entry to which DW_AT_abstract_origin or
+  // DW_AT_specification refers is used.
   std::string_view text(Dwarf_Die die, unsigned name) const;
   bool follow(Dwarf_Die die, unsigned name, Dwarf_Die& target) const;
   bool has(Dwarf_Die die, unsigned name) const;
@@ -38,13 +37,13 @@ class TypeView {
   // "const struct request *", shortened if it is long.
   std::string name_of(Dwarf_Die die) const;
 
-  // Visits the members of a struct in order, base classes included (with an empty name). `at`: offset in
-  // bytes. Stops when `seen` returns false.
+  // Visits the members of a struct in order, base classes included (with an empty name). Stops when `seen`
+  // returns false.
   struct Member {
     Dwarf_Die die{};
     std::string_view name;
-    std::uint64_t at = 0;
-    bool is_bits = false;  // a bit field, or a member whose offset is computed
+    std::uint64_t offset = 0;  // bytes
+    bool is_bits = false;      // a bit field, or a member whose offset is computed
   };
   void each_member(Dwarf_Die type, const std::function<bool(const Member&)>& seen) const;
 
@@ -57,8 +56,6 @@ class TypeView {
 
   const DwarfFile* file_;
 };
-
-// The System V calling convention of x86-64: registers and stack slots of arguments, by their types.
 
 // Location of a value: in registers, one after another, or in memory.
 struct ValueLocation {
@@ -80,7 +77,7 @@ bool is_floating(std::uint64_t encoding);
 // Whether functions of this language (DW_LANG_*) follow the System V convention.
 bool follows_convention(int language);
 
-// Assigns registers and stack slots to arguments in order.
+// Assigns registers and stack slots to arguments by their types, in order.
 class CallConvention {
  public:
   // `returned`: the return type; a large one takes the first register, for its address.
@@ -106,7 +103,7 @@ class CallConvention {
   const TypeView* types_;
   std::size_t general_ = 0, floating_ = 0;  // registers in use
   std::int64_t stack_ = 8;                  // offset after the return address
-  bool is_lost_ = false;
+  bool is_type_unknown_ = false;            // of an argument before
 };
 
 }  // namespace tacho::symbolize

@@ -23,13 +23,13 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 36;  // bytes
-constexpr std::size_t kRoom = 4096;                             // bytes of zeros at the end
+constexpr std::size_t kPadding = 4096;                          // bytes of zeros at the end
 
 struct Part {
   std::uint64_t offset, size;
 };
 
-struct Packed {
+struct Compressed {
   std::size_t number = 0;  // of the section
   std::uint32_t type = 0;  // ELFCOMPRESS_*
   format::Bytes bytes;     // libelf's, after the section's own header
@@ -39,7 +39,7 @@ struct Packed {
 // Which parts of a file are copied, and which are decompressed.
 struct Plan {
   std::vector<Part> copied;  // at their offsets in the file
-  std::vector<Packed> packed;
+  std::vector<Compressed> compressed;
   std::uint64_t unpacked_size = 0;
 };
 
@@ -64,7 +64,7 @@ Result<> copy_part(int file, char* image, std::uint64_t offset, std::uint64_t si
   return Done{};
 }
 
-Result<Packed> packed_part(Elf_Scn* section, std::size_t number, bool is_64_bit) {
+Result<Compressed> compressed_section(Elf_Scn* section, std::size_t number, bool is_64_bit) {
   GElf_Chdr header;
   const Elf_Data* const data = elf_rawdata(section, nullptr);
   const std::size_t header_size = is_64_bit ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
@@ -72,7 +72,7 @@ Result<Packed> packed_part(Elf_Scn* section, std::size_t number, bool is_64_bit)
     return Error{"a compressed section has no header"};
   }
   const format::Bytes bytes(static_cast<const std::byte*>(data->d_buf), data->d_size);
-  const Packed part{number, header.ch_type, bytes.subspan(header_size), header.ch_size};
+  const Compressed part{number, header.ch_type, bytes.subspan(header_size), header.ch_size};
   if (!can_hold(part.bytes.size(), part.size)) return Error{"a compressed section has an impossible size"};
   return part;
 }
@@ -89,8 +89,8 @@ std::uint64_t promised_size(Elf_Scn* section, std::string_view name) {
 
 // Adds up the decompressed bytes of a file of `size` bytes; an error if they exceed the limit for that size.
 Result<> add_unpacked(std::uint64_t bytes, std::uint64_t size, Plan& plan) {
-  if (bytes > most_unpacked(size) - plan.unpacked_size) {
-    return Error{"its compressed sections would take more than " + std::to_string(most_unpacked(size)) +
+  if (bytes > max_decompressed(size) - plan.unpacked_size) {
+    return Error{"its compressed sections would take more than " + std::to_string(max_decompressed(size)) +
                      " bytes, too many for a file of its size",
                  EFBIG};
   }
@@ -120,10 +120,10 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
       continue;
     }
     const bool is_64_bit = header.e_ident[EI_CLASS] == ELFCLASS64;
-    auto part = packed_part(section, i, is_64_bit);
+    auto part = compressed_section(section, i, is_64_bit);
     if (!part) return std::move(part.error());
     if (auto added = add_unpacked(part->size, size, plan); !added) return std::move(added.error());
-    plan.packed.push_back(*part);
+    plan.compressed.push_back(*part);
   }
   std::uint64_t total = 0;
   for (const Part& part : plan.copied) {
@@ -135,7 +135,7 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
 }
 
 // Moves the section `one` of `image` to `offset`.
-Result<> move_section(Elf* image, const Packed& one, std::uint64_t offset) {
+Result<> move_section(Elf* image, const Compressed& one, std::uint64_t offset) {
   Elf_Scn* const section = elf_getscn(image, one.number);
   GElf_Shdr row;
   if (!section || !gelf_getshdr(section, &row)) return Error{"a section header cannot be read"};
@@ -163,8 +163,8 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   const auto plan = plan_of(source.get(), size);
   if (!plan) return plan.error();
 
-  std::uint64_t end = size + kRoom;
-  const std::uint64_t whole = end + plan->unpacked_size + plan->packed.size() * kRoom;
+  std::uint64_t end = size + kPadding;
+  const std::uint64_t whole = end + plan->unpacked_size + plan->compressed.size() * kPadding;
   DebugImage image;
   image.size_ = size + plan->unpacked_size;
   // Pages that are never written take no memory.
@@ -176,17 +176,17 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   }
   image.elf_.reset(elf_memory(image.bytes_.get(), whole));
   if (!image.elf_) return Error{"not an ELF file"};
-  const std::span<std::byte> place(reinterpret_cast<std::byte*>(image.bytes_.get()), whole);
-  for (const Packed& one : plan->packed) {
-    auto unpacked = unpack_section_into(one.type, one.bytes, place.subspan(end, one.size));
+  const std::span<std::byte> bytes_of_image(reinterpret_cast<std::byte*>(image.bytes_.get()), whole);
+  for (const Compressed& one : plan->compressed) {
+    auto unpacked = unpack_section_into(one.type, one.bytes, bytes_of_image.subspan(end, one.size));
     if (!unpacked) return std::move(unpacked.error());
     if (auto moved = move_section(image.elf(), one, end); !moved) return std::move(moved.error());
-    end += one.size + kRoom;
+    end += one.size + kPadding;
   }
   return image;
 }
 
-Result<DebugImage> DebugImage::made_of(std::span<const Section> sections, const DebugImage& like) {
+Result<DebugImage> DebugImage::from_sections(std::span<const Section> sections, const DebugImage& like) {
   GElf_Ehdr head;
   if (!gelf_getehdr(like.elf(), &head) || head.e_ident[EI_CLASS] != ELFCLASS64)
     return Error{"is a 32-bit file, which is not supported here"};
@@ -202,17 +202,17 @@ Result<DebugImage> DebugImage::made_of(std::span<const Section> sections, const 
     row.sh_size = section.bytes.size();
     row.sh_addralign = 1;
     names += section.name + '\0';
-    size += section.bytes.size() + kRoom;
+    size += section.bytes.size() + kPadding;
   }
   Elf64_Shdr& last = rows.emplace_back();
   last.sh_type = SHT_STRTAB;
   last.sh_offset = size;
   last.sh_size = names.size();
   last.sh_addralign = 1;
-  const std::uint64_t table = (size + names.size() + kRoom) / 8 * 8;
+  const std::uint64_t table = (size + names.size() + kPadding) / 8 * 8;
   DebugImage image;
   image.size_ = table + rows.size() * sizeof(Elf64_Shdr);
-  image.bytes_.reset(static_cast<char*>(std::calloc(image.size_ + kRoom, 1)));
+  image.bytes_.reset(static_cast<char*>(std::calloc(image.size_ + kPadding, 1)));
   if (!image.bytes_) return Error{"needs more memory than there is", ENOMEM};
   char* const bytes = image.bytes_.get();
   for (std::size_t i = 0; i < sections.size(); ++i)
@@ -263,7 +263,7 @@ constexpr std::uint8_t kMore = 0x80;             // bit of a LEB128 byte: anothe
 
 struct Program {
   format::Bytes opcodes;
-  std::uint64_t names = 0;                       // files and folders
+  std::uint64_t names = 0;                       // number of files and directories
   std::uint8_t first_special = 1;                // opcodes from here on make a row each
   std::array<std::uint8_t, 256> arguments = {};  // number of LEB128 operands of each opcode below
 };
@@ -324,7 +324,7 @@ std::uint64_t count_described_names(format::Cursor in, bool is_long) {
   for (int list = 0; list < 2; ++list) {
     std::vector<std::uint64_t> forms(in.u8());
     for (std::uint64_t& form : forms) {
-      read_leb(in);  // its operand
+      read_leb(in);  // what the field is: DW_LNCT_*
       form = read_leb(in);
     }
     const std::uint64_t count = read_leb(in);
@@ -369,7 +369,7 @@ std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::
     const std::uint8_t opcode = in.u8();
     if (opcode >= program->first_special) {
       ++rows;
-    } else if (opcode == 0) {  // an extended one: its size, then its number
+    } else if (opcode == 0) {  // an extended opcode: its size, then its number
       const std::uint64_t size = read_leb(in);
       if (size == 0 || size > in.left()) return rows;
       rows += in.u8() == DW_LNE_end_sequence ? 1 : 0;
@@ -386,9 +386,9 @@ std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::
 
 LineTables::LineTables(const DebugImage& image)
     : section_(image.section(".debug_line")), order_(image.order()) {
-  const format::Bytes packed = image.section(".zdebug_line");
-  if (packed.empty()) return;
-  auto unpacked = unpack_named_section(packed, most_unpacked(image.size()));
+  const format::Bytes compressed = image.section(".zdebug_line");
+  if (compressed.empty()) return;
+  auto unpacked = unpack_zdebug(compressed, max_decompressed(image.size()));
   if (unpacked) unpacked_ = std::move(*unpacked);
   section_ = unpacked_;
 }

@@ -22,7 +22,6 @@ namespace tacho::symbolize {
 
 // The link to a supplementary file, which holds debugging information that several files share (dwz):
 // .gnu_debugaltlink, or DWARF 5's .debug_sup.
-
 struct SupplementaryFile {
   std::string path;               // as in the link: absolute, or relative to the file
   format::BuildId build_id;       // for .debug_sup: the checksum, which is in both files' sections
@@ -31,7 +30,6 @@ struct SupplementaryFile {
 
 // An ELF file's debugging sections in memory, decompressed, at their offsets in the file and followed by
 // zeros. libdw 0.188 reads strings to their NUL without checking the end of the section; the zeros end them.
-
 class DebugImage {
  public:
   // Bytes of other sections are zeros. The error does not name the file.
@@ -41,8 +39,8 @@ class DebugImage {
     std::string name;
     format::Bytes bytes;
   };
-  // An image made of copies of these sections, with the machine of `like`.
-  static Result<DebugImage> made_of(std::span<const Section> sections, const DebugImage& like);
+  // An image of copies of these sections, for the machine of `like`.
+  static Result<DebugImage> from_sections(std::span<const Section> sections, const DebugImage& like);
 
   // Valid as long as this.
   Elf* elf() const { return elf_.get(); }
@@ -65,11 +63,10 @@ class DebugImage {
   std::unique_ptr<Elf, End> elf_;
 };
 
-// Computes the size of a line table before libdw decodes it: each byte of a line number program can be a row,
-// for which libdw takes a hundred bytes, and each byte of its header a file, which takes as much.
-
 // The number of rows of the line table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to
-// 5) plus the files and directories in its header, which take as much memory. Counting stops at damage.
+// 5) plus the files and directories in its header. Counting stops at damage. It limits what libdw decodes:
+// each byte of a line number program can be a row, for which libdw takes a hundred bytes, and each byte of
+// the header a file, which takes as much.
 std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::endian order);
 
 // The line tables of one file, each counted once: units may share one.

@@ -13,7 +13,7 @@
 
 namespace tacho::symbolize {
 
-bool names_are_the_linkers(int language) {
+bool has_unmangled_names(int language) {
   constexpr std::array kPlain = {DW_LANG_C89,     DW_LANG_C,       DW_LANG_C99,           DW_LANG_C11,
                                  DW_LANG_Cobol74, DW_LANG_Cobol85, DW_LANG_Fortran77,     DW_LANG_Pascal83,
                                  DW_LANG_PLI,     DW_LANG_UPC,     DW_LANG_Mips_Assembler};
@@ -42,7 +42,7 @@ void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end) {
   ranges.emplace_back(start, end);
 }
 
-bool DieWalk::next() {
+bool DieIterator::next() {
   if (levels_.empty() || is_too_deep() || has_cycle_) return false;
   const Dwarf_Off last = dwarf_dieoffset(&levels_.back());
   Dwarf_Die child{};
@@ -57,12 +57,12 @@ bool DieWalk::next() {
 }
 
 // Moves past an entry without children.
-bool DieWalk::step() {
+bool DieIterator::step() {
   Dwarf_Die next{};
   const int status = dwarf_siblingof(&levels_.back(), &next);
   if (status == 0) levels_.back() = next;
   if (status <= 0 || next.addr == nullptr) return status == 0;
-  // A zero byte ends the entries of a level. Behind it is the next entry of the
+  // A zero byte ends the entries of a level. AddressKind it is the next entry of the
   // level above, or the zero byte that ends that level. libdw never reads beyond the unit.
   auto* at = static_cast<unsigned char*>(next.addr);
   for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {

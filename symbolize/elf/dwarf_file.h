@@ -18,15 +18,14 @@
 
 namespace tacho::symbolize {
 
-// DWARF constants on which names depend, and limits of what is read from one file.
-
-// Whether the language (DW_LANG_*) does not mangle names, as C: then DW_AT_name is the linker's name.
-bool names_are_the_linkers(int language);
+// Whether the language (DW_LANG_*) does not mangle names, as C: then DW_AT_name is the linkage name.
+bool has_unmangled_names(int language);
 // Whether an attribute of this form (DW_FORM_*) refers to the supplementary file.
 bool is_in_supplementary_file(unsigned form);
 
 using AddressRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-// Merges adjacent ranges, as binutils does: the shortest range that covers an address owns it.
+// Adds a range, and merges adjacent ones, as binutils does. This matters since the shortest range that covers
+// an address owns it.
 void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end);
 
 // Limits of what may still be read from a file, derived from its size. In a hostile file many entries can
@@ -36,7 +35,7 @@ struct DwarfBudget {
   std::size_t functions = 0;   // about 150 bytes each
   std::size_t ranges = 0;      // list entries, counted at each reading
   std::size_t rows = 0;        // of line tables, about 50 bytes each, twice that while they are read
-  std::size_t attributes = 0;  // of entries: some take no byte of the file, but libdw's time
+  std::size_t attributes = 0;  // of entries; one without bytes in the file still takes time in libdw
 
   static DwarfBudget of(std::size_t bytes) {
     constexpr std::size_t kAlways = std::size_t{1} << 18;
@@ -45,15 +44,13 @@ struct DwarfBudget {
   }
 };
 
-// Iterator over the entries of a unit.
-
-// Visits the entries in file order, in linear time at any depth. libdw's own step over an entry with children
-// visits all of them again at each level, where the compiler wrote no DW_AT_sibling.
-class DieWalk {
+// Iterator over the entries of a unit in file order, in linear time at any depth. dwarf_siblingof() of an
+// entry with children visits all of them again at each level, if the compiler wrote no DW_AT_sibling.
+class DieIterator {
  public:
   static constexpr std::size_t kDeepest = std::size_t{1} << 16;  // levels; compilers stay below some hundred
 
-  explicit DieWalk(const Dwarf_Die& unit) : levels_{unit} {}
+  explicit DieIterator(const Dwarf_Die& unit) : levels_{unit} {}
   // False at the end, or where the DWARF is damaged.
   bool next();
   Dwarf_Die& die() { return levels_.back(); }
@@ -64,11 +61,11 @@ class DieWalk {
  private:
   bool step();
 
-  std::vector<Dwarf_Die>
-      levels_;  // the unit, then an entry for each level; the last one is the current entry
+  std::vector<Dwarf_Die> levels_;  // the unit, then an entry for each level; the last is the current entry
   bool has_cycle_ = false;
 };
 
+// A file's DWARF, with its supplementary file.
 class DwarfFile {
  public:
   // The caller keeps the file open. The error does not name it.

@@ -33,53 +33,52 @@ std::string folder_of(int fd) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-enum class Place : std::uint8_t { Empty, Harmless, Harmful };
+enum class PathCheck : std::uint8_t { Missing, Safe, Unsafe };
 
-// Whether libdw may open `path`: only a regular file below `root` is harmless (not a FIFO, no other
-// directory). An empty `root` allows all directories.
-Place look_at(const std::string& path, const std::string& root) {
+// Whether libdw may open `path`. Safe: a regular file below `root` (an empty `root` allows all directories).
+PathCheck check_path(const std::string& path, const std::string& root) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return Place::Empty;
-  if (!S_ISREG(status.st_mode)) return Place::Harmful;
-  if (root.empty()) return Place::Harmless;
+  if (::stat(path.c_str(), &status) != 0) return PathCheck::Missing;
+  if (!S_ISREG(status.st_mode)) return PathCheck::Unsafe;
+  if (root.empty()) return PathCheck::Safe;
   const auto resolved = [](const std::string& name) {
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), &std::free);
     return std::string(real ? real.get() : "");
   };
   const std::string real_root = resolved(root);
   const bool is_below = !real_root.empty() && resolved(path).starts_with(real_root + "/");
-  return is_below ? Place::Harmless : Place::Harmful;
+  return is_below ? PathCheck::Safe : PathCheck::Unsafe;
 }
 
 // The paths at which libdw looks for a .dwo file: in the file's `folder`, then in `compiler_folder`.
-std::array<std::string, 2> split_places(std::string_view folder, std::string_view compiler_folder,
-                                        std::string_view name) {
+std::array<std::string, 2> dwo_paths(std::string_view folder, std::string_view compiler_folder,
+                                     std::string_view name) {
   const auto joined = [](std::string_view before, std::string_view after) {
     return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
   };
   return {joined(folder, name), joined(joined(folder, compiler_folder), name)};
 }
 
-// Whether libdw would find the .dwo file at one of these paths, and would open nothing harmful.
-bool may_open_split(std::string_view folder, std::string_view compiler_folder, std::string_view name,
-                    const std::string& root) {
+// Whether libdw would find the .dwo file at one of these paths, and opens nothing unsafe.
+bool may_open_dwo(std::string_view folder, std::string_view compiler_folder, std::string_view name,
+                  const std::string& root) {
   if (name.empty() || folder.empty()) return false;
-  const auto places = split_places(folder, compiler_folder, name);
-  const Place beside = look_at(places[0], root), built = look_at(places[1], root);
-  return beside != Place::Harmful && built != Place::Harmful &&
-         (beside == Place::Harmless || built == Place::Harmless);
+  const auto paths = dwo_paths(folder, compiler_folder, name);
+  const PathCheck beside = check_path(paths[0], root), built = check_path(paths[1], root);
+  return beside != PathCheck::Unsafe && built != PathCheck::Unsafe &&
+         (beside == PathCheck::Safe || built == PathCheck::Safe);
 }
 
 constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name
 constexpr std::uint32_t kNone = InlineFunction::kNone;
 
-struct EndPlacedElf {
+struct ImageElfEnd {
   void operator()(Elf* elf) const noexcept { elf_end(elf); }
 };
 struct DwarfEnd {
   void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
 };
-using PlacedElf = std::unique_ptr<Elf, EndPlacedElf>;
+using ImageElf = std::unique_ptr<Elf, ImageElfEnd>;
 using OwnedDwarf = std::unique_ptr<Dwarf, DwarfEnd>;
 
 std::string_view view_of(const char* text) { return text ? std::string_view(text) : std::string_view{}; }
@@ -90,9 +89,9 @@ struct Function : InlineFunction {
   bool is_named = false;  // name, call_file and call_line were read
 };
 
-// Split DWARF inside the object file (-gsplit-dwarf=single). libdw would read the skeleton in that file, so
-// it gets an image with the .dwo sections only, and with the tables of the linked file to which they have
-// indexes. libdw does not know that the two belong together.
+// Split DWARF inside the object file (-gsplit-dwarf=single), in an image of its own for libdw: the .dwo
+// sections of the object, and .debug_addr and .debug_ranges of the linked file, to which they have indexes.
+// From the object itself libdw would read the skeleton.
 struct SingleSplit {
   DebugImage image;
   OwnedDwarf dwarf;
@@ -111,8 +110,8 @@ struct Unit {
   std::size_t line_count = 0;
 };
 
-constexpr std::uint64_t kBeforeRanges =
-    16;  // bytes of padding: to libdw, offset 0 means "start of iteration"
+// Bytes of padding before the ranges: to libdw, offset 0 means "start of iteration".
+constexpr std::uint64_t kBeforeRanges = 16;
 
 // Offset of the range list of an entry in a SingleSplit; 0: it has none.
 std::ptrdiff_t list_of_ranges(Dwarf_Die* die, const DebugImage& image) {
@@ -158,10 +157,10 @@ struct DwarfLines::State {
   explicit State(DwarfFile file_dwarf) : dwarf(std::move(file_dwarf)) {}
 
   DwarfFile dwarf;
-  // Opened for split DWARF: libdw looks for .dwo files relative to the file's own path.
+  // The file once more, opened by libdw itself for split DWARF: it looks for .dwo files relative to its path.
   format::Fd file;
-  PlacedElf placed_elf;
-  OwnedDwarf placed;
+  ImageElf path_elf;
+  OwnedDwarf path_dwarf;
   std::string root;
   std::string folder;
   bool is_indexed = false;
@@ -173,12 +172,12 @@ struct DwarfLines::State {
   DwarfBudget budget;
   LineTables line_tables;
   std::deque<SingleSplit> singles;
-  std::uint64_t single_bytes = std::uint64_t{1} << 30;  // how many bytes of them may still be copied
+  std::uint64_t single_bytes = std::uint64_t{1} << 30;  // bytes of object files that may still be copied
 
   void note_missing(std::string what) {
     if (missing_reason.empty()) missing_reason = std::move(what);
   }
-  void leaves_out(std::string what) {
+  void note_left_out(std::string what) {
     note_missing(std::move(what));
     left_out = true;
   }
@@ -187,7 +186,7 @@ struct DwarfLines::State {
   bool may_be_split(Unit& unit) const;
   std::optional<Dwarf_Die> split_part(Unit& unit);
   std::optional<Dwarf_Die> single_part(Unit& unit);
-  std::optional<Dwarf_Die> open_single(Unit& unit, const std::string& place);
+  std::optional<Dwarf_Die> open_single(Unit& unit, const std::string& path);
   void index();
   void read(Unit& unit);
   bool may_read_lines(Unit& unit);
@@ -205,7 +204,7 @@ std::string_view DwarfLines::State::split_name(Unit& unit) const {
 
 // libdw opens the .dwo file itself. Its path comes from an untrusted file, so it is checked before.
 bool DwarfLines::State::may_be_split(Unit& unit) const {
-  return may_open_split(folder, text(unit.die, DW_AT_comp_dir), split_name(unit), root);
+  return may_open_dwo(folder, text(unit.die, DW_AT_comp_dir), split_name(unit), root);
 }
 
 std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
@@ -215,12 +214,12 @@ std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
                  " is neither in its folder nor where it was compiled");
     return std::nullopt;
   }
-  if (!placed) {
-    placed_elf.reset(elf_begin(file.get(), ELF_C_READ, nullptr));
-    if (placed_elf) placed.reset(dwarf_begin_elf(placed_elf.get(), DWARF_C_READ, nullptr));
+  if (!path_dwarf) {
+    path_elf.reset(elf_begin(file.get(), ELF_C_READ, nullptr));
+    if (path_elf) path_dwarf.reset(dwarf_begin_elf(path_elf.get(), DWARF_C_READ, nullptr));
   }
   Dwarf_Die same{}, split{};
-  if (!placed || !dwarf_offdie(placed.get(), dwarf_dieoffset(&unit.die), &same)) return std::nullopt;
+  if (!path_dwarf || !dwarf_offdie(path_dwarf.get(), dwarf_dieoffset(&unit.die), &same)) return std::nullopt;
   const int found = dwarf_cu_info(same.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   if (found == 0 && split.addr != nullptr) return split;
   if (const auto single = single_part(unit)) return single;
@@ -230,14 +229,14 @@ std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
 }
 
 std::optional<Dwarf_Die> DwarfLines::State::single_part(Unit& unit) {
-  for (const std::string& place : split_places(folder, text(unit.die, DW_AT_comp_dir), split_name(unit)))
-    if (look_at(place, root) == Place::Harmless)
-      if (const auto found = open_single(unit, place)) return found;
+  for (const std::string& path : dwo_paths(folder, text(unit.die, DW_AT_comp_dir), split_name(unit)))
+    if (check_path(path, root) == PathCheck::Safe)
+      if (const auto found = open_single(unit, path)) return found;
   return std::nullopt;
 }
 
-std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::string& place) {
-  const format::Fd object(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::string& path) {
+  const format::Fd object(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"no longer exists"});
   if (!whole || whole->size() > single_bytes) return std::nullopt;
   single_bytes -= whole->size();
@@ -263,7 +262,7 @@ std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::s
   std::vector<std::byte> moved(static_cast<std::size_t>(kBeforeRanges));
   moved.insert(moved.end(), ranges.begin(), ranges.end());
   sections.push_back({".debug_ranges", moved});
-  auto image = DebugImage::made_of(sections, *whole);
+  auto image = DebugImage::from_sections(sections, *whole);
   if (!image) return std::nullopt;
   SingleSplit single{std::move(*image), nullptr};
   single.dwarf.reset(dwarf_begin_elf(single.image.elf(), DWARF_C_READ, nullptr));
@@ -295,7 +294,7 @@ void DwarfLines::State::index() {
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
     if (units.size() == budget.units) {
-      leaves_out("compilation units are left out: more than a file of its size may have");
+      note_left_out("compilation units are left out: more than a file of its size may have");
       break;
     }
     Unit& unit = units.emplace_back();
@@ -329,8 +328,8 @@ bool DwarfLines::State::may_read_lines(Unit& unit) {
     return true;
   const std::uint64_t rows = line_tables.rows_to_read(offset);
   if (rows > budget.rows) {
-    leaves_out("a table of " + std::to_string(rows) +
-               " source lines and files is left out: more than a file of its size may have");
+    note_left_out("a table of " + std::to_string(rows) +
+                  " source lines and files is left out: more than a file of its size may have");
     return false;
   }
   budget.rows -= rows;
@@ -369,7 +368,7 @@ void DwarfLines::State::read_functions(Unit& unit) {
   std::vector<std::uint32_t>
       inside;  // by depth: the innermost function around the entry, or the entry itself
   std::vector<RankedRange> ranges;
-  DieWalk walk(unit.functions_die);
+  DieIterator walk(unit.functions_die);
   while (walk.next()) {
     const std::uint32_t around = walk.depth() == 0 ? kNone : inside[walk.depth() - 1];
     inside.resize(walk.depth());
@@ -379,7 +378,7 @@ void DwarfLines::State::read_functions(Unit& unit) {
     if (tag != DW_TAG_invalid) dwarf_getattrcnt(walk.die().abbrev, &attributes);
     budget.attributes -= std::min(budget.attributes, attributes);
     if (budget.functions == 0 || budget.ranges == 0 || budget.attributes == 0) {
-      leaves_out("functions are left out: more than a file of its size may have");
+      note_left_out("functions are left out: more than a file of its size may have");
       break;
     }
     if (!is_function(tag)) continue;
@@ -387,7 +386,8 @@ void DwarfLines::State::read_functions(Unit& unit) {
     inside.back() = static_cast<std::uint32_t>(unit.functions.size());
     add_function(unit, walk.die(), around, ranges);
   }
-  if (walk.is_too_deep()) leaves_out("the rest of it is left out: a unit nests deeper than any compiler's");
+  if (walk.is_too_deep())
+    note_left_out("the rest of it is left out: a unit nests deeper than any compiler's");
   if (walk.has_cycle()) note_missing("its .debug_info is damaged: a unit leads back into itself");
   unit.by_address = RangeIndex(std::move(ranges));
 }
@@ -404,15 +404,15 @@ void DwarfLines::State::read_name(Dwarf_Die die, Function& function, int& left) 
     function.name = text(die, DW_AT_name);
     Dwarf_Die unit_die{};
     if (!function.name.empty() && dwarf_diecu(&die, &unit_die, nullptr, nullptr) &&
-        names_are_the_linkers(dwarf_srclang(&unit_die))) {
-      function.is_linkers = true;
+        has_unmangled_names(dwarf_srclang(&unit_die))) {
+      function.is_linkage_name = true;
     }
   }
   for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
     const std::string_view found = text(die, name);
     if (found.empty()) continue;
     function.name = found;
-    function.is_linkers = true;
+    function.is_linkage_name = true;
   }
 }
 
@@ -444,9 +444,8 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
 // The last row at or before `address`, unless it ends a sequence. libdw sorts rows by address, end_sequence
 // first.
 Dwarf_Line* DwarfLines::State::line_at(const Unit& unit, std::uint64_t address) const {
-  std::size_t low = 0,
-              high = unit.line_count;  // invariant: rows before `low` are at or before the address, rows from
-                                       // `high` after
+  // Rows before `low` are at or before the address, rows from `high` on after it.
+  std::size_t low = 0, high = unit.line_count;
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
     Dwarf_Addr at = 0;
@@ -479,8 +478,8 @@ Result<DwarfLines> DwarfLines::open(format::Fd file, std::string root) {
   DwarfLines lines(std::move(state));
   // libdw would open the supplementary file itself, at the path in the link, as soon as a name needs it.
   const auto part = lines.supplementary_file();
-  const std::string place = part && !part->path.starts_with('/') ? lines.state_->folder : std::string();
-  if (part && look_at(place + part->path, "") == Place::Harmful) {
+  const std::string path = part && !part->path.starts_with('/') ? lines.state_->folder : std::string();
+  if (part && check_path(path + part->path, "") == PathCheck::Unsafe) {
     return Error{"its .gnu_debugaltlink names no regular file"};
   }
   return lines;
@@ -496,7 +495,7 @@ Result<> DwarfLines::use_supplementary_file(format::Fd file) {
 const std::string& DwarfLines::missing_reason() const { return state_->missing_reason; }
 bool DwarfLines::left_out() const { return state_->left_out; }
 
-std::optional<DwarfLines::Spot> DwarfLines::spot_of(format::ElfAddress address) {
+std::optional<DwarfLines::LineInfo> DwarfLines::line_info(format::ElfAddress address) {
   if (!state_->is_indexed) {
     if (const auto part = supplementary_file(); part && !state_->dwarf.has_supplementary_file())
       state_->note_missing("its supplementary file " + part->path + " is missing");
@@ -506,29 +505,29 @@ std::optional<DwarfLines::Spot> DwarfLines::spot_of(format::ElfAddress address) 
   if (!found) return std::nullopt;
   Unit& unit = state_->units[*found];
   if (!unit.is_read) state_->read(unit);
-  Spot spot;
+  LineInfo info;
   if (Dwarf_Line* const row = state_->line_at(unit, address.value)) {
     int line = 0;
-    if (dwarf_lineno(row, &line) == 0) spot.line = static_cast<std::uint32_t>(line);
-    spot.file = view_of(dwarf_linesrc(row, nullptr, nullptr));
+    if (dwarf_lineno(row, &line) == 0) info.line = static_cast<std::uint32_t>(line);
+    info.file = view_of(dwarf_linesrc(row, nullptr, nullptr));
   }
-  spot.unit = *found;
-  if (const auto number = unit.by_address.find(address.value)) spot.function = *number;
-  if (spot.function == kNone && spot.file.empty()) return std::nullopt;
-  return spot;
+  info.unit = *found;
+  if (const auto number = unit.by_address.find(address.value)) info.function = *number;
+  if (info.function == kNone && info.file.empty()) return std::nullopt;
+  return info;
 }
 
 InlineFunction& DwarfLines::function(std::uint32_t unit, std::uint32_t number) {
   return state_->named(state_->units[unit], number);
 }
 
-void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
+void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
                       std::vector<Call>& calls) {
   calls.clear();
-  const auto spot = spot_of(address);
-  if (!spot) return;
-  list_calls({{}, spot->file, spot->line}, spot->function, symbol, stand_in, calls,
-             [&](std::uint32_t number) -> InlineFunction& { return function(spot->unit, number); });
+  const auto info = line_info(address);
+  if (!info) return;
+  list_calls({{}, info->file, info->line}, info->function, symbol, use_symbol_name, calls,
+             [&](std::uint32_t number) -> InlineFunction& { return function(info->unit, number); });
 }
 
 }  // namespace tacho::symbolize

@@ -1,8 +1,7 @@
 // Looks up source lines and inlined calls of addresses in DWARF, read by libdw.
 //
-// Names and lines equal those of addr2line (binutils 2.40), which perf 6.1 prints. Each
-// compilation unit is read when an address first falls into it, and then indexed: a lookup is two binary
-// searches.
+// Names and lines equal those of addr2line (binutils 2.40), which perf 6.1 prints. Each compilation unit is
+// read when an address first falls into it, and then indexed: a lookup is two binary searches.
 #pragma once
 
 #include <cstdint>
@@ -36,18 +35,18 @@ class DwarfLines {
 
   // Sets `calls` to the inlined calls at `address`, the innermost first; none if the DWARF does not cover it.
   // `symbol` must outlive this.
-  void find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
+  void find(format::ElfAddress address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
             std::vector<Call>& calls);
 
-  // The parts of find(), for callers that store them: the line and the innermost function of the address, as
-  // a number in its unit. Nothing if the DWARF does not cover the address.
-  struct Spot {
+  // The parts of find(), for callers that store them: the source line of the address, and its innermost
+  // function as a number in the unit. Nothing if the DWARF does not cover the address.
+  struct LineInfo {
     std::string_view file;
     std::uint32_t line = 0;
     std::uint32_t unit = 0, function = InlineFunction::kNone;
   };
-  std::optional<Spot> spot_of(format::ElfAddress address);
-  // A function of spot_of(), or one of its callers. Valid as long as this.
+  std::optional<LineInfo> line_info(format::ElfAddress address);
+  // A function of line_info(), or one of its callers. Valid as long as this.
   InlineFunction& function(std::uint32_t unit, std::uint32_t number);
 
   // The first missing or damaged part that a lookup needed; empty: none.

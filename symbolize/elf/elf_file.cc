@@ -18,7 +18,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestNotes = 1 << 20;  // bytes of one note segment
-constexpr std::size_t kMostSections = 1 << 18;    // ten times those of objects with one for each function
+constexpr std::size_t kMostSections = 1 << 18;  // -ffunction-sections makes a tenth of this in large objects
 constexpr std::uint64_t kLargestTable = std::uint64_t{1} << 30;  // bytes of one symbol or string table
 
 struct ElfEnd {
@@ -147,8 +147,8 @@ const Section* ElfFile::State::symbols(std::string_view name, std::uint32_t type
 }
 
 bool ElfFile::State::is_inside(const Section& section) const {
-  const GElf_Shdr& place = section.header;
-  return place.sh_type != SHT_NOBITS && place.sh_offset <= size && place.sh_size <= size - place.sh_offset;
+  const GElf_Shdr& row = section.header;
+  return row.sh_type != SHT_NOBITS && row.sh_offset <= size && row.sh_size <= size - row.sh_offset;
 }
 
 // Null when the section is not inside the file, is compressed or too large to be a symbol table.
@@ -250,12 +250,12 @@ LoadMap ElfFile::module_load_map() const {
   std::vector<LoadMap::Segment> loads;
   std::uint64_t address = 0;
   for (const Section& section : state_->sections) {
-    const GElf_Shdr& place = section.header;
-    if (!section.handle || (place.sh_flags & kCode) != kCode || section.name.starts_with(".init")) continue;
-    const std::uint64_t alignment = std::has_single_bit(place.sh_addralign) ? place.sh_addralign : 1;
+    const GElf_Shdr& row = section.header;
+    if (!section.handle || (row.sh_flags & kCode) != kCode || section.name.starts_with(".init")) continue;
+    const std::uint64_t alignment = std::has_single_bit(row.sh_addralign) ? row.sh_addralign : 1;
     address = (address + alignment - 1) & ~(alignment - 1);
-    loads.push_back({place.sh_offset, address, place.sh_size, place.sh_size});
-    address = end_of(address, place.sh_size);
+    loads.push_back({row.sh_offset, address, row.sh_size, row.sh_size});
+    address = end_of(address, row.sh_size);
   }
   return LoadMap(std::move(loads));
 }
@@ -302,11 +302,11 @@ bool holds_code_or_data(std::string_view section) {
   return section.find("text") != std::string_view::npos || section.find("data") != std::string_view::npos;
 }
 
-// "$x", "$d.12": where ARM code changes its encoding, not a function.
-bool is_arm_mark(std::uint16_t machine, std::string_view name) {
-  constexpr std::string_view kMarks = "adtx";
+// ARM's mapping symbols ("$x", "$d.12") say where code or data begins; they are no functions.
+bool is_mapping_symbol(std::uint16_t machine, std::string_view name) {
+  constexpr std::string_view kKinds = "adtx";
   return (machine == EM_ARM || machine == EM_AARCH64) && name.size() >= 2 && name[0] == '$' &&
-         kMarks.find(name[1]) != std::string_view::npos && (name.size() == 2 || name[2] == '.');
+         kKinds.find(name[1]) != std::string_view::npos && (name.size() == 2 || name[2] == '.');
 }
 
 struct PltShape {
@@ -331,17 +331,16 @@ PltShape plt_shape(std::uint16_t machine, std::uint64_t entry_size) {
 void ElfFile::State::add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
                                 SymbolTable& table) const {
   const bool label = is_label(symbol);
-  if (name.empty() || (!label && !is_function_or_object(symbol)) || is_arm_mark(header.e_machine, name))
+  if (name.empty() || (!label && !is_function_or_object(symbol)) || is_mapping_symbol(header.e_machine, name))
     return;
-  const Section* place = section(std::size_t{symbol.st_shndx});
-  if (symbol.st_shndx >= SHN_LORESERVE || !place || (place->header.sh_flags & SHF_ALLOC) == 0) return;
-  if (place->header.sh_type == SHT_NOBITS) place = loaded.section(std::size_t{symbol.st_shndx});
-  if (!place || (label && !holds_code_or_data(place->name))) return;
+  const Section* home = section(std::size_t{symbol.st_shndx});
+  if (symbol.st_shndx >= SHN_LORESERVE || !home || (home->header.sh_flags & SHF_ALLOC) == 0) return;
+  if (home->header.sh_type == SHT_NOBITS) home = loaded.section(std::size_t{symbol.st_shndx});
+  if (!home || (label && !holds_code_or_data(home->name))) return;
   std::uint64_t value = symbol.st_value;
   if (header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) value &= ~std::uint64_t{1};
   const auto offset = loaded.loads.offset_of({value});
-  const std::uint64_t start =
-      offset ? offset->value : value - place->header.sh_addr + place->header.sh_offset;
+  const std::uint64_t start = offset ? offset->value : value - home->header.sh_addr + home->header.sh_offset;
   table.add({.start = start,
              .end = end_of(start, symbol.st_size),
              .name = name,
@@ -407,9 +406,9 @@ Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Dem
   for (const Section* rows : {state.symbols(".symtab", SHT_SYMTAB), state.symbols(".dynsym", SHT_DYNSYM)}) {
     if (!rows) continue;
     state.add_symbols(*rows, *loaded.state_, table);
-    table.settle([demangler](std::string_view name) { return demangler ? demangler->shown(name) : name; });
+    table.fix_up([demangler](std::string_view name) { return demangler ? demangler->shown(name) : name; });
   }
-  if (table.has_none()) return Error{"its symbol table is empty or cannot be read"};
+  if (table.empty()) return Error{"its symbol table is empty or cannot be read"};
   loaded.state_->add_plt(demangler, table);
   table.finish();
   return table;

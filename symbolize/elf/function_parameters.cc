@@ -25,17 +25,17 @@ constexpr std::string_view kStackPointer = "rsp";
 struct Parameter {
   Dwarf_Die die{};
   std::string_view name;
-  ValueLocation place;
-  std::string missing_reason;  // why its place is not known; empty: it is
+  ValueLocation location;
+  std::string missing_reason;  // why its location is unknown; empty: it is known
 };
 
 // The variable or member that a name or "->" denotes.
 struct Value {
   Dwarf_Die type{};
-  std::vector<ValueLocation::Part> registers;  // while it is in registers
-  std::uint64_t at = 0;                        // bytes into them
-  ParameterValue place;                        // else
   bool is_in_memory = false;
+  ParameterValue result;                       // how a probe reads it, if it is in memory
+  std::vector<ValueLocation::Part> registers;  // else the registers,
+  std::uint64_t offset = 0;                    // and its first byte in them
 };
 
 struct Step {
@@ -43,7 +43,7 @@ struct Step {
   bool is_through_pointer = false;
 };
 
-// "request->head.length" in its steps; none: it is nothing of this kind.
+// Splits "request->head.length" into steps; empty: the text is not of this form.
 std::vector<Step> steps_of(std::string_view text) {
   std::vector<Step> steps;
   bool is_through_pointer = false;
@@ -74,52 +74,67 @@ std::string joined(const std::vector<std::string>& names) {
   return names.size() > kMostOffered ? out + ", ..." : out;
 }
 
-// How the compiler says where a parameter is at the first instruction.
+// A parameter's DW_AT_location at the first instruction.
 struct Location {
-  // LaterPlace: where the function will copy it to; Unclear: there, but in a way that is not understood here.
-  enum class How : std::uint8_t { Nothing, Place, LaterPlace, Unclear } how = How::Nothing;
-  ValueLocation place = {};
+  enum class Kind : std::uint8_t {
+    Missing,
+    AtEntry,      // where the value is now
+    Later,        // where the function will store it
+    Unsupported,  // an expression of another form
+  };
+  Kind kind = Kind::Missing;
+  ValueLocation value = {};
 };
 
 Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers) {
   constexpr std::int64_t kReturnAddress = 8;
-  Location location{.how = Location::How::Unclear};
+  Location location{.kind = Location::Kind::Unsupported};
   for (std::size_t i = 0; i < count; ++i) {
     const Dwarf_Op& op = ops[i];
     const bool is_named = op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg31;
     if (!is_named && op.atom != DW_OP_regx) break;
     const std::uint64_t number = is_named ? op.atom - DW_OP_reg0 : op.number;
     const bool has_size = i + 1 < count && ops[i + 1].atom == DW_OP_piece;
-    location.place.registers.push_back(
+    location.value.registers.push_back(
         {general_register(number), has_size ? ops[i + 1].number : kRegisterBytes});
     i += has_size ? 1 : 0;
     if (i + 1 == count) {
-      location.how = Location::How::Place;
+      location.kind = Location::Kind::AtEntry;
       return location;
     }
   }
-  location.place.registers.clear();
+  location.value.registers.clear();
   const bool is_read = count == 2 && ops[1].atom == DW_OP_deref;
   if (count != 1 && !is_read) return location;
   const auto number = static_cast<std::int64_t>(ops[0].number);
-  if (is_read) {  // what is copied is the address of a struct of C++
-    if (ops[0].atom == DW_OP_fbreg) location.how = Location::How::LaterPlace;
-    location.place.is_address = true;
+  if (is_read) {  // a C++ struct that is passed by address; the function stores that address
+    if (ops[0].atom == DW_OP_fbreg) location.kind = Location::Kind::Later;
+    location.value.is_address = true;
   } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg15 && ops[0].atom != DW_OP_breg7 &&
              number == 0) {
-    location.how = Location::How::Place;
-    location.place.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kRegisterBytes});
-    location.place.is_address = true;
+    location.kind = Location::Kind::AtEntry;
+    location.value.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kRegisterBytes});
+    location.value.is_address = true;
   } else if (ops[0].atom == DW_OP_fbreg) {
-    // Below the caller's frame it is where the value will be copied to.
-    location.how = frame_is_callers && number >= 0 ? Location::How::Place : Location::How::LaterPlace;
-    location.place.on_stack = number + kReturnAddress;
+    // A slot below the caller's frame is one to which the function will store the value.
+    location.kind = frame_is_callers && number >= 0 ? Location::Kind::AtEntry : Location::Kind::Later;
+    location.value.on_stack = number + kReturnAddress;
   } else if (ops[0].atom == DW_OP_breg7) {  // the stack pointer
-    location.how = number > 0 ? Location::How::Place : Location::How::LaterPlace;
-    location.place.on_stack = number;
+    location.kind = number > 0 ? Location::Kind::AtEntry : Location::Kind::Later;
+    location.value.on_stack = number;
   }
   return location;
 }
+
+// Takes the cost of visiting an entry from the budget.
+void charge(Dwarf_Die& die, DwarfBudget& budget) {
+  std::size_t attributes = 1;
+  if (dwarf_tag(&die) != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
+  budget.attributes -= std::min(budget.attributes, attributes + 1);
+}
+
+bool is_integer_size(std::uint64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
+bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
 
 bool same_registers(const ValueLocation& one, const ValueLocation& other) {
   return std::ranges::equal(one.registers, other.registers, {}, &ValueLocation::Part::name,
@@ -147,11 +162,11 @@ struct FunctionParameters::State {
   Result<ParameterValue> value_of(const std::vector<Parameter>& all, std::string_view wanted) const;
   Result<> go_to_member(Value& value, const Step& step) const;
   bool find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found, int left) const;
-  Result<> go_behind(Value& value) const;
+  Result<> dereference(Value& value) const;
   Result<ParameterValue> finished(Value value) const;
 };
 
-// False only where the unit says where its code is, and that is elsewhere.
+// Whether the unit may have code at `entry`; true if the unit has no address ranges.
 bool FunctionParameters::State::may_hold(Dwarf_Die& unit, std::uint64_t entry) const {
   Dwarf_Addr base = 0, start = 0, end = 0;
   std::ptrdiff_t offset = 0;
@@ -168,15 +183,13 @@ bool FunctionParameters::State::may_hold(Dwarf_Die& unit, std::uint64_t entry) c
 
 std::optional<Dwarf_Die> FunctionParameters::State::function_in(const Dwarf_Die& unit, std::uint64_t entry,
                                                                 DwarfBudget& budget) const {
-  DieWalk walk(unit);
+  DieIterator walk(unit);
   while (walk.next() && budget.attributes > 0) {
     Dwarf_Die& die = walk.die();
-    const int tag = dwarf_tag(&die);
-    std::size_t attributes = 1;
-    if (tag != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
-    budget.attributes -= std::min(budget.attributes, attributes + 1);
+    charge(die, budget);
     Dwarf_Addr begins = 0;
-    if (tag == DW_TAG_subprogram && dwarf_entrypc(&die, &begins) == 0 && begins == entry) return die;
+    if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_entrypc(&die, &begins) == 0 && begins == entry)
+      return die;
   }
   return std::nullopt;
 }
@@ -201,20 +214,21 @@ std::optional<Dwarf_Die> FunctionParameters::State::function_at(std::uint64_t en
   return std::nullopt;
 }
 
-// Packs of a template's parameters hold them one level deeper.
+// The parameters in a template's parameter pack are children of the pack's entry.
 void FunctionParameters::State::add_parameters(Dwarf_Die parent, std::vector<Parameter>& out) const {
   Dwarf_Die child{};
   if (dwarf_child(&parent, &child) != 0) return;
   while (out.size() < kMostParameters) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_formal_parameter)
-      out.push_back({.die = child, .name = types.text(child, DW_AT_name), .place = {}, .missing_reason = {}});
+      out.push_back(
+          {.die = child, .name = types.text(child, DW_AT_name), .location = {}, .missing_reason = {}});
     Dwarf_Die inner{};
     if (tag == DW_TAG_GNU_formal_parameter_pack && dwarf_child(&child, &inner) == 0) {
       do {
         if (dwarf_tag(&inner) == DW_TAG_formal_parameter)
           out.push_back(
-              {.die = inner, .name = types.text(inner, DW_AT_name), .place = {}, .missing_reason = {}});
+              {.die = inner, .name = types.text(inner, DW_AT_name), .location = {}, .missing_reason = {}});
       } while (out.size() < kMostParameters && dwarf_siblingof(&inner, &inner) == 0);
     }
     if (dwarf_siblingof(&child, &child) != 0) return;
@@ -243,7 +257,7 @@ std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die functi
   add_parameters(function, all);
   Dwarf_Die unit{};
   const bool has_unit = dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr;
-  // "f.isra.0": a copy that the compiler changed, and called as it likes.
+  // "f.isra.0": a copy by the compiler, which may not follow the calling convention.
   const bool is_copy = symbol.find('.') != std::string_view::npos;
   const bool is_plain = has_unit && follows_convention(dwarf_srclang(&unit)) && !is_copy;
   const bool is_external = types.has(function, DW_AT_external);
@@ -253,24 +267,24 @@ std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die functi
   bool is_as_expected = true;
   for (const Parameter& one : all) {
     locations.push_back(location_of(one.die, function, entry));
-    const ValueLocation& place = locations.back().place;
-    expected.push_back(convention.next(types.type_of(one.die), place.is_address));
-    if (locations.back().how == Location::How::Place && expected.back() && !place.on_stack)
-      is_as_expected = is_as_expected && same_registers(place, *expected.back());
+    const ValueLocation& value = locations.back().value;
+    expected.push_back(convention.next(types.type_of(one.die), value.is_address));
+    if (locations.back().kind == Location::Kind::AtEntry && expected.back() && !value.on_stack)
+      is_as_expected = is_as_expected && same_registers(value, *expected.back());
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool is_there = locations[i].how == Location::How::LaterPlace ||
-                          (locations[i].how == Location::How::Unclear && is_as_expected);
-    if (locations[i].how == Location::How::Place) {
-      all[i].place = std::move(locations[i].place);
-      all[i].place.is_address |= expected[i] && expected[i]->is_address;
+    const bool is_there = locations[i].kind == Location::Kind::Later ||
+                          (locations[i].kind == Location::Kind::Unsupported && is_as_expected);
+    if (locations[i].kind == Location::Kind::AtEntry) {
+      all[i].location = std::move(locations[i].value);
+      all[i].location.is_address |= expected[i] && expected[i]->is_address;
     } else if (is_plain && expected[i] && (is_external || is_there)) {
-      all[i].place = *expected[i];
+      all[i].location = *expected[i];
     } else {
       all[i].missing_reason =
           "the compiler does not say where it is when the function begins, and may have left it out";
     }
-    if (all[i].missing_reason.empty() && !all[i].place.on_stack && all[i].place.registers.empty())
+    if (all[i].missing_reason.empty() && !all[i].location.on_stack && all[i].location.registers.empty())
       all[i].missing_reason = "it has no bytes";
   }
   return all;
@@ -292,13 +306,13 @@ std::string FunctionParameters::State::members_of(Dwarf_Die type) const {
   return names.empty() ? "nothing with a name" : joined(names);
 }
 
-// Where the value is an address: what is there.
-Result<> FunctionParameters::State::go_behind(Value& value) const {
+// Replaces a value that is an address by the memory there.
+Result<> FunctionParameters::State::dereference(Value& value) const {
   if (!value.is_in_memory) {
     std::uint64_t begin = 0;
     for (const ValueLocation::Part& part : value.registers) {
-      if (begin == value.at && part.bytes == kRegisterBytes && !part.name.empty()) {
-        value.place = {.register_name = part.name, .from = ParameterValue::From::Memory};
+      if (begin == value.offset && part.bytes == kRegisterBytes && !part.name.empty()) {
+        value.result = {.register_name = part.name, .from = ParameterValue::From::Memory};
         value.is_in_memory = true;
         return Done{};
       }
@@ -306,8 +320,8 @@ Result<> FunctionParameters::State::go_behind(Value& value) const {
     }
     return Error{"its address is in no register of its own"};
   }
-  if (value.place.pointers.size() == kMostPointers) return Error{"that leads through too many pointers"};
-  value.place.pointers.push_back(std::exchange(value.place.displacement, 0));
+  if (value.result.pointers.size() == kMostPointers) return Error{"that leads through too many pointers"};
+  value.result.pointers.push_back(std::exchange(value.result.displacement, 0));
   return Done{};
 }
 
@@ -321,7 +335,7 @@ bool FunctionParameters::State::find_member(Dwarf_Die type, std::string_view nam
     } else if (const auto inner = types.type_of(member.die);
                member.name.empty() && left > 0 && inner && types.is_struct(*inner)) {
       is_found = find_member(*inner, name, found, left - 1);
-      found.at += is_found ? member.at : 0;
+      found.offset += is_found ? member.offset : 0;
       found.is_bits |= is_found && member.is_bits;
     }
     return !is_found;
@@ -333,11 +347,11 @@ Result<> FunctionParameters::State::go_to_member(Value& value, const Step& step)
   if (types.is_pointer(value.type)) {
     const auto target = types.type_of(value.type);
     if (!target) return Error{quoted(step.name) + ": the pointer does not say what it points to"};
-    if (auto done = go_behind(value); !done) return done;
+    if (auto done = dereference(value); !done) return done;
     value.type = *target;
   }
   if (!types.is_struct(value.type))
-    return Error{quoted(step.name) + ": what it is looked for in is no struct"};
+    return Error{quoted(step.name) + ": the expression before it is no struct"};
   if (types.has(value.type, DW_AT_declaration))
     return Error{quoted(step.name) + ": its members are not described there (it is only declared)"};
   TypeView::Member member;
@@ -347,9 +361,9 @@ Result<> FunctionParameters::State::go_to_member(Value& value, const Step& step)
   const auto type = types.type_of(member.die);
   if (!type) return Error{quoted(step.name) + " has no type"};
   if (value.is_in_memory)
-    value.place.displacement += static_cast<std::int64_t>(member.at);
+    value.result.displacement += static_cast<std::int64_t>(member.offset);
   else
-    value.at += member.at;
+    value.offset += member.offset;
   value.type = *type;
   return Done{};
 }
@@ -365,10 +379,10 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
     const auto element = types.type_of(value.type);
     if (!value.is_in_memory || !element || types.size_of(*element) != std::uint64_t{1})
       return Error{"is an array; only texts in memory are read"};
-    value.place.from = ParameterValue::From::Address;
-    value.place.kind = Kind::Text;
-    value.place.size = kRegisterBytes;
-    return value.place;
+    value.result.from = ParameterValue::From::Address;
+    value.result.kind = Kind::Text;
+    value.result.size = kRegisterBytes;
+    return value.result;
   }
   if (types.is_pointer(value.type)) {
     kind = Kind::Pointer;
@@ -376,29 +390,29 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
     const auto encoding = types.number(value.type, DW_AT_encoding).value_or(0);
     if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_decimal_float)
       return Error{"is a floating point number, whose registers a probe cannot read"};
-    if (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char) kind = Kind::Signed;
+    if (is_signed(encoding)) kind = Kind::Signed;
   } else if (tag == DW_TAG_enumeration_type) {
     const auto under = types.type_of(value.type);
     const auto encoding = under ? types.number(*under, DW_AT_encoding).value_or(0) : 0;
-    if (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char) kind = Kind::Signed;
+    if (is_signed(encoding)) kind = Kind::Signed;
   }
-  if (!size || (*size != 1 && *size != 2 && *size != 4 && *size != 8))
-    return Error{"is no number of 1, 2, 4 or 8 bytes"};
+  if (!size || !is_integer_size(*size)) return Error{"is no number of 1, 2, 4 or 8 bytes"};
   if (!value.is_in_memory) {
     std::uint64_t begin = 0;
     const auto part = std::ranges::find_if(value.registers, [&](const ValueLocation::Part& one) {
-      const bool is_there = value.at >= begin && value.at + *size <= begin + one.bytes;
+      const bool is_there = value.offset >= begin && value.offset + *size <= begin + one.bytes;
       if (!is_there) begin += one.bytes;
       return is_there;
     });
     if (part == value.registers.end()) return Error{"is in several registers"};
     if (part->name.empty())
       return Error{"is in a register for floating point numbers, which a probe cannot read"};
-    value.place = {.register_name = part->name, .shift = static_cast<std::uint8_t>(8 * (value.at - begin))};
+    value.result = {.register_name = part->name,
+                    .shift = static_cast<std::uint8_t>(8 * (value.offset - begin))};
   }
-  value.place.size = static_cast<std::uint8_t>(*size);
-  value.place.kind = kind;
-  return value.place;
+  value.result.size = static_cast<std::uint8_t>(*size);
+  value.result.kind = kind;
+  return value.result;
 }
 
 Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Parameter>& all,
@@ -412,21 +426,21 @@ Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Par
   if (!type) return Error{"its type is not described"};
   Value value;
   value.type = *type;
-  value.registers = one->place.registers;
-  if (one->place.on_stack) {
+  value.registers = one->location.registers;
+  if (one->location.on_stack) {
     value.is_in_memory = true;
-    value.place = {.register_name = kStackPointer,
-                   .from = ParameterValue::From::Memory,
-                   .displacement = *one->place.on_stack};
+    value.result = {.register_name = kStackPointer,
+                    .from = ParameterValue::From::Memory,
+                    .displacement = *one->location.on_stack};
   }
-  if (one->place.is_address)
-    if (auto done = go_behind(value); !done) return std::move(done.error());
+  if (one->location.is_address)
+    if (auto done = dereference(value); !done) return std::move(done.error());
   const auto leave_reference = [&]() -> Result<> {
     if (!types.is_reference(value.type)) return Done{};
     const auto target = types.type_of(value.type);
     if (!target) return Error{"it refers to something without a type"};
     value.type = *target;
-    return go_behind(value);
+    return dereference(value);
   };
   for (std::size_t i = 1; i < steps.size(); ++i) {
     if (auto done = leave_reference(); !done) return std::move(done.error());
@@ -477,26 +491,16 @@ namespace {
 constexpr std::size_t kMostArguments = 64;
 constexpr int kMostEnumerators = 4096, kMostChildren = 4096;
 
-bool is_number_of(std::uint64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
-
-bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
 bool is_character(std::uint64_t encoding) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
 }
-// The one register that holds all of a value, as its place among those for whole numbers.
-std::uint8_t word_of(const ValueLocation& place) {
+// Argument::integer_register of a location.
+std::uint8_t integer_register_of(const ValueLocation& location) {
   constexpr std::array<std::string_view, 6> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
-  if (place.on_stack || place.registers.size() != 1) return Argument::kNowhere;
-  const auto found = std::ranges::find(kArguments, place.registers.front().name);
-  return found == kArguments.end() ? Argument::kNowhere
+  if (location.on_stack || location.registers.size() != 1) return Argument::kNoRegister;
+  const auto found = std::ranges::find(kArguments, location.registers.front().name);
+  return found == kArguments.end() ? Argument::kNoRegister
                                    : static_cast<std::uint8_t>(found - kArguments.begin());
-}
-
-// For an entry that is stepped over.
-void charge(Dwarf_Die& die, DwarfBudget& budget) {
-  std::size_t attributes = 1;
-  if (dwarf_tag(&die) != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
-  budget.attributes -= std::min(budget.attributes, attributes + 1);
 }
 
 }  // namespace
@@ -516,7 +520,7 @@ struct FunctionPrototypes::State {
   Prototype prototype_of(Dwarf_Die function, DwarfBudget& budget) const;
 };
 
-// uint8_t and its like are numbers: char alone has the name.
+// Pointers to char are texts; those to uint8_t or int8_t, which have the same encoding, are not.
 bool FunctionPrototypes::State::is_text(Dwarf_Die pointer) const {
   const auto target = types.type_of(pointer);
   return target && dwarf_tag(&const_cast<Dwarf_Die&>(*target)) == DW_TAG_base_type &&
@@ -557,15 +561,15 @@ std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of, Dwa
     return value;
   }
   const auto bytes = types.size_of(*type);
-  if (bytes && is_number_of(*bytes)) value.bytes = static_cast<std::uint8_t>(*bytes);
-  if (tag == DW_TAG_enumeration_type && bytes && is_number_of(*bytes)) {
+  if (bytes && is_integer_size(*bytes)) value.bytes = static_cast<std::uint8_t>(*bytes);
+  if (tag == DW_TAG_enumeration_type && bytes && is_integer_size(*bytes)) {
     value.kind = Kind::Enumeration;
     value.names = names_of(*type, budget);
   } else if (tag != DW_TAG_base_type || !bytes) {
     value.kind = Kind::Struct;
   } else if (const std::uint64_t encoding = encoding_of(*type); is_floating(encoding)) {
     value.kind = Kind::Floating;
-  } else if (!is_number_of(*bytes)) {
+  } else if (!is_integer_size(*bytes)) {
     value.kind = Kind::Struct;  // __int128
   } else if (encoding == DW_ATE_boolean) {
     value.kind = Kind::Bool;
@@ -593,7 +597,7 @@ Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function, DwarfBudge
     charge(child, budget);
     if (dwarf_tag(&child) == DW_TAG_formal_parameter) {
       Argument argument{.name = std::string(types.text(child, DW_AT_name)), .type = {}};
-      const auto place = convention.next(types.type_of(child));
+      const auto location = convention.next(types.type_of(child));
       if (auto type = value_type(child, budget)) {
         argument.type = std::move(*type);
       } else {
@@ -601,7 +605,8 @@ Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function, DwarfBudge
       }
       const bool is_one =
           argument.type.kind != ValueType::Kind::Struct && argument.type.kind != ValueType::Kind::Floating;
-      if (place && !place->is_address && is_one) argument.word = word_of(*place);
+      if (location && !location->is_address && is_one)
+        argument.integer_register = integer_register_of(*location);
       prototype.arguments.push_back(std::move(argument));
     }
     has_more = dwarf_siblingof(&child, &child) == 0;
@@ -641,17 +646,17 @@ std::vector<std::optional<Prototype>> FunctionPrototypes::find(
     if (dwarf_tag(&unit) != DW_TAG_compile_unit || type == DW_UT_skeleton ||
         !follows_convention(dwarf_srclang(&unit)))
       continue;
-    DieWalk walk(unit);
+    DieIterator walk(unit);
     while (!wanted.empty() && budget.attributes > 0 && walk.next()) {
       Dwarf_Die& die = walk.die();
       const int tag = dwarf_tag(&die);
       charge(die, budget);
       Dwarf_Addr begins = 0;
       if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &begins) != 0) continue;
-      const auto place = wanted.find(begins);
-      if (place == wanted.end()) continue;
-      found[place->second] = state_->prototype_of(die, budget);
-      wanted.erase(place);
+      const auto entry = wanted.find(begins);
+      if (entry == wanted.end()) continue;
+      found[entry->second] = state_->prototype_of(die, budget);
+      wanted.erase(entry);
     }
   }
   // The same entry may be asked for twice.

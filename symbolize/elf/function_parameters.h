@@ -17,20 +17,15 @@
 
 namespace tacho::symbolize {
 
-// Finds the parameters of a function by name, and where their values are at its entry, for probes with
-// arguments. x86-64.
-//
-// DW_AT_location at the first instruction is used if it is valid there. Where it is missing, or is the place
-// to which the function copies the value later, the calling convention and the declared types decide: for
-// functions with external linkage, in languages that follow the convention.
-
-// Location of a value: bits of a register from `shift` on; or memory at the register's value plus
-// `displacement`. `pointers` are followed before: the value is replaced by the pointer at the value plus
-// pointers[i], in order.
+// How a probe reads a value. It begins with the register's value; then for each of `pointers`, in order, it
+// reads the pointer at that value plus pointers[i]. The result:
+//   Register: bits of the register from `shift` on
+//   Memory:   the memory at the value plus `displacement`
+//   Address:  the value plus `displacement` itself
 struct ParameterValue {
-  std::string_view register_name;                                                      // "rdi"
-  std::uint8_t shift = 0;                                                              // bits
-  enum class From : std::uint8_t { Register, Memory, Address } from = From::Register;  // Address: itself
+  std::string_view register_name;  // "rdi"
+  std::uint8_t shift = 0;          // bits
+  enum class From : std::uint8_t { Register, Memory, Address } from = From::Register;
   std::int64_t displacement = 0;
   std::vector<std::int64_t> pointers = {};
   std::uint8_t size = 8;  // bytes
@@ -39,6 +34,12 @@ struct ParameterValue {
   bool operator==(const ParameterValue&) const = default;
 };
 
+// Finds the parameters of a function by name, and where their values are at its entry, for probes with
+// arguments. x86-64.
+//
+// DW_AT_location is used if it is valid at the first instruction. If it is missing, or describes where the
+// function stores the value later, the calling convention and the declared types decide: for functions with
+// external linkage, in languages that follow the convention.
 class FunctionParameters {
  public:
   // `file` is open for reading. The error does not name it.
@@ -51,8 +52,8 @@ class FunctionParameters {
   Result<> use_supplementary_file(format::Fd file);
 
   // `wanted`: "size", "request->head.length", "point.x". `symbol`: the linker's name of the function that
-  // begins at `entry`. The error says which cannot be had, why, and what the function has; for "?" the last
-  // alone.
+  // begins at `entry`. The error says which of them cannot be read and why, and lists the function's
+  // parameters; `wanted` "?" gives that list only.
   Result<std::vector<ParameterValue>> find(format::ElfAddress entry, std::string_view symbol,
                                            const std::vector<std::string>& wanted) const;
 
@@ -61,9 +62,6 @@ class FunctionParameters {
   explicit FunctionParameters(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// Types and registers of functions' parameters and return values, to print the arguments of recorded calls.
-// x86-64, and languages that follow its calling convention.
 
 // The names of an enumeration's numbers, in their order in the source.
 using EnumNames = std::vector<std::pair<std::int64_t, std::string>>;
@@ -87,19 +85,21 @@ struct ValueType {
 };
 
 struct Argument {
-  static constexpr std::uint8_t kNowhere = 0xff;
+  static constexpr std::uint8_t kNoRegister = 0xff;
   std::string name;  // empty: it has none
   ValueType type;
-  // Which of the six registers for whole numbers, in the convention's order, holds all of it; kNowhere: it is
-  // in memory, in several registers, or in one for floating point numbers.
-  std::uint8_t word = kNowhere;
+  // The integer register that holds it: 0 rdi, 1 rsi, 2 rdx, 3 rcx, 4 r8, 5 r9. kNoRegister: it is in memory,
+  // in several registers, or in a floating-point register.
+  std::uint8_t integer_register = kNoRegister;
 };
 
 struct Prototype {
   std::vector<Argument> arguments;
-  std::optional<ValueType> returned;  // nothing: it returns nothing, or not in the register for whole numbers
+  std::optional<ValueType> returned;  // nothing: void, or the value is not returned in rax
 };
 
+// Types and registers of functions' parameters and return values, to print the arguments of recorded calls.
+// x86-64, and languages that follow its calling convention.
 class FunctionPrototypes {
  public:
   // `file` is open for reading. The error does not name it.

@@ -25,19 +25,20 @@ struct LinkerSymbol {
   format::ElfAddress start;
 };
 
-// For which functions without a linkage name in DWARF the symbol's name is used.
-enum class StandIn : std::uint8_t {
-  OwnCode,  // the outermost, to which the symbol belongs; inlined functions have their DWARF names
-  Always,   // the innermost, as addr2line prints for a single address
-  AtFirst,  // the innermost, as perf does: at a function's first lookup, and later only if function and
-  // symbol start at the same address; so the result depends on earlier lookups
+// DWARF may lack the linkage name of a function. Then the name in the symbol table is used for this function:
+enum class UseSymbolName : std::uint8_t {
+  Outermost,  // to which the symbol belongs; inlined functions have their DWARF names
+  Innermost,  // as addr2line prints for a single address
+  // The innermost, as perf does: at a function's first lookup, and later only if function and symbol start at
+  // the same address. So the result depends on earlier lookups.
+  AsPerf,
 };
 
 // One instance of a function: its own code, or an inlined call of it.
 struct InlineFunction {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::string_view name;
-  bool is_linkers = false;       // `name` is the linker's, or perf uses it as such
+  bool is_linkage_name = false;  // or perf uses it as one
   std::uint64_t start = 0;       // ELF address of its first range
   std::uint32_t caller = kNone;  // of an inlined one: the function around it
   std::string_view call_file;    // where the caller calls it
@@ -46,32 +47,35 @@ struct InlineFunction {
 
 inline constexpr std::size_t kDeepestInline = 1024;  // perf's own limit
 
-// Appends the calls at an address, the innermost first. `place` has the address's line; `innermost` is the
-// number of its function, or kNone. `function_at` returns the InlineFunction of a number, which is modified.
+// Appends the calls at an address, the innermost first. `first` has the source line of the address;
+// `innermost` is the number of its function, or kNone. `function_at` returns the InlineFunction of a number,
+// which is modified.
 template <class FunctionAt>
-void list_calls(Call place, std::uint32_t innermost, const LinkerSymbol& symbol, StandIn stand_in,
-                std::vector<Call>& calls, FunctionAt&& function_at) {
+void list_calls(Call first, std::uint32_t innermost, const LinkerSymbol& symbol,
+                UseSymbolName use_symbol_name, std::vector<Call>& calls, FunctionAt&& function_at) {
   if (innermost == InlineFunction::kNone) {
-    place.function = symbol.name;
-    calls.push_back(place);
+    first.function = symbol.name;
+    calls.push_back(first);
     return;
   }
   const auto name_of = [&](const InlineFunction& function) {
     const bool has_own_code = function.caller == InlineFunction::kNone;
-    return stand_in == StandIn::OwnCode && has_own_code && !function.is_linkers && !symbol.name.empty()
+    return use_symbol_name == UseSymbolName::Outermost && has_own_code && !function.is_linkage_name &&
+                   !symbol.name.empty()
                ? symbol.name
                : function.name;
   };
   InlineFunction* function = &function_at(innermost);
-  place.function = name_of(*function);
-  if (stand_in != StandIn::OwnCode && !function->is_linkers && !symbol.name.empty()) {
-    place.function = symbol.name;
+  first.function = name_of(*function);
+  if (use_symbol_name != UseSymbolName::Outermost && !function->is_linkage_name && !symbol.name.empty()) {
+    first.function = symbol.name;
     // binutils looks each such function up in the symbol table once, and keeps that name only if both start
     // at the same address.
-    if (stand_in == StandIn::AtFirst && symbol.start.value == function->start) function->name = symbol.name;
-    if (stand_in == StandIn::AtFirst) function->is_linkers = true;
+    if (use_symbol_name == UseSymbolName::AsPerf && symbol.start.value == function->start)
+      function->name = symbol.name;
+    if (use_symbol_name == UseSymbolName::AsPerf) function->is_linkage_name = true;
   }
-  calls.push_back(place);
+  calls.push_back(first);
   while (function->caller != InlineFunction::kNone && calls.size() <= kDeepestInline) {
     InlineFunction& caller = function_at(function->caller);
     calls.push_back({name_of(caller), function->call_file, function->call_line});

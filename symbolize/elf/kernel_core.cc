@@ -6,13 +6,13 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kCoreHeaderBytes = 64, kProgramHeaderBytes = 56;  // of ELF files of 64 bits
+constexpr std::size_t kCoreHeaderBytes = 64, kProgramHeaderBytes = 56;  // of 64-bit ELF files
 constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 20;            // bytes
 constexpr std::size_t kMostSegments = 1024;
 constexpr std::uint16_t kTypeCore = 4;
 constexpr std::uint32_t kLoadSegment = 1, kNoteSegment = 4;
 constexpr std::uint32_t kElfMagic = 0x464c457f;  // "\x7f" "ELF"
-constexpr std::uint8_t kWordsOf64 = 2;           // EI_CLASS
+constexpr std::uint8_t kElfClass64 = 2;          // EI_CLASS
 constexpr std::uint8_t kThisOrder = std::endian::native == std::endian::little ? 1 : 2;
 
 // The value of a line "NAME=value"; empty: there is no such line.
@@ -33,7 +33,7 @@ Result<KernelCore> KernelCore::open(int file) {
   const auto head = format::read_at(file, 0, kCoreHeaderBytes);
   if (!head) return head.error();
   format::Cursor in(*head);
-  const bool is_elf = in.u32() == kElfMagic && in.u8() == kWordsOf64 && in.u8() == kThisOrder;
+  const bool is_elf = in.u32() == kElfMagic && in.u8() == kElfClass64 && in.u8() == kThisOrder;
   in.skip(10);
   const bool is_core = in.u16() == kTypeCore;
   in.skip(2 + 4 + 8);  // machine, version, entry
@@ -91,10 +91,11 @@ format::Bytes KernelCore::read(std::uint64_t address, std::size_t size) {
     return address >= one.address && address - one.address < one.size;
   });
   if (segment == segments_.end()) return {};
-  const std::uint64_t into = address - segment->address;
-  if (into > ~std::uint64_t{0} - segment->offset) return {};
-  auto bytes = format::read_at(file_, segment->offset + into,
-                               static_cast<std::size_t>(std::min<std::uint64_t>(size, segment->size - into)));
+  const std::uint64_t offset = address - segment->address;
+  if (offset > ~std::uint64_t{0} - segment->offset) return {};
+  auto bytes =
+      format::read_at(file_, segment->offset + offset,
+                      static_cast<std::size_t>(std::min<std::uint64_t>(size, segment->size - offset)));
   return bytes ? format::Bytes(read_.emplace_back(std::move(*bytes))) : format::Bytes();
 }
 

@@ -1,5 +1,5 @@
 // The memory of a kernel as an ELF core file: /proc/kcore, or the copy of it that perf record --kcore makes.
-// It has the instructions as the kernel ran them, with the places that were patched since it was built.
+// It has the instructions as the kernel ran them, patched since it was built.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted) {
 namespace {
 
 constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;  // bytes of a kernel module
-constexpr std::string_view kDeleted = " (deleted)";               // the kernel's mark behind a path
+constexpr std::string_view kDeleted = " (deleted)";               // the kernel's mark after a path
 constexpr std::size_t kPiece = std::size_t{1} << 20;              // bytes of a file summed at a time
 
 // What a part of `size` packed bytes may take: symbols pack to a sixth at best.
@@ -114,7 +114,7 @@ FunctionRangeList all_functions(const unwind::ElfImage& image, const unwind::Cfi
 
 // Distributions pack their modules.
 Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
-  const std::uint64_t most = most_unpacked(packed.size());
+  const std::uint64_t most = max_decompressed(packed.size());
   if (name.ends_with(".xz")) return unpack_xz(packed, most);
   if (!name.ends_with(".zst")) return Error{"is packed in a way that is not known; unpack it to a .ko"};
   auto inflater = format::RecordInflater::create();
@@ -145,28 +145,28 @@ bool has_checksum(int file, std::uint32_t wanted) {
 }  // namespace
 
 // The file if it is the wanted one.
-Result<ModuleFiles::Opened> ModuleFiles::open_checked(Result<format::Fd> file, const Candidate& from,
-                                                      const std::string& place,
+Result<ModuleFiles::Opened> ModuleFiles::open_checked(Result<format::Fd> file, const Candidate& candidate,
+                                                      const std::string& name,
                                                       const format::BuildId& wanted) const {
   if (!file) return std::move(file.error());
   format::Fd again(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0));
-  if (!again) return system_error(place, errno);
+  if (!again) return system_error(name, errno);
   auto elf = ElfFile::open(std::move(*file));
-  if (!elf) return std::move(elf.error()).in(place);
+  if (!elf) return std::move(elf.error()).in(name);
   const format::BuildId seen = wanted.empty() ? wanted : elf->build_id();
-  if (seen == wanted) return Opened{std::move(again), std::move(*elf), from};
-  return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(place);
+  if (seen == wanted) return Opened{std::move(again), std::move(*elf), candidate};
+  return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(name);
 }
 
 Result<ModuleFiles::Opened> ModuleFiles::open_candidate(const Candidate& candidate,
                                                         const format::BuildId& wanted) const {
-  return open_checked(files_.open(candidate), candidate, files_.place(candidate), wanted);
+  return open_checked(files_.open(candidate), candidate, files_.local_path(candidate), wanted);
 }
 
 Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool is_debug) const {
   if (!servers_) return Error{"no server is asked"};
   auto file = is_debug ? servers_->debug_information(id) : servers_->executable(id);
-  return open_checked(std::move(file), {"", 'D', Whose::ThisMachine}, "debuginfod's file", id);
+  return open_checked(std::move(file), {"", 'D', Host::This}, "debuginfod's file", id);
 }
 
 // The file that ran: where the capture says, in perf's cache, or from a server.
@@ -260,17 +260,17 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   const auto ran = own(module);
   if (!ran && is_refusal(ran.error())) return ran.error();
   if (const auto debug = debug_file(module, ran, &ElfFile::has_full_symbols)) {
-    auto symbols = read(*debug, ran ? ran->elf : debug->elf, debug->from.source);
+    auto symbols = read(*debug, ran ? ran->elf : debug->elf, debug->candidate.source);
     if (symbols) return symbols;
   }
   if (!ran && module.build_id.empty()) return ran.error();
   if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
-  auto symbols = read(*ran, ran->elf, ran->from.source);
+  auto symbols = read(*ran, ran->elf, ran->candidate.source);
   if (symbols) return symbols;
   ModuleSymbols none;
   none.loads = ran->elf.load_map();
   none.build_id = ran->elf.build_id();
-  none.missing_reason = std::move(symbols.error()).in(files_.place(ran->from));
+  none.missing_reason = std::move(symbols.error()).in(files_.local_path(ran->candidate));
   return none;
 }
 
@@ -289,18 +289,18 @@ std::unique_ptr<FunctionRanges> ModuleFiles::function_ranges(const Module& modul
 }
 
 Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {
-  const std::string file(module.file), place = files_.place(file);
+  const std::string file(module.file), name = files_.local_path(file);
   auto image = files_.read(file, kLargestModule);
   if (!image) return std::move(image.error());
   const bool is_packed = !module.file.ends_with(".ko");
   if (is_packed) image = unpack_module(*image, file);
   auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(std::move(image.error()));
-  if (!elf) return std::move(elf.error()).in(place);
+  if (!elf) return std::move(elf.error()).in(name);
   if (!module.build_id.empty() && elf->build_id() != module.build_id) {
-    return Error{"has another build id, " + elf->build_id().hex()}.in(place);
+    return Error{"has another build id, " + elf->build_id().hex()}.in(name);
   }
   auto table = read_symbols(*elf, *elf, demangler_);
-  if (!table) return std::move(table.error()).in(place);
+  if (!table) return std::move(table.error()).in(name);
   ModuleSymbols symbols;
   symbols.table = std::move(*table);
   symbols.loads = elf->module_load_map();
@@ -321,10 +321,10 @@ void ModuleFiles::find_supplementary_file(const Candidate& from, Reader& reader)
 }
 
 Result<std::optional<DwarfLines>> ModuleFiles::read_lines(Opened file) const {
-  const std::string place = files_.place(file.from);
+  const std::string name = files_.local_path(file.candidate);
   auto lines = DwarfLines::open(std::move(file.file), files_.root());
-  if (!lines) return std::move(lines.error()).in(place);
-  find_supplementary_file(file.from, *lines);
+  if (!lines) return std::move(lines.error()).in(name);
+  find_supplementary_file(file.candidate, *lines);
   return std::optional(std::move(*lines));
 }
 
@@ -337,36 +337,32 @@ Result<std::optional<DwarfLines>> ModuleFiles::lines(const Module& module) const
   return debug ? read_lines(std::move(*debug)) : std::optional<DwarfLines>{};
 }
 
-Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Module& module) const {
+template <class Functions>
+Result<std::optional<ModuleFiles::WithSegments<Functions>>> ModuleFiles::open_functions(
+    const Module& module) const {
   auto ran = own(module);
   if (!ran) return std::move(ran.error());
   LoadMap loads = ran->elf.load_map();
-  auto from =
+  auto file =
       ran->elf.has_lines() ? std::optional(std::move(*ran)) : debug_file(module, ran, &ElfFile::has_lines);
-  if (!from) return std::optional<Parameters>{};
-  auto functions = FunctionParameters::open(std::move(from->file));
-  if (!functions) return std::move(functions.error()).in(files_.place(from->from));
-  find_supplementary_file(from->from, *functions);
-  return std::optional(Parameters{std::move(*functions), std::move(loads)});
+  if (!file) return std::optional<WithSegments<Functions>>{};
+  auto functions = Functions::open(std::move(file->file));
+  if (!functions) return std::move(functions.error()).in(files_.local_path(file->candidate));
+  find_supplementary_file(file->candidate, *functions);
+  return std::optional(WithSegments<Functions>{std::move(*functions), std::move(loads)});
 }
 
+Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Module& module) const {
+  return open_functions<FunctionParameters>(module);
+}
 Result<std::optional<ModuleFiles::Prototypes>> ModuleFiles::prototypes(const Module& module) const {
-  auto ran = own(module);
-  if (!ran) return std::move(ran.error());
-  LoadMap loads = ran->elf.load_map();
-  auto from =
-      ran->elf.has_lines() ? std::optional(std::move(*ran)) : debug_file(module, ran, &ElfFile::has_lines);
-  if (!from) return std::optional<Prototypes>{};
-  auto functions = FunctionPrototypes::open(std::move(from->file));
-  if (!functions) return std::move(functions.error()).in(files_.place(from->from));
-  find_supplementary_file(from->from, *functions);
-  return std::optional(Prototypes{std::move(*functions), std::move(loads)});
+  return open_functions<FunctionPrototypes>(module);
 }
 
 Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const format::BuildId& id,
                                                   const std::string& reference,
                                                   std::uint64_t reference_address) const {
-  const auto file = open_candidate({path, 'v', Whose::ThisMachine}, id);
+  const auto file = open_candidate({path, 'v', Host::This}, id);
   if (!file) return file.error();
   const auto address = file->elf.address_of(reference);
   if (!address) return Error{path + ": has no symbol " + reference + " to find where the kernel was loaded"};
@@ -377,7 +373,7 @@ Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const
 
 Result<std::optional<DwarfLines>> ModuleFiles::kernel_lines(const std::string& path,
                                                             const format::BuildId& id) const {
-  auto file = open_candidate({path, 'v', Whose::ThisMachine}, id);
+  auto file = open_candidate({path, 'v', Host::This}, id);
   if (!file || !file->elf.has_lines()) return std::optional<DwarfLines>{};
   return read_lines(std::move(*file));
 }

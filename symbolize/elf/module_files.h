@@ -26,7 +26,7 @@
 namespace tacho::symbolize {
 
 // The reason for a missing vdso under --symfs.
-inline constexpr const char* kVdsoOfAnother =
+inline constexpr const char* kVdsoNotAttached =
     "it is not attached to the capture: --symfs names another machine";
 
 // The vdso of the running kernel, an ELF file. An error: it has another build id.
@@ -71,19 +71,18 @@ class ModuleFiles {
   Result<std::optional<DwarfLines>> lines(const Module& module) const;
 
   // Parameters of the module's functions, and its segments; nullopt and errors as of lines().
-  struct Parameters {
-    FunctionParameters functions;
+  template <class Functions>
+  struct WithSegments {
+    Functions functions;
     LoadMap loads;
   };
+  using Parameters = WithSegments<FunctionParameters>;
   Result<std::optional<Parameters>> parameters(const Module& module) const;
   // The same without locations, for many functions.
-  struct Prototypes {
-    FunctionPrototypes functions;
-    LoadMap loads;
-  };
+  using Prototypes = WithSegments<FunctionPrototypes>;
   Result<std::optional<Prototypes>> prototypes(const Module& module) const;
 
-  // Of the vmlinux of -k. `reference`: a symbol, which was at `reference_address` in the recorded kernel.
+  // From the vmlinux of -k. The symbol `reference` was at `reference_address` in the recorded kernel.
   Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,
                                        const std::string& reference, std::uint64_t reference_address) const;
   Result<std::optional<DwarfLines>> kernel_lines(const std::string& path, const format::BuildId& id) const;
@@ -92,10 +91,10 @@ class ModuleFiles {
   struct Opened {
     format::Fd file;  // the same file once more, for libdw
     ElfFile elf;
-    Candidate from;
+    Candidate candidate;  // by which it was found
   };
 
-  Result<Opened> open_checked(Result<format::Fd> file, const Candidate& from, const std::string& place,
+  Result<Opened> open_checked(Result<format::Fd> file, const Candidate& candidate, const std::string& name,
                               const format::BuildId& wanted) const;
   Result<Opened> open_candidate(const Candidate& candidate, const format::BuildId& wanted) const;
   Result<Opened> fetch(const format::BuildId& id, bool is_debug) const;
@@ -105,6 +104,8 @@ class ModuleFiles {
   Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
   Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
   Result<std::optional<DwarfLines>> read_lines(Opened file) const;
+  template <class Functions>
+  Result<std::optional<WithSegments<Functions>>> open_functions(const Module& module) const;
   // Gives `reader` its DWARF supplementary file (.gnu_debugaltlink), if that is found.
   template <class Reader>
   void find_supplementary_file(const Candidate& from, Reader& reader) const;

@@ -15,11 +15,13 @@
 namespace tacho::symbolize {
 namespace {
 
+// Sections that are copied although they are not mapped.
 constexpr std::array<std::string_view, 8> kKept = {".symtab",        ".strtab",       ".symtab_shndx",
                                                    ".shstrtab",      ".debug_frame",  ".zdebug_frame",
                                                    ".gnu_debugdata", ".gnu_debuglink"};
 constexpr std::size_t kAlignment = 8;
-constexpr std::size_t kLongestName = 32;  // bytes that are looked at: more than any of kKept has
+constexpr std::size_t kLongestName =
+    32;  // bytes of a section name that are compared; those of kKept are shorter
 
 class Copier {
  public:
@@ -115,9 +117,9 @@ class Copier {
     if (!names) return without();
     for (Elf64_Shdr& section : *sections)
       if (auto done = copy_section(*names, section); !done) return done;
-    std::uint64_t place = 0;
-    if (auto done = append(std::as_bytes(std::span(*sections)), place); !done) return done;
-    head_.e_shoff = place;
+    std::uint64_t table_offset = 0;
+    if (auto done = append(std::as_bytes(std::span(*sections)), table_offset); !done) return done;
+    head_.e_shoff = table_offset;
     return Done{};
   }
 

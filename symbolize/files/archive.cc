@@ -68,8 +68,8 @@ std::optional<Entry> parse_entry(format::Bytes block) {
   return Entry{kind == '0' || kind == '\0', has_none ? 0 : *size};
 }
 
-// Reads the bytes of an archive, decompressed if needed. `left`: how many bytes may still be read from this
-// archive and those in it: 1 MB of bzip2 can hold 20 GB of zeros, a sparse file any number.
+// Reads the bytes of an archive, decompressed if needed. `left`: the limit of bytes of this archive and of
+// the ones in it, which is counted down. 1 MB of bzip2 can hold 20 GB of zeros, a sparse file any number.
 class Unpacker {
  public:
   Unpacker(format::Fd file, std::uint64_t& left) : file_(std::move(file)), left_(left) {}
@@ -108,7 +108,7 @@ Result<> Unpacker::fill() {
   return Done{};
 }
 
-// Several streams in a row, as parallel compressors write them.
+// Starts a bzip2 stream. An archive has several in a row if a parallel compressor wrote it.
 Result<> Unpacker::begin() {
   if (is_begun_) return Done{};
   state_ = {};
@@ -185,7 +185,7 @@ class Reader {
 
   // An error: the rest cannot be read.
   Result<> read_all();
-  void tell_left_out();
+  void report_left_out();
 
  private:
   Result<> skip(std::uint64_t size);
@@ -222,8 +222,8 @@ Result<> Reader::skip(std::uint64_t size) {
   return Done{};
 }
 
-// Copies an entry to a memfd; the first `got` bytes are in the piece already. Nothing if it exceeds the
-// limits, but then too all of it is read.
+// Copies an entry to a memfd; the first `got` bytes are in the piece already. An entry that exceeds the
+// limits is skipped, and the result is an empty Fd.
 Result<format::Fd> Reader::keep(std::uint64_t size, std::size_t got) {
   std::uint64_t rest = size - got;
   format::Fd file;
@@ -280,7 +280,8 @@ void Reader::read_inner(format::Fd file, std::uint64_t size) {
   if (!done) leave_out("in an archive in it: " + done.error().what);
 }
 
-// bzip2 returns a block before it checks its checksum: look for such an error first.
+// The error for a block that is no header. Damaged bzip2 is the more precise reason, and libbz2 finds it only
+// after the block that it has already returned, so this reads on.
 Error Reader::why_no_entry() {
   for (std::uint64_t done = 0; done < kMostOfBlock;) {
     const auto got = bytes_.read(piece_);
@@ -307,7 +308,7 @@ Result<> Reader::read_all() {
   }
 }
 
-void Reader::tell_left_out() {
+void Reader::report_left_out() {
   for (const auto& [why, count] : left_out_)
     archive_.ignored.push_back((count == 1 ? "one of its files is ignored: "
                                            : std::to_string(count) + " of its files are ignored: ") +
@@ -330,7 +331,7 @@ Result<Archive> read_archive(const std::string& path, std::uint64_t most) {
   const auto reader = std::make_unique<Reader>(std::move(*file), archive, most);
   const auto done = reader->read_all();
   if (!done && archive.files.empty()) return Error(done.error()).in(path);
-  reader->tell_left_out();
+  reader->report_left_out();
   if (!done)
     archive.ignored.push_back(
         "the rest after its first " +

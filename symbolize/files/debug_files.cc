@@ -30,7 +30,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kMostListingBytes = std::size_t{1} << 22;  // of the listing
+constexpr std::size_t kLargestListing = std::size_t{1} << 22;  // bytes
 constexpr std::string_view kNoId = "-";
 
 template <class Number>
@@ -48,10 +48,10 @@ bool is_file(int file) {
 
 Result<PinnedFiles> PinnedFiles::read(int listing) {
   if (!is_file(listing)) return Error{"it is not a list of files"};
-  const auto bytes = format::read_at(listing, 0, kMostListingBytes);
+  const auto bytes = format::read_at(listing, 0, kLargestListing);
   if (!bytes) return bytes.error();
   std::string_view rest = format::as_text(*bytes);
-  PinnedFiles held;
+  PinnedFiles pinned;
   while (!rest.empty()) {
     const auto end = rest.find('\0');
     std::string_view line = rest.substr(0, end);
@@ -70,9 +70,9 @@ Result<PinnedFiles> PinnedFiles::read(int listing) {
                           (row.is_perf_map || words[1] == "b") && read_number(words[2], row.process) && id;
     if (!is_known || !is_file(row.file)) return Error{"it is not a list of files"};
     row.build_id = *id;
-    held.rows_.push_back(std::move(row));
+    pinned.rows_.push_back(std::move(row));
   }
-  return held;
+  return pinned;
 }
 
 std::vector<int> PinnedFiles::descriptors() const {
@@ -86,9 +86,9 @@ void PinnedFiles::add(format::Fd file, const format::BuildId& id) {
   own_.push_back(std::move(file));
 }
 
-template <class Is>
-Result<format::Fd> PinnedFiles::only(Is&& is) const {
-  const auto found = std::ranges::find_if(rows_, is);
+template <class IsWanted>
+Result<format::Fd> PinnedFiles::duplicate(IsWanted&& is_wanted) const {
+  const auto found = std::ranges::find_if(rows_, is_wanted);
   if (found == rows_.end()) return Error{"it was not pinned", ENOENT};
   format::Fd file(::fcntl(found->file, F_DUPFD_CLOEXEC, 0));
   return file ? std::move(file) : Result<format::Fd>(system_error("a pinned file", errno));
@@ -100,13 +100,13 @@ Result<format::Fd> PinnedFiles::binary(std::string_view name, const format::Buil
   };
   if (id.empty() && std::ranges::count_if(rows_, is) > 1)
     return Error{"several files had this name", ENOTUNIQ};
-  return only(is);
+  return duplicate(is);
 }
 
 Result<format::Fd> PinnedFiles::perf_map(std::uint32_t process) const {
   const auto is = [&](const Row& row) { return row.is_perf_map && row.process == process; };
   if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this pid", ENOTUNIQ};
-  return only(is);
+  return duplicate(is);
 }
 
 namespace {
@@ -186,7 +186,7 @@ namespace {
 constexpr const char* kDebugFolder = "/usr/lib/debug";
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-bool climbs(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
+bool has_dot_dot(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
 
 // The folder of a path, with a slash.
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
@@ -207,8 +207,8 @@ int open_below(const std::string& root, const std::string& path, int flags) {
   const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
   // Before Linux 5.6, or if a sandbox forbids openat2: refuses links and "..".
-  if (climbs(path)) errno = EXDEV;
-  return climbs(path) ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
+  if (has_dot_dot(path)) errno = EXDEV;
+  return has_dot_dot(path) ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
 }
 
 bool is_same(const struct stat& a, const struct stat& b) {
@@ -216,7 +216,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
 }
 
 // Whether the file is on proc, sysfs or similar: reading such files can have effects, or never end.
-bool is_made_up(int file) {
+bool is_pseudo_file(int file) {
   struct statfs system {};
   constexpr std::array kMagics = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC};
   return ::fstatfs(file, &system) == 0 && std::ranges::find(kMagics, system.f_type) != kMagics.end();
@@ -229,7 +229,7 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
   if (!seen || ::fstat(seen.get(), &status) != 0) return system_error(root + path, errno);
   if (S_ISLNK(status.st_mode)) return Error{root + path + ": is a link, which is not followed", ELOOP};
   if (S_ISDIR(status.st_mode)) return Error{root + path + ": is a directory", EISDIR};
-  if (!S_ISREG(status.st_mode) || is_made_up(seen.get()))
+  if (!S_ISREG(status.st_mode) || is_pseudo_file(seen.get()))
     return Error{root + path + ": is not a regular file", EINVAL};
   format::Fd file(::open(("/proc/self/fd/" + std::to_string(seen.get())).c_str(), kOpenFlags));
   if (file || errno != ENOENT)
@@ -242,19 +242,19 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
   return file;
 }
 
-Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const std::string& place,
+Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const std::string& name,
                                           std::uint64_t limit) {
-  return file ? DebugFiles::read_opened(*file, place, limit) : Result<std::vector<std::byte>>(file.error());
+  return file ? DebugFiles::read_opened(*file, name, limit) : Result<std::vector<std::byte>>(file.error());
 }
 
 }  // namespace
 
-Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, const std::string& place,
+Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, const std::string& name,
                                                        std::uint64_t limit) {
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return system_error(place, errno);
+  if (::fstat(file.get(), &status) != 0) return system_error(name, errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > limit) return Error{place + ": larger than " + std::to_string(limit) + " bytes"};
+  if (size > limit) return Error{name + ": larger than " + std::to_string(limit) + " bytes"};
   return format::read_at(file.get(), 0, size);
 }
 
@@ -268,11 +268,11 @@ Result<format::Fd> DebugFiles::open_itself(const std::string& path) const {
 }
 
 Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {
-  return read_whole(open(path), place(path), limit);
+  return read_whole(open(path), local_path(path), limit);
 }
 
 Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
-  return candidate.whose == Whose::ThisMachine ? open_regular({}, candidate.path) : open(candidate.path);
+  return candidate.host == Host::This ? open_regular({}, candidate.path) : open(candidate.path);
 }
 
 Result<format::Fd> DebugFiles::open_pinned(std::string_view path, const format::BuildId& id) const {
@@ -301,38 +301,38 @@ bool is_this_host(const format::Environment& environment) {
 
 Result<> DebugFiles::check_mapped(const format::Fd& file, const Module& module) const {
   const MappedFile& mapped = module.mapped;
-  if (capture_ == nullptr || !root_.empty() || mapped.inode == 0 || !is_this_host(capture_->environment))
+  if (features_ == nullptr || !root_.empty() || mapped.inode == 0 || !is_this_host(features_->environment))
     return Done{};
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return Done{};
   long generation = 0;  // stays 0 on file systems without generations and on old kernels
   (void)::ioctl(file.get(), FS_IOC_GETVERSION, &generation);
-  const MappedFile there{.major = ::gnu_dev_major(status.st_dev),
-                         .minor = ::gnu_dev_minor(status.st_dev),
-                         .inode = status.st_ino,
-                         .generation = static_cast<std::uint32_t>(generation)};
-  if (!there.is_other_than(mapped)) return Done{};
-  const auto& times = capture_->environment.sample_time;
+  const MappedFile file_now{.major = ::gnu_dev_major(status.st_dev),
+                            .minor = ::gnu_dev_minor(status.st_dev),
+                            .inode = status.st_ino,
+                            .generation = static_cast<std::uint32_t>(generation)};
+  if (!file_now.is_other_than(mapped)) return Done{};
+  const auto& times = features_->environment.sample_time;
   const auto last = format::time_of_day(times ? times->second : 0);
   constexpr std::int64_t kSecond = 1'000'000'000;
   const bool is_newer = last && status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec > *last;
   if (!module.build_id.empty() && is_newer) return Done{};
-  const bool is_number = there.inode != mapped.inode;
+  const bool is_number = file_now.inode != mapped.inode;
   return Error{
       fmt::format(
           "{}: is another file than the one that was mapped ({} {}; {} was recorded); --symfs / takes it",
-          place(std::string(module.path)), is_number ? "inode" : "inode generation",
-          is_number ? there.inode : there.generation, is_number ? mapped.inode : mapped.generation),
+          local_path(std::string(module.path)), is_number ? "inode" : "inode generation",
+          is_number ? file_now.inode : file_now.generation, is_number ? mapped.inode : mapped.generation),
       ENOTUNIQ};
 }
 
-std::string DebugFiles::place(const std::string& path) const {
+std::string DebugFiles::local_path(const std::string& path) const {
   return root_ == kNoFiles ? path : root_ + path;
 }
 
 std::string DebugFiles::message(const std::string& path, const std::string& reason,
                                 std::string_view note) const {
-  const std::string here = place(path) + ": ";
+  const std::string here = local_path(path) + ": ";
   return reason.starts_with(here) ? here + std::string(note) + reason.substr(here.size())
                                   : path + ": " + std::string(note) + reason;
 }
@@ -347,8 +347,8 @@ std::vector<Candidate> DebugFiles::candidates(const std::string& module, const f
     found.push_back({kDebugFolder + folder + debuglink, 'l'});
   }
   if (!cache_.empty() && id.size > 1) {
-    found.push_back({cache_ + by_build_id(id) + "/elf", 'B', Whose::ThisMachine});
-    found.push_back({cache_ + by_build_id(id) + "/debug", 'D', Whose::ThisMachine});
+    found.push_back({cache_ + by_build_id(id) + "/elf", 'B', Host::This});
+    found.push_back({cache_ + by_build_id(id) + "/debug", 'D', Host::This});
   }
   found.push_back({kDebugFolder + module + ".debug", 'f'});
   found.push_back({kDebugFolder + module, 'u'});
@@ -361,7 +361,7 @@ std::vector<Candidate> DebugFiles::supplementary_files(const Candidate& file, co
   std::vector<Candidate> found;
   if (!link.empty()) {
     const std::string path = link.starts_with('/') ? link : folder_of(file.path) + link;
-    found.push_back({path, file.source, file.whose});
+    found.push_back({path, file.source, file.host});
   }
   if (id.size > 1) found.push_back({kDebugFolder + by_build_id(id) + ".debug", 'b'});
   return found;

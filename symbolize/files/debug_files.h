@@ -19,7 +19,6 @@ namespace tacho::symbolize {
 
 // Files that tacho-record kept open (pinned) while recording, since they may be deleted or replaced before
 // packing.
-
 class PinnedFiles {
  public:
   // `listing`: a descriptor of a file with a NUL-terminated entry for each inherited descriptor:
@@ -46,15 +45,15 @@ class PinnedFiles {
     format::BuildId build_id;
     std::string name;
   };
-  template <class Is>
-  Result<format::Fd> only(Is&& is) const;
+  // A duplicate of the first row's descriptor that `is_wanted` accepts.
+  template <class IsWanted>
+  Result<format::Fd> duplicate(IsWanted&& is_wanted) const;
 
   std::vector<Row> rows_;
   std::vector<format::Fd> own_;  // descriptors given to add()
 };
 
 // Fetches debug files from debuginfod servers by build id. libdebuginfod is loaded on first use and optional.
-
 class Debuginfod {
  public:
   // Uses the servers in the environment variable DEBUGINFOD_URLS.
@@ -74,26 +73,26 @@ class Debuginfod {
   std::unique_ptr<State> state_;
 };
 
-// Candidate paths of a module's file and of its separate debug file, in perf's order, and opening them:
-// always below one root folder, since paths in a capture are untrusted.
+enum class Host : std::uint8_t { Recorded, This };
 
-enum class Whose : std::uint8_t { RecordingHost, ThisMachine };
-
+// A path at which a module's file, or its separate debug file, may be.
 struct Candidate {
   std::string path;  // absolute
   char source =
       '!';  // perf's letter: l debuglink, f and u debug folder by path, b by build id, B and D cache
-  Whose whose = Whose::RecordingHost;  // this machine's files are not below the root
+  Host host = Host::Recorded;  // of which the path is; paths of this host are not below the root
 };
 
+// Lists the candidates in perf's order, and opens files: always below one root folder, since paths in a
+// capture are untrusted.
 class DebugFiles {
  public:
   // `root`: the recording host's "/" (--symfs); empty: this machine's; kNoFiles: no files are read. `cache`:
-  // perf's cache of files by build id on this machine (~/.debug); empty: none. `pinned` and `capture` may be
-  // null and must outlive this. `capture`: the recorded host, for check_mapped().
+  // perf's cache of files by build id on this machine (~/.debug); empty: none. `pinned` and `features` may be
+  // null and must outlive this. `features`: of the capture, for check_mapped().
   explicit DebugFiles(std::string root, std::string cache = {}, const PinnedFiles* pinned = nullptr,
-                      const format::Features* capture = nullptr)
-      : root_(std::move(root)), cache_(std::move(cache)), pinned_(pinned), capture_(capture) {}
+                      const format::Features* features = nullptr)
+      : root_(std::move(root)), cache_(std::move(cache)), pinned_(pinned), features_(features) {}
 
   const std::string& root() const { return root_; }
 
@@ -102,8 +101,8 @@ class DebugFiles {
   Result<format::Fd> open(const std::string& path) const;
   // The same, but an error if the last part of the path is a link.
   Result<format::Fd> open_itself(const std::string& path) const;
-  // The whole file, at most `limit` bytes. `place` is its name for messages.
-  static Result<std::vector<std::byte>> read_opened(const format::Fd& file, const std::string& place,
+  // The whole file, at most `limit` bytes. `name`: for messages.
+  static Result<std::vector<std::byte>> read_opened(const format::Fd& file, const std::string& name,
                                                     std::uint64_t limit);
   Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;
   Result<format::Fd> open(const Candidate& candidate) const;
@@ -117,20 +116,19 @@ class DebugFiles {
   // the recorded host, its inode differs from the recorded one on the same device. A file with the module's
   // build id is accepted.
   Result<> check_mapped(const format::Fd& file, const Module& module) const;
-  // The name of the file on this machine, for messages.
-  std::string place(const std::string& path) const;
-  std::string place(const Candidate& candidate) const {
-    return candidate.whose == Whose::ThisMachine ? candidate.path : place(candidate.path);
+  // The path of the file on this host, for messages.
+  std::string local_path(const std::string& path) const;
+  std::string local_path(const Candidate& candidate) const {
+    return candidate.host == Host::This ? candidate.path : local_path(candidate.path);
   }
-
-  // A message about the file at `path`: its name on this machine, `note`, and the reason, which may begin
-  // with that name already.
+  // A message about the file at `path`: its path on this host, `note`, and the reason, which may begin
+  // with that path already.
   std::string message(const std::string& path, const std::string& reason, std::string_view note = {}) const;
 
   // Candidates for the debug file of `module`. `debuglink`: of the module's file; empty: none.
   std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,
                                     const std::string& debuglink) const;
-  // Candidates for the supplementary file (dwz) of `file`, whose link names `link`.
+  // Candidates for the supplementary file (dwz) of `file`, host link names `link`.
   static std::vector<Candidate> supplementary_files(const Candidate& file, const std::string& link,
                                                     const format::BuildId& id);
 
@@ -138,7 +136,7 @@ class DebugFiles {
   std::string root_;
   std::string cache_;
   const PinnedFiles* pinned_;
-  const format::Features* capture_;
+  const format::Features* features_;
 };
 
 // Whether this is the recorded host, by the names of host and kernel.

@@ -17,7 +17,7 @@ namespace tacho::symbolize {
 
 // A limit against decompression bombs; files that recorders attach compress to about a fifth.
 Result<> check_attached_size(const format::Attachment& attachment) {
-  const std::uint64_t most = std::min(kLargestText, kLargestAlways + 4 * attachment.packed.size());
+  const std::uint64_t most = std::min(kLargestText, kAlwaysAllowed + 4 * attachment.packed.size());
   if (attachment.raw_size > most) {
     return Error{"the attached '" + attachment.name + "' would take " + std::to_string(attachment.raw_size) +
                      " bytes, which is too large for its size in the capture",
@@ -86,17 +86,17 @@ Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes 
   return unpacked;
 }
 
-Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> place) {
+Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> out) {
   const auto row = std::ranges::find(kTypes, type, &Row::type);
   if (row == std::end(kTypes)) {
     return Error{"a compressed section is of type " + std::to_string(type) +
                  ", which is neither zlib nor zstd"};
   }
-  if (!row->inflate(packed, place)) return Error{"a compressed section cannot be decompressed"};
+  if (!row->inflate(packed, out)) return Error{"a compressed section cannot be decompressed"};
   return Done{};
 }
 
-Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std::endian order,
+Result<std::vector<std::byte>> unpack_shf_compressed(format::Bytes section, std::endian order,
                                                      std::uint64_t limit) {
   format::Cursor in(section, order);
   const std::uint32_t type = in.u32();
@@ -107,7 +107,7 @@ Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std:
   return unpack_section(type, section.last(in.left()), size, limit);
 }
 
-Result<std::vector<std::byte>> unpack_named_section(format::Bytes section, std::uint64_t limit) {
+Result<std::vector<std::byte>> unpack_zdebug(format::Bytes section, std::uint64_t limit) {
   format::Cursor in(section, std::endian::big);
   const bool is_zlib = in.text(kOldMagicSize) == "ZLIB";
   const std::uint64_t size = in.u64();

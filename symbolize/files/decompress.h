@@ -16,12 +16,10 @@
 
 namespace tacho::symbolize {
 
-// Decompresses files that are attached to a capture, within a limit: kallsyms, perf maps, the vdso, copies of
-// programs.
+// Files that are attached to a capture: kallsyms, perf maps, the vdso, copies of programs.
 
 inline constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes of a kallsyms or a perf map
-inline constexpr std::uint64_t kLargestAlways =
-    24 * 1024 * 1024;  // bytes that are always decompressed, at any ratio
+inline constexpr std::uint64_t kAlwaysAllowed = 24 * 1024 * 1024;  // bytes that are decompressed at any ratio
 
 // The decompressed bytes. An error (EFBIG) if they exceed kLargestText, or the limit for their compressed
 // size: the memory for a capture must follow its size (at most four times the bytes that were read).
@@ -43,30 +41,28 @@ inline constexpr std::string_view kAttachedSource = "source/";
 // the original path.
 inline constexpr std::string_view kAttachedJitdump = "jitdump/";
 
-// Decompresses sections of ELF files: SHF_COMPRESSED (zlib or zstd), .zdebug_*, and ELF files under xz
-// (.gnu_debugdata).
-
-// `type`: ELFCOMPRESS_*; `packed`: the bytes after the section's compression header; `size`: in that header.
-// At most `limit` bytes are decompressed.
+// Decompresses a section of an ELF file that has SHF_COMPRESSED (zlib or zstd). `type`: ELFCOMPRESS_*;
+// `packed`: the bytes after the section's compression header; `size`: in that header. At most `limit` bytes
+// are decompressed.
 Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
                                               std::uint64_t limit);
 
-// The same into `place`, which has the size in the header; allocates nothing.
-Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> place);
+// The same into `out`, which has the size in the header; allocates nothing.
+Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> out);
 
 // Whether so few compressed bytes can hold `size` bytes; false: the header is damaged.
 bool can_hold(std::uint64_t packed_size, std::uint64_t size);
 
 // The limit of decompressed bytes of a file: 32 MiB and four times its size, more than any compiler's output.
-constexpr std::uint64_t most_unpacked(std::uint64_t file_size) {
+constexpr std::uint64_t max_decompressed(std::uint64_t file_size) {
   return (std::uint64_t{1} << 25) + 4 * file_size;
 }
 
-// Decompresses a SHF_COMPRESSED section of a 64-bit file.
-Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std::endian order,
+// Decompresses a SHF_COMPRESSED section of a 64-bit file, which begins with its compression header.
+Result<std::vector<std::byte>> unpack_shf_compressed(format::Bytes section, std::endian order,
                                                      std::uint64_t limit);
 // Decompresses a section named .zdebug_*.
-Result<std::vector<std::byte>> unpack_named_section(format::Bytes section, std::uint64_t limit);
+Result<std::vector<std::byte>> unpack_zdebug(format::Bytes section, std::uint64_t limit);
 
 // Decompresses xz (.gnu_debugdata). An error: more than `limit` bytes, or `packed` is damaged.
 Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t limit);

@@ -38,36 +38,36 @@ Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
   const auto* const attached =
       features_ != nullptr ? features_->attachment(std::string(kAttachedJitdump) + path) : nullptr;
   if (attached != nullptr) return unpack_attached_text(*attached);
-  auto held = files_.read_pinned(path, {}, kLargestDump);
-  return held || held.error().code != ENOENT ? std::move(held) : files_.read(path, kLargestDump);
+  auto pinned = files_.read_pinned(path, {}, kLargestDump);
+  return pinned || pinned.error().code != ENOENT ? std::move(pinned) : files_.read(path, kLargestDump);
 }
 
 Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
   const std::string name = path.substr(path.rfind('/') + 1);
-  const std::string place = folder_.empty() ? files_.place(path) : folder_ + "/" + name;
+  const std::string name_of_dump = folder_.empty() ? files_.local_path(path) : folder_ + "/" + name;
   const ScopedRead reading(access_, path);
   if (reading.is_refused()) return Error{access_->refusal(path)};
-  auto bytes = folder_.empty() ? read(path) : format::read_file(place, kLargestDump);
+  auto bytes = folder_.empty() ? read(path) : format::read_file(name_of_dump, kLargestDump);
   if (!bytes) return std::move(bytes.error());
   auto dump = Jitdump::parse(std::move(*bytes));
-  if (!dump) return std::move(dump.error()).in(place);
-  if (dump->counts_ticks()) return Error{place + ": its times are CPU ticks, which no capture has"};
+  if (!dump) return std::move(dump.error()).in(name_of_dump);
+  if (dump->counts_ticks()) return Error{name_of_dump + ": its times are CPU ticks, which no capture has"};
   if (clock == JitClock::Other)
     return Error{
-        place +
+        name_of_dump +
         ": its times are of CLOCK_MONOTONIC and the capture's are not; record with perf record -k mono"};
   if (dump->pid() != pid_of_dump(path))
-    return Error{place + ": is of another process, " + std::to_string(dump->pid())};
+    return Error{name_of_dump + ": is of another process, " + std::to_string(dump->pid())};
   return dump;
 }
 
-bool JitCode::is_mark(const format::MmapRecord& record) {
+bool JitCode::is_jitdump_marker(const format::MmapRecord& record) {
   const bool is_code = !record.is_mmap2 || (record.protection & kProtExec) != 0;
   return is_code && !record.is_data && pid_of_dump(record.filename) == record.pid;
 }
 
-bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
-  if (!is_mark(record)) return known_.contains(record.pid) && record.filename.starts_with("//anon");
+bool JitCode::consumes(const format::MmapRecord& record, JitClock clock) {
+  if (!is_jitdump_marker(record)) return known_.contains(record.pid) && record.filename.starts_with("//anon");
   const std::string path(record.filename);
   if (!seen_.insert(path).second) return known_.contains(record.pid);
   auto dump = open(path, clock);

@@ -42,10 +42,10 @@ class JitCode {
   void use(const format::Features& features) { features_ = &features; }
 
   // Whether it is the mapping of a jitdump, by which a JIT compiler announces it.
-  static bool is_mark(const format::MmapRecord& record);
-  // Handles a mapping; reads the jitdump if it is one. True: the mapping must not be applied, since it is a
-  // jitdump, or anonymous memory in a process with a jitdump, which would hide the functions.
-  bool takes(const format::MmapRecord& record, JitClock clock);
+  static bool is_jitdump_marker(const format::MmapRecord& record);
+  // Reads the jitdump if the mapping is one. True: the mapping must not be applied to address spaces, since
+  // it is a jitdump, or anonymous memory in a process with a jitdump, which would hide the functions.
+  bool consumes(const format::MmapRecord& record, JitClock clock);
   // Whether due() has a result for this time; fast, called for every record.
   bool is_due(std::uint64_t time) const { return time >= next_time_; }
   // The next mapping of a time up to `time`. Its name lives as long as this.

@@ -25,7 +25,7 @@ struct Reading {
   std::vector<JitLine> lines;  // of the next function, by address
 };
 
-// Readers of records. False: the record is too short.
+// The read_*() functions parse one kind of record each. False: the record is too short.
 bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   JitEvent event;
   event.time = time;
@@ -141,9 +141,9 @@ void write_text(format::ByteWriter& out, std::string_view text) {
 
 constexpr std::uint64_t kLoadSize = 57, kMoveSize = 64, kLinesSize = 32, kLineSize = 17;  // without texts
 
-// The one-byte name "\377" refers to the previous line's file: written out at each line, names could take far
-// more than the input. Names are compared by their address in the input.
-bool has_file_before(const std::vector<JitLine>& lines, std::size_t number) {
+// Whether the line has the previous one's file, and so gets the name "\377": names written out at each line
+// could take far more than the input. Long names are compared by their address in the input.
+bool repeats_file(const std::vector<JitLine>& lines, std::size_t number) {
   constexpr std::size_t kLong = 256;
   if (number == 0) return false;
   const std::string_view file = lines[number].file, before = lines[number - 1].file;
@@ -152,7 +152,7 @@ bool has_file_before(const std::vector<JitLine>& lines, std::size_t number) {
 }
 
 std::string_view written_file(const std::vector<JitLine>& lines, std::size_t number) {
-  return has_file_before(lines, number) ? kSameFile : lines[number].file;
+  return repeats_file(lines, number) ? kSameFile : lines[number].file;
 }
 
 void write_lines(format::ByteWriter& out, const JitEvent& event) {
@@ -166,15 +166,15 @@ void write_lines(format::ByteWriter& out, const JitEvent& event) {
   finish_record(out, start);
 }
 
-struct Form {
+struct Limits {
   bool has_lines = true;
   std::uint64_t most = kLargestText;  // bytes; also keeps sizes of records within their 32 bits
 };
 
-std::uint64_t size_of(const JitEvent& event, const Form& form) {
+std::uint64_t size_of(const JitEvent& event, const Limits& limits) {
   if (event.is_move) return kMoveSize;
   std::uint64_t size = kLoadSize + event.name.size();
-  if (!form.has_lines || event.lines.empty()) return size;
+  if (!limits.has_lines || event.lines.empty()) return size;
   size += kLinesSize;
   for (std::size_t i = 0; i < event.lines.size(); ++i)
     size += kLineSize + written_file(event.lines, i).size();
@@ -183,21 +183,21 @@ std::uint64_t size_of(const JitEvent& event, const Form& form) {
 
 using Events = std::span<const JitEvent* const>;
 
-// The first events that fit into the limit.
-Events that_fit(Events events, const Form& form) {
+// The first events, as many as fit into the limit.
+Events fitting(Events events, const Limits& limits) {
   std::uint64_t size = kHeaderSize;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    size += size_of(*events[i], form);
-    if (size > form.most) return events.first(i);
+    size += size_of(*events[i], limits);
+    if (size > limits.most) return events.first(i);
   }
   return events;
 }
 
-std::vector<std::byte> write_jitdump(std::uint32_t pid, Events events, const Form& form) {
+std::vector<std::byte> write_jitdump(std::uint32_t pid, Events events, const Limits& limits) {
   format::ByteWriter out;
   out.u32(kMagic).u32(1).u32(kHeaderSize).u32(0).u32(0).u32(pid).u64(0).u64(0);
   for (const JitEvent* const event : events) {
-    if (!event->is_move && form.has_lines) write_lines(out, *event);
+    if (!event->is_move && limits.has_lines) write_lines(out, *event);
     const std::size_t start = begin_record(out, event->is_move ? kMove : kLoad, event->time);
     out.u32(pid).u32(pid).u64(event->address);
     if (event->is_move) out.u64(0);  // old address
@@ -214,19 +214,19 @@ Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pi
                                        const std::vector<const JitEvent*>& events) {
   const bool has_lines =
       std::ranges::any_of(events, [](const JitEvent* event) { return !event->lines.empty(); });
-  constexpr Form kLast{false,
-                       kLargestAlways};  // below the limit that readers accept at any compression ratio
-  for (const Form& form : {Form{true, kLargestText}, Form{false, kLargestText}, kLast}) {
-    const Events kept = that_fit(events, form);
-    const bool is_last = form.most == kLast.most;
+  constexpr Limits kLast{false,
+                         kAlwaysAllowed};  // below the limit that readers accept at any compression ratio
+  for (const Limits& limits : {Limits{true, kLargestText}, Limits{false, kLargestText}, kLast}) {
+    const Events kept = fitting(events, limits);
+    const bool is_last = limits.most == kLast.most;
     if (kept.size() < events.size() && !is_last) continue;
     auto packed =
-        format::pack_attachment(std::string(kAttachedJitdump) + path, path, write_jitdump(pid, kept, form));
+        format::pack_attachment(std::string(kAttachedJitdump) + path, path, write_jitdump(pid, kept, limits));
     if (!packed) return std::move(packed.error());
     if (!is_last && !check_attached_size(*packed)) continue;
-    return AttachedJitdump{std::move(*packed), has_lines && !form.has_lines, events.size() - kept.size()};
+    return AttachedJitdump{std::move(*packed), has_lines && !limits.has_lines, events.size() - kept.size()};
   }
-  return Error{"it is too large"};  // not reached: the last form always fits
+  return Error{"it is too large"};  // not reached: the last limits always fits
 }
 
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset) {

@@ -74,7 +74,7 @@ std::optional<std::string> demangle_ocaml(std::string_view name) {
 }
 
 // Java names as written by agents into perf maps: "LPACKAGE/CLASS;METHOD(TYPES)RESULT". Shown as perf does:
-// without the result, and the brackets of an array of objects are put behind the next primitive type.
+// without the result, and with the brackets of an array of objects after the next primitive type.
 class JavaName {
  public:
   static std::optional<std::string> read(std::string_view name) {

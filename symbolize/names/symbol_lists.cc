@@ -59,18 +59,19 @@ std::optional<Line> parse_symbol_line(std::string_view text) {
   return line;
 }
 
-// The types of symbols that perf uses: text, weak, data and bss, global or local.
-constexpr std::size_t kFunctionsToTell = 8;  // number of functions by which a module's address is verified
+constexpr std::size_t kVerifiedFunctions = 8;  // number of functions by which a module's address is verified
 
+// The types of symbols that perf uses: text, weak, data and bss, global or local.
 bool is_wanted(const Line& line) {
   const char type = static_cast<char>(line.type | 0x20);
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
 }
 
-// A wanted line, by offsets: there are hundreds of thousands, and the text moves while it grows.
-struct Place {
+// A wanted line, as offsets in the text. They stay valid while the text grows and moves, and they are small:
+// there are hundreds of thousands.
+struct LineRef {
   std::uint64_t address = 0;
-  std::uint32_t name = 0, name_size = 0, module_size = 0;  // offset and bytes; the module is behind the name
+  std::uint32_t name = 0, name_size = 0, module_size = 0;  // offset and bytes; the module follows the name
   char type = 0;
 
   Line line_in(std::string_view text) const {
@@ -79,13 +80,13 @@ struct Place {
   }
 };
 
-Place place_of(const Line& line, std::string_view text) {
+LineRef ref_to(const Line& line, std::string_view text) {
   return {line.address, static_cast<std::uint32_t>(line.name.data() - text.data()),
           static_cast<std::uint32_t>(line.name.size()), static_cast<std::uint32_t>(line.module.size()),
           line.type};
 }
 
-using Places = std::vector<Place, format::LargePages<Place>>;
+using LineRefs = std::vector<LineRef, format::LargePages<LineRef>>;
 
 // Real files have about 40 bytes in a line. Much shorter lines are an attack on the memory.
 std::size_t most_symbols(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
@@ -97,10 +98,10 @@ std::uint64_t end_of(const Line& line, const Line* next) {
   return std::max(end, line.address);
 }
 
-Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
+Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved) {
   const char type = static_cast<char>(line.type | 0x20);
-  return {.start = line.address - moved_by,
-          .end = end - moved_by,
+  return {.start = line.address - moved,
+          .end = end - moved,
           .name = line.name,
           .binding = Binding::Global,
           .is_data = type != 't' && type != 'w'};
@@ -112,15 +113,15 @@ bool has_known_end(const ReferenceSymbol& reference) {
          reference.text_end - reference.address < kLargestKernel;
 }
 
-// The distance from the recorded kernel's address to the one in this text (KASLR).
-Result<std::uint64_t> distance(const Places& places, std::string_view text,
-                               const std::optional<ReferenceSymbol>& reference) {
+// The KASLR offset: the kernel's address in this text minus the recorded one.
+Result<std::uint64_t> kaslr_offset(const LineRefs& refs, std::string_view text,
+                                   const std::optional<ReferenceSymbol>& reference) {
   if (!reference) return std::uint64_t{0};
-  const auto found = std::ranges::find_if(places, [&](const Place& place) {
-    const Line line = place.line_in(text);
+  const auto found = std::ranges::find_if(refs, [&](const LineRef& ref) {
+    const Line line = ref.line_in(text);
     return line.name == reference->name && line.module.empty();
   });
-  if (found == places.end()) {
+  if (found == refs.end()) {
     return Error{"no symbol " + reference->name +
                  ", so the address of the recorded kernel is unknown; give the " +
                  "kallsyms of the kernel that was recorded"};
@@ -130,16 +131,16 @@ Result<std::uint64_t> distance(const Places& places, std::string_view text,
 
 // Checks that the kernel's code has the recorded size. Recorders use one of two symbols for its end; without
 // them in the list nothing can be checked.
-Result<> check_end(const Places& places, std::string_view text, const ReferenceSymbol& reference,
-                   std::uint64_t moved_by) {
+Result<> check_end(const LineRefs& refs, std::string_view text, const ReferenceSymbol& reference,
+                   std::uint64_t moved) {
   std::optional<std::uint64_t> seen;
-  for (const Place& place : places) {
-    const Line line = place.line_in(text);
+  for (const LineRef& ref : refs) {
+    const Line line = ref.line_in(text);
     if (!line.module.empty() || (line.name != "_etext" && line.name != "_edata")) continue;
-    const std::uint64_t end = line.address - moved_by,
+    const std::uint64_t end = line.address - moved,
                         page_end = (end + kKernelPage - 1) / kKernelPage * kKernelPage;
     if (end == reference.text_end || page_end == reference.text_end) return Done{};
-    if (line.name == "_etext" || !seen) seen = line.address - moved_by;
+    if (line.name == "_etext" || !seen) seen = line.address - moved;
   }
   if (!seen) return Done{};
   const auto size = [&](std::uint64_t end) { return std::to_string(end - reference.address); };
@@ -151,7 +152,7 @@ Result<> check_end(const Places& places, std::string_view text, const ReferenceS
 
 // The wanted lines found so far.
 struct Kallsyms::Lines {
-  Places places;
+  LineRefs refs;
   std::size_t next = 0;  // offset of the first line that was not parsed
 
   // Parses the whole lines that were read so far; at the end also a last line without newline.
@@ -164,25 +165,25 @@ struct Kallsyms::Lines {
       const std::size_t end = std::min(newline, text.size());
       const auto line = parse_symbol_line(text.substr(next, end - next));
       if (line && is_wanted(*line)) {
-        if (places.size() == most) {
+        if (refs.size() == most) {
           return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
         }
-        places.push_back(place_of(*line, text));
+        refs.push_back(ref_to(*line, text));
       }
       next = end + 1;
     }
     return Done{};
   }
   void sort() {
-    constexpr auto earlier = [](const Place& a, const Place& b) { return a.address < b.address; };
-    if (!std::ranges::is_sorted(places, earlier)) std::ranges::stable_sort(places, earlier);
+    constexpr auto earlier = [](const LineRef& a, const LineRef& b) { return a.address < b.address; };
+    if (!std::ranges::is_sorted(refs, earlier)) std::ranges::stable_sort(refs, earlier);
   }
 };
 
 Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
                                  const std::optional<ReferenceSymbol>& reference) {
   Lines lines;
-  lines.places.reserve(std::min(text.size() / kBytesPerLine, most_symbols(text.size())));
+  lines.refs.reserve(std::min(text.size() / kBytesPerLine, most_symbols(text.size())));
   if (auto found = lines.find(format::as_text(text), true); !found) return std::move(found.error());
   return of_lines(std::move(text), std::move(lines), reference);
 }
@@ -192,7 +193,7 @@ Result<Kallsyms> Kallsyms::parse(const Pieces& next, const std::optional<Referen
   std::vector<std::byte> text;
   text.reserve(kUsual);
   Lines lines;
-  lines.places.reserve(kUsual / kBytesPerLine);
+  lines.refs.reserve(kUsual / kBytesPerLine);
   for (bool is_end = false; !is_end;) {
     const auto piece = next();
     if (!piece) return piece.error();
@@ -209,36 +210,37 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
   result.text_ = std::move(text);
   const std::string_view content = format::as_text(result.text_);
   lines.sort();
-  const Places* const places = &lines.places;
-  if (places->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
-  if (places->back().address == 0) {
+  const LineRefs* const refs = &lines.refs;
+  if (refs->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
+  if (refs->back().address == 0) {
     return Error{"every address is zero: it was read without the right to see addresses; read it as root"};
   }
-  auto moved_by = distance(*places, content, reference);
-  if (!moved_by) return std::move(moved_by.error());
+  auto moved = kaslr_offset(*refs, content, reference);
+  if (!moved) return std::move(moved.error());
   if (reference && has_known_end(*reference))
-    if (auto checked = check_end(*places, content, *reference, *moved_by); !checked)
+    if (auto checked = check_end(*refs, content, *reference, *moved); !checked)
       return std::move(checked.error());
-  // After another boot modules are at other addresses, which the kernel's distance does not give.
-  const bool has_modules = *moved_by == 0 || (reference && reference->is_of_same_boot);
-  result.kernel_.reserve(places->size());
-  Line next = places->front().line_in(content);
-  for (std::size_t i = 0; i < places->size(); ++i) {
+  // After another boot modules are at other addresses, and have moved by another distance than the kernel.
+  const bool has_modules = *moved == 0 || (reference && reference->is_of_same_boot);
+  result.kernel_.reserve(refs->size());
+  Line next = refs->front().line_in(content);
+  for (std::size_t i = 0; i < refs->size(); ++i) {
     const Line line = next;
-    const bool is_last = i + 1 == places->size();
-    if (!is_last) next = (*places)[i + 1].line_in(content);
+    const bool is_last = i + 1 == refs->size();
+    if (!is_last) next = (*refs)[i + 1].line_in(content);
     const std::uint64_t end = end_of(line, is_last ? nullptr : &next);
     // Only the last of several aliases has a size, and perf prefers names with one.
     if (!is_last && next.address == line.address && end == line.address) continue;
     if (line.module.empty()) {
-      result.kernel_.add(symbol_of(line, end, *moved_by));
+      result.kernel_.add(symbol_of(line, end, *moved));
     } else if (has_modules) {
       if (result.modules_.size() == kMostModules && !result.modules_.contains(line.module)) {
         return Error{"has more than " + std::to_string(kMostModules) + " modules", EFBIG};
       }
       result.modules_[line.module].add(symbol_of(line, end, 0));
       auto& functions = result.module_functions_[line.module];
-      if ((line.type | 0x20) == 't' && functions.size() < kFunctionsToTell) functions.push_back(line.address);
+      if ((line.type | 0x20) == 't' && functions.size() < kVerifiedFunctions)
+        functions.push_back(line.address);
     }
   }
   result.kernel_.finish();
@@ -311,7 +313,7 @@ constexpr std::size_t kLeastSymbol = sizeof(std::uint64_t) + sizeof(std::uint32_
 
 }  // namespace
 
-CarriedSymbols::CarriedSymbols(format::Bytes section) {
+SimpleperfSymbols::SimpleperfSymbols(format::Bytes section) {
   format::Cursor in(section);
   while (in.left() > sizeof(std::uint32_t)) {
     const format::Bytes file = in.take(in.u32());
@@ -320,7 +322,7 @@ CarriedSymbols::CarriedSymbols(format::Bytes section) {
   }
 }
 
-void CarriedSymbols::add(format::Cursor in) {
+void SimpleperfSymbols::add(format::Cursor in) {
   const std::string path(in.terminated());
   const std::uint32_t type = in.u32();
   const std::uint64_t code_address = in.u64();
@@ -343,7 +345,7 @@ void CarriedSymbols::add(format::Cursor in) {
   files_.try_emplace(path, std::move(file));
 }
 
-SymbolTable* CarriedSymbols::of(std::string_view path) {
+SymbolTable* SimpleperfSymbols::of(std::string_view path) {
   const auto found = files_.find(path);
   if (found == files_.end()) return nullptr;
   File& file = found->second;
@@ -351,7 +353,7 @@ SymbolTable* CarriedSymbols::of(std::string_view path) {
   return file.table.empty() ? nullptr : &file.table;
 }
 
-SymbolTable CarriedSymbols::read(const File& file) {
+SymbolTable SimpleperfSymbols::read(const File& file) {
   format::Cursor in(file.symbols);
   SymbolTable table;
   table.reserve(file.count);

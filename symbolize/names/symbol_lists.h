@@ -18,11 +18,6 @@
 
 namespace tacho::symbolize {
 
-// Parser of /proc/kallsyms:
-//   ffffffff81000000 T _text
-//   ffffffffc0201000 t ext4_readdir<TAB>[ext4]
-// Kernel and modules become tables in the addresses of the recording.
-
 // A kernel symbol with its address while recording: with it, kallsyms of another boot is relocated.
 struct ReferenceSymbol {
   std::string name;
@@ -31,11 +26,15 @@ struct ReferenceSymbol {
   bool is_of_same_boot = false;  // the text was read while recording
 };
 
+// Parser of /proc/kallsyms:
+//   ffffffff81000000 T _text
+//   ffffffffc0201000 t ext4_readdir<TAB>[ext4]
+// Kernel and modules become tables in the addresses of the recording.
 class Kallsyms {
  public:
   // Keeps `text`, to which names point. An error: no line has an address (it was read without the right to
-  // see addresses), it lacks the reference symbol, or the size of its kernel's code differs from the recorded
-  // one. From another boot it gives no symbols of modules, whose addresses differ.
+  // see addresses), there is no reference symbol, or the size of the kernel's code is not the recorded one.
+  // If the list is of another boot, it has no symbols of modules, whose addresses differ.
   static Result<Kallsyms> parse(std::vector<std::byte> text, const std::optional<ReferenceSymbol>& reference);
   // The same for a text that is read piece by piece: `next` returns the pieces, and an empty one at the end.
   using Pieces = std::function<Result<std::vector<std::byte>>()>;
@@ -58,35 +57,34 @@ class Kallsyms {
   std::unordered_map<std::string_view, std::vector<std::uint64_t>> module_functions_;
 };
 
-// Parser of /tmp/perf-PID.map, the symbols that a JIT compiler writes for its code, one line each:
+// Parses /tmp/perf-PID.map, the symbols that a JIT compiler writes for its code, one line each:
 //   START SIZE name, blanks allowed      (hexadecimal)
-
 // Addresses are runtime addresses. Other lines are skipped; an error if there is no such line.
 Result<SymbolTable> parse_perf_map(std::vector<std::byte> text);
+
+inline constexpr std::uint32_t kSimpleperfFeature = 128;
 
 // Parser of the symbols that simpleperf stores in its captures (header feature 128, "file"). They were read
 // on the recorded device, from the files that ran.
 //
-//   for each file: u32 size of what follows, path, NUL, u32 type, u64 address of its code,
-//                  u32 symbols, each: u64 address, u32 length, name, NUL;
-//                  of a DEX file u32 offsets, u64 each; of an ELF file u64 offset of its code, in newer ones
-
-inline constexpr std::uint32_t kCarriedSymbolsFeature = 128;
-
-class CarriedSymbols {
+//   for each file: u32 size of the rest, path, NUL, u32 type, u64 address of its code,
+//                  u32 number of symbols, each: u64 address, u32 length, name, NUL;
+//                  DEX file: u32 number of offsets, each: u64
+//                  ELF file: u64 offset of its code (missing in old captures)
+class SimpleperfSymbols {
  public:
-  // Lists the files; `section` must outlive this. Files behind damage are ignored.
-  explicit CarriedSymbols(format::Bytes section);
+  // Lists the files; `section` must outlive this. The files after damage are ignored.
+  explicit SimpleperfSymbols(format::Bytes section);
 
   // The symbols of a program or library, by file offset, or of the kernel, by address. One table for each
-  // path, of whatever build; valid as long as this. Null: there are none, or their offsets are unknown.
+  // path, whatever its build id; valid as long as this. Null: there are none, or their offsets are unknown.
   SymbolTable* of(std::string_view path);
 
  private:
   struct File {
     format::Bytes symbols;
     std::uint32_t count = 0;
-    std::uint64_t moved = 0;  // address of a symbol minus its file offset
+    std::uint64_t moved = 0;  // address of a symbol minus its offset in the file
     bool was_read = false;    // `table` is set
     SymbolTable table;
   };

@@ -102,9 +102,9 @@ void SymbolTable::add(const Symbol& symbol) {
                    .is_data = symbol.is_data ? 1U : 0U});
 }
 
-void SymbolTable::settle(ShownName shown) {
+void SymbolTable::fix_up(ShownName shown) {
   shown_ = std::move(shown);
-  rounds_.push_back(static_cast<std::uint32_t>(rows_.size()));
+  fixups_.push_back(static_cast<std::uint32_t>(rows_.size()));
 }
 
 void SymbolTable::finish() {
@@ -112,27 +112,27 @@ void SymbolTable::finish() {
     return std::tuple(a.start, a.number) < std::tuple(b.start, b.number);
   };
   if (!std::ranges::is_sorted(rows_, earlier)) std::ranges::sort(rows_, earlier);
-  make_guide();
+  make_start_index();
   end_open_rows();
   find_covered();
   choose_plain_aliases();
 }
 
-// About one row for each step of the index of starts.
-void SymbolTable::make_guide() {
-  constexpr std::size_t kOutermost = 32;  // one of so many rows on either side is outside of the index
+// Makes start_index_, with about as many steps as there are rows.
+void SymbolTable::make_start_index() {
+  constexpr std::size_t kOutermost = 32;  // 1/32 of the rows on either side is outside of the index
   if (rows_.empty()) return;
   first_ = rows_.size() / kOutermost;
   last_ = rows_.size() - 1 - first_;
   const std::uint64_t base = rows_[first_].start, length = rows_[last_].start - base;
   while (length >> shift_ >= rows_.size()) ++shift_;
-  guide_.reserve(static_cast<std::size_t>(length >> shift_) + 2);
+  start_index_.reserve(static_cast<std::size_t>(length >> shift_) + 2);
   std::size_t row = first_;
   for (std::uint64_t step = 0; step <= length >> shift_; ++step) {
     while (rows_[row].start - base < step << shift_) ++row;
-    guide_.push_back(static_cast<std::uint32_t>(row));
+    start_index_.push_back(static_cast<std::uint32_t>(row));
   }
-  guide_.push_back(static_cast<std::uint32_t>(last_));
+  start_index_.push_back(static_cast<std::uint32_t>(last_));
 }
 
 SymbolTable::Group SymbolTable::group_at(std::size_t first) const {
@@ -141,48 +141,48 @@ SymbolTable::Group SymbolTable::group_at(std::size_t first) const {
   return {first, end};
 }
 
-// The number of the first settle() after the row; the number of rounds: none.
-std::size_t SymbolTable::round_of(const Row& row) const {
-  std::size_t round = 0;
-  while (round < rounds_.size() && row.number >= rounds_[round]) ++round;
-  return round;
+// The number of the first fix_up() after the row was added; fixups_.size(): there was none.
+std::size_t SymbolTable::fixup_of(const Row& row) const {
+  std::size_t fixup = 0;
+  while (fixup < fixups_.size() && row.number >= fixups_[fixup]) ++fixup;
+  return fixup;
 }
 
-// From the last row to the first: a settled row without an end gets the next start among the symbols that
-// were there at its settle(). Of symbols with one start, only the last one of a round gets it.
+// Sets the end of rows without one, from the last row to the first: the next start among the symbols that
+// were there at the row's fix_up(). Of symbols with one start, only the last one at each fix_up() gets an
+// end.
 void SymbolTable::end_open_rows() {
-  std::vector<std::optional<std::uint64_t>> next(
-      rounds_.size());  // by round: the next start among its symbols
+  std::vector<std::optional<std::uint64_t>> next(fixups_.size());  // by fixup: the next start of its symbols
   for (std::size_t end = rows_.size(); end > 0;) {
     std::size_t first = end - 1;
     while (first > 0 && rows_[first - 1].start == rows_[first].start) --first;
     const std::uint64_t start = rows_[first].start;
     for (std::size_t i = first; i < end; ++i) {
-      const std::size_t round = round_of(rows_[i]);
-      const bool is_last = i + 1 == end || round_of(rows_[i + 1]) > round;
-      if (round == rounds_.size() || rows_[i].end != start || !is_last) continue;
+      const std::size_t fixup = fixup_of(rows_[i]);
+      const bool is_last = i + 1 == end || fixup_of(rows_[i + 1]) > fixup;
+      if (fixup == fixups_.size() || rows_[i].end != start || !is_last) continue;
       rows_[i].end =
-          next[round] ? *next[round] : std::max(start, (start + kPage - 1) / kPage * kPage + kPage);
+          next[fixup] ? *next[fixup] : std::max(start, (start + kPage - 1) / kPage * kPage + kPage);
     }
-    for (std::size_t round = round_of(rows_[first]); round < rounds_.size(); ++round) next[round] = start;
+    for (std::size_t fixup = fixup_of(rows_[first]); fixup < fixups_.size(); ++fixup) next[fixup] = start;
     end = first;
   }
 }
 
-// The highest end of the rows in a group that may be kept.
-std::uint64_t SymbolTable::reach_of(const Group& group) const {
+// The highest end of a group's rows, without aliases that are not kept.
+std::uint64_t SymbolTable::highest_end_of(const Group& group) const {
   int best = -1;
-  std::uint64_t settled = 0, reached = 0;
+  std::uint64_t fixed = 0, reached = 0;
   for (std::size_t i = group.first; i < group.end; ++i) {
-    if (!is_settled(rows_[i])) {
+    if (!is_fixed_up(rows_[i])) {
       reached = std::max(reached, rows_[i].end);
       continue;
     }
     const int one = alias_class(rows_[i].symbol());
-    settled = one > best ? rows_[i].end : one == best ? std::max(settled, rows_[i].end) : settled;
+    fixed = one > best ? rows_[i].end : one == best ? std::max(fixed, rows_[i].end) : fixed;
     best = std::max(best, one);
   }
-  return std::max(reached, settled);
+  return std::max(reached, fixed);
 }
 
 void SymbolTable::find_covered() {
@@ -194,7 +194,7 @@ void SymbolTable::find_covered() {
       is_covered_[first] = true;
       covered_.push_back({first, reached});
     }
-    reached = std::max(reached, reach_of(group));
+    reached = std::max(reached, highest_end_of(group));
     first = group.end;
   }
 }
@@ -209,8 +209,8 @@ std::optional<std::size_t> SymbolTable::last_start(std::uint64_t address) const 
     from = last_;
   } else {
     const auto step = static_cast<std::size_t>((address - rows_[first_].start) >> shift_);
-    from = guide_[step];
-    to = guide_[step + 1];
+    from = start_index_[step];
+    to = start_index_[step + 1];
   }
   const auto after = std::upper_bound(rows_.begin() + static_cast<std::ptrdiff_t>(from),
                                       rows_.begin() + static_cast<std::ptrdiff_t>(to), address,
@@ -228,14 +228,14 @@ std::size_t SymbolTable::best_of(std::span<const std::size_t> rows) const {
   return kept;
 }
 
-// The rows of a group that are kept, ascending by preference: the best alias of the settled ones, then the
-// others, later ones first.
+// The rows of a group that are kept; the last one is preferred. First the best alias of those before
+// fix_up(), then the rows that were added after it, in their order.
 std::vector<std::size_t> SymbolTable::kept_of(const Group& group) const {
   std::vector<std::size_t> kept;
-  for (std::size_t i = group.first; i < group.end && is_settled(rows_[i]); ++i) kept.push_back(i);
-  const std::size_t settled = kept.size();
-  if (settled > 1) kept = {best_of(kept)};
-  for (std::size_t i = group.first + settled; i < group.end; ++i) kept.push_back(i);
+  for (std::size_t i = group.first; i < group.end && is_fixed_up(rows_[i]); ++i) kept.push_back(i);
+  const std::size_t fixed = kept.size();
+  if (fixed > 1) kept = {best_of(kept)};
+  for (std::size_t i = group.first + fixed; i < group.end; ++i) kept.push_back(i);
   return kept;
 }
 
@@ -291,12 +291,12 @@ bool is_signal_trampoline(std::string_view name) {
 
 }  // namespace
 
-std::uint64_t SymbolTable::call_before(std::uint64_t address) {
-  const auto here = symbol_row_at(address);
-  if (!here) return address - 1;
+std::uint64_t SymbolTable::caller_address(std::uint64_t return_address) {
+  const auto here = symbol_row_at(return_address);
+  if (!here) return return_address - 1;
   const Row& row = rows_[*here];
-  if (row.start == address && is_signal_trampoline(row.symbol().name)) return address;
-  return has_answers_ && !answer_to(address - 1) ? address : address - 1;
+  if (row.start == return_address && is_signal_trampoline(row.symbol().name)) return return_address;
+  return has_answers_ && !answer_to(return_address - 1) ? return_address : return_address - 1;
 }
 
 const Symbol* SymbolTable::find(std::uint64_t address) {
@@ -310,7 +310,7 @@ const Symbol* SymbolTable::find(std::uint64_t address) {
   return &found_;
 }
 
-// The block's slot, or the free slot for it.
+// The slot of a block in known_; a free one if the block is not there.
 std::size_t SymbolTable::slot_of(std::uint64_t block) const {
   std::size_t at = block_hash_(block) & (known_.size() - 1);
   while (known_[at].known != 0 && known_[at].block != block) at = (at + 1) & (known_.size() - 1);

@@ -1,6 +1,7 @@
 // SymbolTable: symbols by address range. Every symbol source makes one.
 //
-// A source adds its symbols in its own order, calls settle() (perf's rules for missing ends and aliases), may
+// A source adds its symbols in its own order, calls fix_up() (perf's symbols__fixup_end and
+// symbols__fixup_duplicate: rules for missing ends and for aliases), may
 // add more symbols to which these rules do not apply, and calls finish(). Then addresses are looked up. Big
 // binaries have hundreds of thousands of symbols, of which a capture needs few: they are sorted by address
 // only, and names are compared and demangled when an address is looked up.
@@ -26,14 +27,13 @@
 
 namespace tacho::symbolize {
 
-// Index over overlapping ranges, cut into pieces with one owner each, so that a lookup is one binary search.
-
 struct RankedRange {
   std::uint64_t start = 0, end = 0;  // end is past the last
   std::uint64_t rank = 0;            // of the ranges with an address, the one with the lowest rank owns it,
   std::uint32_t owner = 0;           // of equal ranks the one with the highest owner
 };
 
+// Index over overlapping ranges, cut into pieces with one owner each, so that a lookup is one binary search.
 class RangeIndex {
  public:
   RangeIndex() = default;
@@ -102,10 +102,9 @@ class SymbolTable {
   void reserve(std::size_t count) { rows_.reserve(count); }
   // Up to 4 GiB of names and 2^29 symbols; more are ignored.
   void add(const Symbol& symbol);
-  bool has_none() const { return rows_.empty(); }
   // Applies perf's rules to the symbols so far: a symbol without an end ends at the next one's start; of
   // symbols with one start one is kept. `shown` is called later; it and its results must outlive the table.
-  void settle(ShownName shown);
+  void fix_up(ShownName shown);
   // Call it after the last add().
   void finish();
 
@@ -126,16 +125,16 @@ class SymbolTable {
   void add_unnamed(std::string prefix, std::unique_ptr<FunctionRanges> functions);
 
   // The symbol that covers `address`: of several the one with the highest start; of symbols with one start
-  // the best alias (is_better_alias), or the last one that was added after settle(). Valid until the next
+  // the best alias (is_better_alias), or the last one that was added after fix_up(). Valid until the next
   // look-up; its name as long as the table.
   const Symbol* find(std::uint64_t address);
   // The same as a row number (below size() then): addresses with equal rows have the same symbol.
   std::optional<std::uint32_t> row_at(std::uint64_t address);
-  // The address at which the caller with the return address `address` is looked up: one byte before, which is
-  // in the call. Exceptions, which are looked up at the address itself: a signal trampoline, since it was not
-  // called (the handler returns to its first instruction), and addresses of finish_with() without the byte
-  // before.
-  std::uint64_t call_before(std::uint64_t address);
+  // The address at which a caller is looked up, by its return address: one byte before, which is in the call
+  // instruction. Exceptions, which are looked up at the return address itself: a signal trampoline, since it
+  // did not call (the handler returns to its first instruction), and addresses of finish_with() without the
+  // byte before.
+  std::uint64_t caller_address(std::uint64_t return_address);
   // Look-up on any thread, also while another one calls find() or row_at(). Ambiguous: several symbols cover
   // the address, and row_at() must choose; of aliases it does so once. `row`: of a Symbol. Does not search
   // functions without symbols (unnamed_functions()).
@@ -195,13 +194,13 @@ class SymbolTable {
   std::optional<FunctionRanges::Function> unnamed_at(std::uint64_t address);
   Symbol symbol_of(const FunctionRanges::Function& function);
   Group group_at(std::size_t first) const;
-  std::size_t round_of(const Row& row) const;
-  bool is_settled(const Row& row) const { return row.number < (rounds_.empty() ? 0 : rounds_.back()); }
-  void make_guide();
+  std::size_t fixup_of(const Row& row) const;
+  bool is_fixed_up(const Row& row) const { return row.number < (fixups_.empty() ? 0 : fixups_.back()); }
+  void make_start_index();
   void choose_plain_aliases();
   void end_open_rows();
   void find_covered();
-  std::uint64_t reach_of(const Group& group) const;
+  std::uint64_t highest_end_of(const Group& group) const;
   std::optional<std::uint32_t> answer_to(std::uint64_t address) const;
   std::optional<std::size_t> last_start(std::uint64_t address) const;
   std::size_t best_of(std::span<const std::size_t> rows) const;
@@ -211,7 +210,7 @@ class SymbolTable {
 
   std::deque<std::string> texts_;
   ShownName shown_;
-  std::vector<std::uint32_t> rounds_;  // number of symbols at each settle()
+  std::vector<std::uint32_t> fixups_;  // the number of symbols at each call of fix_up()
   // A cache of looked-up addresses, in blocks of 64: most samples hit few such blocks, which stay in the
   // CPU's caches.
   struct KnownAddresses {
@@ -232,7 +231,7 @@ class SymbolTable {
   // does not make it coarse.
   std::size_t first_ = 0, last_ = 0;
   int shift_ = 0;
-  std::vector<std::uint32_t> guide_;
+  std::vector<std::uint32_t> start_index_;
   std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group; made at its first look-up
   // By the last row of a group of several: 1 + the row of its choice; 0: none yet. For try_row_at().
   std::unique_ptr<std::atomic<std::uint32_t>[]> chosen_;

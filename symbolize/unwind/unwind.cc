@@ -20,11 +20,12 @@ namespace tacho::symbolize {
 namespace {
 
 namespace abi = format::abi;
-using Knowledge = UnwindModule::Knowledge;
+using CfiStatus = UnwindModule::CfiStatus;
 
 constexpr std::uint64_t kAbi32 = 1, kAbi64 = 2;  // of Registers::abi
 
-constexpr std::uint64_t kCut = ~std::uint64_t{0};  // address -1: the chain ends at the copy's end
+constexpr std::uint64_t kEndMark =
+    ~std::uint64_t{0};  // address -1 in a chain: it ends where the stack copy ends
 constexpr std::uint64_t kLargestStack = std::uint64_t{8} << 20;  // bytes: what Linux gives a thread
 
 enum class Guess : std::uint8_t { FramePointer, LinkRegister };
@@ -89,7 +90,7 @@ std::uint64_t without_signature(std::uint64_t address) {
 }
 
 // A mapping with its module.
-struct Mapped {
+struct MappedModule {
   UnwindModule* module = nullptr;
   const Mapping* mapping = nullptr;
 
@@ -106,8 +107,8 @@ class MappedFiles {
         files_(options.symfs, {}, options.pinned, options.checks_inodes ? &features : nullptr),
         access_(options.access) {}
 
-  // Begins a sample. `space`: its process. `access_` gets the first module of each sample, even if it is the
-  // last sample's.
+  // Begins a sample of a process. At the first module of a sample `access_` is always called, even if the
+  // last sample ended in that module.
   void begin(const SpaceVersion& space) {
     space_ = &space;
     last_ = nullptr;
@@ -117,30 +118,30 @@ class MappedFiles {
   }
 
   // Null: nothing is mapped there. Valid until the next call.
-  const Mapped* find(std::uint64_t address) {
+  const MappedModule* find(std::uint64_t address) {
     const Mapping* const mapping = space_->find({address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
     if (access_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
     if (const auto known = mapped_.find(mapping); known != mapped_.end()) {
-      if (!known->second.module->is_another_by_now()) return &known->second;
+      if (!known->second.module->check_late_build_id()) return &known->second;
       mapped_.clear();  // other mappings of it as well
     }
-    return &mapped_.emplace(mapping, Mapped{&module_of(*mapping->module), mapping}).first->second;
+    return &mapped_.emplace(mapping, MappedModule{&module_of(*mapping->module), mapping}).first->second;
   }
   const format::Features& features() const { return features_; }
   // In the order of first use.
-  const std::deque<UnwindModule*>& asked() const { return asked_; }
+  const std::deque<UnwindModule*>& used_modules() const { return used_modules_; }
 
  private:
   void enter(const Module& module) {
     access_->set_current(module.path);
     if (std::string reason = access_->refusal(module.path); !reason.empty())
-      module_of(module).leave_out(std::move(reason));
+      module_of(module).disable(std::move(reason));
   }
   UnwindModule& module_of(const Module& module) {
     const auto [entry, is_new] = modules_.try_emplace(&module, module, files_, features_);
-    if (is_new) asked_.push_back(&entry->second);
+    if (is_new) used_modules_.push_back(&entry->second);
     return entry->second;
   }
 
@@ -150,23 +151,23 @@ class MappedFiles {
   FileAccess* access_;
   const Module* last_ = nullptr;  // the last one passed to `access_`
   std::unordered_map<const Module*, UnwindModule> modules_;
-  std::deque<UnwindModule*> asked_;
-  tsl::robin_map<const Mapping*, Mapped> mapped_;
+  std::deque<UnwindModule*> used_modules_;
+  tsl::robin_map<const Mapping*, MappedModule> mapped_;
 };
 
-// The location of a register's value in the current frame. It is read only when needed, since most saved
-// registers never are, and some are outside of the stack copy.
-struct Place {
-  enum class Kind : std::uint8_t { Lost, NotSampled, Memory, Value } kind = Kind::Lost;
-  std::uint64_t value = 0;  // an address when in memory
+// Where the value of a register is, in the current frame. It is read only when needed: most saved registers
+// are never used, and some are outside of the stack copy.
+struct RegisterLocation {
+  enum class Kind : std::uint8_t { Undefined, NotSampled, Memory, Value } kind = Kind::Undefined;
+  std::uint64_t value = 0;  // Memory: the address
 };
-using Places = std::array<Place, unwind::kRegisterCount>;
+using RegisterLocations = std::array<RegisterLocation, unwind::kRegisterCount>;
 
-// Walks the stack of one sample.
-class Walk final : public ExpressionContext {
+// Unwinds the stack of one sample.
+class StackWalk final : public ExpressionContext {
  public:
-  Walk(MappedFiles& files, const Machine& machine, const format::Sample& sample, std::endian order,
-       CutMark mark)
+  StackWalk(MappedFiles& files, const Machine& machine, const format::Sample& sample, std::endian order,
+            CutMark mark)
       : files_(files),
         machine_(machine),
         word_(machine.word),
@@ -175,14 +176,15 @@ class Walk final : public ExpressionContext {
         mark_(mark) {
     for (std::size_t i = 0; i < machine.sampled.size(); ++i) {
       const auto value = sampled_register(sample.user_registers, machine.sampled[i]);
-      places_[i] = value ? Place{Place::Kind::Value, *value} : Place{Place::Kind::NotSampled, 0};
+      registers_[i] = value ? RegisterLocation{RegisterLocation::Kind::Value, *value}
+                            : RegisterLocation{RegisterLocation::Kind::NotSampled, 0};
     }
   }
 
   // Appends to `chain`.
   void run(std::uint64_t ip, std::uint64_t sp, std::size_t max_frames, std::vector<std::uint64_t>& chain) {
     const auto add = [&](std::uint64_t address) {
-      if (address != 0 && (address != kCut || mark_ != CutMark::None)) chain.push_back(address);
+      if (address != 0 && (address != kEndMark || mark_ != CutMark::None)) chain.push_back(address);
     };
     ip_ = ip;
     cfa_ = stack_start_ = sp;
@@ -191,8 +193,8 @@ class Walk final : public ExpressionContext {
     is_trampoline_ = has_trampoline_code();
     for (std::size_t frames = 1; frames < max_frames; ++frames) {
       if (!step()) {
-        if (mark_ == CutMark::All && has_left_copy_ && !chain.empty() && chain.back() != kCut)
-          chain.push_back(kCut);
+        if (mark_ == CutMark::All && has_left_copy_ && !chain.empty() && chain.back() != kEndMark)
+          chain.push_back(kEndMark);
         return;
       }
       is_trampoline_ = has_trampoline_code() || (is_at_return_ && is_in_unknown_vdso());
@@ -204,7 +206,7 @@ class Walk final : public ExpressionContext {
   // The current frame's stack pointer is its callee's CFA.
   std::optional<std::uint64_t> register_value(std::uint64_t number) const override {
     if (number == machine_.stack_pointer) return cfa_;
-    return number < places_.size() ? value_of(places_[static_cast<std::size_t>(number)]) : std::nullopt;
+    return number < registers_.size() ? value_of(registers_[static_cast<std::size_t>(number)]) : std::nullopt;
   }
 
   // Reads memory from the stack copy, else from the mapped file. As in perf, mapped memory that cannot be
@@ -217,7 +219,7 @@ class Walk final : public ExpressionContext {
       format::Cursor in(stack_.subspan(static_cast<std::size_t>(offset)), order_);
       return word_ == 4 ? in.u32() : in.u64();
     }
-    const Mapped* const found = files_.find(address);
+    const MappedModule* const found = files_.find(address);
     has_left_copy_ = has_left_copy_ || address - stack_start_ < kLargestStack;
     if (!found) return std::nullopt;
     if (found->mapping->is_identity) return 0;
@@ -230,9 +232,9 @@ class Walk final : public ExpressionContext {
     return word_ == 4 ? static_cast<std::uint32_t>(address) : address;
   }
 
-  std::optional<std::uint64_t> value_of(const Place& place) const {
-    if (place.kind == Place::Kind::Memory) return memory(place.value);
-    return place.kind == Place::Kind::Value ? std::optional(place.value) : std::nullopt;
+  std::optional<std::uint64_t> value_of(const RegisterLocation& location) const {
+    if (location.kind == RegisterLocation::Kind::Memory) return memory(location.value);
+    return location.kind == RegisterLocation::Kind::Value ? std::optional(location.value) : std::nullopt;
   }
 
   // Moves to the caller. False: the end of the chain.
@@ -240,15 +242,15 @@ class Walk final : public ExpressionContext {
     const std::uint64_t old_ip = ip_, old_cfa = cfa_;
     is_signal_frame_ = has_left_copy_ = false;
     const std::uint64_t pc = is_at_return_ ? ip_ - 1 : ip_;
-    const Mapped* const found = files_.find(pc);
+    const MappedModule* const found = files_.find(pc);
     UnwindModule::Found rules;
     if (found) rules = found->module->find(found->offset(pc), machine_.word);
     bool goes_on = false;
-    if (rules.knowledge == Knowledge::Rules) {
+    if (rules.status == CfiStatus::Found) {
       goes_on = apply(*rules.row);
     } else if (machine_.guess == Guess::LinkRegister) {
       goes_on = leave_signal_trampoline() || follow_link();
-    } else if (rules.knowledge == Knowledge::NoFunction) {
+    } else if (rules.status == CfiStatus::NoFunction) {
       goes_on = (word_ == 8 && leave_plt_entry()) || follow_frame_pointer();
     } else if (word_ == 4 && found && found->mapping->module->kind == ModuleKind::Vdso) {
       goes_on = leave_system_call();
@@ -259,23 +261,23 @@ class Walk final : public ExpressionContext {
   bool apply(const UnwindRow& row) {
     const auto cfa = cfa_of(row.cfa);
     if (!cfa) return false;
-    Places caller = places_;
+    RegisterLocations caller = registers_;
     for (const unwind::SavedRegister& saved : row.saved) {
-      const auto place = place_of(saved.rule, *cfa);
-      if (!place) return false;
-      caller[saved.number] = *place;
+      const auto location = location_of(saved.rule, *cfa);
+      if (!location) return false;
+      caller[saved.number] = *location;
     }
-    places_ = caller;
+    registers_ = caller;
     cfa_ = within(*cfa);
     is_at_return_ = !row.is_signal_frame;
     is_signal_frame_ = row.is_signal_frame;
-    const auto ip = value_of(places_[row.return_register]);
+    const auto ip = value_of(registers_[row.return_register]);
     if (!ip) return false;  // undefined: the outermost frame
     ip_ = row.signs_returns ? without_signature(*ip) : *ip;
-    // The outermost frame: on x86-64 also one with an undefined frame pointer, on arm64 a return address of
-    // 0.
-    return machine_.guess == Guess::FramePointer ? places_[machine_.frame_pointer].kind != Place::Kind::Lost
-                                                 : ip_ != 0;
+    // The chain also ends on x86-64 at an undefined frame pointer, and on arm64 at a return address of 0.
+    return machine_.guess == Guess::FramePointer
+               ? registers_[machine_.frame_pointer].kind != RegisterLocation::Kind::Undefined
+               : ip_ != 0;
   }
 
   std::optional<std::uint64_t> cfa_of(const CfaRule& rule) const {
@@ -287,37 +289,38 @@ class Walk final : public ExpressionContext {
     return base ? std::optional(*base + static_cast<std::uint64_t>(rule.offset)) : std::nullopt;
   }
 
-  Place place_of_register(std::uint64_t number) const {
-    if (number == machine_.stack_pointer) return {Place::Kind::Value, cfa_};
-    return number < places_.size() ? places_[static_cast<std::size_t>(number)] : Place{};
+  RegisterLocation location_of_register(std::uint64_t number) const {
+    if (number == machine_.stack_pointer) return {RegisterLocation::Kind::Value, cfa_};
+    return number < registers_.size() ? registers_[static_cast<std::size_t>(number)] : RegisterLocation{};
   }
 
-  std::optional<Place> place_of(const Rule& rule, std::uint64_t cfa) const {
+  std::optional<RegisterLocation> location_of(const Rule& rule, std::uint64_t cfa) const {
     const auto value = static_cast<std::uint64_t>(rule.value);
     switch (rule.kind) {
       case RuleKind::AtCfa:
-        return Place{Place::Kind::Memory, cfa + value};
+        return RegisterLocation{RegisterLocation::Kind::Memory, cfa + value};
       case RuleKind::IsCfa:
-        return Place{Place::Kind::Value, cfa + value};
+        return RegisterLocation{RegisterLocation::Kind::Value, cfa + value};
       case RuleKind::Register:
-        return place_of_register(value);
+        return location_of_register(value);
       case RuleKind::Expression:
       case RuleKind::ValueExpression: {
         const auto result = evaluate_expression(rule.expression, cfa, *this, order_);
         if (!result) return std::nullopt;
-        if (result->is_register) return place_of_register(result->value);
+        if (result->is_register) return location_of_register(result->value);
         const bool is_value = rule.kind == RuleKind::ValueExpression;
-        return Place{is_value ? Place::Kind::Value : Place::Kind::Memory, result->value};
+        return RegisterLocation{is_value ? RegisterLocation::Kind::Value : RegisterLocation::Kind::Memory,
+                                result->value};
       }
       case RuleKind::Same:
       case RuleKind::Undefined:
         break;
     }
-    return Place{};
+    return RegisterLocation{};
   }
 
-  bool return_to(const Place& place) {
-    const auto ip = value_of(place);
+  bool return_to(const RegisterLocation& location) {
+    const auto ip = value_of(location);
     if (!ip) return false;
     ip_ = *ip;
     return true;
@@ -328,11 +331,11 @@ class Walk final : public ExpressionContext {
     if (is_at_return_ || !memory(cfa_)) return false;
     const auto caller = memory(cfa_ + 3 * word_);
     if (!caller || !files_.find(*caller)) return false;
-    places_[machine_.frame_pointer] = {Place::Kind::Memory, cfa_};
-    places_[machine_.link] = {Place::Kind::Memory, cfa_ + 3 * word_};
+    registers_[machine_.frame_pointer] = {RegisterLocation::Kind::Memory, cfa_};
+    registers_[machine_.link] = {RegisterLocation::Kind::Memory, cfa_ + 3 * word_};
     cfa_ += 4 * word_;
     is_at_return_ = true;
-    return return_to(places_[machine_.link]);
+    return return_to(registers_[machine_.link]);
   }
 
   // At the first instruction of a PLT entry ("jmp *GOT(%rip); push N; jmp PLT0") the return address is on top
@@ -342,37 +345,37 @@ class Walk final : public ExpressionContext {
     if (!first || !second) return false;
     const bool is_plt =
         (*first & 0xffff) == 0x25ff && (*first >> 48 & 0xff) == 0x68 && (*second >> 24 & 0xff) == 0xe9;
-    if (!is_plt || places_[machine_.frame_pointer].kind == Place::Kind::Lost) return false;
-    const Place place{Place::Kind::Memory, cfa_};
-    places_[machine_.link] = place;
+    if (!is_plt || registers_[machine_.frame_pointer].kind == RegisterLocation::Kind::Undefined) return false;
+    const RegisterLocation location{RegisterLocation::Kind::Memory, cfa_};
+    registers_[machine_.link] = location;
     cfa_ += word_;
-    return return_to(place);
+    return return_to(location);
   }
 
   // Code without rules may have a frame pointer: it is used if it points a little above the stack pointer.
   bool follow_frame_pointer() {
     constexpr std::uint64_t kFarthest = 0x4000;  // bytes, libunwind's limit
-    const auto frame = value_of(places_[machine_.frame_pointer]);
+    const auto frame = value_of(registers_[machine_.frame_pointer]);
     if (!frame || *frame == 0) return false;
     if (!memory(*frame) || *frame < cfa_ || *frame - cfa_ > kFarthest) return false;
-    places_ = {};
-    places_[machine_.frame_pointer] = {Place::Kind::Memory, *frame};
-    places_[machine_.link] = {Place::Kind::Memory, *frame + word_};
+    registers_ = {};
+    registers_[machine_.frame_pointer] = {RegisterLocation::Kind::Memory, *frame};
+    registers_[machine_.link] = {RegisterLocation::Kind::Memory, *frame + word_};
     cfa_ += 2 * word_;
     is_at_return_ = true;
-    return return_to(places_[machine_.link]);
+    return return_to(registers_[machine_.link]);
   }
 
   // arm64: a leaf function without rules has its return address in the link register.
   bool follow_link() {
-    const Place place = std::exchange(places_[machine_.link], Place{});
-    if (!return_to(place)) return false;
+    const RegisterLocation location = std::exchange(registers_[machine_.link], RegisterLocation{});
+    if (!return_to(location)) return false;
     ip_ = without_signature(ip_);
     is_at_return_ = true;
     return ip_ != 0;
   }
 
-  // arm64's vdso has no rules for "mov x8, #139; svc #0".
+  // Whether ip_ is at "mov x8, #139; svc #0", for which arm64's vdso has no rules.
   bool has_trampoline_code() const {
     constexpr std::uint64_t kTrampoline = 0xd4000001d2801168;
     return machine_.guess == Guess::LinkRegister && memory(ip_) == kTrampoline;
@@ -382,7 +385,7 @@ class Walk final : public ExpressionContext {
   // handler.
   bool is_in_unknown_vdso() const {
     if (machine_.guess != Guess::LinkRegister) return false;
-    const Mapped* const found = files_.find(ip_);
+    const MappedModule* const found = files_.find(ip_);
     return found && found->mapping->module->kind == ModuleKind::Vdso &&
            !found->module->word(found->offset(ip_), machine_.word);
   }
@@ -393,11 +396,11 @@ class Walk final : public ExpressionContext {
     if (!is_trampoline_) return false;
     const std::uint64_t first = cfa_ + kSignalInfo + kMachineContext + kFirstRegister;
     const auto saved = [&](std::uint64_t number) {
-      return Place{Place::Kind::Memory, first + number * word_};
+      return RegisterLocation{RegisterLocation::Kind::Memory, first + number * word_};
     };
     const auto sp = value_of(saved(machine_.stack_pointer)), ip = value_of(saved(machine_.sampled_pc));
     if (!sp || !ip || !files_.find(*ip)) return false;
-    for (std::uint64_t i = 0; i < places_.size(); ++i) places_[static_cast<std::size_t>(i)] = saved(i);
+    for (std::uint64_t i = 0; i < registers_.size(); ++i) registers_[static_cast<std::size_t>(i)] = saved(i);
     ip_ = *ip;
     cfa_ = *sp;
     is_at_return_ = false;
@@ -411,7 +414,7 @@ class Walk final : public ExpressionContext {
   format::Bytes stack_;
   std::endian order_;
   std::uint64_t stack_start_ = 0;  // runtime address of stack_[0]
-  Places places_{};
+  RegisterLocations registers_{};
   std::uint64_t ip_ = 0, cfa_ = 0;
   bool is_at_return_ = false;     // ip_ is a return address
   bool is_signal_frame_ = false;  // the last step left a signal frame
@@ -427,7 +430,7 @@ struct Unwinder::State {
   std::vector<std::uint64_t> chain;
   CutMark cut_mark;
   bool unwinds_32_bit;
-  std::uint64_t other_machines = 0;  // samples
+  std::uint64_t unsupported_samples = 0;  // samples
 };
 
 Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features)
@@ -446,18 +449,19 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, co
   const format::Registers& registers = sample.user_registers;
   if (registers.abi == 0 || sample.user_stack.empty()) return {};  // a kernel thread
   const Machine* const machine = machine_of(state_->files.features(), registers);
-  if (!machine) ++state_->other_machines;
+  if (!machine) ++state_->unsupported_samples;
   if (!machine || (machine == &kI386 && !state_->unwinds_32_bit)) return {};
   const auto ip = sampled_register(registers, machine->sampled_pc);
   const auto sp = sampled_register(registers, machine->sampled_sp);
   state_->files.begin(space);
   if (ip && sp)
-    Walk(state_->files, *machine, sample, order, state_->cut_mark).run(*ip, *sp, max_frames, state_->chain);
+    StackWalk(state_->files, *machine, sample, order, state_->cut_mark)
+        .run(*ip, *sp, max_frames, state_->chain);
   state_->files.end();
   return state_->chain;
 }
 
-bool Unwinder::has_link_alone(const format::EventAttr& attr) {
+bool Unwinder::has_only_link_register(const format::EventAttr& attr) {
   return attr.samples(abi::kSampleRegsUser) && !attr.samples(abi::kSampleStackUser) &&
          attr.sample_regs_user == kArmLinkAlone;
 }
@@ -472,23 +476,23 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
   if (!machine || machine->guess != Guess::LinkRegister) return std::nullopt;
   state_->chain.clear();
   state_->files.begin(space);
-  Walk(state_->files, *machine, sample, order, CutMark::AsPerf6).run(pc, 0, 2, state_->chain);
+  StackWalk(state_->files, *machine, sample, order, CutMark::AsPerf6).run(pc, 0, 2, state_->chain);
   state_->files.end();
   return state_->chain.size() == 2 ? std::optional(state_->chain[1]) : std::nullopt;
 }
 
-std::uint64_t Unwinder::other_machines() const { return state_->other_machines; }
+std::uint64_t Unwinder::unsupported_samples() const { return state_->unsupported_samples; }
 
 std::vector<EndedChains> Unwinder::ended_chains() const {
   std::vector<EndedChains> ended;
-  for (UnwindModule* const module : state_->files.asked()) {
-    (void)module->is_another_by_now();  // a build id may have come after its last sample
+  for (UnwindModule* const module : state_->files.used_modules()) {
+    (void)module->check_late_build_id();  // a build id may have come after its last sample
     std::string reason = module->missing_reason();
-    if (module->was_another())
+    if (module->had_wrong_file())
       reason = (reason.empty() ? "the file has another build id, " : reason + "; ") +
                module->module().build_id.hex() +
                " was recorded, which is in the capture after samples that were already unwound";
-    if (!reason.empty()) ended.push_back({&module->module(), std::move(reason), module->was_another()});
+    if (!reason.empty()) ended.push_back({&module->module(), std::move(reason), module->had_wrong_file()});
   }
   return ended;
 }

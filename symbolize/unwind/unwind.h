@@ -41,14 +41,14 @@ class Unwinder {
 
   // Whether the event's samples have only arm64's link register as user register: perf records it with chains
   // by frame pointers.
-  static bool has_link_alone(const format::EventAttr& attr);
+  static bool has_only_link_register(const format::EventAttr& attr);
 
   // For such a sample: the return address minus 1 of the function around `pc`, if it is in the link register.
   std::optional<std::uint64_t> caller_of_leaf(const format::Sample& sample, const SpaceVersion& space,
                                               std::uint64_t pc, std::endian order = std::endian::little);
 
   // The number of samples with stacks of an unsupported machine.
-  std::uint64_t other_machines() const;
+  std::uint64_t unsupported_samples() const;
   // The modules in which call chains ended since their unwind information is missing or damaged.
   std::vector<EndedChains> ended_chains() const;
 

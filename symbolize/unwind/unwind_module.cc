@@ -16,13 +16,13 @@ namespace {
 
 // .debug_frame or .zdebug_frame, decompressed.
 std::optional<ElfImage::Section> debug_frame_of(const ElfImage& image) {
-  const std::uint64_t limit = most_unpacked(image.file_size());
+  const std::uint64_t limit = max_decompressed(image.file_size());
   auto frames = image.section(".debug_frame");
   if (frames && !frames->is_packed) return frames;
   const auto packed = frames ? std::move(frames) : image.section(".zdebug_frame");
   if (!packed) return std::nullopt;
-  auto unpacked = packed->is_packed ? unpack_marked_section(packed->bytes, image.order(), limit)
-                                    : unpack_named_section(packed->bytes, limit);
+  auto unpacked = packed->is_packed ? unpack_shf_compressed(packed->bytes, image.order(), limit)
+                                    : unpack_zdebug(packed->bytes, limit);
   if (!unpacked) return std::nullopt;
   return ElfImage::Section{packed->address, std::move(*unpacked), false};
 }
@@ -78,20 +78,20 @@ constexpr std::uint64_t kLargestVdso = 1 << 20;  // bytes
 }  // namespace
 
 Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const format::BuildId& wanted) {
-  const std::string place = files_.place(candidate);
+  const std::string name = files_.local_path(candidate);
   if (!wanted.empty()) {
     auto file = files_.open(candidate);
     if (!file) return std::move(file.error());
     const auto elf = ElfFile::open(std::move(*file));
-    if (!elf) return Error{elf.error()}.in(place);
+    if (!elf) return Error{elf.error()}.in(name);
     const format::BuildId seen = elf->build_id();
     if (seen != wanted)
-      return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(place);
+      return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(name);
   }
   auto file = files_.open(candidate);
   if (!file) return std::move(file.error());
   auto image = ElfImage::open(std::move(*file), ElfImage::Width::Any);
-  if (!image) return std::move(image.error()).in(place);
+  if (!image) return std::move(image.error()).in(name);
   return image;
 }
 
@@ -102,7 +102,7 @@ Result<ElfImage> UnwindModule::open_vdso() {
     if (!bytes) return std::move(bytes.error()).in("the attached vdso");
     return ElfImage::in_memory(std::move(*bytes));
   }
-  if (!files_.root().empty()) return Error{kVdsoOfAnother};
+  if (!files_.root().empty()) return Error{kVdsoNotAttached};
   auto bytes = running_vdso(module_.build_id);
   if (!bytes) return std::move(bytes.error()).in("it is not attached to the capture");
   return ElfImage::in_memory(std::move(*bytes));
@@ -147,7 +147,7 @@ Result<ElfImage> UnwindModule::open_image() {
 }
 
 const ElfImage* UnwindModule::image() {
-  if (is_left_out_) return nullptr;
+  if (is_disabled_) return nullptr;
   if (!image_) {
     image_.emplace(open_image());
     was_unsure_ = is_named_ && module_.build_id.empty();
@@ -164,7 +164,7 @@ bool UnwindModule::open_again() {
   has_opened_tables_ = has_sought_debug_frame_ = false;
   missing_reason_.clear();
   image_.emplace(open_image());
-  was_another_ = true;
+  had_wrong_file_ = true;
   return true;
 }
 
@@ -208,7 +208,7 @@ CfiTable* UnwindModule::debug_frame() {
 }
 
 UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t address_size) {
-  if (!has_opened_tables_ && !is_left_out_) open_tables();
+  if (!has_opened_tables_ && !is_disabled_) open_tables();
   if (!missing_reason_.empty()) return {};
   if (image()->address_size() != address_size) {
     if (module_.kind == ModuleKind::Vdso) return {};  // only the 64-bit vdso is known
@@ -222,13 +222,13 @@ UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t addres
 
 UnwindModule::Found UnwindModule::look_up(std::uint64_t offset) {
   const auto pc = image()->code_address(offset);
-  if (!pc) return {Knowledge::NoFunction, nullptr};
+  if (!pc) return {CfiStatus::NoFunction, nullptr};
   CfiTable::Found found;
   if (eh_frame_) found = eh_frame_->find(*pc);
   if (!found.row && !found.is_damaged)
     if (CfiTable* const other = debug_frame()) found = other->find(*pc);
   if (found.is_damaged) return {};
-  return {found.row ? Knowledge::Rules : Knowledge::NoFunction, found.row};
+  return {found.row ? CfiStatus::Found : CfiStatus::NoFunction, found.row};
 }
 
 std::optional<std::uint64_t> UnwindModule::word(std::uint64_t offset, std::uint8_t size) {

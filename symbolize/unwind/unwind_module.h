@@ -20,8 +20,6 @@
 
 namespace tacho::symbolize {
 
-// Looks up call frame rules of a module by address, and caches functions.
-
 using unwind::CfaRule;
 using unwind::CfiForm;
 using unwind::CfiSection;
@@ -31,6 +29,7 @@ using unwind::Rule;
 using unwind::RuleKind;
 using unwind::UnwindRow;
 
+// Looks up call frame rules of a module by address, and caches functions.
 class CfiTable {
  public:
   // From .eh_frame, with the sorted table in .eh_frame_hdr if there is one; or from .debug_frame. Nothing:
@@ -61,38 +60,37 @@ class CfiTable {
 };
 
 // A mapped file for unwinding: its bytes and its call frame information.
-
 class UnwindModule {
  public:
   // Opens nothing yet. All arguments must outlive the object.
   UnwindModule(const Module& module, const DebugFiles& files, const format::Features& features)
       : module_(module), files_(files), features_(features) {}
 
-  // From now on the file is not used.
-  void leave_out(std::string reason) {
+  // The file is not used from now on, and call chains end in the module.
+  void disable(std::string reason) {
     missing_reason_ = std::move(reason);
-    is_left_out_ = true;
+    is_disabled_ = true;
   }
 
-  enum class Knowledge : std::uint8_t {
-    Rules,       // of the function at the address
-    NoFunction,  // the file describes its functions, but none is at the address
-    Nothing,     // no file, no information in it, or damaged
+  enum class CfiStatus : std::uint8_t {
+    Found,       // the rules of the function at the address
+    NoFunction,  // the file has call frame information, but not of this address
+    Missing,     // there is no file, or it has no call frame information, or that is damaged
   };
   struct Found {
-    Knowledge knowledge = Knowledge::Nothing;
+    CfiStatus status = CfiStatus::Missing;
     const UnwindRow* row = nullptr;  // valid as long as the module
   };
   // `offset`: of the address in the file; `address_size`: of the process, 4 or 8.
   Found find(std::uint64_t offset, std::uint8_t address_size);
   // Reads a word of that size at a file offset.
   std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size);
-  // Whether the module's build id became known after its file was opened, and is another one. Call it before
-  // find(). Then the file with the right id is opened; without one, call chains end in the module.
-  bool is_another_by_now() { return was_unsure_ && !module_.build_id.empty() && open_again(); }
+  // Call it before find(). True: a pipe brought the module's build id after a file with another id was
+  // opened. Then the file with the right id is opened; if there is none, call chains end in the module.
+  bool check_late_build_id() { return was_unsure_ && !module_.build_id.empty() && open_again(); }
   // Why call chains end in it; empty: they do not.
   const std::string& missing_reason() const { return missing_reason_; }
-  bool was_another() const { return was_another_; }
+  bool had_wrong_file() const { return had_wrong_file_; }
   const Module& module() const { return module_; }
 
  private:
@@ -115,10 +113,10 @@ class UnwindModule {
   std::optional<Result<ElfImage>> image_;
   std::optional<CfiTable> eh_frame_, debug_frame_;
   tsl::robin_map<std::uint64_t, Found> known_;  // by offset
-  bool is_left_out_ = false;
-  bool is_named_ = false;     // the file with the module's name was opened
-  bool was_unsure_ = false;   // by its name only, without a build id
-  bool was_another_ = false;  // and its id differs from the one that came later
+  bool is_disabled_ = false;
+  bool is_named_ = false;        // the file with the module's name was opened
+  bool was_unsure_ = false;      // that file was opened while the module's build id was unknown
+  bool had_wrong_file_ = false;  // that file had another build id than the one that came later
   bool has_opened_tables_ = false, has_sought_debug_frame_ = false;
   std::string missing_reason_;
 };

@@ -179,7 +179,7 @@ TEST(Options, HelpShowsEveryRowAsItIsSpelled) {
   EXPECT_TRUE(text.ends_with("\nExample:\n  tacho try -a\n")) << text;
 }
 
-TEST(Options, HelpShowsCommonOptionsBehindTheCommandsOwn) {
+TEST(Options, HelpShowsCommonOptionsAfterTheCommandsOwn) {
   Program program;
   program.line.options[1].is_common = true;
   program.line.epilog = "Notes.";

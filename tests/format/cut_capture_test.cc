@@ -279,7 +279,7 @@ TEST(CutCapture, ForeignRecordsCostNothingElse) {
   }
 }
 
-TEST(CutCapture, TextBehindAPipesRecordsIsSaidAndNoDamage) {
+TEST(CutCapture, TextAfterAPipesRecordsIsSaidAndNoDamage) {
   auto pipe = capture(false).pipe();
   const std::string said = "[ perf record: Woken up 1 times to write data ]\n";
   const auto text = std::as_bytes(std::span(said));

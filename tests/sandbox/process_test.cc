@@ -309,7 +309,7 @@ TEST_F(Views, TheChildrenOfAWorkerEndWithIt) {
   }
 }
 
-TEST_F(Views, TextBehindItsEndIsAnError) {
+TEST_F(Views, TextAfterItsEndIsAnError) {
   task_.work = [](Child& child) -> Result<cli::ExitStatus> {
     const Output out = child.open_output();
     (void)out.write("text\n");

@@ -29,7 +29,7 @@ std::vector<std::byte> pack_of(const std::string& name, const std::vector<std::u
     const auto number = static_cast<std::uint32_t>(module.symbols.size());
     const std::string text = name + std::to_string(address);
     module.symbols.push_back({address - 1, address + 1, pack.texts.number_of(text), false});
-    module.functions.push_back({.name = pack.texts.number_of(text), .is_linkers = true});
+    module.functions.push_back({.name = pack.texts.number_of(text), .is_linkage_name = true});
     module.functions.push_back({.name = pack.texts.number_of("inlined " + text),
                                 .caller = 2 * number,
                                 .call_file = pack.texts.number_of(name + ".c"),

@@ -81,7 +81,7 @@ TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
   ASSERT_NE(table.find(0x3000), nullptr);
   EXPECT_EQ(table.find(0x3000)->name, "known");
   EXPECT_EQ(table.find(0x2fff), nullptr);
-  EXPECT_EQ(table.call_before(0x3000), 0x2fffu) << "the call was looked up: it has no name";
+  EXPECT_EQ(table.caller_address(0x3000), 0x2fffu) << "the call was looked up: it has no name";
 
   PackedSource for_perf(module, back->texts);
   EXPECT_EQ(for_perf.table(Unnamed::Addresses).find(0x2004), nullptr);

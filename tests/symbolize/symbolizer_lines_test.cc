@@ -55,7 +55,7 @@ TEST_F(SymbolizerLines, ACallersLineAndInlinedCallsAreThoseOfTheCall) {
   const auto caller = [&](std::uint64_t ip) {
     std::string text;
     for (const Frame& frame : symbolizer().resolve(spaces.find(7, {ip - 1}, abi::kCpumodeUser), {ip},
-                                                   abi::kCpumodeUser, Origin::Chain, Behind::Call))
+                                                   abi::kCpumodeUser, Origin::Chain, AddressKind::Return))
       text += std::string(frame.function) + (frame.is_inlined ? " (inlined)" : "") + ":" +
               std::to_string(frame.line) + "+" + std::to_string(frame.shown_address - frame.function_start) +
               "\n";
@@ -108,7 +108,7 @@ TEST_F(SymbolizerLines, WhereNoLineIsKnownTheSymbolTableDecidesWhatPerfShows) {
 TEST_F(SymbolizerLines, NothingIsReadThatWasNotAskedFor) {
   root.copy(kData + "/calls-5.so", "/lib/calls.so");
   map("/lib/calls.so");
-  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Unwound)[0].line_state, LineState::NotAsked);
+  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Unwound)[0].line_state, LineState::NotRequested);
 }
 
 TEST_F(SymbolizerLines, EmbeddedSymbolsNameWhatTheDynamicTableDoesNot) {

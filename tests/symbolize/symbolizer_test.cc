@@ -300,7 +300,7 @@ TEST_F(SymbolizerTest, ACallerIsTheFunctionOfTheCall) {
   attach("kallsyms", kKallsyms);
   const auto caller = [&](std::uint64_t ip) {
     return symbolizer().resolve(spaces.find(7, {ip - 1}, abi::kCpumodeKernel), {ip}, abi::kCpumodeKernel,
-                                Origin::Chain, Behind::Call)[0];
+                                Origin::Chain, AddressKind::Return)[0];
   };
   const Frame found = caller(kKernel + 0x200);  // the call was the last instruction of vfs_read
   EXPECT_EQ(found.function, "vfs_read");
@@ -319,7 +319,7 @@ TEST_F(SymbolizerTest, ASignalTrampolineWasNotCalled) {
   const auto caller = [&](std::uint64_t ip) {
     return symbolizer()
         .resolve(spaces.find(7, {ip - 1}, abi::kCpumodeUser), {ip}, abi::kCpumodeUser, Origin::Chain,
-                 Behind::Call)[0]
+                 AddressKind::Return)[0]
         .function;
   };
   EXPECT_EQ(caller(kStart + 0x100), "__restore_rt");
@@ -351,7 +351,7 @@ TEST_F(SymbolizerTest, NamesJitCodeFromTheNamedFolderTheCaptureOrTmp) {
   EXPECT_EQ(frame(kStart + 4).function, "from the folder");
 }
 
-TEST_F(SymbolizerTest, WhatWasHeldOpenComesBeforeTheFileOfThatNameAndNothingBehindSeveral) {
+TEST_F(SymbolizerTest, WhatWasHeldOpenComesBeforeTheFileOfThatNameAndNothingAfterSeveral) {
   constexpr std::string_view kMap = "7f0000000000 100 ";
   root.write("/tmp/perf-7.map", std::string(kMap) + "since\n");
   root.copy(kData + "/names.so", "/lib/names.so");
@@ -449,11 +449,11 @@ TEST_F(SymbolizerTest, TheReasonThatTheVdsoLacksNamesAndRulesIsToldOnce) {
   map("[vdso]");
   frame(kStart);
   const std::vector<EndedChains> ended = {
-      {spaces.find(7, {kStart}, abi::kCpumodeUser)->module, kVdsoOfAnother}};
+      {spaces.find(7, {kStart}, abi::kCpumodeUser)->module, kVdsoNotAttached}};
   format::Diagnostics diagnostics;
   symbolizer().report_missing(diagnostics, ended);
   ASSERT_EQ(diagnostics.findings().size(), 1u);
-  EXPECT_EQ(diagnostics.findings()[0].first, std::string("[vdso]: ") + kVdsoOfAnother);
+  EXPECT_EQ(diagnostics.findings()[0].first, std::string("[vdso]: ") + kVdsoNotAttached);
 }
 
 }  // namespace

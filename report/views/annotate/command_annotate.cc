@@ -408,7 +408,7 @@ std::string_view AnnotateOptions::text_option() const {
 void prepare_annotate(AnnotateOptions& options) {
   auto& symbols = options.reading.session.symbols;
   // As objdump, which names functions without a linkage name in DWARF.
-  if (options.form == CodeForm::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
+  if (options.form == CodeForm::Perf) symbols.use_symbol_name = symbolize::UseSymbolName::AsPerf;
   if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
 }
 

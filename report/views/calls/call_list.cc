@@ -172,7 +172,7 @@ bool CallList::has_object(const Prototype* prototype, const CallValue& value) co
   if (prototype == nullptr) return true;
   if (value.is == Is::Returned) return prototype->returned.has_value();
   return value.is != Is::Argument ||
-         std::ranges::find(prototype->arguments, value.index, &symbolize::Argument::word) !=
+         std::ranges::find(prototype->arguments, value.index, &symbolize::Argument::integer_register) !=
              prototype->arguments.end();
 }
 
@@ -466,14 +466,16 @@ std::vector<CallValues::Shown> CallValues::shown(const Call& call, const Held& h
   if (prototype == nullptr) return all;
   std::vector<std::uint8_t> texts;
   for (const Argument& argument : prototype->arguments)
-    if (argument.type.kind == Kind::Text && argument.word != Argument::kNowhere)
-      texts.push_back(argument.word);
+    if (argument.type.kind == Kind::Text && argument.integer_register != Argument::kNoRegister)
+      texts.push_back(argument.integer_register);
   std::ranges::sort(texts);
   for (const Argument& argument : prototype->arguments) {
     Shown& one = all.emplace_back(Shown{.argument = &argument, .bits = {}, .text = {}});
-    if (argument.word < held.registers.size()) one.bits = held.registers[argument.word];
+    if (argument.integer_register < held.registers.size())
+      one.bits = held.registers[argument.integer_register];
     if (argument.type.kind != Kind::Text) continue;
-    const auto at = static_cast<std::size_t>(std::ranges::find(texts, argument.word) - texts.begin());
+    const auto at =
+        static_cast<std::size_t>(std::ranges::find(texts, argument.integer_register) - texts.begin());
     if (at < held.texts.size()) one.text = held.texts[at];
   }
   return all;

@@ -69,7 +69,7 @@ class Dump {
       const auto sample = format::parse_sample(view, attr);
       if (!sample) return false;
       if (sample->unread != 0)
-        diagnostics_.add(Damage::BadRecord, view.offset, "a sample with bytes behind its last field");
+        diagnostics_.add(Damage::BadRecord, view.offset, "a sample with bytes after its last field");
       describe_sample(to, *sample, attr);
       return true;
     }

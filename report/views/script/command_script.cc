@@ -335,8 +335,9 @@ class ScriptSink : public Sink, private TextView {
 
   TextView* text() override {
     // As in perf, where a name can depend on how often it was resolved.
-    const bool counts_questions = options_->reading.session.symbols.stand_in == symbolize::StandIn::AtFirst &&
-                                  !session_->resolver().names_are_plain();
+    const bool counts_questions =
+        options_->reading.session.symbols.use_symbol_name == symbolize::UseSymbolName::AsPerf &&
+        !session_->resolver().names_are_plain();
     const bool is_usual = text_ && !counts_questions && options_->shown.empty() &&
                           !options_->switches.is_asked_for() && text_->can_fork() &&
                           !names_other_addresses(*session_, options_->fields);

@@ -405,7 +405,7 @@ TEST(CaptureReader, ARecordThatSwallowsTheNextOneIsTold) {
   EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
 }
 
-TEST(CaptureReader, ARecordThatSwallowsTheBareMarkBehindItIsTold) {
+TEST(CaptureReader, ARecordThatSwallowsTheBareMarkAfterItIsTold) {
   EventAttr attr = test::software_event(abi::kCpuClock);
   attr.sample_type &= ~abi::kSampleIdentifier;  // the CPU and its reserved word come last
   ASSERT_TRUE(attr.samples(abi::kSampleCpu));
@@ -681,7 +681,7 @@ TEST(CaptureReader, ASectionWithoutBytesIsNoDamage) {
   }
 }
 
-TEST(CaptureReader, BytesBehindTheLastSectionAreSaidAndNoDamage) {
+TEST(CaptureReader, BytesAfterTheLastSectionAreSaidAndNoDamage) {
   auto bytes = small_capture().file();
   bytes.insert(bytes.end(), 100, std::byte{1});
   const TemporaryFile file(bytes);

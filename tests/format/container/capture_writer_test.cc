@@ -173,7 +173,7 @@ TEST_P(CaptureWriterTest, LateSectionsWithoutRoomAreNotTold) {
   EXPECT_TRUE(diagnostics.findings().empty());
 }
 
-TEST_P(CaptureWriterTest, AClosedFileCutBehindItsDataIsSaid) {
+TEST_P(CaptureWriterTest, AClosedFileCutAfterItsDataIsSaid) {
   auto writer = CaptureWriter::create(path(), events_, features_, options());
   ASSERT_TRUE(writer);
   ASSERT_TRUE(writer->write_records(comms(0, 10).view()));

@@ -189,7 +189,7 @@ TEST(Features, ASectionThatComesTwiceReplacesTheFirst) {
   }
 }
 
-TEST(Features, ZerosUpToAMultipleOf8BehindASectionSayNothing) {
+TEST(Features, ZerosUpToAMultipleOf8AfterASectionSayNothing) {
   const Features features = full_features();
   Features back;
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {

@@ -37,7 +37,7 @@ TEST(BuildId, HexGoesBothWays) {
   EXPECT_FALSE(BuildId::from_hex(std::string(42, '0'))) << "longer than 20 bytes";
 }
 
-TEST(BuildId, IsFoundBehindOtherNotes) {
+TEST(BuildId, IsFoundAfterOtherNotes) {
   ByteWriter notes = gnu_note(1, 16, 1);
   notes.bytes(gnu_note(3, 20, 0xab).view());
   const auto id = build_id_in_notes(notes.view());

@@ -46,7 +46,7 @@ TEST(EventAttr, ComesBackAsItWasWritten) {
   EXPECT_EQ(*back, attr);
 }
 
-TEST(EventAttr, FieldsBehindAnOldSizeAreZero) {
+TEST(EventAttr, FieldsAfterAnOldSizeAreZero) {
   ByteWriter out;
   write_event_attr(out, full_attr(), 64);
   const auto back = parse_event_attr(Cursor(out.view()));
@@ -65,7 +65,7 @@ TEST(EventAttr, SizeZeroMeansTheFirstVersion) {
   EXPECT_EQ(back->config1, 9u);
 }
 
-TEST(EventAttr, BytesBehindWhatWeKnowAreKept) {
+TEST(EventAttr, BytesAfterWhatWeKnowAreKept) {
   EventAttr attr = full_attr();
   attr.tail.assign(16, std::byte{0xab});
   attr.size = 160;

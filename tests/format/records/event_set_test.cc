@@ -46,7 +46,7 @@ TEST(EventSet, AnUnknownIdBelongsToNoEvent) {
 }
 
 // As Linux writes it for a recorder that comes after one with a trailer of 32 bytes.
-TEST(EventSet, BytesThatTheKernelLeavesBehindATrailerAreNoPartOfIt) {
+TEST(EventSet, BytesThatTheKernelLeavesAfterATrailerAreNoPartOfIt) {
   EventSet events;
   for (const std::uint64_t id : {11, 21}) {
     EventAttr attr = test::software_event(abi::kCpuClock);
@@ -72,7 +72,7 @@ TEST(EventSet, BytesThatTheKernelLeavesBehindATrailerAreNoPartOfIt) {
 }
 
 // A size that is wrong swallows what follows; what a ring held before is older.
-TEST(EventSet, RecordsBehindATrailerAreBytesThatNobodyReads) {
+TEST(EventSet, RecordsAfterATrailerAreBytesThatNobodyReads) {
   EventAttr attr = test::software_event(abi::kCpuClock);
   attr.sample_type = abi::kSampleTime | abi::kSampleIdentifier;
   attr.flags |= abi::kSampleIdAll;
@@ -102,7 +102,7 @@ TEST(EventSet, OneEventTakesEveryRecordWhateverItsId) {
   EXPECT_EQ(events.event_of(view_of(sample)), 0u);
 }
 
-TEST(EventSet, TheOldIdStandsBehindTheFieldsBeforeIt) {
+TEST(EventSet, TheOldIdStandsAfterTheFieldsBeforeIt) {
   EventAttr attr;
   attr.sample_type = abi::kSampleIp | abi::kSampleTid | abi::kSampleTime | abi::kSampleId | abi::kSampleCpu;
   attr.flags = abi::kSampleIdAll;

@@ -191,7 +191,7 @@ std::size_t unread_of_update(std::uint64_t kind, const ByteWriter& data, std::si
   return unread_bytes(view_of(out), {});
 }
 
-TEST(Record, AnUpdateThatSwallowsWhatFollowsHasBytesBehindItsLastField) {
+TEST(Record, AnUpdateThatSwallowsWhatFollowsHasBytesAfterItsLastField) {
   ByteWriter name, scale;
   name.padded_text("msec", 8);
   scale.u64(0x3eb0c6f7a0b5ed8d);

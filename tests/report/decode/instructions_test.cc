@@ -59,7 +59,7 @@ TEST(Disassembler, GivesTheAddressOfWhatCountsFromTheProgramCounter) {
   EXPECT_FALSE(lines[1].target.has_value()) << "*%rax may lead anywhere";
 }
 
-TEST(Disassembler, GoesOnBehindBytesThatAreNoInstruction) {
+TEST(Disassembler, GoesOnAfterBytesThatAreNoInstruction) {
   const auto lines = disassembled(code({0x06, 0x90}));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].kind, InstructionKind::Bad);

@@ -54,7 +54,7 @@ TEST_F(StackTableTest, EqualChainsOfOneProcessAreOneStack) {
 
 // A mark is followed by where code was interrupted: in the kernel, in the process, and below a signal's
 // handler.
-TEST_F(StackTableTest, AllButTheFirstBehindAMarkAreReturnAddresses) {
+TEST_F(StackTableTest, AllButTheFirstAfterAMarkAreReturnAddresses) {
   const Words chain{abi::kContextKernel, 1, 2, abi::kContextUser, 3, 4, abi::kContextUser, 4, 5};
   const auto callers = [&] {
     Words found;

@@ -26,9 +26,9 @@ Result<DwarfLines> open_lines(const std::string& path, const std::string& root =
 }
 
 std::string calls_at(DwarfLines& lines, std::uint64_t address, const LinkerSymbol& symbol,
-                     StandIn stand_in = StandIn::AtFirst) {
+                     UseSymbolName use_symbol_name = UseSymbolName::AsPerf) {
   std::vector<Call> calls;
-  lines.find({address}, symbol, stand_in, calls);
+  lines.find({address}, symbol, use_symbol_name, calls);
   std::string text;
   for (const Call& call : calls) {
     text += std::string(call.function) + " " + std::string(call.file.substr(call.file.rfind('/') + 1)) + ":" +
@@ -86,11 +86,12 @@ struct NamedCalls {
 };
 
 // Checks the rows in order and in reverse: names must not depend on earlier look-ups.
-void check_in_both_orders(const std::vector<NamedCalls>& rows, StandIn stand_in) {
+void check_in_both_orders(const std::vector<NamedCalls>& rows, UseSymbolName use_symbol_name) {
   auto lines = open_lines(kData + "/calls-5.so");
   ASSERT_TRUE(lines) << lines.error().what;
   const auto check = [&](const NamedCalls& row) {
-    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, stand_in), row.calls) << std::hex << row.address;
+    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, use_symbol_name), row.calls)
+        << std::hex << row.address;
   };
   std::ranges::for_each(rows, check);
   std::for_each(rows.rbegin(), rows.rend(), check);
@@ -105,7 +106,7 @@ TEST(DwarfLines, InlinedFunctionsHaveTheNamesOfAddr2line) {
         "outer calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
        {0x2c6, kOuter, "outer calls.cc:24\nouter calls.cc:26\n"},
        {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"}},
-      StandIn::Always);
+      UseSymbolName::Innermost);
 }
 
 // The output of llvm-symbolizer, but with the symbol's name for the function whose code it is.
@@ -117,7 +118,7 @@ TEST(DwarfLines, InlinedFunctionsHaveTheirDwarfNames) {
         "twice calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
        {0x2c6, kOuter, "operator() calls.cc:24\nouter calls.cc:26\n"},
        {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"}},
-      StandIn::OwnCode);
+      UseSymbolName::Outermost);
 }
 
 TEST(DwarfLines, ASupplementaryFileMustHaveTheChecksum) {

@@ -62,18 +62,18 @@ TEST(PackedSection, AClaimFarAboveWhatIsThereTakesNoMemory) {
 TEST(PackedSection, HeadersAreReadInTheFilesOrder) {
   format::ByteWriter marked, named;
   marked.u32(ELFCOMPRESS_ZLIB).u32(0).u64(5).u64(1).bytes(kZlibNames);
-  const auto unpacked = unpack_marked_section(marked.view(), std::endian::little, kLimit);
+  const auto unpacked = unpack_shf_compressed(marked.view(), std::endian::little, kLimit);
   ASSERT_TRUE(unpacked);
   EXPECT_EQ(format::as_text(*unpacked), "names");
-  EXPECT_FALSE(unpack_marked_section(marked.view(), std::endian::big, kLimit)) << "another type, a huge size";
-  EXPECT_FALSE(unpack_marked_section(marked.view().first(20), std::endian::little, kLimit));
+  EXPECT_FALSE(unpack_shf_compressed(marked.view(), std::endian::big, kLimit)) << "another type, a huge size";
+  EXPECT_FALSE(unpack_shf_compressed(marked.view().first(20), std::endian::little, kLimit));
 
   named.bytes(bytes_of("ZLIB")).zeros(7).u8(5).bytes(kZlibNames);
-  const auto older = unpack_named_section(named.view(), kLimit);
+  const auto older = unpack_zdebug(named.view(), kLimit);
   ASSERT_TRUE(older);
   EXPECT_EQ(format::as_text(*older), "names");
-  EXPECT_FALSE(unpack_named_section(marked.view(), kLimit)) << "not its mark";
-  EXPECT_FALSE(unpack_named_section(named.view().first(11), kLimit));
+  EXPECT_FALSE(unpack_zdebug(marked.view(), kLimit)) << "not its mark";
+  EXPECT_FALSE(unpack_zdebug(named.view().first(11), kLimit));
 }
 
 // The same rules in each form of the same file: plain, packed with zlib, with zstd, and under the older name.

@@ -154,10 +154,10 @@ TEST(JitCode, FunctionsBecomeMappingsAtTheirTimes) {
             .load(200, 1, 0x1000, 16, "b")
             .bytes());
   JitCode jit(folder.path(), DebugFiles({}));
-  EXPECT_FALSE(jit.takes(mapping(7, "//anon"), JitClock::Monotonic)) << "nothing is known yet";
-  EXPECT_TRUE(jit.takes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
-  EXPECT_TRUE(jit.takes(mapping(7, "//anon"), JitClock::Monotonic));
-  EXPECT_FALSE(jit.takes(mapping(8, "//anon"), JitClock::Monotonic)) << "another process";
+  EXPECT_FALSE(jit.consumes(mapping(7, "//anon"), JitClock::Monotonic)) << "nothing is known yet";
+  EXPECT_TRUE(jit.consumes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_TRUE(jit.consumes(mapping(7, "//anon"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.consumes(mapping(8, "//anon"), JitClock::Monotonic)) << "another process";
   EXPECT_FALSE(jit.is_due(99));
   ASSERT_TRUE(jit.is_due(250));
   const auto first = jit.due(250), second = jit.due(250);
@@ -185,11 +185,11 @@ TEST(JitCode, WhatWasHeldOpenComesBeforeTheFileOfThatName) {
   once.file("/tmp/jit-7.dump", format::as_text(ran));
   twice.file("/tmp/jit-7.dump", format::as_text(ran)).file("/tmp/jit-7.dump", format::as_text(ran));
   JitCode jit({}, DebugFiles(folder.path(), {}, once.files()));
-  ASSERT_TRUE(jit.takes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
+  ASSERT_TRUE(jit.consumes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
   ASSERT_NE(jit.find("/tmp/jitted-7-0.so"), nullptr);
   EXPECT_EQ(jit.find("/tmp/jitted-7-0.so")->name, "ran");
   JitCode unsure({}, DebugFiles(folder.path(), {}, twice.files()));
-  EXPECT_FALSE(unsure.takes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_FALSE(unsure.consumes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
   EXPECT_EQ(lines_of(unsure), (std::vector<std::string>{"/tmp/jit-7.dump: several files had this name"}));
 }
 
@@ -277,14 +277,15 @@ TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
   write(folder, "/jit-8.dump", others);
   JitCode whole(folder.path(), DebugFiles({}));
   for (const std::uint32_t pid : {7, 8})
-    ASSERT_TRUE(whole.takes(mapping(pid, "/work/jit-" + std::to_string(pid) + ".dump"), JitClock::Monotonic));
+    ASSERT_TRUE(
+        whole.consumes(mapping(pid, "/work/jit-" + std::to_string(pid) + ".dump"), JitClock::Monotonic));
   const auto reduced = whole.reduced([](const std::string& path) { return path == "/work/jitted-7-1.so"; });
   ASSERT_EQ(reduced.size(), 2u);
   format::Features features;
   for (const auto& dump : reduced) features.attachments.push_back(dump.attached->attachment);
   JitCode jit({}, DebugFiles("/nowhere"));
   jit.use(features);
-  ASSERT_TRUE(jit.takes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
+  ASSERT_TRUE(jit.consumes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
   EXPECT_EQ(jit.find("/work/jitted-7-0.so"), nullptr);
   const auto* const known = jit.find("/work/jitted-7-1.so");
   ASSERT_NE(known, nullptr);
@@ -296,9 +297,10 @@ TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
   ASSERT_TRUE(loaded && moved);
   EXPECT_EQ(loaded->start, 0x2000u);
   EXPECT_EQ(moved->start, 0x5000u);
-  EXPECT_FALSE(jit.takes(mapping(8, "//anon"), JitClock::Monotonic)) << "nothing of it was mapped here yet";
-  EXPECT_TRUE(jit.takes(mapping(8, "/work/jit-8.dump"), JitClock::Monotonic));
-  EXPECT_TRUE(jit.takes(mapping(8, "//anon"), JitClock::Monotonic))
+  EXPECT_FALSE(jit.consumes(mapping(8, "//anon"), JitClock::Monotonic))
+      << "nothing of it was mapped here yet";
+  EXPECT_TRUE(jit.consumes(mapping(8, "/work/jit-8.dump"), JitClock::Monotonic));
+  EXPECT_TRUE(jit.consumes(mapping(8, "//anon"), JitClock::Monotonic))
       << "nothing of it was hit, and it is there";
   EXPECT_TRUE(lines_of(jit).empty());
 }
@@ -308,12 +310,12 @@ TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {
   write(folder, "/jit-7.dump", Dump(false, 1).bytes());
   write(folder, "/jit-8.dump", Dump().load(1, 0, 0x1000, 8, "a").bytes());
   JitCode jit(folder.path(), DebugFiles({}));
-  EXPECT_FALSE(jit.takes(mapping(7, "/jit-7.dump"), JitClock::Monotonic));
-  EXPECT_FALSE(jit.takes(mapping(8, "/jit-8.dump"), JitClock::Other));
-  EXPECT_FALSE(jit.takes(mapping(9, "/jit-9.dump"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.consumes(mapping(7, "/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.consumes(mapping(8, "/jit-8.dump"), JitClock::Other));
+  EXPECT_FALSE(jit.consumes(mapping(9, "/jit-9.dump"), JitClock::Monotonic));
   write(folder, "/jit-10.dump", Dump().load(1, 0, 0x1000, 8, "of 7").bytes());
-  EXPECT_FALSE(jit.takes(mapping(10, "/jit-10.dump"), JitClock::Monotonic));
-  EXPECT_FALSE(jit.takes(mapping(9, "/jit-8.dump"), JitClock::Monotonic)) << "of another process";
+  EXPECT_FALSE(jit.consumes(mapping(10, "/jit-10.dump"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.consumes(mapping(9, "/jit-8.dump"), JitClock::Monotonic)) << "of another process";
   const auto lines = lines_of(jit);
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_NE(lines[0].find("ticks"), std::string::npos);

@@ -204,12 +204,12 @@ void put(ByteWriter& section, std::string_view path, std::uint32_t type, std::ui
   section.u32(static_cast<std::uint32_t>(file.size())).bytes(file.view());
 }
 
-TEST(CarriedSymbols, NamesAreFoundByPlacesInTheirFile) {
+TEST(SimpleperfSymbols, NamesAreFoundByPlacesInTheirFile) {
   ByteWriter section;
   put(section, "/lib/b.so", kElf, 0x5000, {{0x5010, 8, "first"}, {0x5020, 4, "second"}}, {0x1000});
   put(section, "[kernel.kallsyms]", kKernel, 0, {{0xffffffff81000000, 16, "start"}}, {});
   put(section, "/a.dex", kDex, 0, {{0x40, 8, "a.Main.run"}}, {});
-  CarriedSymbols carried(section.view());
+  SimpleperfSymbols carried(section.view());
   auto* const library = carried.of("/lib/b.so");
   ASSERT_TRUE(library);
   EXPECT_EQ(library->find(0x1017)->name, "first");
@@ -225,13 +225,13 @@ TEST(CarriedSymbols, NamesAreFoundByPlacesInTheirFile) {
 }
 
 // Anybody can write many build ids for one path.
-TEST(CarriedSymbols, ModulesOfOnePathShareItsTable) {
+TEST(SimpleperfSymbols, ModulesOfOnePathShareItsTable) {
   ByteWriter section;
   put(section, "/lib/b.so", kElf, 0, {{0x10, 8, "first"}}, {0});
   format::Features features;
   const std::vector<std::byte> bytes(section.view().begin(), section.view().end());
-  features.raw.push_back({.feature = kCarriedSymbolsFeature, .bytes = bytes});
-  CarriedNames names(features);
+  features.raw.push_back({.feature = kSimpleperfFeature, .bytes = bytes});
+  SimpleperfNames names(features);
   std::set<const SymbolTable*> tables;
   for (std::uint8_t build = 0; build < 100; ++build) {
     Module module;
@@ -248,31 +248,31 @@ TEST(CarriedSymbols, ModulesOfOnePathShareItsTable) {
   ASSERT_NE(*tables.begin(), nullptr);
 }
 
-TEST(CarriedSymbols, WhatCannotBePlacedHasNoNames) {
+TEST(SimpleperfSymbols, WhatCannotBePlacedHasNoNames) {
   ByteWriter section;
   put(section, "/old.so", kElf, 0x5000, {{0x5010, 8, "first"}}, {});
   put(section, "/tmp/perf-1.map", kMap, 0, {{0x10, 8, "made"}}, {});
   put(section, "/none.so", kElf, 0, {}, {0});
-  CarriedSymbols carried(section.view());
+  SimpleperfSymbols carried(section.view());
   for (const char* const path : {"/old.so", "/tmp/perf-1.map", "/none.so"})
     EXPECT_FALSE(carried.of(path)) << path;
 }
 
-TEST(CarriedSymbols, DamageCostsWhatStandsBehindIt) {
+TEST(SimpleperfSymbols, DamageCostsWhatStandsAfterIt) {
   ByteWriter section;
   put(section, "/a", kElf, 0, {{0x10, 8, "first"}}, {0});
   const std::size_t whole = section.size();
   put(section, "/b", kElf, 0, {{0x10, 8, "second"}}, {0});
   const std::vector<std::byte> bytes(section.view().begin(), section.view().end());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    CarriedSymbols carried(format::Bytes(bytes).first(size));
+    SimpleperfSymbols carried(format::Bytes(bytes).first(size));
     EXPECT_EQ(carried.of("/a") != nullptr, size >= whole) << size;
     EXPECT_FALSE(carried.of("/b")) << size;
   }
   ByteWriter many;  // more symbols than there is room for
   put(many, "/c", kElf, 0, {}, {0});
   many.patch<std::uint32_t>(sizeof(std::uint32_t) + 3 + 4 + 8, 0x40000000);
-  EXPECT_FALSE(CarriedSymbols(many.view()).of("/c"));
+  EXPECT_FALSE(SimpleperfSymbols(many.view()).of("/c"));
 }
 
 }  // namespace

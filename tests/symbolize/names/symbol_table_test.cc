@@ -21,7 +21,7 @@ std::string_view name_at(SymbolTable& table, std::uint64_t address) {
 
 TEST(SymbolTable, FindsNothingInAnEmptyTable) {
   SymbolTable table;
-  table.settle(as_is);
+  table.fix_up(as_is);
   table.finish();
   EXPECT_EQ(table.find(0), nullptr);
 }
@@ -30,7 +30,7 @@ TEST(SymbolTable, ASymbolWithoutAnEndReachesToTheNextOne) {
   SymbolTable table;
   table.add({.start = 0x30, .end = 0x38, .name = "sized"});
   table.add({.start = 0x10, .end = 0x10, .name = "open"});
-  table.settle(as_is);
+  table.fix_up(as_is);
   table.finish();
   EXPECT_EQ(name_at(table, 0x2f), "open");
   EXPECT_EQ(name_at(table, 0x37), "sized");
@@ -41,7 +41,7 @@ TEST(SymbolTable, ASymbolWithoutAnEndReachesToTheNextOne) {
 TEST(SymbolTable, TheLastSymbolWithoutAnEndReachesAPageFurther) {
   SymbolTable table;
   table.add({.start = 0x1010, .end = 0x1010, .name = "last"});
-  table.settle(as_is);
+  table.fix_up(as_is);
   table.finish();
   EXPECT_EQ(table.find(0x2fff)->end, 0x3000u);
   EXPECT_EQ(table.find(0x3000), nullptr);
@@ -60,7 +60,7 @@ TEST(SymbolTable, FindsTheSymbolBeforeAnAddressHoweverTheyAreSpread) {
       if (starts.insert(start).second)
         table.add({.start = start, .end = start, .name = "x", .binding = Binding::Global});
     }
-    table.settle(as_is);
+    table.fix_up(as_is);
     table.finish();
     std::vector<std::uint64_t> asked(starts.begin(), starts.end());
     for (int i = 0; i < 1000; ++i) asked.push_back(0xffffffff81000000 + random() % 0x1000000);
@@ -110,7 +110,7 @@ TEST(SymbolTable, LateSymbolsMayOverlap) {
   SymbolTable table;
   table.add({.start = 0x10, .end = 0x10, .name = "init"});
   table.add({.start = 0x50, .end = 0x60, .name = "start"});
-  table.settle(as_is);
+  table.fix_up(as_is);
   table.add({.start = 0x20, .end = 0x30, .name = "read@plt"});
   table.finish();
   EXPECT_EQ(name_at(table, 0x18), "init");
@@ -121,10 +121,10 @@ TEST(SymbolTable, LateSymbolsMayOverlap) {
 TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {
   SymbolTable table;
   table.add({.start = 0x10, .end = 0x20, .name = "_hidden"});
-  table.settle(as_is);
+  table.fix_up(as_is);
   table.add({.start = 0x10, .end = 0x20, .name = "exported", .binding = Binding::Global});
   table.add({.start = 0x20, .end = 0x28, .name = "other"});
-  table.settle(as_is);
+  table.fix_up(as_is);
   table.finish();
   EXPECT_EQ(name_at(table, 0x1f), "exported");
   EXPECT_EQ(name_at(table, 0x27), "other");
@@ -181,7 +181,7 @@ TEST(SymbolTable, TheSymbolThatStartsLastHasTheAddress) {
     const std::uint64_t settled = below(3);
     for (std::uint64_t round = 0; round < settled; ++round) {
       add_some();
-      table.settle(as_is);
+      table.fix_up(as_is);
     }
     if (below(2) == 0) add_some();
     table.finish();
@@ -199,7 +199,7 @@ TEST(SymbolTable, MangledNamesAreShownOnlyWhereTheyDecide) {
     table.add({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC1"});
     table.add({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC2"});
   }
-  table.settle([&](std::string_view name) {
+  table.fix_up([&](std::string_view name) {
     ++asked;
     return name;
   });
@@ -252,9 +252,9 @@ TEST(SymbolTable, OfAnswersAReturnAddressStandsForACallThatIsNotKnown) {
   SymbolTable table;
   table.add({.start = 0x100, .end = 0x200, .name = "caller", .binding = Binding::Global});
   table.finish_with({{0x150, 0}, {0x17f, 0}, {0x180, 0}});
-  EXPECT_EQ(table.call_before(0x150), 0x150u);
-  EXPECT_EQ(table.call_before(0x180), 0x17fu);
-  EXPECT_EQ(table.call_before(0x190), 0x18fu) << "nothing is known of it";
+  EXPECT_EQ(table.caller_address(0x150), 0x150u);
+  EXPECT_EQ(table.caller_address(0x180), 0x17fu);
+  EXPECT_EQ(table.caller_address(0x190), 0x18fu) << "nothing is known of it";
 }
 
 TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
@@ -283,7 +283,7 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
   EXPECT_TRUE(found.is_unnamed());
   EXPECT_EQ(table.find(0x130)->name, "a.so+0x100") << "what the symbol leaves of its function";
   EXPECT_EQ(table.find(0x250), nullptr);
-  EXPECT_EQ(table.call_before(0x240), 0x23fu);
+  EXPECT_EQ(table.caller_address(0x240), 0x23fu);
   EXPECT_EQ(asked, 1);
 }
 
@@ -305,12 +305,12 @@ TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
       }
     };
     add(random() % 30);
-    table.settle(as_is);
+    table.fix_up(as_is);
     add(random() % 4);
     table.finish();
     for (std::uint64_t address = 0xf0; address < 0x340; ++address) {
       const auto seen = table.try_row_at(address), caller = table.try_caller_row_at(address);
-      const auto row = table.row_at(address), of_caller = table.row_at(table.call_before(address));
+      const auto row = table.row_at(address), of_caller = table.row_at(table.caller_address(address));
       if (seen.kind == Kind::Symbol) {
         ASSERT_EQ(row, seen.row) << address;
       }
@@ -346,10 +346,10 @@ TEST(SymbolTable, OfAnswersWhatIsSeenIsWhatIsFound) {
       EXPECT_FALSE(table.row_at(address));
     }
     if (caller.kind == Kind::Symbol) {
-      EXPECT_EQ(table.row_at(table.call_before(address)), caller.row);
+      EXPECT_EQ(table.row_at(table.caller_address(address)), caller.row);
     }
     if (caller.kind == Kind::None) {
-      EXPECT_FALSE(table.row_at(table.call_before(address)));
+      EXPECT_FALSE(table.row_at(table.caller_address(address)));
     }
   }
   EXPECT_EQ(table.try_row_at(0x110).row, 0u);

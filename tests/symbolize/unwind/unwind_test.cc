@@ -133,7 +133,7 @@ TEST_F(UnwindTest, TheNumberOfFramesIsLimited) {
   EXPECT_TRUE(unwind(registers, kTwoCallers, kX86Mask, 0).empty());
 }
 
-TEST_F(UnwindTest, BehindTheCopiedStackTheChainEndsAsPerfEndsIt) {
+TEST_F(UnwindTest, AfterTheCopiedStackTheChainEndsAsPerfEndsIt) {
   run(kProgram);
   const std::vector<std::uint64_t> cut{kCaller + 5, 0, 0};
   EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, cut), (Chain{kLeaf, kCaller + 4}))
@@ -218,7 +218,7 @@ TEST_F(UnwindTest, StacksOf32BitProcessesHaveWordsOf4Bytes) {
   const std::map<int, std::uint64_t> registers{{kIp, kInLeaf}, {kSp, kLowStack}};
   EXPECT_EQ(unwind(registers, stack, kX86Mask, 4),
             (Chain{kInLeaf, kInMiddle - 1, kInOuter - 1, kLow + 0x10a6}));
-  EXPECT_EQ(unwinder().other_machines(), 0u);
+  EXPECT_EQ(unwinder().unsupported_samples(), 0u);
   made.reset();
   options.unwinds_32_bit = false;
   EXPECT_TRUE(unwind(registers, stack).empty()) << "as perf 6.1";
@@ -227,7 +227,7 @@ TEST_F(UnwindTest, StacksOf32BitProcessesHaveWordsOf4Bytes) {
 TEST_F(UnwindTest, StacksOfOtherMachinesAreCounted) {
   features.environment.arch = "riscv64";
   EXPECT_TRUE(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).empty());
-  EXPECT_EQ(unwinder().other_machines(), 1u);
+  EXPECT_EQ(unwinder().unsupported_samples(), 1u);
 }
 
 TEST_F(UnwindTest, AnUnknownMappingEndsTheChain) {
@@ -481,12 +481,12 @@ TEST(Unwinder, KnowsEventsThatCarryTheLinkRegisterAlone) {
   format::EventAttr attr;
   attr.sample_type = abi::kSampleRegsUser;
   attr.sample_regs_user = 1U << kLr;
-  EXPECT_TRUE(Unwinder::has_link_alone(attr));
+  EXPECT_TRUE(Unwinder::has_only_link_register(attr));
   attr.sample_regs_user = kArmMask;
-  EXPECT_FALSE(Unwinder::has_link_alone(attr));
+  EXPECT_FALSE(Unwinder::has_only_link_register(attr));
   attr.sample_regs_user = 1U << kLr;
   attr.sample_type |= abi::kSampleStackUser;
-  EXPECT_FALSE(Unwinder::has_link_alone(attr));
+  EXPECT_FALSE(Unwinder::has_only_link_register(attr));
 }
 
 TEST(Unwinder, TellsWhichEventsCarryWhatItNeeds) {

@@ -59,7 +59,7 @@ TEST(FoldFrame, TidiesJava) {
   EXPECT_EQ(fold("\t 1 Ljava/io/PrintStream;::print+0x1 (/x)\n", {}, false), "Ljava/io/PrintStream:::print");
 }
 
-TEST(FoldStart, FindsTheShortestNameWithANumberBehind) {
+TEST(FoldStart, FindsTheShortestNameWithANumberAfter) {
   FoldedStart start;
   ASSERT_TRUE(fold_start("two words 867 [000]  1.5:    10 cpu-clock: ", start));
   EXPECT_EQ(start.comm, "two words");

@@ -7,7 +7,7 @@
 using namespace tacho::symbolize;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  CarriedSymbols carried(std::as_bytes(std::span(data, size)));
+  SimpleperfSymbols carried(std::as_bytes(std::span(data, size)));
   for (const char* const path : {"/a", "/lib/b.so", "[kernel.kallsyms]"}) {
     SymbolTable* const table = carried.of(path);
     if (table == nullptr) continue;
