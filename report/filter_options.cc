@@ -139,6 +139,12 @@ cli::Option event_list_option(std::string names, std::string help, std::string& 
           }};
 }
 
+cli::Option class_option(std::string name, std::string help, Redaction& redaction,
+                         Result<> (Redaction::*set)(std::string_view)) {
+  return {std::move(name), cli::Takes::Value, "CLASSES", std::move(help),
+          [&redaction, set](std::string_view text) { return (redaction.*set)(text); }};
+}
+
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options) {
   rows.push_back(cli::text("--switch-on", "EVENT",
                            "show samples only after the first such event, which is not shown. EVENT: a name, "

@@ -1,11 +1,13 @@
 // The options that filter samples, with perf's spellings, for every view.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/options.h"
 #include "report/query/waits.h"
+#include "report/redaction.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
@@ -22,6 +24,10 @@ cli::Option event_option(Filter& filter);
 // --event for views that call choose_events(); given twice, the lists are joined. `help` has the default in
 // parentheses.
 cli::Option event_list_option(std::string names, std::string help, std::string& list);
+
+// An option of redaction that takes classes of content: `set` is Redaction::keep, hide, drop or hash.
+cli::Option class_option(std::string name, std::string help, Redaction& redaction,
+                         Result<> (Redaction::*set)(std::string_view classes));
 
 // Adds --switch-on, --switch-off and --show-on-off-events.
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);

@@ -697,16 +697,16 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
   std::vector<RowFacts> facts;
   facts.reserve(siblings.size());
   for (const std::uint32_t number : siblings) facts.push_back(this->facts(number));
-  const WeighedRows weighted{.rows = RowsToOrder(facts),
-                             .members = members(),
-                             .first_member = entries_->first_member(),
-                             .values =
-                                 [&](Kind kind, std::size_t member, std::span<std::uint64_t> values) {
-                                   for (std::size_t i = 0; i < siblings.size(); ++i)
-                                     values[i] = value(kind, siblings[i], member);
-                                 },
-                             .depth = {}};
-  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, weighted)) {
+  const SortInput input{.rows = RowsToOrder(facts),
+                        .members = members(),
+                        .first_member = entries_->first_member(),
+                        .values =
+                            [&](Kind kind, std::size_t member, std::span<std::uint64_t> values) {
+                              for (std::size_t i = 0; i < siblings.size(); ++i)
+                                values[i] = value(kind, siblings[i], member);
+                            },
+                        .depth = {}};
+  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, input)) {
     shown_.push_back(siblings[index]);
     put_in_order(below(siblings[index]));
   }

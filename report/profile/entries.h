@@ -230,7 +230,7 @@ class Entries {
   // The filters that refuse the first sample of an entry; 0 without `keeps_filtered`.
   FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
 
-  // All rows in the report's order (RowOrder). `pool`, `beside`: as in WeighedRows.
+  // All rows in the report's order (RowOrder). `pool`, `beside`: as in SortInput.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
                                     std::function<void()> beside = {}) const;
 

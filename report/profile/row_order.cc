@@ -217,10 +217,10 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
 
 // The values that decide, in order; each is computed by a task.
 std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> columns,
-                                                       const WeighedRows& weighted) const {
+                                                       const SortInput& input) const {
   std::vector<MakeValues> made;
-  const RowsToOrder& rows = weighted.rows;
-  bool tells_functions = false, knows_depths = weighted.depth == nullptr;
+  const RowsToOrder& rows = input.rows;
+  bool tells_functions = false, knows_depths = input.depth == nullptr;
   for (const Column& column : columns) {
     if (column.kind == Column::Kind::Key) {
       made.emplace_back([this, &rows, key = column.key] { return OfColumn{{}, ranks_of(key, rows)}; });
@@ -231,19 +231,19 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
     // ignored if another event is first.
     const bool is_of_first = is_of_children(column.kind);
     for (const std::size_t member :
-         members_in_order(is_of_first ? 1 : weighted.members, is_of_first ? 0 : weighted.first_member)) {
-      made.emplace_back([&weighted, kind = column.kind, member] {
-        RowTable<std::uint64_t> values(weighted.rows.size());
-        weighted.values(kind, member, values);
+         members_in_order(is_of_first ? 1 : input.members, is_of_first ? 0 : input.first_member)) {
+      made.emplace_back([&input, kind = column.kind, member] {
+        RowTable<std::uint64_t> values(input.rows.size());
+        input.values(kind, member, values);
         const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
         for (std::uint64_t& value : values) value = most - value;  // heaviest first
         return OfColumn{std::move(values), {}};
       });
     }
     if (!is_of_first || std::exchange(knows_depths, true)) continue;
-    made.emplace_back([&weighted] {
-      Ranks depths(weighted.rows.size());
-      for (std::uint32_t row = 0; row < depths.size(); ++row) depths[row] = weighted.depth(row);
+    made.emplace_back([&input] {
+      Ranks depths(input.rows.size());
+      for (std::uint32_t row = 0; row < depths.size(); ++row) depths[row] = input.depth(row);
       return OfColumn{{}, std::move(depths)};
     });
   }
@@ -259,18 +259,17 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
   return made;
 }
 
-std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
-                                            const WeighedRows& weighted) const {
-  const std::vector<MakeValues> columns_to_make = columns_of(columns, weighted);
+std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, const SortInput& input) const {
+  const std::vector<MakeValues> columns_to_make = columns_of(columns, input);
   std::vector<OfColumn> made(columns_to_make.size());
   format::WorkerPool alone(1);
-  format::WorkerPool& pool = weighted.pool != nullptr ? *weighted.pool : alone;
-  const std::size_t others = weighted.beside != nullptr ? 1 : 0;
+  format::WorkerPool& pool = input.pool != nullptr ? *input.pool : alone;
+  const std::size_t others = input.beside != nullptr ? 1 : 0;
   // The last key is usually the function, which takes longest.
   auto all = pool.run(made.size() + others, [&](std::size_t task, unsigned) -> Result<> {
     const std::size_t column = made.size() + others - 1 - task;
     if (column == made.size()) {
-      weighted.beside();
+      input.beside();
     } else {
       made[column] = columns_to_make[column]();
     }
@@ -286,7 +285,7 @@ std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
     }
     column = {};
   }
-  return order_by(values, weighted.rows.size(), pool);
+  return order_by(values, input.rows.size(), pool);
 }
 
 }  // namespace tacho::report

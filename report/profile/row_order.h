@@ -100,19 +100,19 @@ class RowsToOrder {
   const StableArray<Function>* functions_ = nullptr;  // null: rows without groups
 };
 
-// Rows with their numbers, one for each member of a group of events.
-struct WeighedRows {
+// What RowOrder sorts: rows, and their numbers for each member of a group of events.
+struct SortInput {
   RowsToOrder rows;
   std::size_t members = 1;
-  std::size_t first_member = 0;  // whose numbers decide first
-  // Sets one number of this kind for each row.
+  std::size_t first_member = 0;  // the member whose numbers are compared first
+  // Sets `values` to a member's number of this kind, for each row.
   std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
   // Rows with equal children are sorted by this, ascending. Null: not sorted by it.
   std::function<std::uint32_t(std::uint32_t row)> depth;
   // The threads that sort; null: the caller's thread. With a pool, several threads read the arguments at the
   // same time.
   format::WorkerPool* pool = nullptr;
-  std::function<void()> beside{};  // runs meanwhile; null: nothing
+  std::function<void()> beside{};  // runs at the same time; null: nothing
 };
 
 class RowOrder {
@@ -121,7 +121,7 @@ class RowOrder {
   RowOrder(std::span<const KeyUse> keys, const SampleFacts& facts) : keys_(keys), facts_(&facts) {}
 
   // The row numbers in the order of the report: by the first of `columns`, then by the second, and so on.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighted) const;
+  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const SortInput& input) const;
 
  private:
   // The values of a column by which rows are sorted, ascending: one of the two is set.
@@ -130,7 +130,7 @@ class RowOrder {
     RowTable<std::uint32_t> ranks;
   };
   using MakeValues = std::function<OfColumn()>;
-  std::vector<MakeValues> columns_of(std::span<const Column> columns, const WeighedRows& weighted) const;
+  std::vector<MakeValues> columns_of(std::span<const Column> columns, const SortInput& input) const;
   RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 

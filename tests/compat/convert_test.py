@@ -98,7 +98,7 @@ class Convert(programs.Scratch):
         self.assertLess(os.path.getsize(self.folder / chains) * 4, os.path.getsize(capture))
         again = self.tacho("convert", "-i", chains, "-o", "again.data", "--unwind", status=None)
         self.assertEqual(again.returncode, 1)
-        self.assertIn(b"no event of the capture keeps pieces of stack", again.stderr)
+        self.assertIn(b"no event of the capture has copies of stacks", again.stderr)
 
     @programs.needs_root
     def test_stacks_that_are_cut_off_keep_their_frames(self):

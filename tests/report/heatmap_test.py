@@ -168,7 +168,7 @@ class HeatMap(programs.Scratch):
         self.assertIn("texts or names", self.heatmap("--field", "text", status=1)[1])
         self.assertIn("is a list", self.heatmap("--field", "list", status=1)[1])
         self.assertIn("no field 'lat'", self.heatmap("--field", "lat", status=1)[1])
-        self.assertIn("has no rows", self.heatmap("--field", "comm", status=1)[1])
+        self.assertIn("is no number to show", self.heatmap("--field", "comm", status=1)[1])
         reported = self.json("--field", "odd name-1", "--box", "..,9..9")
         self.assertEqual(reported["inside"], 5)
         self.assertNotIn("samples", reported, "no condition can name it")
@@ -202,7 +202,7 @@ class HeatMap(programs.Scratch):
         self.write(made.Capture(made.Event("clock", made.SOFTWARE, 0, made.USUAL)).started().sample().sample())
         self.assertEqual([(row["low"], row["high"], row["count"]) for row in self.json("--field", "cpu")["rows"]], [(0, 0, 2)])
         self.write(made.Capture(made.Event("clock", made.SOFTWARE, 0, made.USUAL & ~made.CPU)).started().sample())
-        self.assertIn("on which CPU", self.heatmap("--field", "cpu", status=1)[1])
+        self.assertIn("the samples have no CPU", self.heatmap("--field", "cpu", status=1)[1])
 
     def test_an_empty_capture_is_an_empty_map(self):
         self.write(made_payload.capture(io=[Field("lat", unit="ns", role="value")]))
@@ -214,16 +214,16 @@ class HeatMap(programs.Scratch):
     def test_all_samples_in_a_box_stand_out_from_nothing(self):
         self.plant()
         text, said = self.heatmap("--box", "..,..", *SYMBOLS, status=None)
-        self.assertIn("2,000 samples in the box, 0 outside\nnothing stands out there\n", text)
+        self.assertIn("2,000 samples in the box, 0 outside\nnothing is significantly more frequent in the box\n", text)
         self.assertIn("nothing to compare them with", said)
 
     def test_wrong_use_says_what_to_do(self):
         self.plant()
         for words, said in ((["--box", "5"], "TIME,VALUE"), (["--box", "1..2,9..3"], "the lower one"), (["--box", "5,7"], "outside of the map"),
-                            (["--box", "105,9s"], "outside of the map"), (["--offset", "--field", "lat"], "one of them"),
-                            (["--linear", "3", "--log", "2"], "one of them"), (["--linear", "4k"], "whole numbers of ns"),
-                            (["--log", "3"], "1, 2, 4 and 8"), (["--svg", "--json"], "one of them"),
-                            (["--box", "1,2", "-o", "a.svg"], "text or JSON"), (["--field", "lta"], "choose with --field"),
+                            (["--box", "105,9s"], "outside of the map"), (["--offset", "--field", "lat"], "cannot be combined"),
+                            (["--linear", "3", "--log", "2"], "cannot be combined"), (["--linear", "4k"], "whole numbers of ns"),
+                            (["--log", "3"], "1, 2, 4 and 8"), (["--svg", "--json"], "cannot be combined"),
+                            (["--box", "1,2", "-o", "a.svg"], "has no --svg form"), (["--field", "lta"], "choose with --field"),
                             (["--event", "oi"], "io")):
             self.assertIn(said, self.heatmap(*words, status=1)[1], words)
 

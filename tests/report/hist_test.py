@@ -236,13 +236,13 @@ class Hist(programs.Scratch):
                             (["--percentiles", "101"], "'101' is no number"), (["--percentiles", "nan"], "'nan' is no number"),
                             (["--field", "kind", "--percentiles", "50"], "are texts or names"),
                             (["--log", "3"], "--log: 3 is no power of two"), (["--log", "128"], "--log"),
-                            (["--log", "2", "--linear", "5"], "take one of them"), (["--linear", "4k"], "--linear: 'lat' is in ns"),
+                            (["--log", "2", "--linear", "5"], "cannot be combined"), (["--linear", "4k"], "--linear: 'lat' is in ns"),
                             (["--linear", "0"], "--linear: '0' is no width of rows"), (["--linear", "5+5"], "--linear: '5+5' is no width"), (["--interval", "5m"], "--interval: '5m' is no time"),
                             (["--interval", "nan"], "is no time"), (["--key", "tid"], "--key says which events of --between"),
                             (["--between", "op"], "--between takes two events"), (["--between", "op,op,op"], "'op,op,op' does not name two events of the capture"), (["--between", "op,o"], "there is no event 'o'"),
                             (["--between", "op,op", "--key", "a,b,c"], "--key takes a field"),
                             (["--between", "op,op", "--key", "lat+kind,lat"], "another number of fields"),
-                            (["--between", "op,op", "--field", "lat"], "choose something else")]:
+                            (["--between", "op,op", "--field", "lat"], "leave --event and --field out")]:
             out, error = self.output(*words, status=1)
             self.assertEqual(out, "", words)
             self.assertIn(said, error)

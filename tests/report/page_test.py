@@ -162,7 +162,7 @@ class PageOfACapture(programs.Scratch):
 
     def test_wrong_use_is_refused(self):
         for words, message in ((["--keep", "nothing"], "there is no class 'nothing'"),
-                               (["--base", "b.data", "--where", "pid > 1"], "--where holds for one capture"),
+                               (["--base", "b.data", "--where", "pid > 1"], "--where cannot be used with --base"),
                                (["--max-samples", "0"], "--max-samples")):
             done = self.tacho("page", "-i", GOLDEN / "captures/threads.data", *words, status=1)
             self.assertIn(message, done.stderr.decode())

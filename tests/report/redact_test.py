@@ -126,7 +126,7 @@ class Redact(programs.Scratch):
         self.capture.write_bytes(capture.file())
         said = self.redact()
         self.assertIn("record of a type newer than this program, ignored: type 40", said)
-        self.assertIn("1 records were left out: nothing is known of their content", said)
+        self.assertIn("1 records were left out: their content is not known", said)
         self.assertNotIn(TOKEN.encode(), bytes_of.capture(self.folder / "out.data"))
 
     def test_each_class_is_hidden_alone(self):
@@ -378,7 +378,7 @@ class Redact(programs.Scratch):
         capture = Redacted().fill()
         capture.other(CGROUP_RECORD, 0, struct.pack("<Q", 9) + made.text_field("a/" * 12000, 24008))
         self.capture.write_bytes(capture.file())
-        self.assertIn("1 records were left out: nothing is known of their content, or it would be too long", self.redact())
+        self.assertIn("1 records were left out: their content is not known, or it would be too long", self.redact())
         self.assertEqual(len(self.records()["CGROUP"]), 1)
         self.assertEqual(len(self.records()["SAMPLE"]), 4)
 

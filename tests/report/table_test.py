@@ -242,7 +242,7 @@ class Table(programs.Scratch):
         for words, said in [(["--by", "fil"], "--by: there is no 'fil'"), (["--columns", "p101"], "there is no column 'p101'"),
                             (["--sort", "x"], "--sort: 'x' is neither a column"), (["--interval", "0"], "--interval: '0' is no time"),
                             (["--value", "lat +"], "--value: column 6: a value is missing"),
-                            (["--csv", "--json"], "a table has one form"), (["--value", "file"], "--value: 'file' is a text"), (["--value", "latt"], "'op' has no such field"), (["--event", "po"], "--event: there is no event 'po'")]:
+                            (["--csv", "--json"], "cannot be combined"), (["--value", "file"], "--value: 'file' is a text"), (["--value", "latt"], "'op' has no such field"), (["--event", "po"], "--event: there is no event 'po'")]:
             out, error = self.output(*words, status=1)
             self.assertEqual(out, "")
             self.assertIn(said, error)

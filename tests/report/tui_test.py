@@ -710,7 +710,7 @@ class Tui(programs.Scratch):
         one.run(*words, "--stdio", "--no-pager")
         one.wait_for(r"# Samples: 1  of event")
         one.run("report", "--tui", "--json")
-        one.wait_for("--json is of text")
+        one.wait_for("--json is for the text")
         one.run("tui", "nowhere.data")
         one.wait_for("nowhere.data: No such file")
 

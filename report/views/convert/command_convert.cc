@@ -42,7 +42,7 @@ Result<> set_form(std::string_view text, std::optional<CaptureForm>& form) {
   return Done{};
 }
 
-struct Words {
+struct CommandLine {
   ConvertOptions convert;
   bool has_worker = true, in_place = false;
   std::optional<std::uint64_t> file_seconds;
@@ -50,8 +50,8 @@ struct Words {
   bool is_plain = false, is_compressed = false;
 };
 
-void add_options(std::vector<cli::Option>& rows, Words& words) {
-  ConvertOptions& convert = words.convert;
+void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
+  ConvertOptions& convert = line.convert;
   convert.input = input_when_none_is_named();
   rows.push_back(cli::text("-i,--input", "FILE",
                            "the capture to read; - is standard input (default: standard input when it is a "
@@ -62,19 +62,19 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
                            convert.output));
   rows.push_back({"--to", cli::Takes::Value, "FORM",
                   "the layout of the output: file or pipe (default: pipe for -o -, else file)",
-                  [&words](std::string_view text) { return set_form(text, words.form); }});
+                  [&line](std::string_view text) { return set_form(text, line.form); }});
   rows.push_back(
       {"-z,--compression-level", cli::Takes::Optional, "LEVEL",
        "compress with zstd, level 1 to 22 (1 without a number; 0: not at all; default: like the input)",
-       [&words](std::string_view text) -> Result<> {
+       [&line](std::string_view text) -> Result<> {
          const Result<std::uint64_t> level =
              text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
          if (!level) return level.error();
-         (*level == 0 ? words.is_plain : words.is_compressed) = true;
-         if (*level != 0) words.convert.level = static_cast<int>(*level);
+         (*level == 0 ? line.is_plain : line.is_compressed) = true;
+         if (*level != 0) line.convert.level = static_cast<int>(*level);
          return Done{};
        }});
-  rows.push_back(flag("--plain", "do not compress", words.is_plain));
+  rows.push_back(flag("--plain", "do not compress", line.is_plain));
   rows.push_back(cli::text("--time", "A,B",
                            "only samples between these times, in seconds (either side may be empty), or "
                            "parts of the capture: 10%-20%, 10%/2. All mappings and threads stay",
@@ -99,33 +99,33 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
                 "with --unwind: look for binaries below this folder, a copy of the recording host's root",
                 convert.symfs));
   rows.push_back(
-      flag("--in-place", "replace the input by the copy, atomically when it is complete", words.in_place));
+      flag("--in-place", "replace the input by the copy, atomically when it is complete", line.in_place));
   rows.push_back(inflate_option(convert.capture));
-  rows.push_back(file_time_option(words.file_seconds));
-  rows.push_back(worker_option(words.has_worker));
+  rows.push_back(file_time_option(line.file_seconds));
+  rows.push_back(worker_option(line.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as in perf, without effect: files of other owners are always read"));
 }
 
-// Checks of the whole command line.
-Result<> settle(Words& words) {
-  ConvertOptions& convert = words.convert;
-  if (words.in_place && (!convert.output.empty() || convert.input == "-"))
-    return use_error("--in-place: the capture is a file, and nothing else is written: leave -o out");
-  if (words.in_place) convert.output = convert.input;
+// Checks the command line as a whole, and sets the options that depend on others.
+Result<> resolve(CommandLine& line) {
+  ConvertOptions& convert = line.convert;
+  if (line.in_place && (!convert.output.empty() || convert.input == "-"))
+    return use_error("--in-place replaces the input, which must be a file; leave -o out");
+  if (line.in_place) convert.output = convert.input;
   if (convert.output.empty()) return use_error("-o: name the file to write, or - for standard output");
   if (!convert.symfs.empty() && !convert.unwinds) return use_error("--symfs is for --unwind");
-  if (words.is_plain && words.is_compressed) return use_error("-z and --plain do not go together");
-  if (words.is_plain) convert.packing = Packing::Plain;
-  if (words.is_compressed) convert.packing = Packing::Compressed;
+  if (line.is_plain && line.is_compressed) return use_error("-z and --plain do not go together");
+  if (line.is_plain) convert.packing = Packing::Plain;
+  if (line.is_compressed) convert.packing = Packing::Compressed;
   const bool is_stdout = convert.output == "-";
   // A pipe cannot be read again, so its copy is named at once and kept as far as it was written.
   struct stat input {};
   const int known =
       convert.input == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(convert.input.c_str(), &input);
   convert.is_whole_or_nothing =
-      words.in_place || (known == 0 && (S_ISREG(input.st_mode) || S_ISDIR(input.st_mode)));
-  convert.form = words.form.value_or(is_stdout ? CaptureForm::Pipe : CaptureForm::File);
+      line.in_place || (known == 0 && (S_ISREG(input.st_mode) || S_ISDIR(input.st_mode)));
+  convert.form = line.form.value_or(is_stdout ? CaptureForm::Pipe : CaptureForm::File);
   if (is_stdout && convert.form == CaptureForm::File)
     return use_error("--to file: a file's layout cannot go to standard output; name a file with -o");
   if (is_stdout && ::isatty(STDOUT_FILENO) != 0)
@@ -133,22 +133,22 @@ Result<> settle(Words& words) {
   return Done{};
 }
 
-// Ctrl-C ends the copy of a pipe, and the copy is complete up to there. The writer of the pipe mostly
-// gets it as well, and what it still writes then belongs to the copy.
-class Ending {
+// When Ctrl-C ends the copy of a pipe. The writer of the pipe mostly gets the signal too, and what it writes
+// last belongs to the copy, so the copy ends some seconds later, complete up to there.
+class StopDelay {
  public:
-  explicit Ending(std::function<bool()> is_asked_for) : is_asked_for_(std::move(is_asked_for)) {}
-  bool is_there() {
+  explicit StopDelay(std::function<bool()> is_asked_for) : is_asked_for_(std::move(is_asked_for)) {}
+  bool is_over() {
     using Clock = std::chrono::steady_clock;
     constexpr std::chrono::seconds kGrace{3};
     if (!is_asked_for_()) return false;
     if (!began_) began_ = Clock::now();
     return Clock::now() - *began_ > kGrace;
   }
-  // False: it came before the first byte of standard input.
+  // False: the signal came before the first byte of standard input.
   bool wait_for_input() {
-    constexpr int kPatience = 100;  // ms
-    for (pollfd input{STDIN_FILENO, POLLIN, 0}; ::poll(&input, 1, kPatience) == 0;)
+    constexpr int kPollTime = 100;  // ms
+    for (pollfd input{STDIN_FILENO, POLLIN, 0}; ::poll(&input, 1, kPollTime) == 0;)
       if (is_asked_for_()) return false;
     return true;
   }
@@ -158,66 +158,64 @@ class Ending {
   std::optional<std::chrono::steady_clock::time_point> began_;
 };
 
-Result<cli::ExitStatus> make_copy(const Words& words) {
-  const ConvertOptions& convert = words.convert;
-  Making making;
-  making.has_worker = words.has_worker;
-  making.times = file_times(words.file_seconds, symbolize::Servers::NotAsked);
-  making.can_restart = can_be_read_again(convert.input);
+Result<cli::ExitStatus> make_copy(const CommandLine& line) {
+  const ConvertOptions& convert = line.convert;
+  CaptureTask task;
+  task.has_worker = line.has_worker;
+  task.times = file_times(line.file_seconds, symbolize::Servers::NotAsked);
+  task.can_restart = can_be_read_again(convert.input);
   std::optional<sandbox::Interruption> interruption;
-  const bool ends_well = !convert.is_whole_or_nothing && convert.output != "-";
-  if (ends_well) {
+  const bool can_be_ended = !convert.is_whole_or_nothing && convert.output != "-";
+  if (can_be_ended) {
     auto watched = sandbox::Interruption::watch();
     if (!watched) return std::move(watched.error());
     interruption.emplace(std::move(*watched));
-    making.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
+    task.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
   }
-  making.target.input = convert.input;
-  making.target.output = convert.output;
-  making.target.is_whole_or_nothing = convert.is_whole_or_nothing;
-  making.target.replaces_input = words.in_place;
-  if (words.in_place) {
+  task.target.input = convert.input;
+  task.target.output = convert.output;
+  task.target.is_whole_or_nothing = convert.is_whole_or_nothing;
+  task.target.replaces_input = line.in_place;
+  if (line.in_place) {
     if (auto checked = check_no_folder(convert.input, "replaced"); !checked)
       return std::move(checked.error());
     auto state = FileState::of(convert.input);
     if (!state) return std::move(state.error());
-    making.target.input_state = *state;
+    task.target.input_state = *state;
   }
-  return make_capture(
-      making, [&](const CopyOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
-        ConvertOptions options = convert;
-        if (child != nullptr) options.access = &child->stacks;
-        Ending ending(
-            [&] { return child != nullptr ? child->is_asked_to_stop() : making.is_asked_to_stop(); });
-        format::Following following;
-        if (ends_well) {
-          following.waits = [&ending] { return !ending.is_there(); };
-          options.capture.following = &following;
-          if (options.input == "-" && !ending.wait_for_input())
-            return Error{"a signal ended it before anything came"};
-        }
-        format::Diagnostics diagnostics;
-        auto done = report::convert(options, output, diagnostics);
-        if (following.end == format::Following::End::Stopped)
-          diagnostics.add_line(format::Damage::CutShort,
-                               "a signal ended the copy: what came before it is there");
-        const auto status = tell_findings(diagnostics, options.input);
-        if (!done) return std::move(done.error());
-        return status;
-      });
+  return make_capture(task, [&](const CopyOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
+    ConvertOptions options = convert;
+    if (child != nullptr) options.access = &child->stacks;
+    StopDelay delay([&] { return child != nullptr ? child->is_asked_to_stop() : task.is_asked_to_stop(); });
+    format::Following following;
+    if (can_be_ended) {
+      following.waits = [&delay] { return !delay.is_over(); };
+      options.capture.following = &following;
+      if (options.input == "-" && !delay.wait_for_input())
+        return Error{"a signal ended the copy before standard input had data"};
+    }
+    format::Diagnostics diagnostics;
+    auto done = report::convert(options, output, diagnostics);
+    if (following.end == format::Following::End::Stopped)
+      diagnostics.add_line(format::Damage::CutShort,
+                           "a signal ended the copy: it has the records up to there");
+    const auto status = tell_findings(diagnostics, options.input);
+    if (!done) return std::move(done.error());
+    return status;
+  });
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
-  Words words;
+  CommandLine command;
   auto line = command_line("convert", std::string(kDescription));
   line.synopsis = "-i FILE -o FILE [options]";
-  add_options(line.options, words);
+  add_options(line.options, command);
   line.epilog = std::string(kExamples) + line.epilog;
-  return run_command(line, arguments, [&words]() -> Result<cli::ExitStatus> {
-    if (auto settled = settle(words); !settled) return std::move(settled.error());
-    return make_copy(words);
+  return run_command(line, arguments, [&command]() -> Result<cli::ExitStatus> {
+    if (auto resolved = resolve(command); !resolved) return std::move(resolved.error());
+    return make_copy(command);
   });
 }
 

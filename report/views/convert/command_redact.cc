@@ -11,6 +11,7 @@
 #include "cli/message_text.h"
 #include "report/command.h"
 #include "report/commands.h"
+#include "report/filter_options.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/redact.h"
 
@@ -18,15 +19,11 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kRedactDescription =
-    "Makes a capture that may be given to others of one that may not: command lines, names, folders, texts "
-    "and memory "
-    "of programs are taken out, or replaced by one-way aliases. Every record and section "
-    "is written "
-    "anew, and only what is understood is written, so nothing stays behind: not in unused bytes, in "
-    "compressed parts, "
-    "in the packed symbols or in attached files. Equal words get equal aliases, so reports count as before; "
-    "names of "
-    "functions, build ids, times and numbers of processes stay.";
+    "Copies a capture without private content, so that it can be given to others: command lines, names, "
+    "folders, texts and memory of programs are removed, or replaced by one-way aliases. Every record and "
+    "section is parsed and written anew, so nothing private stays in unused bytes, compressed parts, packed "
+    "symbols or attached files. Equal words get equal aliases, so reports count as before; names of "
+    "functions, build ids, times and process numbers stay.";
 
 std::string epilog() {
   return "Classes of content, and how they are treated by default:\n" + Redaction::table() +
@@ -46,13 +43,6 @@ struct Options {
   bool is_dry = false, is_quiet = false, is_brief = false, has_worker = true;
   std::optional<std::uint64_t> file_seconds;
 };
-
-using SetClasses = Result<> (Redaction::*)(std::string_view);
-
-cli::Option class_option(std::string name, std::string help, Redaction& redaction, SetClasses set) {
-  return {std::move(name), cli::Takes::Value, "CLASSES", std::move(help),
-          [&redaction, set](std::string_view text) { return (redaction.*set)(text); }};
-}
 
 void add_options(std::vector<cli::Option>& rows, Options& options) {
   RedactOptions& redact = options.redact;
@@ -154,22 +144,24 @@ void print_summary(const Options& options, const Redacted& redacted) {
                  text.c_str());
   if (redacted.not_understood > 0)
     std::fprintf(stderr,
-                 "tacho: %llu records were left out: nothing is known of their content, or it "
-                 "would be too long\n",
+                 "tacho: %llu records were left out: their content is not known, or it would be too long "
+                 "with aliases\n",
                  static_cast<unsigned long long>(redacted.not_understood));
 }
 
-// `output`: of the copy, or of what a dry run prints. `child`: null where this process does it.
-Result<cli::ExitStatus> redact_here(const Options& options, const CopyOutput& output, sandbox::Child* child) {
-  RedactOptions wish = options.redact;
+// Redacts in this process: the sandboxed child, or without one (null) the command itself. A dry run writes
+// its text to `output`.
+Result<cli::ExitStatus> redact_in_process(const Options& options, const CopyOutput& output,
+                                          sandbox::Child* child) {
+  RedactOptions redact_options = options.redact;
   if (child != nullptr) {
-    wish.copy.access = &child->stacks;
-    wish.name_access = &child->names;
-    wish.in_step = child->is_serial;
+    redact_options.copy.access = &child->stacks;
+    redact_options.name_access = &child->names;
+    redact_options.in_step = child->is_serial;
   }
   format::Diagnostics diagnostics;
-  const auto redacted =
-      options.is_dry ? examine_for_redaction(wish, diagnostics) : redact(wish, output, diagnostics);
+  const auto redacted = options.is_dry ? examine_for_redaction(redact_options, diagnostics)
+                                       : redact(redact_options, output, diagnostics);
   if (redacted && options.is_dry) {
     if (const auto begun = output.begin(); !begun) return begun.error();
     const std::string text = text_of(options, *redacted);
@@ -186,22 +178,22 @@ Result<cli::ExitStatus> redact_here(const Options& options, const CopyOutput& ou
 
 Result<cli::ExitStatus> run(const Options& options) {
   const ConvertOptions& copy = options.redact.copy;
-  Making making;
-  making.has_worker = options.has_worker;
-  making.times = file_times(options.file_seconds, symbolize::Servers::NotAsked);
-  making.can_restart = can_be_read_again(copy.input);
-  making.target.input = copy.input;
-  making.target.output = options.is_dry ? "-" : copy.output;
-  making.target.is_whole_or_nothing = !options.is_dry;
-  making.target.replaces_input = options.redact.in_place;
+  CaptureTask task;
+  task.has_worker = options.has_worker;
+  task.times = file_times(options.file_seconds, symbolize::Servers::NotAsked);
+  task.can_restart = can_be_read_again(copy.input);
+  task.target.input = copy.input;
+  task.target.output = options.is_dry ? "-" : copy.output;
+  task.target.is_whole_or_nothing = !options.is_dry;
+  task.target.replaces_input = options.redact.in_place;
   if (options.redact.in_place) {
     if (auto checked = check_no_folder(copy.input, "replaced"); !checked) return std::move(checked.error());
     auto state = FileState::of(copy.input);
     if (!state) return std::move(state.error());
-    making.target.input_state = *state;
+    task.target.input_state = *state;
   }
-  return make_capture(making, [&options](const CopyOutput& output, sandbox::Child* child) {
-    return redact_here(options, output, child);
+  return make_capture(task, [&options](const CopyOutput& output, sandbox::Child* child) {
+    return redact_in_process(options, output, child);
   });
 }
 

@@ -60,7 +60,7 @@ Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
   auto file = format::WholeOutput::create(path, wish.replaces_input ? Old::Replaced : Old::Kept);
   if (!file) return std::move(file.error());
   target.file_.emplace(std::move(*file));
-  if (target.file_->has_temporary_name()) target.not_stopped_ = std::make_unique<NoStopping>();
+  if (target.file_->has_temporary_name()) target.no_stopping_ = std::make_unique<NoStopping>();
   // A file that is named while it grows is marked for --follow here, since the sandboxed child may not do so.
   if (auto mark = target.file_->duplicate(); mark && !wish.is_whole_or_nothing)
     format::hold_for_writing(mark->get());
@@ -70,7 +70,7 @@ Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
 Result<> CaptureTarget::begin() {
   if (!file_ || options_.is_whole_or_nothing) return Done{};
   if (auto named = file_->finish(); !named) return named;
-  if (not_stopped_) not_stopped_->let_stop();
+  if (no_stopping_) no_stopping_->let_stop();
   return Done{};
 }
 
@@ -105,13 +105,13 @@ CopyOutput CaptureTarget::here() {
 CopyOutput CaptureTarget::in_worker(sandbox::Child& child) {
   CopyOutput output;
   output.begin = [this, &child]() -> Result<format::Fd> {
-    elsewhere_.emplace(child.open_output());
+    child_output_.emplace(child.open_output());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
   output.write = [this](format::Bytes bytes) {
-    return done_or_gone(elsewhere_->write(format::as_text(bytes)));
+    return done_or_gone(child_output_->write(format::as_text(bytes)));
   };
-  output.finish = [this] { return elsewhere_->finish(); };
+  output.finish = [this] { return child_output_->finish(); };
   return output;
 }
 
@@ -128,30 +128,30 @@ void CaptureTarget::prepare(sandbox::Task& task) {
   task.open_output = [this]() -> Result<sandbox::Output> {
     if (auto begun = begin(); !begun) return std::move(begun.error());
     return sandbox::Output{.write = [](std::string_view) -> Result<OutputFile::Reader> {
-                             return Error{"the process that makes the capture writes to what it has not"};
+                             return Error{"the sandboxed process wrote to an output that it does not have"};
                            },
                            .finish = [this] { return finish(); },
                            .is_reader_gone = [] { return false; }};
   };
 }
 
-Result<cli::ExitStatus> make_capture(const Making& making, const Make& make) {
-  auto target = CaptureTarget::open(making.target);
+Result<cli::ExitStatus> make_capture(const CaptureTask& task, const CaptureWork& work) {
+  auto target = CaptureTarget::open(task.target);
   if (!target) return std::move(target.error());
-  const auto here = [&] { return make(target->here(), nullptr); };
-  if (!making.has_worker) return here();
-  sandbox::Task task;
-  target->prepare(task);
-  task.can_restart = making.can_restart;
-  task.is_asked_to_stop = making.is_asked_to_stop;
-  task.times = making.times;
+  const auto here = [&] { return work(target->here(), nullptr); };
+  if (!task.has_worker) return here();
+  sandbox::Task sandboxed;
+  target->prepare(sandboxed);
+  sandboxed.can_restart = task.can_restart;
+  sandboxed.is_asked_to_stop = task.is_asked_to_stop;
+  sandboxed.times = task.times;
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
-  task.show_progress = progress_lines();
-  task.work = [&](sandbox::Child& child) {
-    if (making.target.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
-    return make(target->in_worker(child), &child);
+  sandboxed.show_progress = progress_lines();
+  sandboxed.work = [&](sandbox::Child& child) {
+    if (task.target.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
+    return work(target->in_worker(child), &child);
   };
-  return sandbox::run_view_or(task, here);
+  return sandbox::run_view_or(sandboxed, here);
 }
 
 namespace {
@@ -163,7 +163,7 @@ using format::RecordView;
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
-// Records about their event itself: without it they mean nothing.
+// Records that are dropped with their event.
 constexpr std::uint32_t kOfTheEventAlone[] = {
     abi::kRecordSample,      abi::kRecordRead, abi::kRecordThrottle,    abi::kRecordUnthrottle,
     abi::kRecordLostSamples, abi::kRecordAux,  abi::kRecordItraceStart, abi::kRecordAuxOutputHwId,
@@ -211,7 +211,7 @@ Result<> ConvertSelection::choose(const std::vector<std::string>& names, const f
   if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))
     return use_error("--events: the samples of this capture do not say which event they belong to");
   keep_groups_whole(features);
-  heir_ = static_cast<std::size_t>(std::ranges::find(kept_, true) - kept_.begin());
+  first_ = static_cast<std::size_t>(std::ranges::find(kept_, true) - kept_.begin());
   return Done{};
 }
 
@@ -305,7 +305,7 @@ std::optional<RecordView> ConvertSelection::apply_to_kernel(const RecordView& re
   const EventAttr& attr = (*all_)[*event].attr;
   if (!keeps(*event)) {
     const bool goes = std::ranges::find(kOfTheEventAlone, record.type) != std::end(kOfTheEventAlone);
-    return goes ? std::nullopt : std::optional(give_to_heir(record, attr, scratch));
+    return goes ? std::nullopt : std::optional(move_to_first_event(record, attr, scratch));
   }
   if (record.type != abi::kRecordSample || filter_.times.empty()) return record;
   const auto time = format::sample_time(record, attr);
@@ -316,22 +316,22 @@ std::optional<RecordView> ConvertSelection::apply_to_kernel(const RecordView& re
   return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
 }
 
-// The same record with the sample_id and the id of the event that replaces its own.
-RecordView ConvertSelection::give_to_heir(const RecordView& record, const EventAttr& from,
-                                          format::ByteWriter& scratch) const {
-  const format::Event& heir = (*all_)[heir_];
-  const std::uint64_t heirs_id = heir.ids.empty() ? 0 : heir.ids.front();
+// The same record as one of the first event that stays: with that event's sample_id layout and id.
+RecordView ConvertSelection::move_to_first_event(const RecordView& record, const EventAttr& from,
+                                                 format::ByteWriter& scratch) const {
+  const format::Event& first = (*all_)[first_];
+  const std::uint64_t first_id = first.ids.empty() ? 0 : first.ids.front();
   const std::size_t trailer = format::sample_id_size(from);
   const bool has_trailer = trailer != 0 && record.bytes.size() >= format::kRecordHeaderSize + trailer;
   format::SampleId id =
       has_trailer ? format::parse_sample_id(record, from) : format::SampleId{0, 0, 0, 0, 0, 0};
-  if (id.id != 0) id.id = heirs_id;
+  if (id.id != 0) id.id = first_id;
   if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is written as 0
   scratch.clear();
   scratch.bytes(record.bytes.first(record.bytes.size() - (has_trailer ? trailer : 0)));
   if (record.type == abi::kRecordLost && scratch.size() >= format::kRecordHeaderSize + kWord)
-    scratch.patch(format::kRecordHeaderSize, heirs_id);
-  format::write_sample_id(scratch, id, heir.attr);
+    scratch.patch(format::kRecordHeaderSize, first_id);
+  format::write_sample_id(scratch, id, first.attr);
   return view_of(scratch, record);
 }
 
@@ -363,7 +363,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 1024;  // frames
 
-// Which stack each sample has, by a key of its bytes.
+// Collects the stack of each sample, by a hash of the sample's bytes.
 class Gatherer : public Sink {
  public:
   Gatherer(const format::SeededTextHash& hash, ChainsBySample& by_sample)
@@ -435,8 +435,8 @@ constexpr std::size_t kBranchWords = 3;
 
 // The positions of the parts of a sample that change, in bytes from the start of its body.
 struct Pieces {
-  std::size_t chain = 0, behind_chain = 0;
-  std::size_t copies = 0, behind_copies = 0;  // registers and stack, side by side
+  std::size_t chain = 0, chain_end = 0;
+  std::size_t copies = 0, copies_end = 0;  // registers and stack, side by side
 };
 
 void skip_words(Cursor& in, std::uint64_t words) {
@@ -453,7 +453,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
   if (attr.samples(abi::kSampleRead)) (void)format::parse_read_values(in, attr.read_format);
   pieces.chain = here();
   skip_words(in, in.u64());
-  pieces.behind_chain = here();
+  pieces.chain_end = here();
   if (attr.samples(abi::kSampleRaw)) in.skip(in.u32());
   if (attr.samples(abi::kSampleBranchStack)) {
     const std::uint64_t branches = in.u64();
@@ -469,7 +469,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
     in.skip(size > in.left() ? in.left() + 1 : static_cast<std::size_t>(size));
     if (size != 0) in.u64();  // so much of it is valid
   }
-  pieces.behind_copies = here();
+  pieces.copies_end = here();
   if (in.failed()) return std::nullopt;
   return pieces;
 }
@@ -497,15 +497,14 @@ Result<ConvertUnwinding> ConvertUnwinding::create(const symbolize::SymbolOptions
                                                   const format::Features& features) {
   if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
     return use_error(
-        "--unwind: no event of the capture keeps pieces of stack (record --call-graph dwarf); its call "
-        "chains are "
-        "what they are");
+        "--unwind: no event of the capture has copies of stacks (record --call-graph dwarf), so there is "
+        "nothing to unwind");
   ConvertUnwinding made(symbols, features);
   for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
   return made;
 }
 
-format::EventSet ConvertUnwinding::changed(const format::EventSet& events) {
+format::EventSet ConvertUnwinding::events_of_copy(const format::EventSet& events) {
   format::EventSet out;
   for (format::Event event : events) {
     event.attr = changed_attr(event.attr);
@@ -531,8 +530,7 @@ void ConvertUnwinding::note(const RecordView& record, const EventAttr& attr,
   spaces_->take_replaced();
 }
 
-// What perf and we find as callers are their return addresses minus 1, which in a plain chain name the same
-// calls.
+// The call chain has return addresses minus 1, as perf's unwinding has them: they are inside the calls.
 std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, const EventAttr& attr,
                                                   format::ByteWriter& scratch,
                                                   format::Diagnostics& diagnostics) {
@@ -547,7 +545,7 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
     return std::nullopt;
   }
   auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
-  const std::size_t kept = head.size() + body.size() - (pieces->behind_copies - pieces->copies);
+  const std::size_t kept = head.size() + body.size() - (pieces->copies_end - pieces->copies);
   const std::size_t room = (kMostRecordBytes - std::min(kMostRecordBytes, kept)) / kRegisterBytes;
   frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
   // The frames are valid until the next call of the unwinder.
@@ -560,11 +558,11 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
   scratch.bytes(Bytes(copy).first(head.size())).bytes(all.first(pieces->chain));
   scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
   scratch.bytes(
-      all.subspan(pieces->chain + kRegisterBytes, pieces->behind_chain - pieces->chain - kRegisterBytes));
+      all.subspan(pieces->chain + kRegisterBytes, pieces->chain_end - pieces->chain - kRegisterBytes));
   if (!callers.empty()) scratch.u64(abi::kContextUser);
   for (const std::uint64_t caller : callers) scratch.u64(caller);
-  scratch.bytes(all.subspan(pieces->behind_chain, pieces->copies - pieces->behind_chain));
-  scratch.bytes(all.subspan(pieces->behind_copies));
+  scratch.bytes(all.subspan(pieces->chain_end, pieces->copies - pieces->chain_end));
+  scratch.bytes(all.subspan(pieces->copies_end));
   scratch.patch<std::uint16_t>(sizeof(std::uint32_t) + sizeof(std::uint16_t),
                                static_cast<std::uint16_t>(scratch.size()));
   RecordView view = record;
@@ -575,12 +573,12 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
 void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
   for (const auto& ended : unwinder_.ended_chains()) {
     const std::string path = std::string(ended.module->path) + ": ";
-    // Below --symfs it is elsewhere, as the reason says then.
+    // With --symfs the reason names the file below that folder.
     const std::size_t at = ended.reason.find(path);
-    const std::size_t behind = at == std::string::npos ? 0 : at + path.size();
+    const std::size_t after = at == std::string::npos ? 0 : at + path.size();
     diagnostics.add_line(ended.was_used ? Damage::WrongNames : Damage::Note,
-                         (behind == 0 ? path : std::string(ended.reason.substr(0, behind))) +
-                             "call chains end there: " + std::string(ended.reason.substr(behind)));
+                         (after == 0 ? path : std::string(ended.reason.substr(0, after))) +
+                             "call chains end there: " + std::string(ended.reason.substr(after)));
   }
 }
 
@@ -594,8 +592,8 @@ std::vector<std::string> names_of(const format::EventSet& events) {
   return names;
 }
 
-// Copies of files, perf maps and jitdumps: those of modules that were hit; source files of functions that
-// were.
+// Keeps attached copies of files, perf maps and jitdumps only if samples hit their modules, and source files
+// only if samples hit their functions.
 void keep_needed_files(GatheredSymbols& gathered, std::vector<format::Attachment>& attachments) {
   const format::SymbolPack& pack = gathered.pack;
   std::unordered_set<std::string> hit;
@@ -660,7 +658,7 @@ using format::RecordView;
 
 constexpr std::size_t kPiece = std::size_t{512} << 10;  // bytes of records written at a time
 constexpr std::uint64_t kName = 2;                      // EVENT_UPDATE's kind
-// A pipe has its events' names somewhere before its first sample: up to so many bytes are held until then.
+// In a pipe the names of events come before the first sample. Records before it are held, up to this size.
 constexpr std::size_t kMostHeld = std::size_t{8} << 20;  // bytes
 
 std::uint64_t first_word(const RecordView& record) { return record.body().u64(); }
@@ -689,7 +687,7 @@ bool is_live(const RecordView& record) {
          record.type == abi::kRecordFinishedRound || record.type == abi::kRecordAuxtrace;
 }
 
-// The section that a header record is about; nothing for an event's.
+// The feature section of a header record; nullopt: it describes an event.
 std::optional<std::uint32_t> section_of(const RecordView& record) {
   format::Cursor body = record.body();
   switch (record.type) {
@@ -766,7 +764,7 @@ class Conversion {
   bool names_known_ = false;               // the capture says its events' names
   bool names_written_ = false;
   bool has_samples_ = false, keeps_samples_ = false;
-  bool is_parted_ = false;  // the input is a directory of several files, whose rounds do not match
+  bool is_directory_ = false;  // the input has several files, whose rounds do not match
   struct AuxExtent {
     std::uint64_t offset, size;
   };
@@ -789,8 +787,8 @@ Result<> Conversion::run() {
   return close();
 }
 
-// Call chains depend on what was mapped before. What is written is in order, so a round may end anywhere;
-// records about rings and files of the recording are dropped.
+// Unwinding needs the mappings of earlier times, so records are read in order of time, and a round may end
+// after any of them. Records about rings and files of the recording are dropped.
 Result<> Conversion::run_in_order() {
   const Filter all;
   OrderedRecords records(reader_, diagnostics_);
@@ -802,7 +800,7 @@ Result<> Conversion::run_in_order() {
     if (step == OrderedRecords::Step::Record) {
       if (auto taken = take(record.view); !taken) return taken;
     } else if (writer_ && !is_at_round()) {
-      // Of a pipe as well when it is silent, once: what came is sound then.
+      // Also once when a pipe pauses, so that the output is complete up to here.
       if (auto finished = finish_round(); !finished) return finished;
     }
   }
@@ -854,7 +852,7 @@ Result<> Conversion::start() {
     unwinding_.emplace(std::move(*unwinding));
     early_ = reader_.features().present;
     known_events_ = reader_.events().size();
-    // Its names came with records that stay behind.
+    // OrderedRecords does not return the records with the events' names.
     names_known_ =
         std::ranges::any_of(reader_.events(), [](const auto& event) { return !event.name_is_made; });
   }
@@ -863,7 +861,7 @@ Result<> Conversion::start() {
   if (!selection) return std::move(selection.error());
   selection_ = std::move(*selection);
   Features features = options_.unwinds ? reader_.features() : reader_.take_features();
-  is_parted_ = features.environment.directory_format.value_or(0) != 0;
+  is_directory_ = features.environment.directory_format.value_or(0) != 0;
   names_known_ = names_known_ || !features.event_descriptions.empty();
   format::EventSet scratch;
   const format::EventSet& events = selection_->events(scratch);
@@ -877,7 +875,7 @@ Result<> Conversion::start() {
   features.environment.directory_format.reset();
   if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
   std::optional<format::EventSet> changed;  // a copy of its own, as events may have millions of ids
-  if (unwinding_) changed = ConvertUnwinding::changed(events);
+  if (unwinding_) changed = ConvertUnwinding::events_of_copy(events);
   if (options_.change != nullptr) {
     if (!changed) changed = events;
     if (auto done = options_.change->change_head(*changed, features); !done)
@@ -939,7 +937,7 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
 }
 
 Result<> Conversion::pass(const RecordView& record) {
-  // Stacks are unwound by the file that has the id.
+  // A stack is unwound with the file of this build id.
   if (unwinding_ && record.type == abi::kRecordBuildId)
     unwinding_->note(record, format::EventAttr(), diagnostics_);
   if (is_pipe_in() && is_header(record)) return pass_late_header(record);
@@ -952,7 +950,7 @@ Result<> Conversion::pass(const RecordView& record) {
   }
   if (record.type == abi::kRecordFinishedRound) {
     // Records of the other files of a directory come later and belong before.
-    if (is_parted_) return Done{};
+    if (is_directory_) return Done{};
     return finish_round();
   }
   const auto native = to_native(record);
@@ -971,8 +969,8 @@ Result<> Conversion::pass(const RecordView& record) {
   return selected ? put(*selected) : Done{};
 }
 
-// Each round that ends makes the output sound as a whole, which takes several writes; one without records has
-// nothing to make sound.
+// After a round the output is completed (header, features), which takes several writes. The ends of rounds
+// without records are only collected.
 Result<> Conversion::finish_round() {
   if (is_at_round()) {
     format::write_mark(rounds_, abi::kRecordFinishedRound);
@@ -999,7 +997,8 @@ Result<> Conversion::pass_late_header(const RecordView& record) {
     if (*section < abi::kFeatureCount) late_.set(*section);
     return Done{};
   }
-  // Sections are given on as records; those in pieces are in our byte order only when they are whole.
+  // The record is passed on. One in the other byte order, if it is a piece of a section, cannot be converted
+  // alone: its section is written at the end.
   const auto native = to_native(record);
   if (native) return put(*native);
   late_.set(*section);

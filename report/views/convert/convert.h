@@ -34,9 +34,6 @@
 
 namespace tacho::report {
 
-// The output of convert and redact. The parent process opens the file and gives it its name; a sandboxed
-// child (sandbox/process.h) reads the input and writes to the open file.
-
 struct TargetOptions {
   std::string input, output;             // paths; "-" is standard input, standard output
   bool is_whole_or_nothing = false;      // name the file only when it is complete
@@ -53,6 +50,8 @@ struct CopyOutput {
   std::function<Result<>()> finish;
 };
 
+// The output of convert and redact. The parent process opens the file and gives it its name; a sandboxed
+// child (sandbox/process.h) reads the input and writes to the open file.
 class CaptureTarget {
  public:
   // Opens the file under a temporary name. To be called before the writing process is forked.
@@ -73,26 +72,25 @@ class CaptureTarget {
 
   TargetOptions options_;
   // Set while a temporary file exists; destroyed after `file_`, which removes it.
-  std::unique_ptr<NoStopping> not_stopped_;
+  std::unique_ptr<NoStopping> no_stopping_;
   std::optional<format::WholeOutput> file_;  // nullopt: standard output
-  std::optional<OutputFile> elsewhere_;      // in a sandboxed child
+  std::optional<OutputFile> child_output_;   // in a sandboxed child: the parent's end of the output
 };
 
-// Options of make_capture(), which calls `make` in a sandboxed child, or here without `has_worker`.
-struct Making {
+struct CaptureTask {
   TargetOptions target{};
   bool has_worker = true;
   bool can_restart = true;
   sandbox::FileTimes times{};
   std::function<bool()> is_asked_to_stop = {};  // may be empty; called in the parent
 };
-// `child` is null without a worker.
-using Make = std::function<Result<cli::ExitStatus>(const CopyOutput&, sandbox::Child* child)>;
-Result<cli::ExitStatus> make_capture(const Making& making, const Make& make);
+// Writes a capture. The child is null without a worker.
+using CaptureWork = std::function<Result<cli::ExitStatus>(const CopyOutput&, sandbox::Child* child)>;
+// Calls `work` in a sandboxed child, or in this process without `has_worker`.
+Result<cli::ExitStatus> make_capture(const CaptureTask& task, const CaptureWork& work);
 
 // convert --events and --time: selects the events and samples of the copy, and assigns other records to the
 // events that stay.
-
 class ConvertSelection {
  public:
   // `names` are the events to keep, `times` is the value of --time; both may be empty: all. Refused when the
@@ -118,17 +116,15 @@ class ConvertSelection {
   std::optional<format::RecordView> apply_to_kernel(const format::RecordView& record,
                                                     format::ByteWriter& scratch,
                                                     format::Diagnostics& diagnostics) const;
-  format::RecordView give_to_heir(const format::RecordView& record, const format::EventAttr& from,
-                                  format::ByteWriter& scratch) const;
+  format::RecordView move_to_first_event(const format::RecordView& record, const format::EventAttr& from,
+                                         format::ByteWriter& scratch) const;
   format::RecordView shorten_id_index(const format::RecordView& record, format::ByteWriter& scratch) const;
 
   const format::EventSet* all_;
   std::vector<bool> kept_;  // by event; empty: all
-  std::size_t heir_ = 0;    // the first event that stays, which gets the mmap, comm and fork records
+  std::size_t first_ = 0;   // the first event that stays; it gets mmap, comm and fork records of the others
   Filter filter_;           // times only
 };
-
-// convert --unwind: replaces copied stacks and registers (--call-graph dwarf) by call chains.
 
 // The index of a sample's stack, by a hash of the sample's bytes.
 using ChainsBySample = std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash>;
@@ -150,6 +146,7 @@ class UnwoundChains {
   ChainsBySample by_sample_;
 };
 
+// convert --unwind: replaces copied stacks and registers (--call-graph dwarf) by call chains.
 class ConvertUnwinding {
  public:
   // Refused when no event has copied stacks. `events` and `features` must outlive this.
@@ -157,7 +154,7 @@ class ConvertUnwinding {
                                          const format::EventSet& events, const format::Features& features);
 
   // The events of the copy.
-  static format::EventSet changed(const format::EventSet& events);
+  static format::EventSet events_of_copy(const format::EventSet& events);
   // Changes the feature sections to those of the copy.
   static void adjust(format::Features& features);
 
@@ -178,10 +175,7 @@ class ConvertUnwinding {
   symbolize::Unwinder unwinder_;
 };
 
-// Rewrites a capture in another form (file or pipe, compressed or plain), as a whole or in part.
-
 // A change of a capture's content while it is copied, as redact makes it.
-
 class CaptureChange {
  public:
   CaptureChange() = default;

@@ -225,8 +225,8 @@ struct Picture {
   FlameTree tree{frames.number_of("all", "", FrameKind::All)};
   FlameLook look;
   FlameWeight units;  // number of --per's events
-  std::function<std::string(std::uint32_t frame)>
-      line_of;  // the frame's source line; empty function: no frame has one
+  // The frame's source line. An empty function: no frame has one.
+  std::function<std::string(std::uint32_t frame)> line_of;
 };
 
 std::string join(const std::vector<std::string>& texts, std::string_view between) {
@@ -414,10 +414,10 @@ std::string origin_of(Session& session, const std::vector<std::string>& events) 
   return with_origin(printable(join(events, ", ")), session.features().environment);
 }
 
-// Reads the captures of both sides.
-struct Sides {
+// Reads the captures of both sides into a picture.
+struct CaptureReader {
   Result<FlameFacts> read(Session& session, TextOutput& out, const std::string& name, Side side);
-  Result<> read_more(Side side, const SessionOptions& like, TextOutput& out, Shown& shown);
+  Result<> read_others(Side side, const SessionOptions& like, TextOutput& out, Shown& shown);
 
   const Options& options;
   Picture& picture;
@@ -425,10 +425,10 @@ struct Sides {
   std::vector<std::string> notes;  // a line for each capture
 };
 
-std::string_view word_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
+std::string_view prefix_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
 
-// Reads one capture into the picture.
-Result<FlameFacts> Sides::read(Session& session, TextOutput& out, const std::string& name, Side side) {
+Result<FlameFacts> CaptureReader::read(Session& session, TextOutput& out, const std::string& name,
+                                       Side side) {
   if (options.has_noise()) picture.tree.begin_capture(side);
   auto read = read_flame_samples(
       session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
@@ -442,14 +442,14 @@ Result<FlameFacts> Sides::read(Session& session, TextOutput& out, const std::str
   picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
   std::string note = origin_of(session, read->events);
   if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
-  if (!options.base.empty()) note.insert(0, word_of(side));
+  if (!options.base.empty()) note.insert(0, prefix_of(side));
   if (!note.empty()) notes.push_back(std::move(note));
   std::ranges::copy(read->legend, std::back_inserter(notes));
   return read;
 }
 
-// Reads the captures beside that of -i.
-Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out, Shown& shown) {
+// Reads the captures of --base or --also.
+Result<> CaptureReader::read_others(Side side, const SessionOptions& like, TextOutput& out, Shown& shown) {
   const std::string option = side == Side::Before ? "--base" : "--also";
   for (const std::string& name : side == Side::Before ? options.base : options.also) {
     SessionOptions wanted = like;
@@ -478,34 +478,34 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     return use_error("--off-cpu: stacks are weighted by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
-  Sides sides{options, picture, {}, {}};
-  auto facts = sides.read(session, out, wanted.input, Side::After);
+  CaptureReader captures{options, picture, {}, {}};
+  auto facts = captures.read(session, out, wanted.input, Side::After);
   if (!facts) return std::move(facts.error());
-  sides.facts = std::move(*facts);
+  captures.facts = std::move(*facts);
   // Before source lines are looked up: a file without source lines is not reported as missing.
   session.report_missing_symbols();
   Shown shown(Symbols::NotUsed);
   for (const Side side : {Side::After, Side::Before})
-    if (auto more = sides.read_more(side, wanted, out, shown); !more) return std::move(more.error());
-  picture.look.unit = sides.facts.unit;
-  picture.look.per = printable(sides.facts.per);
+    if (auto read = captures.read_others(side, wanted, out, shown); !read) return std::move(read.error());
+  picture.look.unit = captures.facts.unit;
+  picture.look.per = printable(captures.facts.per);
   picture.look.is_difference = options.is_difference();
   if (options.source.slow.is_asked_for()) {
-    picture.look.was = "in the others";
-    picture.look.is = "in slow ones";
+    picture.look.before_name = "in the others";
+    picture.look.after_name = "in slow ones";
   }
   picture.line_of = [&](std::uint32_t frame) {
-    const auto& addresses = sides.facts.addresses;
+    const auto& addresses = captures.facts.addresses;
     return frame < addresses.size() ? source_line(session.resolver(), addresses[frame]) : std::string();
   };
-  draw(picture, out, options, std::move(sides.notes));
-  if (!sides.facts.has_samples)
+  draw(picture, out, options, std::move(captures.notes));
+  if (!captures.facts.has_samples)
     shown.notes.emplace_back("tacho flamegraph: the capture has no samples, or none that pass the filters");
   if (!options.base.empty() && has_no_common_root(picture.tree, options.source.roots.size()))
     shown.notes.emplace_back(
         "tacho flamegraph: before and after have no thread name in common (or what --by says), so that every "
         "frame is new or gone; --by none leaves thread names out");
-  for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
+  for (const std::string& note : captures.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
 }
 
@@ -552,7 +552,7 @@ Result<cli::ExitStatus> show_folded(const Options& options) {
   picture.look.is_difference = after->has_two_weights || !options.base.empty();
   std::vector<std::string> notes;
   const auto note = [&](const std::string& name, Side side) {
-    if (!options.base.empty()) notes.push_back(std::string(word_of(side)) + printable(name) + date_of(name));
+    if (!options.base.empty()) notes.push_back(std::string(prefix_of(side)) + printable(name) + date_of(name));
   };
   note(options.folded, Side::After);
   for (const Side side : {Side::After, Side::Before}) {

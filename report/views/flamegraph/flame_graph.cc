@@ -125,9 +125,9 @@ double width_of(const FlameWeight& weight, WidthOf width) {
 void FlameTree::add_up(WidthOf width) {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     Node& node = nodes_[i];
-    node.own_width = width_of(node.self, width);
+    node.self_width = width_of(node.self, width);
     node.total += node.self;
-    node.width += node.own_width;
+    node.width += node.self_width;
     if (node.parent == kNone) continue;
     nodes_[node.parent].total += node.total;
     nodes_[node.parent].width += node.width;
@@ -226,10 +226,9 @@ extern const std::string_view kFlamegraphScript;
 
 namespace {
 
-constexpr int kRow = 17, kBox = 16, kGap = 10;  // px; flamegraph.js has the same
+constexpr int kRowHeight = 17, kFrameHeight = 16, kGap = 10;  // px; flamegraph.js has the same
 
-// ---- colours
-// ------------------------------------------------------------------------------------------------
+// ---- colours ------------------------------------------------------------
 
 constexpr FlamePalette kPalettes[] = {
     {"safe", "kind of code, in colours that differ for readers with red-green colour blindness"},
@@ -319,15 +318,15 @@ unsigned hash_of(std::string_view text) {
 }
 
 // The class of a frame by the change of its percentage; the same as in flamegraph.js.
-std::string change_class(double was, double is, double noise) {
-  const double size = std::abs(is - was);
+std::string change_class(double before, double after, double noise) {
+  const double size = std::abs(after - before);
   const int step = size < std::max(0.0005, noise) ? 0
                    : size < 0.002                 ? 1
                    : size < 0.01                  ? 2
                    : size < 0.05                  ? 3
                                                   : 4;
   if (step == 0) return "d0";
-  return fmt::format("{}{}", is > was ? 'p' : 'q', step);
+  return fmt::format("{}{}", after > before ? 'p' : 'q', step);
 }
 
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -382,17 +381,13 @@ std::string style() {
   return css + "}";
 }
 
-// ---- words
-// --------------------------------------------------------------------------------------------------
-
 // A number in an attribute; integers without ".000".
 std::string plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 9e15 ? fmt::format("{:.0f}", value)
                                                               : fmt::format("{:.3f}", value);
 }
 
-// ---- the file
-// -----------------------------------------------------------------------------------------------
+// ---- the file -----------------------------------------------------------
 
 struct Legend {
   std::string look;
@@ -403,7 +398,7 @@ struct Legend {
 std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const FlamePane> panes) {
   std::map<std::string_view, double> weights;
   for (const FlameTree::Node& node : panes.front().tree->nodes())
-    weights[frames[node.frame].module] += node.own_width;
+    weights[frames[node.frame].module] += node.self_width;
   weights.erase(std::string_view());
   std::vector<std::pair<double, std::string_view>> heaviest;
   for (const auto& [module, weight] : weights) heaviest.emplace_back(-weight, module);
@@ -419,7 +414,7 @@ std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane>
                            const FlameLook& look) {
   if (look.palette == "module") return module_legend(frames, panes);
   if (look.palette == "change")
-    return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.was)
+    return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.before_name)
                                     : "costs more per " + look.per + " than before"},
             {"p1", "a little more"},
             {"d0", look.has_noise ? "as much, within the noise" : "as much"},
@@ -467,7 +462,7 @@ class SvgPicture {
     out_.line_end();
   }
   double height_of(const FlamePane& pane) const {
-    return (pane.heading.empty() ? 0 : 22) + static_cast<double>(pane.drawing.rows) * kRow + kGap;
+    return (pane.heading.empty() ? 0 : 22) + static_cast<double>(pane.drawing.rows) * kRowHeight + kGap;
   }
 
   void begin(double height) {
@@ -479,7 +474,8 @@ class SvgPicture {
         look_.width, height, look_.palette, xml_text(look_.unit), look_.is_inverted ? 1 : 0));
     if (look_.is_difference)
       text(fmt::format(" data-before=\"{}\" data-after=\"{}\" data-was=\"{}\" data-is=\"{}\"",
-                       plain_number(look_.all.before), plain_number(look_.all.after), look_.was, look_.is));
+                       plain_number(look_.all.before), plain_number(look_.all.after), look_.before_name,
+                       look_.after_name));
     if (look_.has_noise) text(" data-noise=\"1\"");
     if (!look_.per.empty())
       text(fmt::format(" data-per=\"{}\" data-units=\"{}\"", xml_text(look_.per), plain_number(look_.units)));
@@ -549,7 +545,7 @@ class SvgPicture {
       text(fmt::format("<text x=\"10\" y=\"-7\" class=\"heading\">{}</text>\n", xml_text(pane.heading)));
     const double scale = share_of(wide, pane.tree->width());
     const auto row_y = [&](const DrawnFrame& drawn) {
-      return (look_.is_inverted ? drawn.row : pane.drawing.rows - 1 - drawn.row) * kRow;
+      return (look_.is_inverted ? drawn.row : pane.drawing.rows - 1 - drawn.row) * kRowHeight;
     };
     text("<g class=\"frames\">\n");
     for (const DrawnFrame& drawn : pane.drawing.frames) {
@@ -559,9 +555,9 @@ class SvgPicture {
       const bool is_marked = look_.is_marked && frame.kind != FrameKind::All && look_.is_marked(frame.name);
       text(fmt::format(
           "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
-          kGap + drawn.x * scale, row_y(drawn), width, kBox, class_of(frame, node, look_),
+          kGap + drawn.x * scale, row_y(drawn), width, kFrameHeight, class_of(frame, node, look_),
           is_marked ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
-      if (node.own_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.own_width)));
+      if (node.self_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.self_width)));
       if (look_.is_difference) {
         if (node.total.before > 0) text(fmt::format(" b=\"{}\"", plain_number(node.total.before)));
         if (node.total.after > 0) text(fmt::format(" a=\"{}\"", plain_number(node.total.after)));

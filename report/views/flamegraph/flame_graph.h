@@ -16,8 +16,6 @@
 
 namespace tacho::report {
 
-// The frames of a flame graph: stacks as one tree, and which of its frames are drawn.
-//
 // Nothing here is recursive: a stack may be 100,000 frames deep.
 
 // The kind of a frame's code; the letter is its class in the SVG.
@@ -80,8 +78,8 @@ class FlameTree {
   struct Node {
     std::uint32_t parent = kNone, frame = 0;
     FlameWeight self, total;
-    double width = 0, own_width = 0;  // of both; own_width: of self
-    double noise = 0;                 // of a difference: a smaller change of the share may be chance
+    double width = 0, self_width = 0;  // of `total`, of `self`; see WidthOf
+    double noise = 0;                  // of a difference: a smaller change of the share may be chance
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -90,7 +88,8 @@ class FlameTree {
 
   // Root first, by numbers of frames.
   void add(std::span<const std::uint32_t> stack, FlameWeight weight);
-  // Later stacks are of one more capture of that side; measure_noise() compares the captures of a side.
+  // The stacks added from now on belong to one more capture of that side. measure_noise() compares the
+  // captures of a side.
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
   // --per: the number of these events in that capture. Without it, shares are compared.
   void count_units(double units) { captures_.back().units = units; }
@@ -126,8 +125,8 @@ class FlameTree {
   std::vector<Node> nodes_;
   std::vector<CaptureWeights> captures_;
   IndexTable children_;
-  std::vector<std::uint32_t>
-      path_;  // nodes of the last stack, root first: most stacks share a prefix with it
+  // Nodes of the last stack, root first: most stacks share a prefix with it.
+  std::vector<std::uint32_t> path_;
 };
 
 // The drawn frames: callers before callees, siblings by name.
@@ -137,13 +136,11 @@ struct DrawnFrame {
 };
 struct FlameDrawing {
   std::vector<DrawnFrame> frames;
-  std::size_t left_out = 0;  // frames that are too thin
+  std::size_t left_out = 0;  // number of frames that are too thin to be drawn
   std::uint32_t rows = 0;
 };
 // At most `most` frames, and none that is thinner than `least` of the whole, or has no width.
 FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, double least, std::size_t most);
-
-// A flame graph as one SVG file: a picture that any viewer shows, with a script for browsers inside.
 
 // What the colours of frames show.
 struct FlamePalette {
@@ -160,10 +157,10 @@ struct FlameLook {
   unsigned width = 1200;     // px
   // Whether a name is marked; empty: none is.
   std::function<bool(std::string_view name)> is_marked;
-  bool is_difference = false;                     // trees have weights before
-  std::string_view was = "before", is = "after";  // names of the two weights
-  FlameWeight all;                                // of a difference: the totals, of which shares are taken
-  bool has_noise = false;                         // nodes have their noise
+  bool is_difference = false;  // trees have weights before
+  std::string_view before_name = "before", after_name = "after";
+  FlameWeight all;         // of a difference: the totals, of which shares are taken
+  bool has_noise = false;  // nodes have their noise
   // With --per: the event's name, and the number of events after. Weights before are scaled to that number.
   std::string per;
   double units = 0;
@@ -178,6 +175,7 @@ struct FlamePane {
   FlameDrawing drawing;
 };
 
+// Writes a flame graph as one SVG file: a picture that any viewer shows, with a script for browsers inside.
 // Names are safe to print (printable.h); characters of XML markup are escaped.
 void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                      const FlameLook& look);

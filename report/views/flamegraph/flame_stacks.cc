@@ -115,7 +115,7 @@ class UnitCount {
     units.name_ = names[*units.event_];
     return units;
   }
-  bool is_asked_for() const { return event_.has_value(); }
+  bool has_event() const { return event_.has_value(); }
   // Whether the sample is one of that event.
   bool takes(const ResolvedSample& sample) {
     if (!event_ || sample.event_index != *event_) return false;
@@ -146,7 +146,7 @@ class FlameSink : public Sink, private SumView {
         events_(session, source.event, source.weight, false),
         schemas_(session.events(), session.features()),
         periods_(schemas_),
-        names_(flame_names(session, frames, met_)),
+        names_(flame_names(session, frames, addresses_)),
         merge_by_(stack_merge_by(session, source.expands_inlines)),
         sees_periods_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_) {}
 
@@ -155,7 +155,7 @@ class FlameSink : public Sink, private SumView {
   MergeBy merge_by() const override { return merge_by_; }
   SumView* sums() override {
     const bool has_more =
-        sees_periods_ || units_.is_asked_for() || has_root(FlameRoot::Cpu) || has_root(FlameRoot::Cgroup);
+        sees_periods_ || units_.has_event() || has_root(FlameRoot::Cpu) || has_root(FlameRoot::Cgroup);
     return has_more ? nullptr : this;
   }
 
@@ -173,7 +173,7 @@ class FlameSink : public Sink, private SumView {
     return Flow::Continue;
   }
 
-  Result<FlameFacts> finish(const TakeStack& take) {
+  Result<FlameFacts> finish(const StackCallback& take) {
     if (auto sound = events_.check(); !sound) return std::move(sound.error());
     name_new_rows();
     const bool has_event = has_root(FlameRoot::Event);
@@ -193,7 +193,7 @@ class FlameSink : public Sink, private SumView {
     FlameFacts facts;
     facts.has_samples = has_samples_;
     units_.give(facts);
-    facts.addresses = met_.take();
+    facts.addresses = addresses_.take();
     facts.notes = events_.notes(!rows_.empty() || !has_samples_);
     if (slow_) {
       facts.legend = slow_->legend();
@@ -316,7 +316,7 @@ class FlameSink : public Sink, private SumView {
   StackEvents events_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  FrameAddresses met_;
+  FrameAddresses addresses_;
   FrameNames names_;
   MergeBy merge_by_;
   bool sees_periods_;
@@ -331,33 +331,33 @@ class FlameSink : public Sink, private SumView {
   std::vector<std::size_t> starts_, ends_;           // in stacks_, by row
 };
 
-// The same functions as frames of who ended a wait.
+// Replaces frames by frames of the kind Waker with the same functions.
 void make_wakers(FlameFrames& frames, FrameAddresses& addresses, std::span<std::uint32_t> stack) {
   for (std::uint32_t& frame : stack) {
-    const FlameFrame was = frames[frame];
+    const FlameFrame plain = frames[frame];
     const FrameAddress address = addresses.of(frame);
-    frame = frames.number_of(was.name, was.module, FrameKind::Waker);
+    frame = frames.number_of(plain.name, plain.module, FrameKind::Waker);
     addresses.keep(frame, address);
   }
 }
 
-// Waits, each by its time, and after a mark who ended it.
+// Stacks of waits, weighted by the time of the wait. Below a mark they have the stack of the waker.
 class FlameWaits : public Sink {
  public:
   FlameWaits(Session& session, const FlameSource& source, const WaitOptions& waits, UnitCount units,
-             FlameFrames& frames, const TakeStack& take)
+             FlameFrames& frames, const StackCallback& take)
       : source_(source),
         units_(std::move(units)),
         frames_(frames),
         waits_(session, waits),
-        names_(flame_names(session, frames, met_)),
+        names_(flame_names(session, frames, addresses_)),
         take_(take),
         mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)) {}
 
   Waits& waits() { return waits_; }
   bool has_waits() const { return has_waits_; }
   const UnitCount& units() const { return units_; }
-  std::vector<FrameAddress> take_addresses() { return met_.take(); }
+  std::vector<FrameAddress> take_addresses() { return addresses_.take(); }
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
 
@@ -378,7 +378,7 @@ class FlameWaits : public Sink {
       const std::size_t begin = stack_.size();
       if (waker.stack != nullptr)
         names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, false, stack_);
-      make_wakers(frames_, met_, std::span(stack_).subspan(begin));
+      make_wakers(frames_, addresses_, std::span(stack_).subspan(begin));
       stack_.push_back(frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
     }
     if (source_.is_reversed) std::ranges::reverse(stack_);
@@ -395,16 +395,16 @@ class FlameWaits : public Sink {
   UnitCount units_;
   FlameFrames& frames_;
   Waits waits_;
-  FrameAddresses met_;
+  FrameAddresses addresses_;
   FrameNames names_;
-  const TakeStack& take_;
+  const StackCallback& take_;
   std::uint32_t mark_;
   bool has_waits_ = false;
   std::vector<std::uint32_t> stack_;  // of the wait at hand
 };
 
 Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitCount units,
-                              FlameFrames& frames, const RunSession& run, const TakeStack& take) {
+                              FlameFrames& frames, const RunSession& run, const StackCallback& take) {
   const bool has_roots_of_waits = std::ranges::all_of(source.roots, [](FlameRoot root) {
     return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
   });
@@ -415,8 +415,8 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitC
   if (auto found = sink.waits().find_events(); !found) return std::move(found.error());
   if (sink.waits().has_switches() && session.filter().looks_at_names())
     return use_error(
-        "--off-cpu: of sched:sched_switch every sample is taken in the scheduler, whatever waits; leave "
-        "--dsos, --symbols and --symbol-filter out");
+        "--off-cpu: every sample of sched:sched_switch is taken in the scheduler, so functions do not select "
+        "waits; leave --dsos, --symbols and --symbol-filter out");
   run(sink);
   FlameFacts facts;
   facts.unit = "ns";
@@ -436,11 +436,11 @@ class FlameWall : public Sink {
         units_(std::move(units)),
         frames_(frames),
         times_(session, source.waits),
-        names_(flame_names(session, frames, met_)) {}
+        names_(flame_names(session, frames, addresses_)) {}
 
   WallTimes& times() { return times_; }
   const UnitCount& units() const { return units_; }
-  std::vector<FrameAddress> take_addresses() { return met_.take(); }
+  std::vector<FrameAddress> take_addresses() { return addresses_.take(); }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!units_.takes(sample)) times_.take(sample);
     return Flow::Continue;
@@ -450,7 +450,7 @@ class FlameWall : public Sink {
     return Flow::Continue;
   }
 
-  void give(const TakeStack& take) {
+  void give(const StackCallback& take) {
     std::vector<std::uint32_t> stack;
     for (const WallRow& row : times_.rows()) {
       const WallThread& thread = times_.threads()[row.thread];
@@ -470,7 +470,7 @@ class FlameWall : public Sink {
     if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(thread.tid));
     return shown(thread.comm);
   }
-  // Root first; after a mark those of who ended the wait, leaf first.
+  // Appends the frames of the wait, root first, then a mark and the frames of the waker, leaf first.
   void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
     const auto marks = times_.chains().names_of(chain);
     bool is_waker = false;
@@ -479,7 +479,7 @@ class FlameWall : public Sink {
         const std::size_t begin = stack.size();
         names_.append(chain.frames.subspan(i, 1),
                       is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
-        if (is_waker) make_wakers(frames_, met_, std::span(stack).subspan(begin));
+        if (is_waker) make_wakers(frames_, addresses_, std::span(stack).subspan(begin));
         continue;
       }
       const std::string_view name = times_.chains().name(marks[i]);
@@ -493,12 +493,12 @@ class FlameWall : public Sink {
   UnitCount units_;
   FlameFrames& frames_;
   WallTimes times_;
-  FrameAddresses met_;
+  FrameAddresses addresses_;
   FrameNames names_;
 };
 
 Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCount units,
-                             FlameFrames& frames, const RunSession& run, const TakeStack& take) {
+                             FlameFrames& frames, const RunSession& run, const StackCallback& take) {
   FlameWall sink(session, source, std::move(units), frames);
   if (auto found = sink.times().find_events(); !found) return std::move(found.error());
   run(sink);
@@ -532,7 +532,7 @@ Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
 }
 
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
-                                      const RunSession& run, const TakeStack& take) {
+                                      const RunSession& run, const StackCallback& take) {
   auto units = UnitCount::of(session, source.per);
   if (!units) return std::move(units.error());
   if (source.is_wall) return read_wall(session, source, std::move(*units), frames, run, take);
@@ -583,7 +583,8 @@ std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
 
 }  // namespace
 
-FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeStack& take) {
+FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
+                            const StackCallback& take) {
   FoldedText read;
   std::string whole;
   std::vector<std::uint32_t> stack;

@@ -36,7 +36,7 @@ struct FlameSource {
 
 // Called once or more for each distinct stack, with the numbers of its frames, root first. There is a weight
 // before only for differences within one source.
-using TakeStack = std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight)>;
+using StackCallback = std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight)>;
 
 // Facts of a source.
 struct FlameFacts {
@@ -50,10 +50,10 @@ struct FlameFacts {
   std::vector<FrameAddress> addresses;  // by frame: its first address; shorter than frames: no code
 };
 
-// Reads all samples of a session. `run` gives them to a sink: Session::run(), with progress or without.
+// Reads all samples of a session into a sink, as Session::run() does, with or without a progress line.
 using RunSession = std::function<void(Sink&)>;
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
-                                      const RunSession& run, const TakeStack& take);
+                                      const RunSession& run, const StackCallback& take);
 
 // Reads lines "root;...;leaf WEIGHT", as tacho folded and the stackcollapse programs write them, or with two
 // weights, before and after, as difffolded.pl does. A suffix _[k], _[i], _[j] or _[w] is the kind of a frame,
@@ -62,6 +62,7 @@ struct FoldedText {
   std::size_t lines = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
   bool has_two_weights = false;
 };
-FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeStack& take);
+FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
+                            const StackCallback& take);
 
 }  // namespace tacho::report

@@ -1,4 +1,4 @@
-// tacho heatmap: how values are spread over time, and what stands out in a part of that.
+// tacho heatmap: shows how values are spread over time, and explains a part of that map.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,19 +37,16 @@ constexpr std::string_view kExamples =
 
 struct Options {
   ReadingOptions reading;
-  HeatQuestion question;
+  HeatRequest request;
   std::string box;  // empty: a map
   std::uint64_t interval = 0, width = 0, rows = 0, top = 20;
   std::optional<std::uint64_t> step;  // of linear rows; 0: chosen
   cli::NumberUnit step_unit = cli::NumberUnit::None;
   bool is_svg = false, is_json = false;
   std::string where;  // as --where has it
-  std::string
-      chosen;  // what chooses samples and symbols, but for --where and --time: words of a command line
+  // Options that select samples and symbols, except --where and --time, as words of a command line.
+  std::string selection;
 };
-
-// ---- options
-// ------------------------------------------------------------------------------------------------
 
 // A value after an option's name, for a shell.
 std::string option_word(std::string_view name, std::string_view value) {
@@ -58,7 +55,8 @@ std::string option_word(std::string_view name, std::string_view value) {
   return " " + std::string(name) + "=" + (word.starts_with("./") ? word.substr(2) : word);
 }
 
-// Keeps what is said with the rows from number `first` on, so that a command can say it again.
+// The options `rows` from number `first` on also note their values in `options`, for the commands that are
+// printed.
 void remember(std::vector<cli::Option>& rows, std::size_t first, Options& options) {
   constexpr std::string_view kOfThisRun[] = {"--input", "--output",    "--no-pager", "--raw-names",
                                              "--force", "--no-worker", "--time"};
@@ -72,9 +70,9 @@ void remember(std::vector<cli::Option>& rows, std::size_t first, Options& option
       if (name == "--where") {
         options.where = text;
       } else if (takes == cli::Takes::Value) {
-        options.chosen += option_word(name, text);
+        options.selection += option_word(name, text);
       } else {
-        options.chosen += " " + name + (text.empty() ? "" : "=" + std::string(text));
+        options.selection += " " + name + (text.empty() ? "" : "=" + std::string(text));
       }
       return Done{};
     };
@@ -109,58 +107,59 @@ Result<> set_rows(Options& options, std::string_view text) {
 
 void add_map_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(event_list_option("--event", "default: with a field the one that has it, else all",
-                                   options.question.event));
+                                   options.request.event));
   rows.push_back(
       cli::text("--field", "NAME",
-                "rows are values of this: a number of the payload or tracepoint, or period, cpu, pid or tid "
-                "(default: the field tagged role:value, else the only one with a unit; where there is none, "
-                "as with --offset)",
-                options.question.field));
-  rows.push_back(cli::flag(
-      "--offset",
-      "columns are whole seconds, of a capture below ten seconds shorter, or what --interval says; rows are "
-      "parts of it: what comes again each second, and how long it takes, is seen",
-      options.question.is_offset));
+                "rows are values of this field: a number of the payload or tracepoint, or period, cpu, pid "
+                "or tid (default: the field tagged role:value, else the only one with a unit; without such a "
+                "field, --offset is the default)",
+                options.request.field));
+  rows.push_back(cli::flag("--offset",
+                           "columns are seconds (shorter in a capture below ten seconds, or as --interval "
+                           "says), rows are parts of "
+                           "a second: shows events that repeat each second, and how long they take",
+                           options.request.is_offset));
   rows.push_back(interval_option(
-      "length of a column: seconds, or as in 100ms (default: what gives 30 to 100 columns); where there "
-      "would be more than 200 columns, or more than a line of text has, 2, 5, 10, ... times as long",
+      "length of a column: seconds, or with a unit as in 100ms (default: a length that makes 30 to 100 "
+      "columns); 2, 5, 10, ... times as long if there would be more than 200 columns, or more than a line "
+      "of text has",
       options.interval));
   rows.push_back(
       {"--log", cli::Takes::Value, "ROWS",
-       "at most so many rows for each power of two: 1, 2, 4 or 8 (default: 8, as long as there are no more "
-       "than 64 rows, or 32 of text)",
+       "at most this many rows for each power of two: 1, 2, 4 or 8 (default: 8, if that makes no more than "
+       "64 rows, or 32 of text)",
        [&options](std::string_view text) { return set_rows(options, text); }});
   rows.push_back(
       {"--linear", cli::Takes::Value, "STEP",
-       "rows of equal height: auto, or a number, with a unit as in 100us or 4k; where there would be more "
-       "than 64 rows, or 32 of text, 2, 5, 10, ... times as high",
+       "rows of equal height: auto, or a number, with a unit as in 100us or 4k; 2, 5, 10, ... times as high "
+       "if there would be more than 64 rows, or 32 of text",
        [&options](std::string_view text) { return set_step(options, text); }});
   rows.push_back(
       cli::text("--box", "TIME,VALUE",
-                "what stands out in a part of the map against all other samples of it: threads, functions, "
-                "stacks and values of fields. Each side is a range (12.5..12.6 in seconds, the last not "
-                "inside; 1024..2047 or 1ms..2ms, both inside; an end may be left out), or a point, which "
-                "means the box around it. Tooltips of the map have the words",
+                "compare a part of the map with all its other samples: lists threads, functions, stacks and "
+                "field values that are more frequent in it. TIME and VALUE are each a range (12.5..12.6 in "
+                "seconds, without its end; 1024..2047 or 1ms..2ms, with its end; an end may be left out), or "
+                "a point, which selects the box around it. The tooltips of the map show this argument",
                 options.box));
-  rows.push_back(cli::number("--top", "N", "with --box, so many rows (default: 20)", 1,
+  rows.push_back(cli::number("--top", "N", "with --box, at most this many rows (default: 20)", 1,
                              std::uint64_t{1} << 32, options.top));
 }
 
 void add_form_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(
       cli::flag("--svg",
-                "a picture: one SVG file with tooltips, which any viewer shows (default: text; with -o "
-                "FILE.svg a picture)",
+                "write one SVG file with tooltips, which any viewer shows (default with -o FILE.svg; else "
+                "text)",
                 options.is_svg));
   rows.push_back(cli::flag(
       "--json",
-      "a map as one JSON object: field, unit, begin and interval (seconds), rows (low, high), boxes (column, "
-      "row, count, and their words for --box); a box as one: inside, outside, rows (kind, name, value, "
-      "counts, shares, factor, null where there are none outside, g2), commands",
+      "write one JSON object. A map: field, unit, begin and interval (seconds), rows (low, high), boxes "
+      "(column, row, count, argument of --box). A box: inside, outside, rows (kind, name, value, counts, "
+      "shares, factor (null if there are none outside), g2), commands",
       options.is_json));
   rows.push_back(cli::number("--width", "N",
-                             "columns of text (default: the terminal's, else 80), or px of a picture where "
-                             "no script runs (default: 1200)",
+                             "columns of text (default: the terminal's, else 80), or px of a picture in a "
+                             "viewer that runs no script (default: 1200)",
                              40, 100'000, options.width));
 }
 
@@ -169,17 +168,16 @@ cli::CommandLine describe(Options& options) {
       command_line("heatmap",
                    "Shows how values are spread over time: columns are times, rows are values of a field or "
                    "parts of each second, and a box is darker, or a higher digit, the more samples it has. "
-                   "As text, or with -o FILE.svg as a picture. What stands out in a box is named by --box.");
-  line.epilog =
-      std::string(kExamples) +
-      "Rows of --box are ranked by G2, the log-likelihood ratio of the counts inside and outside: how "
-      "unlikely\n"
-      "it is that chance put so many of them into the box. So one of one does not come first. What chance "
-      "does\n"
-      "once in a thousand (G2 below 10.83), and what is rarer inside than outside, is left out. 'only' is\n"
-      "something that no sample outside has; of functions with the same counts the deepest one is "
-      "shown.\n\n" +
-      line.epilog;
+                   "As text, or with -o FILE.svg as a picture. --box lists what is more frequent in a box.");
+  line.epilog = std::string(kExamples) +
+                "Rows of --box are ranked by G2, the log-likelihood ratio of the counts inside and outside: "
+                "the larger,\n"
+                "the less likely chance put so many samples into the box. Rows with G2 below 10.83, which "
+                "chance exceeds\n"
+                "once in a thousand, and rows that are less frequent inside than outside are left out. "
+                "'only': no sample\n"
+                "outside has it. Of functions with the same counts the deepest one is shown.\n\n" +
+                line.epilog;
   auto& rows = line.options;
   std::size_t first = rows.size();
   add_reading_options(rows, options.reading);
@@ -192,10 +190,7 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// ---- reading
-// ------------------------------------------------------------------------------------------------
-
-// In what the field counts: 100us are 100 of a field in microseconds.
+// The step of --linear in the field's unit: 100us are 100 for a field in microseconds.
 Result<std::uint64_t> step_of(const Options& options, const HeatSource& source) {
   if (options.step_unit == cli::NumberUnit::None) return *options.step;
   const auto unit = field_unit(source.unit());
@@ -205,7 +200,7 @@ Result<std::uint64_t> step_of(const Options& options, const HeatSource& source) 
   return *options.step / unit->size;
 }
 
-// Columns that lines of a map have.
+// The width of a line of text.
 std::size_t room_of(const Options& options) {
   if (options.width != 0) return options.width;
   return options.reading.room() != 0 ? options.reading.room() : 80;
@@ -223,7 +218,7 @@ Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {
     if (!wanted) return wanted.error();
     step = *wanted;
   }
-  // Values that were counted in slots are in rows of these.
+  // A program counted the values in slots: these are the rows.
   if (source.field() != nullptr && has_slots(*source.field())) return scale;
   scale.step = step;
   scale.is_linear = scale.is_linear || options.step;
@@ -240,27 +235,24 @@ HeatFacts facts_of(Session& session, const Options& options, const HeatSource& s
   facts.name = printable(source.name());
   facts.unit = source.unit();
   std::string events = printable(source.event_name());
-  if (events.empty() && !options.question.event.empty()) events = printable(options.question.event);
+  if (events.empty() && !options.request.event.empty()) events = printable(options.request.event);
   facts.title = (facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name) +
                 (events.empty() ? "" : " of " + events);
   facts.notes.push_back(
       with_origin(printable(options.reading.session.input), session.features().environment));
   facts.command = "tacho heatmap" + option_word("-i", options.reading.session.input);
-  if (!options.question.event.empty()) facts.command += option_word("--event", options.question.event);
+  if (!options.request.event.empty()) facts.command += option_word("--event", options.request.event);
   facts.command += source.is_offset() ? " --offset" : option_word("--field", source.name());
   if (facts.period != 0 && facts.period != kPerSecond)
     facts.command += " --interval " + seconds_text(facts.period);
-  facts.command += options.chosen;
+  facts.command += options.selection;
   if (const std::string& times = options.reading.session.filter.time_text; !times.empty())
     facts.command += option_word("--time", times);
   if (!options.where.empty()) facts.command += option_word("--where", options.where);
   return facts;
 }
 
-// ---- a box
-// --------------------------------------------------------------------------------------------------
-
-// The times of a box as ranges of --time, of what --time chose already. Nothing: they are too many.
+// The times of a box, and of `chosen` if that is not empty, as ranges of --time. nullopt: there are too many.
 std::optional<std::string> times_of(const HeatBox& box, const HeatFacts& facts,
                                     const std::vector<Filter::TimeRange>& chosen) {
   constexpr std::uint64_t kEver = std::numeric_limits<std::uint64_t>::max();
@@ -299,7 +291,7 @@ std::optional<std::string> samples_of(const HeatBox& box, Session& session, cons
   std::string events = source.event_name();
   for (std::size_t i = 0; source.event_name().empty() && i < sink.events_inside().size(); ++i)
     if (sink.events_inside()[i]) events += (events.empty() ? "" : ",") + session.events()[i].name;
-  text += option_word("--event", events) + options.chosen;
+  text += option_word("--event", events) + options.selection;
   const auto times = times_of(box, facts, session.filter().times);
   if (!times) return std::nullopt;
   if (!times->empty() && *times != ",") text += option_word("--time", *times);
@@ -312,14 +304,13 @@ std::optional<std::string> samples_of(const HeatBox& box, Session& session, cons
   return text;
 }
 
-void tell_times(const std::string& timeless, const Options& options, Shown& shown) {
+void report_timeless(const std::string& timeless, const Options& options, Shown& shown) {
   if (timeless.empty()) return;
   shown.notes.push_back("tacho: " + printable(options.reading.session.input) + ": " + printable(timeless));
   shown.status = cli::kIncomplete;
 }
 
-// A session is read once, so a map that a box needs first is read by another one, with a condition of its
-// own.
+// A session is read once, so the map in which a point is looked up is read by a session of its own.
 Result<HeatMap> read_map(SessionOptions wanted, TextOutput& out, const Options& options) {
   wanted.wants_stacks = false;
   if (!options.where.empty()) {
@@ -332,7 +323,7 @@ Result<HeatMap> read_map(SessionOptions wanted, TextOutput& out, const Options& 
   if (session->has_condition())
     if (auto bound = session->bind_condition(); !bound) return std::move(bound.error());
   HeatSource source;
-  if (auto found = source.find(options.question, *session); !found) return std::move(found.error());
+  if (auto found = source.find(options.request, *session); !found) return std::move(found.error());
   const auto scale = scale_of(options, source);
   if (!scale) return scale.error();
   MapSink sink(*session, source, *scale);
@@ -343,17 +334,17 @@ Result<HeatMap> read_map(SessionOptions wanted, TextOutput& out, const Options& 
 Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutput& out,
                        const Options& options, HeatSource& source) {
   HeatFacts facts = facts_of(session, options, source);
-  auto question = parse_box(options.box, facts);
-  if (!question) return std::move(question.error());
-  HeatBox box = question->box;
-  if (question->is_time_point || question->is_value_point) {
+  auto argument = parse_box(options.box, facts);
+  if (!argument) return std::move(argument.error());
+  HeatBox box = argument->box;
+  if (argument->is_time_point || argument->is_value_point) {
     if (session.layout().is_pipe || wanted.input == "-")
       return use_error(
-          "--box: a point needs all of the map first, and a pipe is read once: give ranges, as the map's "
-          "tooltips have them, or name a file");
+          "--box: a point needs the whole map first, but a pipe is read once; give ranges, as in the map's "
+          "tooltips, or a file");
     const auto map = read_map(wanted, out, options);
     if (!map) return map.error();
-    const auto found = find_box(*question, *map, facts);
+    const auto found = find_box(*argument, *map, facts);
     if (!found) return found.error();
     box = *found;
   }
@@ -370,7 +361,7 @@ Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutpu
   }
   (options.is_json ? write_box_json : write_box_text)(out, facts, ranking, sink.all(), findings);
   Shown shown(Symbols::Used);
-  tell_times(sink.samples_without_times(), options, shown);
+  report_timeless(sink.samples_without_times(), options, shown);
   for (const std::string& name : sink.overfull())
     shown.notes.push_back("tacho heatmap: '" + printable(name) +
                           "' has more values than are ranked; the last ones are left out");
@@ -381,10 +372,7 @@ Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutpu
   return shown;
 }
 
-// ---- a map
-// --------------------------------------------------------------------------------------------------
-
-// Whether the terminal shows more than ASCII.
+// Whether the locale, and so the terminal, has characters beyond ASCII.
 bool is_utf8() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* const value = std::getenv(name);
@@ -414,19 +402,19 @@ Result<Shown> show_map(Session& session, TextOutput& out, const Options& options
     write_heat_text(out, map, facts, has_shades ? HeatCells::Shades : HeatCells::Digits, room_of(options));
   }
   Shown shown(Symbols::NotUsed);
-  tell_times(sink.samples_without_times(), options, shown);
+  report_timeless(sink.samples_without_times(), options, shown);
   if (source.is_offset_by_default())
-    shown.notes.emplace_back("tacho heatmap: no field of a payload shows itself: rows are parts of each " +
+    shown.notes.emplace_back("tacho heatmap: no payload has a default field, so rows are parts of each " +
                              period_text(source.period()) + "; --field NAME shows a field, or period");
   if (map.is_empty())
-    shown.notes.emplace_back("tacho heatmap: the capture holds no samples, or none that the options ask for");
+    shown.notes.emplace_back("tacho heatmap: the capture has no samples, or none that the options select");
   return shown;
 }
 
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
   read_head(session);
   HeatSource source;
-  if (auto found = source.find(options.question, session); !found)
+  if (auto found = source.find(options.request, session); !found)
     return std::move(found.error()).in(printable(options.reading.session.input));
   return options.box.empty() ? show_map(session, out, options, source)
                              : show_box(session, wanted, out, options, source);
@@ -435,24 +423,22 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
 Result<> check(Options& options) {
   const std::string& output = options.reading.output;
   options.is_svg = options.is_svg || (output.ends_with(".svg") && !options.is_json);
-  if (options.question.is_offset && !options.question.field.empty())
-    return use_error("--offset and --field: rows are of one kind; take one of them");
-  if (options.question.is_offset && (options.step || options.rows != 0))
-    return use_error("--offset: rows are parts of a second; --linear and --log are for values of a field");
-  if (options.step && options.rows != 0)
-    return use_error("--linear and --log: rows are of one kind; take one of them");
-  if (options.is_svg && options.is_json)
-    return use_error("--svg and --json: a map has one form; take one of them");
-  if (options.is_svg && !options.box.empty())
+  if (options.request.is_offset && !options.request.field.empty())
     return use_error(
-        "--box: what stands out is text or JSON; its flame graph has a command of its own there");
+        "--offset and --field cannot be combined: rows are parts of a second or values of a field");
+  if (options.request.is_offset && (options.step || options.rows != 0))
+    return use_error("--offset: rows are parts of a second; --linear and --log are for values of a field");
+  if (options.step && options.rows != 0) return use_error("--linear and --log cannot be combined");
+  if (options.is_svg && options.is_json) return use_error("--svg and --json cannot be combined");
+  if (options.is_svg && !options.box.empty())
+    return use_error("--box has no --svg form; its text has the command for a flame graph of the box");
   if (options.is_svg && output.empty() && ::isatty(STDOUT_FILENO) != 0)
-    return use_error("a picture is no text for a terminal; name its file: -o map.svg");
+    return use_error("a picture cannot be shown in a terminal; give a file: -o map.svg");
   if (options.is_svg) options.reading.paging = Paging::Never;
-  options.question.period = options.interval;
-  // A box is of the map of seconds unless --interval says of which.
-  if (!options.box.empty() && options.interval == 0) options.question.period = kPerSecond;
-  options.question.input = options.reading.session.input;
+  options.request.period = options.interval;
+  // A box of offsets is in a map of seconds, unless --interval is given.
+  if (!options.box.empty() && options.interval == 0) options.request.period = kPerSecond;
+  options.request.input = options.reading.session.input;
   return Done{};
 }
 

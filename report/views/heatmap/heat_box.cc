@@ -119,7 +119,7 @@ void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint
   }
 }
 
-// Each distinct call chain is named when it is met first, while what was mapped there is mapped.
+// Each distinct call chain is symbolized at its first sample, before other files are mapped there.
 void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
   if (sample.stack == nullptr || sample.stack->frames.empty()) {
     if (sample.location != nullptr)
@@ -128,13 +128,13 @@ void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint6
   }
   has_stacks_ = has_stacks_ || is_inside;
   std::uint32_t& chain = chain_of_stack_[sample.stack->number];
-  if (chain == kUnasked) chain = stacks_.number_of(*sample.stack);
+  if (chain == kNoNumber) chain = stacks_.number_of(*sample.stack);
   if (chains_.size() <= chain) chains_.resize(stacks_.size());
   chains_[chain].add(is_inside, count);
 }
 
 void BoxSink::add(std::vector<Finding>& found, Finding finding) const {
-  constexpr std::uint64_t kFewest = 2;  // each sample has something that no other one has
+  constexpr std::uint64_t kFewest = 2;  // one sample alone is no pattern
   if (finding.tally.inside < kFewest ||
       share(finding.tally.inside, all_.inside) <= share(finding.tally.outside, all_.outside))
     return;
@@ -143,7 +143,7 @@ void BoxSink::add(std::vector<Finding>& found, Finding finding) const {
 }
 
 void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
-  // A field that several events have is one.
+  // Merges fields of the same name of several events.
   struct Merged {
     const Facet* shown_by = nullptr;
     std::map<std::string, Tally> values;
@@ -173,7 +173,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
     finding.name = printable(key.first, names);
     const bool has_ranges = field.shown_by->has_ranges && field.values.size() > kFewValues;
     if (field.is_overfull && !has_ranges) overfull_.push_back(finding.name);
-    // Numbers that are too many to be counted one by one.
+    // If there are too many numbers, only their ranges are ranked.
     if (!field.is_overfull || !has_ranges) {
       for (const auto& [value, tally] : field.values) {
         finding.value = value;
@@ -249,7 +249,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     add(found, finding);
     if (found.size() == before) continue;
     for (const std::uint32_t function : std::span(equal).subspan(1))
-      found.back().also.push_back(name_of(function, names));
+      found.back().same_counts.push_back(name_of(function, names));
   }
 }
 
@@ -274,9 +274,6 @@ std::vector<Finding> BoxSink::findings(Names names) {
   return found;
 }
 
-// ---- what is written
-// ----------------------------------------------------------------------------------------
-
 namespace {
 
 constexpr std::string_view kKinds[] = {"thread", "field", "function", "stack"};
@@ -294,7 +291,8 @@ std::string what_text(const Finding& finding) {
   }
   std::string text = "function " + finding.name;
   if (!finding.value.empty()) text += " (" + finding.value + ")";
-  if (!finding.also.empty()) text += fmt::format(" and {} with the same counts", finding.also.size());
+  if (!finding.same_counts.empty())
+    text += fmt::format(" and {} with the same counts", finding.same_counts.size());
   return text;
 }
 
@@ -316,21 +314,20 @@ void write_box_text(TextOutput& out, const HeatFacts& facts, const BoxFacts& box
     out.text(fmt::format("\n{:>10} {:>9} {:>9} {:>7} {:>7} {:>7}  {}\n", "G2", "inside", "outside", "% in",
                          "% out", "factor", "what"));
   } else if (all.inside > 0) {
-    out.text("nothing stands out there\n");
+    out.text("nothing is significantly more frequent in the box\n");
   }
   constexpr std::size_t kBefore = 57;  // columns
   for (const Finding& finding : std::span(findings).first(shown)) {
     const std::string what = what_text(finding);
-    out.text(fmt::format("{:>10.1f} {:>9} {:>9} {:>6.2f}% {:>6.2f}% {:>7}  {}\n", finding.g2,
-                         finding.tally.inside, finding.tally.outside,
-                         100 * share(finding.tally.inside, all.inside),
-                         100 * share(finding.tally.outside, all.outside), factor_text(finding, all),
-                         box.room > kBefore + 10 ? cut_in_the_middle(what, box.room - kBefore) : what));
+    out.text(fmt::format(
+        "{:>10.1f} {:>9} {:>9} {:>6.2f}% {:>6.2f}% {:>7}  {}\n", finding.g2, finding.tally.inside,
+        finding.tally.outside, 100 * share(finding.tally.inside, all.inside),
+        100 * share(finding.tally.outside, all.outside), factor_text(finding, all),
+        box.line_width > kBefore + 10 ? cut_in_the_middle(what, box.line_width - kBefore) : what));
     out.line_end();
   }
   if (shown < findings.size())
-    out.text(
-        fmt::format("{} more stand out; --top {} shows them\n", findings.size() - shown, findings.size()));
+    out.text(fmt::format("{} more rows; --top {} shows them\n", findings.size() - shown, findings.size()));
   if (all.inside == 0) return;
   if (!box.flamegraph.empty()) out.text("\nas a flame graph:\n  " + box.flamegraph + "\n");
   if (!box.samples.empty()) out.text("\none by one:\n  " + box.samples + "\n");
@@ -339,7 +336,7 @@ void write_box_text(TextOutput& out, const HeatFacts& facts, const BoxFacts& box
 void write_box_json(TextOutput& out, const HeatFacts& facts, const BoxFacts& box, const Tally& all,
                     const std::vector<Finding>& findings) {
   JsonFields to(out);
-  to.text("box", box_words(box.box, facts));
+  to.text("box", box_argument(box.box, facts));
   to.text("field", facts.name);
   if (!facts.unit.empty()) to.text("unit", facts.unit);
   to.number("inside", all.inside);
@@ -360,7 +357,7 @@ void write_box_json(TextOutput& out, const HeatFacts& facts, const BoxFacts& box
       to.end_list();
     };
     list("frames", finding.frames);
-    list("same_counts", finding.also);
+    list("same_counts", finding.same_counts);
     to.number("inside", finding.tally.inside);
     to.number("outside", finding.tally.outside);
     to.real("share_inside", share(finding.tally.inside, all.inside));

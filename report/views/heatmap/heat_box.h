@@ -26,7 +26,7 @@
 
 namespace tacho::report {
 
-// Samples in the box, and outside of it.
+// Numbers of samples in the box and outside of it.
 struct Tally {
   std::uint64_t inside = 0, outside = 0;
   bool operator==(const Tally&) const = default;
@@ -45,8 +45,8 @@ struct Finding {
   std::string name;                 // of a thread, a field, a function; of a stack its functions, root first
   std::string value;                // of a field; a thread's "pid/tid"; a function's module
   std::vector<std::string> frames;  // of a stack, root first
-  std::vector<std::string> also;    // functions with the same counts, which call this one or are called by it
-  std::size_t depth = 0;            // of a function: its largest depth in a stack
+  std::vector<std::string> same_counts;  // functions with the same counts: callers and callees of this one
+  std::size_t depth = 0;                 // of a function: its largest depth in a stack
   Tally tally;
   double g2 = 0;
 };
@@ -110,30 +110,30 @@ class BoxSink : public Sink {
   HeatSource& source_;
   HeatBox box_;
   Tally all_;
-  std::deque<std::vector<Facet>> facets_;  // by event; a field that several events have is one of each
+  std::deque<std::vector<Facet>> facets_;  // by event
   std::vector<bool> has_facets_;
   PayloadSchema no_payload_;
   std::map<ThreadKey, ThreadCount> threads_;
   FunctionTable functions_;
   FunctionStacks stacks_;
-  static constexpr std::uint32_t kUnasked = ~0U;
-  ByNumber<std::uint32_t> chain_of_stack_{kUnasked};  // numbers in stacks_
-  std::vector<Tally> chains_;                         // by these
-  std::map<std::uint32_t, Tally> by_function_;        // functions of samples without a call chain
+  static constexpr std::uint32_t kNoNumber = ~0U;
+  ByNumber<std::uint32_t> chain_of_stack_{kNoNumber};  // by Stack::number: the number in stacks_
+  std::vector<Tally> chains_;                          // by number in stacks_
+  std::map<std::uint32_t, Tally> by_function_;         // functions of samples without a call chain
   Distribution powers_;
   bool has_stacks_ = false;
   std::vector<bool> events_inside_;
   std::vector<std::string> overfull_;
-  Intervals times_{1};  // counts the samples without a time
+  Intervals times_{1};  // for samples_without_times() only
 };
 
-// Facts beside the findings, for the text and the JSON object.
+// What the text and the JSON object show beside the findings.
 struct BoxFacts {
   HeatBox box;
-  std::string flamegraph;  // the command that draws the box's samples; empty: there is none
-  std::string samples;     // the command that prints them
-  std::size_t top = 0;     // rows; 0: all
-  std::size_t room = 0;    // columns of a line; 0: any
+  std::string flamegraph;      // the command that draws the box's samples; empty: there is none
+  std::string samples;         // the command that prints them
+  std::size_t top = 0;         // rows; 0: all
+  std::size_t line_width = 0;  // in characters; 0: any
 };
 void write_box_text(TextOutput& out, const HeatFacts& facts, const BoxFacts& box, const Tally& all,
                     const std::vector<Finding>& findings);

@@ -37,12 +37,12 @@ std::string scaled(double value, std::span<const Scale> scales) {
   return fmt::format("{:.3g}{}", value / scale->size, scale->name);
 }
 
-// Both ends of "A..B"; one where there is no "..".
-struct Sides {
+// The ends of a range "A..B". A text without ".." is a point: `first`.
+struct Ends {
   std::string_view first, last;
   bool is_range = false;
 };
-Sides sides_of(std::string_view text) {
+Ends ends_of(std::string_view text) {
   const auto dots = text.find("..");
   if (dots == std::string_view::npos) return {text, {}, false};
   return {text.substr(0, dots), text.substr(dots + 2), true};
@@ -52,7 +52,7 @@ Error wrong_box(std::string_view text, const HeatFacts& facts) {
   return use_error("--box: '" + std::string(text) +
                    "' is no box; it is TIME,VALUE, each a point or a range, as " +
                    (facts.period != 0 ? "12..13,0.34..0.36" : "12.5..12.6,1024..2047") +
-                   "; the tooltips of the map have the words for each box");
+                   "; the tooltips of the map show it for each box");
 }
 
 // Seconds with up to nine decimals -> ns.
@@ -62,7 +62,7 @@ std::optional<std::uint64_t> seconds_in(std::string_view text) {
   return range ? std::optional(range->front().first) : std::nullopt;
 }
 
-// "-5", "1.5ms", "4k" in what the field counts; a part of it is rounded `up` or down.
+// "-5", "1.5ms", "4k" as a number of the field's unit; fractions are rounded `up` or down.
 std::optional<std::int64_t> value_in(std::string_view text, std::string_view unit, bool up) {
   const auto parsed = cli::parse_expression("", text);
   if (!parsed) return std::nullopt;
@@ -124,7 +124,7 @@ std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& fa
   return (low == kLowest ? "any" : amount_text(low, facts.unit)) + " to " + last;
 }
 
-std::string box_words(const HeatBox& box, const HeatFacts& facts) {
+std::string box_argument(const HeatBox& box, const HeatFacts& facts) {
   const auto seconds = [](std::uint64_t time) { return seconds_text(time); };
   std::string text =
       (box.from == 0 ? "" : seconds(box.from)) + ".." + (box.until == kEver ? "" : seconds(box.until));
@@ -156,15 +156,15 @@ std::string map_text(const HeatMap& map) {
                      map.rows.size(), map.rows.size() == 1 ? "" : "s");
 }
 
-Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts) {
+Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts) {
   const auto comma = text.find(',');
   if (comma == std::string_view::npos) return wrong_box(text, facts);
-  const Sides times = sides_of(text.substr(0, comma)), values = sides_of(text.substr(comma + 1));
-  BoxQuestion question;
-  HeatBox& box = question.box;
-  question.is_time_point = !times.is_range;
-  question.is_value_point = !values.is_range;
-  if (!times.first.empty() || question.is_time_point) {
+  const Ends times = ends_of(text.substr(0, comma)), values = ends_of(text.substr(comma + 1));
+  BoxArgument argument;
+  HeatBox& box = argument.box;
+  argument.is_time_point = !times.is_range;
+  argument.is_value_point = !values.is_range;
+  if (!times.first.empty() || argument.is_time_point) {
     const auto from = seconds_in(times.first);
     if (!from) return wrong_box(text, facts);
     box.from = *from;
@@ -183,7 +183,7 @@ Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts) {
     box.low = static_cast<std::int64_t>(*low);
     box.high = static_cast<std::int64_t>(*high - 1);
   } else {
-    if (!values.first.empty() || question.is_value_point) {
+    if (!values.first.empty() || argument.is_value_point) {
       const auto low = value_in(values.first, facts.unit, true);
       if (!low) return wrong_box(text, facts);
       box.low = *low;
@@ -195,14 +195,14 @@ Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts) {
     }
   }
   if (box.from >= box.until || box.low > box.high)
-    return use_error("--box: '" + std::string(text) + "': the first end of a range is the lower one");
-  return question;
+    return use_error("--box: '" + std::string(text) + "': the first end of a range must be the lower one");
+  return argument;
 }
 
-Result<HeatBox> find_box(const BoxQuestion& question, const HeatMap& map, const HeatFacts& facts) {
-  HeatBox box = question.box;
+Result<HeatBox> find_box(const BoxArgument& argument, const HeatMap& map, const HeatFacts& facts) {
+  HeatBox box = argument.box;
   if (map.is_empty()) return box;
-  if (question.is_time_point) {
+  if (argument.is_time_point) {
     if (box.from < map.begin || (box.from - map.begin) / map.interval >= map.columns)
       return use_error("--box: " + seconds_text(box.from) + " s is outside of the map, which goes from " +
                        seconds_text(map.begin) + " s to " +
@@ -211,7 +211,7 @@ Result<HeatBox> find_box(const BoxQuestion& question, const HeatMap& map, const 
     box.from = found.from;
     box.until = found.until;
   }
-  if (question.is_value_point) {
+  if (argument.is_value_point) {
     const auto row = std::ranges::find_if(
         map.rows, [&](const Bucket& one) { return box.low >= one.low && box.low <= one.high; });
     if (row == map.rows.end())
@@ -255,7 +255,7 @@ std::size_t heat_column_width(const HeatMap& map, std::size_t room) {
   return std::clamp<std::size_t>(left / map.columns, 1, kWidest);
 }
 
-// With as much between times as they need.
+// The times are so far apart that their texts do not overlap.
 HeatAxis heat_axis(const HeatMap& map, std::size_t wide) {
   constexpr std::uint64_t kSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
   const std::size_t room = seconds_text(map.begin_of(map.columns - 1)).size() + 5;
@@ -279,8 +279,8 @@ HeatAxis heat_axis(const HeatMap& map, std::size_t wide) {
 
 namespace {
 
-// Colours of the 256 that terminals have, from dark blue to yellow: lighter for more, with a shade that is
-// denser.
+// From few samples to many: colours of the 256 of terminals, from dark blue to yellow, each with a block
+// character, from light to full.
 struct Shade {
   int colour;
   std::string_view block;
@@ -296,7 +296,7 @@ class Cells {
         classes_(count_classes(map, facts, form == HeatCells::Digits ? kHeatDigits : std::size(kShades))) {}
 
   const std::vector<std::uint64_t>& classes() const { return classes_; }
-  // A box `width` columns wide. Of one class after another escapes are said once.
+  // A box `width` columns wide. The colour's escape sequence is written only where the colour changes.
   void write(TextBuffer& out, std::uint64_t count, std::size_t width) {
     if (count == 0) return out.blanks(width);
     const std::size_t number = class_of(count, classes_);
@@ -304,7 +304,7 @@ class Cells {
       out.character(static_cast<char>('1' + number));
       return out.blanks(width - 1);
     }
-    // Few classes are as far apart in colour as many.
+    // The classes are spread over all shades, however few there are.
     const std::size_t last = classes_.size() - 1;
     const std::size_t shade = last == 0 ? std::size(kShades) - 1 : number * (std::size(kShades) - 1) / last;
     if (shade != last_) out.text(fmt::format("\033[38;5;{}m", kShades[shade].colour));
@@ -365,8 +365,8 @@ void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts
   write_legend(out, map, cells);
   const auto fullest = static_cast<std::size_t>(std::ranges::max_element(map.counts) - map.counts.begin());
   const HeatBox box = box_of(map, fullest / map.rows.size(), fullest % map.rows.size());
-  out.text("what stands out in the fullest box:\n  " + facts.command + " --box " + box_words(box, facts) +
-           "\n");
+  out.text("to explain the box with most samples:\n  " + facts.command + " --box " +
+           box_argument(box, facts) + "\n");
 }
 
 void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts) {
@@ -401,7 +401,7 @@ void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts
       to.number("column", column);
       to.number("row", row);
       to.number("count", map.at(column, row));
-      to.text("box", box_words(box_of(map, column, row), facts));
+      to.text("box", box_argument(box_of(map, column, row), facts));
       to.end_object();
     }
     out.line_end();
@@ -420,9 +420,9 @@ constexpr int kLeft = 86, kGap = 10, kLabelRoom = 90;              // px; heatma
 constexpr double kPlotHeight = 512, kLeastRow = 8, kMostRow = 26;  // px
 constexpr std::uint64_t kLabelSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
 
-// From few samples to many: YlGnBu of ColorBrewer (Brewer 2002), with steps between. The order is one of
-// lightness, and all of them differ for readers who do not see red and green. Few samples are near the
-// ground, but not so near that one is not seen.
+// From few samples to many: YlGnBu of ColorBrewer (Brewer 2002), with steps between. They
+// differ in lightness, so also for readers with red-green colour blindness. The colour of one sample differs
+// enough from the background to be seen.
 constexpr std::uint32_t kLight[] = {0x9fd9b9, 0x7fcdbb, 0x5fc0c0, 0x41b6c4, 0x2fa3c2,
                                     0x1d91c0, 0x2078b4, 0x225ea8, 0x253494, 0x0b1f5c};
 constexpr std::uint32_t kDark[] = {0x2a4a9c, 0x225ea8, 0x2078b4, 0x1d91c0, 0x2fa3c2,
@@ -547,7 +547,7 @@ class Picture {
     text("</g>\n");
   }
 
-  // In units of columns and rows, so that the script need change nothing but the scale.
+  // Boxes have coordinates in columns and rows: to zoom, the script changes only the scale.
   void boxes() {
     text(fmt::format("<g class=\"boxes\" transform=\"scale({:.5f} {:.5f})\">\n", column(), row_));
     const std::size_t rows = map_.rows.size();
@@ -561,7 +561,7 @@ class Picture {
             "--box {}</title></rect>\n",
             column, rows - 1 - row, colour_of(class_of(count, classes_)), count,
             with_commas(static_cast<double>(count)), count == 1 ? "" : "s", xml_text(box_text(box, facts_)),
-            box_words(box, facts_)));
+            box_argument(box, facts_)));
       }
     }
     text("</g>\n");

@@ -14,10 +14,6 @@
 
 namespace tacho::report {
 
-// A heat map for terminals, and as JSON for programs.
-
-// The texts that all forms of a heat map share, and the argument of --box.
-
 // Samples with times in [from, until) (ns) and values in [low, high]. Offsets are nanoseconds within a
 // second.
 struct HeatBox {
@@ -42,12 +38,12 @@ struct HeatFacts {
 std::string seconds_text(std::uint64_t time);
 // To three digits, in a unit that suits: "1.05 ms", "4 KiB", "1.2k".
 std::string amount_text(std::int64_t value, std::string_view unit);
-// "second", "100 ms": what offsets are in, from ns.
+// A period of offsets, from ns: "second", "100 ms".
 std::string period_text(std::uint64_t period);
 // A range, or one number if it has one value: "1.05 ms to 2.1 ms", "7".
 std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& facts);
-// "12.5..12.6,1024..2047", of offsets "12..13,0.34..0.36".
-std::string box_words(const HeatBox& box, const HeatFacts& facts);
+// The argument of --box: "12.5..12.6,1024..2047", of offsets "12..13,0.34..0.36".
+std::string box_argument(const HeatBox& box, const HeatFacts& facts);
 // "12.5 s to 12.6 s, lat_ns 1024..2047".
 std::string box_text(const HeatBox& box, const HeatFacts& facts);
 HeatBox box_of(const HeatMap& map, std::size_t column, std::size_t row);
@@ -56,14 +52,14 @@ std::string map_text(const HeatMap& map);
 
 // The argument of --box: times and values, each a range or a point. A point is the box of the map that
 // contains it.
-struct BoxQuestion {
+struct BoxArgument {
   HeatBox box;
   bool is_time_point = false, is_value_point = false;  // the point is then `from`, or `low`
 };
 // `unit`: of the values. Errors are usage errors.
-Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts);
+Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts);
 // A usage error if the point is outside of the map.
-Result<HeatBox> find_box(const BoxQuestion& question, const HeatMap& map, const HeatFacts& facts);
+Result<HeatBox> find_box(const BoxArgument& argument, const HeatMap& map, const HeatFacts& facts);
 
 // Classes of counts, one for each colour, shade or digit: the least count of each, ascending from 1, at most
 // `most` classes. Counts of values span orders of magnitude, so their classes grow by a factor; classes of
@@ -93,9 +89,8 @@ void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts
 // One object; boxes without samples are left out.
 void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts);
 
-// A heat map as one SVG file with tooltips, and a script for browsers.
-
-// `width`: px. Texts of `facts` are safe to print (printable.h).
+// Writes one SVG file with tooltips, and a script for browsers. `width`: px. Texts of `facts` are safe to
+// print (printable.h).
 void write_heat_svg(TextOutput& out, const HeatMap& map, const HeatFacts& facts, unsigned width);
 
 // The colours of boxes from few samples to many, on a light ground and on a dark one, for tests.

@@ -16,8 +16,9 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr std::uint64_t kFiner = 10;                            // boxes that are kept for one that is shown
-constexpr std::uint64_t kSteps[] = {1, 2, 5, 10, 20, 50, 100};  // what a fine box may be widened by
+constexpr std::uint64_t kFiner = 10;  // internal columns or rows for each one shown
+constexpr std::uint64_t kSteps[] = {1,  2,  5,  10,
+                                    20, 50, 100};  // factors by which an internal box may be widened
 
 // Rows between two values, both included.
 std::uint64_t count_of(const Distribution& rows, std::int64_t low, std::int64_t high) {
@@ -35,9 +36,9 @@ void HeatGrid::add(std::uint64_t time, std::int64_t value, std::uint64_t count) 
   if (cells_.empty()) {
     first_ = last_ = time;
     lowest_ = highest_ = value;
-    if (scale_.always) {
-      lowest_ = std::min(value, scale_.always->low);
-      highest_ = std::max(value, scale_.always->high);
+    if (scale_.shown_range) {
+      lowest_ = std::min(value, scale_.shown_range->low);
+      highest_ = std::max(value, scale_.shown_range->high);
     }
   }
   const bool is_inside = time >= first_ && time <= last_ && value >= lowest_ && value <= highest_;
@@ -97,16 +98,16 @@ HeatMap HeatGrid::finish(std::size_t most_columns, std::size_t most_rows) const 
   const std::int64_t lowest_row = rows.index_of(lowest_);
   // If there are too many powers of two, adjacent ones share a row.
   const std::uint64_t count = count_of(rows, lowest_, highest_);
-  const std::uint64_t together = (count + most_rows - 1) / most_rows;
-  for (std::uint64_t row = 0; row < count; row += together) {
-    const std::uint64_t last = std::min(row + together, count) - 1;
+  const std::uint64_t rows_merged = (count + most_rows - 1) / most_rows;
+  for (std::uint64_t row = 0; row < count; row += rows_merged) {
+    const std::uint64_t last = std::min(row + rows_merged, count) - 1;
     map.rows.push_back({rows.bucket_at(lowest_row + static_cast<std::int64_t>(row)).low,
                         rows.bucket_at(lowest_row + static_cast<std::int64_t>(last)).high, 0});
   }
   map.counts.resize(map.columns * map.rows.size());
   for (const auto& [key, samples] : cells_) {
     const std::int64_t index = rows.index_of(fine_.bucket_at(key.row).low);
-    const std::size_t row = static_cast<std::uint64_t>(index - lowest_row) / together;
+    const std::size_t row = static_cast<std::uint64_t>(index - lowest_row) / rows_merged;
     const std::size_t column = key.column / by - first_column;
     std::uint64_t& box = map.counts[column * map.rows.size() + row];
     box += samples;
@@ -119,7 +120,7 @@ HeatMap HeatGrid::finish(std::size_t most_columns, std::size_t most_rows) const 
 
 namespace {
 
-// How many of the events have a field of this name; with an empty one, a field that shows itself.
+// The number of events that have a field of this name; with an empty name: a default field (value_field()).
 std::size_t events_with(const std::string& field, const std::vector<bool>& events, EventSchemas& schemas) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -139,7 +140,7 @@ bool has_cpu(const format::EventSet& events, const std::vector<bool>& taken) {
   return false;
 }
 
-// Whether --where takes it for a name.
+// Whether the text is one name in the language of --where.
 bool is_name(const std::string& text) {
   const auto parsed = cli::parse_expression("", text);
   return parsed && parsed->nodes.size() == 1 && parsed->root().operation == cli::Operation::Name &&
@@ -169,43 +170,41 @@ std::uint64_t usual_period(Session& session) {
   return kSecond;
 }
 
-Result<> HeatSource::find(const HeatQuestion& question, Session& session) {
+Result<> HeatSource::find(const HeatRequest& request, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
   std::vector<std::string> names;
   for (const format::Event& event : events) names.push_back(event.name);
-  if (!question.event.empty()) {
-    EventChoice choice = choose_events(parse_name_list(question.event), names);
+  if (!request.event.empty()) {
+    EventChoice choice = choose_events(parse_name_list(request.event), names);
     if (choice.unknown) return not_one_event("--event", *choice.unknown, names);
     taken_ = std::move(choice.chosen);
   } else {
     taken_.assign(names.size(), true);
-    takes_later_ = true;
+    takes_unknown_ = true;
   }
-  const std::size_t with_field = question.is_offset ? 0 : events_with(question.field, taken_, *schemas_);
-  if (question.is_offset || (question.field.empty() && with_field == 0)) {
-    is_offset_by_default_ = !question.is_offset;
-    period_ = question.period != 0 ? question.period : usual_period(session);
+  const std::size_t with_field = request.is_offset ? 0 : events_with(request.field, taken_, *schemas_);
+  if (request.is_offset || (request.field.empty() && with_field == 0)) {
+    is_offset_by_default_ = !request.is_offset;
+    period_ = request.period != 0 ? request.period : usual_period(session);
     name_ = "offset";
     unit_ = "ns";
     return Done{};
   }
-  const OwnValue* const own = with_field == 0 ? find_own_value(question.field) : nullptr;
+  const OwnValue* const own = with_field == 0 ? find_own_value(request.field) : nullptr;
   if (own != nullptr) {
     if (own->is_text || own->name == "time")
-      return use_error("--field: '" + question.field +
-                       "' has no rows; of what every sample has, period, cpu, pid and tid do");
+      return use_error("--field: '" + request.field +
+                       "' is no number to show; of the fields of every sample, period, cpu, pid and tid are");
     if (own->name == "cpu" && !has_cpu(events, taken_))
-      return use_error(
-          "--field: no event here says on which CPU its samples were taken (record -a, -C or --sample-cpu "
-          "do)");
+      return use_error("--field: the samples have no CPU; record with -a, -C or --sample-cpu");
     own_ = own;
     name_ = own->name;
     unit_ = own->unit;
     return Done{};
   }
-  auto chosen = choose_field(names, *schemas_, question.event, question.field,
-                             "tacho heatmap -i " + cli::shell_word(question.input));
+  auto chosen = choose_field(names, *schemas_, request.event, request.field,
+                             "tacho heatmap -i " + cli::shell_word(request.input));
   if (!chosen) return std::move(chosen.error());
   const PayloadField& field = *chosen->field;
   if (is_counted_by_value(field))
@@ -216,7 +215,7 @@ Result<> HeatSource::find(const HeatQuestion& question, Session& session) {
     return use_error("--field: '" + field.name + "' is a list; a map shows one number of each sample");
   std::fill(taken_.begin(), taken_.end(), false);
   taken_[chosen->event] = true;
-  takes_later_ = false;
+  takes_unknown_ = false;
   field_ = chosen->field;
   count_ = is_total(*chosen->schema, field) ? nullptr : counted_fields(*chosen->schema).count;
   name_ = field.name;
@@ -257,7 +256,7 @@ HeatScale usual_scale(const HeatSource& source, std::size_t most_columns, std::s
   scale.most_rows = most_rows;
   if (const std::uint64_t period = source.period(); period != 0) {
     scale.interval = period;
-    scale.always = Bucket{0, static_cast<std::int64_t>(period) - 1};
+    scale.shown_range = Bucket{0, static_cast<std::int64_t>(period) - 1};
     scale.step = std::max<std::uint64_t>(period / offsets, 1);
   }
   scale.is_linear = source.is_offset() || (source.own() != nullptr && source.name() != "period");

@@ -31,7 +31,7 @@ struct HeatScale {
   bool is_linear = false;                       // rows of equal height
   std::uint64_t step = 1;                       // of linear rows, at least
   int bits = kMostBits;                         // of logarithmic rows: at most 2^bits for each power of two
-  std::optional<Bucket> always;                 // values that have rows even without samples
+  std::optional<Bucket> shown_range;            // values that have rows even without samples
   std::size_t most_columns = 0, most_rows = 0;  // at least 10
 };
 
@@ -58,7 +58,7 @@ class HeatGrid {
   HeatMap finish(std::size_t most_columns, std::size_t most_rows) const;
 
  private:
-  // A box of the internal, finer grid: up to ten times as many as shown, in both directions.
+  // A box of the internal grid, which has up to ten times as many columns and rows as the map.
   struct Key {
     std::uint64_t column = 0;
     std::int64_t row = 0;
@@ -76,18 +76,16 @@ class HeatGrid {
   Distribution shown_rows(std::size_t most_rows) const;
 
   HeatScale scale_;
-  std::uint64_t interval_, step_;  // at present
-  Distribution fine_;              // rows at present
-  std::unordered_map<Key, std::uint64_t, Hash> cells_;
-  std::uint64_t first_ = 0, last_ = 0;     // ns
-  std::int64_t lowest_ = 0, highest_ = 0;  // values
+  std::uint64_t interval_, step_;                       // at present
+  Distribution fine_;                                   // rows at present
+  std::unordered_map<Key, std::uint64_t, Hash> cells_;  // samples of each box
+  std::uint64_t first_ = 0, last_ = 0;                  // ns
+  std::int64_t lowest_ = 0, highest_ = 0;               // values
   std::uint64_t total_ = 0;
 };
 
-// The samples of a heat map and their values: a field of the payload or of every sample, or the offset of the
-// sample's time in its second or another period.
-
-struct HeatQuestion {
+// Which samples and which of their values a heat map shows.
+struct HeatRequest {
   std::string event, field;  // of --event and --field; empty: not given
   bool is_offset = false;
   std::string input;         // the capture, for messages
@@ -98,14 +96,16 @@ struct HeatQuestion {
 // makes 30 to 66 columns.
 std::uint64_t usual_period(Session& session);
 
+// The samples of a heat map and their values: a field of the payload or of every sample, or the offset of the
+// sample's time in its second or another period.
 class HeatSource {
  public:
   // Called when the session's events are known. The default field is the one chosen by roles and units of
   // payloads; if there is none, offsets. A usage error lists the fields. The session must outlive this, and
   // this must not be moved.
-  Result<> find(const HeatQuestion& question, Session& session);
+  Result<> find(const HeatRequest& request, Session& session);
 
-  bool takes(std::size_t event) const { return event < taken_.size() ? taken_[event] : takes_later_; }
+  bool takes(std::size_t event) const { return event < taken_.size() ? taken_[event] : takes_unknown_; }
   // The sample's value; nothing: the payload ends before the field. Fractions are truncated, numbers above
   // the signed range become its largest.
   std::optional<std::int64_t> value_of(const ResolvedSample& sample) const;
@@ -123,14 +123,14 @@ class HeatSource {
   const std::string& event_name() const { return event_name_; }  // of a payload's field
   EventSchemas& schemas() { return *schemas_; }
 
-  // The condition of --where for values from `low` to `high`: "lat_ns >= 1024 && lat_ns <= 2047". Empty: all
-  // values are, or the field's name is no name in an expression.
+  // The condition of --where for values from `low` to `high`: "lat_ns >= 1024 && lat_ns <= 2047". Empty: no
+  // limit is needed, or the field's name cannot stand in an expression.
   std::string condition(std::int64_t low, std::int64_t high) const;
 
  private:
   std::optional<EventSchemas> schemas_;
-  std::vector<bool> taken_;   // by event
-  bool takes_later_ = false;  // events that a pipe describes later
+  std::vector<bool> taken_;     // by event
+  bool takes_unknown_ = false;  // events that a pipe describes after find()
   const PayloadField* field_ = nullptr;
   const OwnValue* own_ = nullptr;
   const PayloadField* count_ = nullptr;  // number of values that a sample represents
@@ -165,7 +165,7 @@ class MapSink : public Sink {
   Session& session_;
   const HeatSource& source_;
   HeatGrid grid_;
-  Intervals times_{1};  // counts the samples without a time
+  Intervals times_{1};  // for samples_without_times() only
 };
 
 }  // namespace tacho::report

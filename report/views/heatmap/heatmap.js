@@ -1,12 +1,12 @@
 // The script inside a picture of `tacho heatmap`. The picture is whole without it; this adds tooltips, keys, a choice of
-// boxes with the words for --box, and a width that fits the window. It asks no network for anything, and puts names into
+// boxes with the argument of --box, and a width that fits the window. It asks no network for anything, and puts names into
 // the document as text alone.
 //
 // What it reads: data-* of the picture (ns as whole numbers), <metadata class="rows"> (a line each, the lowest row first:
 // "LOW HIGH WORDS"), and in <g class="boxes"> one <rect> for each box with samples: x= its column, y= its row from above,
 // n= samples.
 //
-// The chosen boxes are in the address behind #, as the words of --box, so a reload shows the same.
+// The chosen boxes are in the address behind #, as the argument of --box, so a reload shows the same.
 (() => {
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
 const LEFT = 86, GAP = 10, LABEL_ROOM = 90, STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
@@ -118,7 +118,7 @@ const fillHead = () => {
     return [html('span', {}, box, ' ' + key.querySelector('text').textContent), ' '];
   });
   headBox.append(html('p', {class: 'legend'}, 'samples in a box: ', ...keys),
-      html('p', {}, 'click or drag: boxes and the words for --box · arrows, Shift+arrows · ? lists the keys'));
+      html('p', {}, 'click or drag: boxes and the argument of --box · arrows, Shift+arrows · ? lists the keys'));
 };
 const head = foreign('head', headBox);
 addTip();
@@ -126,7 +126,7 @@ const footBox = html('div', {class: 'foot', id: 'foot', role: 'status', 'aria-li
 const foot = foreign('feet', footBox);
 const KEYS = [
   ['arrows', 'the box beside'], ['Shift+arrows, drag', 'several boxes'], ['n, N', 'next and previous box with samples'],
-  ['c', 'copy the command that says what stands out in the chosen boxes'], ['Esc, 0', 'no box'], ['back', 'undo'],
+  ['c', 'copy the command that explains the chosen boxes'], ['Esc, 0', 'no box'], ['back', 'undo'],
   ['?', 'this list']
 ];
 const helpBox = helpOf(KEYS);
@@ -150,7 +150,7 @@ const say = () => {
     footBox.textContent = '';
   } else {
     footBox.replaceChildren(html('div', {}, facts(chosen).slice(0, 3).join(' · ')),
-        html('div', {}, 'what stands out there: ', html('code', {}, commandOf(chosen))));
+        html('div', {}, 'to explain these boxes: ', html('code', {}, commandOf(chosen))));
   }
   draw();
 };

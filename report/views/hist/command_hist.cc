@@ -48,7 +48,7 @@ cli::Option name_list(std::string name, std::string value, std::string help,
 
 void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back(
-      event_list_option("--event", "only one of them may have the field; default: all", options.event));
+      event_list_option("--event", "only one of these may have the field; default: all", options.event));
   rows.push_back(cli::text("--field", "NAME",
                            "the field (default: the one with role:value, else the only one with a unit)",
                            options.field));
@@ -133,10 +133,8 @@ Result<> check(const HistOptions& options) {
   if (options.pairs.events.empty() && !options.pairs.keys.empty())
     return use_error("--key says which events of --between FIRST,SECOND belong together");
   if (!options.pairs.events.empty() && !(options.event.empty() && options.field.empty()))
-    return use_error(
-        "--between shows the time between two events; --event and --field choose something else");
-  if (options.step.value != 0 && options.rows != 0)
-    return use_error("--linear and --log: rows are of one kind; take one of them");
+    return use_error("--between shows the time between two events; leave --event and --field out");
+  if (options.step.value != 0 && options.rows != 0) return use_error("--linear and --log cannot be combined");
   return Done{};
 }
 
@@ -153,10 +151,10 @@ Result<Shown> show(Session& session, TextOutput& out, const HistOptions& options
     shown.notes.push_back("tacho: " + input + ": " + printable(timeless));
     shown.status = cli::kIncomplete;
   } else if (sink.is_empty()) {
-    shown.notes.insert(
-        shown.notes.begin(),
-        "tacho: " + input +
-            (options.pairs.events.empty() ? ": no sample of that event" : ": no two events with one key"));
+    shown.notes.insert(shown.notes.begin(),
+                       "tacho: " + input +
+                           (options.pairs.events.empty() ? ": no sample of that event"
+                                                         : ": no pair of these events with equal keys"));
   }
   return shown;
 }

@@ -29,14 +29,7 @@ struct Options {
   Redaction redaction;
 };
 
-using SetClasses = Result<> (Redaction::*)(std::string_view);
-
-cli::Option class_option(std::string name, std::string help, Redaction& redaction, SetClasses set) {
-  return {std::move(name), cli::Takes::Value, "CLASSES", std::move(help),
-          [&redaction, set](std::string_view text) { return (redaction.*set)(text); }};
-}
-
-cli::Option hiding(std::string name, std::string help, Redaction& redaction, std::string_view classes) {
+cli::Option hide_option(std::string name, std::string help, Redaction& redaction, std::string_view classes) {
   return {std::move(name), cli::Takes::Nothing, "", std::move(help),
           [&redaction, classes](std::string_view) { return redaction.hide(classes); }};
 }
@@ -47,7 +40,7 @@ cli::CommandLine describe(Options& options) {
                    "Writes a capture as one HTML file for a browser: an overview, a timeline by "
                    "processor, process and thread, the flame graph and the functions of the selected "
                    "part, heat maps and histograms of fields, and events one by one. The file needs no "
-                   "network. The address behind # has the selection, so a copied link shows the same.");
+                   "network. The selection is part of the address (after #), so a copied link shows it too.");
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
@@ -61,14 +54,14 @@ cli::CommandLine describe(Options& options) {
                   "says how many are left out",
                   1, 50'000'000, options.most));
   Redaction& redaction = options.redaction;
-  rows.push_back(hiding("--no-args", "leave out command lines", redaction, "cmdline"));
-  rows.push_back(
-      hiding("--no-paths", "leave out folders: only the last part of a path is kept", redaction, "paths"));
-  rows.push_back(
-      hiding("--redact",
-             "hide the same as tacho redact: command lines, the host, folders, names of threads, containers "
-             "and texts in payloads",
-             redaction, "all"));
+  rows.push_back(hide_option("--no-args", "leave out command lines", redaction, "cmdline"));
+  rows.push_back(hide_option("--no-paths", "leave out folders: only the last part of a path is kept",
+                             redaction, "paths"));
+  rows.push_back(hide_option(
+      "--redact",
+      "hide the same as tacho redact: command lines, the host, folders, names of threads, containers "
+      "and texts in payloads",
+      redaction, "all"));
   rows.push_back(
       class_option("--keep", "with --redact: do not hide these classes", redaction, &Redaction::keep));
   rows.push_back(class_option("--hide", "hide these classes of tacho redact in the usual way for each",
@@ -149,7 +142,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   run_with_progress(session, samples, out);
   samples.finish();
   session.report_missing_symbols();
-  const std::vector<std::uint32_t> lines = samples.lines();  // a line that is missing is no finding
+  const std::vector<std::uint32_t> lines =
+      samples.lines();  // after the report: missing lines are not reported
 
   std::optional<Session> before;
   std::optional<PageSamples> base;
@@ -213,7 +207,7 @@ Result<cli::ExitStatus> run_page(const std::vector<std::string>& arguments) {
       return use_error("a page cannot be shown on a terminal; name a file: -o page.html");
     if (!options.base.empty() && options.reading.session.filter.condition != nullptr)
       return use_error(
-          "--where holds for one capture and not with --base; --comm, --pid, --time and others do");
+          "--where cannot be used with --base, as it is for one capture; --comm, --pid and --time can");
     return show_session_beside(options.reading,
                                [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
                                  return show(session, wanted, out, options);

@@ -96,11 +96,11 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
 
 namespace {
 
-constexpr std::size_t kElement = std::size_t{3}
-                                 << 20;  // bytes, a multiple of 3: base64 needs no padding within
-// So many bytes are packed by one worker at a time, so many blocks at once, and so many bytes before a block
-// are its dictionary.
-constexpr std::size_t kBlock = std::size_t{256} << 10, kBlocks = 16, kDictionary = std::size_t{32} << 10;
+// Bytes of an element: a multiple of 3, so that its base64 needs no padding.
+constexpr std::size_t kElement = std::size_t{3} << 20;
+constexpr std::size_t kBlock = std::size_t{256} << 10;      // bytes that one worker compresses at a time
+constexpr std::size_t kBlocks = 16;                         // blocks that are compressed in parallel
+constexpr std::size_t kDictionary = std::size_t{32} << 10;  // bytes before a block that are its dictionary
 
 }  // namespace
 
@@ -457,7 +457,7 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
   const auto [known, is_new] = thread_numbers_.try_emplace(key, static_cast<std::uint32_t>(threads_.size()));
   if (is_new) threads_.push_back({sample.pid(), sample.tid(), 0});
   ThreadName& thread = threads_[known->second];
-  // The last name stays, as it is that of the program that the thread became.
+  // The last name of the thread: that of the program after its last exec.
   const auto comm = comm_numbers_.find(sample.comm.data());
   if (comm != comm_numbers_.end())
     thread.comm = parts_.tree.frames()[comms_[comm->second].frame].name;
@@ -630,12 +630,6 @@ std::vector<PageColumn> shared_columns(const PageParts& parts, const PageTree::O
   return columns;
 }
 
-std::string four_bytes(std::size_t size) {
-  std::string bytes;
-  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(size >> shift);
-  return bytes;
-}
-
 }  // namespace
 
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
@@ -659,11 +653,10 @@ Result<> write_page(TextOutput& out, const std::string& head, const PageParts& p
   out.text(kPageStyle);
   out.text(
       "</style>\n</head>\n<body>\n<main id=\"page\"><p id=\"opening\">Opening ...</p>"
-      "<noscript><p>This page shows a capture of tacho by the script inside; the script is not allowed to "
-      "run "
-      "here. It asks no network for anything.</p></noscript></main>\n");
+      "<noscript><p>This page shows a capture of tacho with a script, and this browser does not run scripts. "
+      "The script needs no network.</p></noscript></main>\n");
   PackedElements packed(out, pool);
-  packed.add(four_bytes(json.size()));
+  packed.add(little_endian(static_cast<std::uint32_t>(json.size())));
   packed.add(json);
   for (const PageColumn& column : all) packed.add(column.bytes());
   if (auto done = packed.finish(); !done) return std::move(done.error());

@@ -28,13 +28,9 @@
 
 namespace tacho::report {
 
-// The data of a page: samples and their payloads as columns of numbers.
-
-// Interned texts, frames and call chains.
-//
 // Nothing here is recursive: a stack may be 100,000 frames deep.
 
-// Texts that are safe to print. Number 0 is the empty text.
+// Interned texts that are safe to print. Number 0 is the empty text.
 class PageTexts {
  public:
   PageTexts() { number_of(""); }
@@ -93,8 +89,8 @@ class PageTree {
   IndexTable by_frame_, by_node_;
   std::vector<PageFrame> frames_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t>
-      path_;  // nodes of the last chain, root first: most chains share a prefix with it
+  // Nodes of the last chain, root first: most chains share a prefix with it.
+  std::vector<std::uint32_t> path_;
 };
 
 // Tables that all captures of a page share.
@@ -102,9 +98,6 @@ struct PageParts {
   PageTexts texts;
   PageTree tree;
 };
-
-// The data in a page's HTML: columns of numbers, compressed by gzip, as base64 in script elements of a type
-// that browsers do not run. page/data.js reads them.
 
 // The encoding of a column; page/data.js has the same letters.
 enum class ColumnForm : char {
@@ -168,9 +161,10 @@ class PageColumn {
 
 std::string base64(std::string_view bytes);
 
-// Compresses what is added into elements <script type="application/octet-stream" class="data"> of some
-// megabytes each: one gzip stream, whose blocks the workers of a pool compress in parallel. The end of the
-// previous block is a block's dictionary, so the stream is the same for any number of workers.
+// Writes the columns: compresses what is added into elements <script type="application/octet-stream"
+// class="data"> of some megabytes each: one gzip stream, whose blocks the workers of a pool compress in
+// parallel. The end of the previous block is a block's dictionary, so the stream is the same for any number
+// of workers.
 class PackedElements {
  public:
   // Both must outlive it.
@@ -184,11 +178,11 @@ class PackedElements {
 
   TextOutput& out_;
   format::WorkerPool& pool_;
-  std::string pending_;         // the end of what was packed, which is a dictionary, and what is to be packed
-  std::size_t dictionary_ = 0;  // bytes of the former
+  std::string pending_;         // the dictionary (the last bytes already compressed), then bytes to compress
+  std::size_t dictionary_ = 0;  // its size in `pending_`
   std::string packed_;
   std::uint32_t checksum_ = 0;
-  std::uint32_t size_ = 0;  // bytes that were packed, modulo 2^32
+  std::uint32_t size_ = 0;  // bytes compressed so far, modulo 2^32
   Result<> result_ = Done{};
 };
 
@@ -302,7 +296,8 @@ class PageSamples : public Sink {
   std::unordered_map<std::uint64_t, std::uint32_t> thread_numbers_;
   std::vector<EventColumns> events_;
 
-  // By sample: encoded at once, as a capture may have millions. A base has none.
+  // Columns with an entry for each sample, encoded as they come to need little memory. Empty with
+  // Take::Stacks.
   std::uint64_t samples_ = 0, first_time_ = 0;
   PageColumn times_{"time", ColumnForm::Differences}, cpus_{"cpu", ColumnForm::Numbers},
       of_threads_{"thread", ColumnForm::Numbers}, of_events_{"event", ColumnForm::Numbers},
@@ -312,10 +307,8 @@ class PageSamples : public Sink {
 };
 
 // Writes a page as one HTML file: markup, style, script and data, and a Content-Security-Policy that allows
-// nothing else.
-
-// `head`: the JSON object that page/data.js reads. `columns`: of the samples; the columns of texts, frames
-// and nodes are written before them.
+// nothing else. `head`: the JSON object that page/data.js reads. `columns`: of the samples; the columns of
+// texts, frames and nodes are written before them.
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
                     const PageTree::Order& order, std::vector<PageColumn> columns, format::WorkerPool& pool);
 

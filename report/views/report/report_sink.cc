@@ -32,7 +32,7 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
 // By address, if rows or columns distinguish addresses of one function.
 Sink::MergeBy ReportSink::merge_by() const {
   const bool shows_addresses =
-      !plan_ || needs_records_ || options_->is_walked || options_->is_verbose ||
+      !plan_ || needs_records_ || options_->is_interactive || options_->is_verbose ||
       !WantedAddresses(options_->filter).empty() ||
       options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
@@ -206,8 +206,8 @@ Result<> ReportSink::arrange() {
     return use_error("--sort parent: the capture has no call chains; record with -g to have them");
   ProfileShape shape;
   shape.by_stack = plan_->has_children || plan_->has_graph || has_key("parent");
-  shape.by_comm = options_->is_walked || has_key_of(KeyOf::Comm) || !options_->filter.comms.empty();
-  shape.by_thread = options_->is_walked || has_key_of(KeyOf::Thread) || !options_->filter.pids.empty() ||
+  shape.by_comm = options_->is_interactive || has_key_of(KeyOf::Comm) || !options_->filter.comms.empty();
+  shape.by_thread = options_->is_interactive || has_key_of(KeyOf::Thread) || !options_->filter.pids.empty() ||
                     !options_->filter.tids.empty();
   for (const KeyUse& use : plan_->columns.keys) {
     if (use.key->read == nullptr) continue;
@@ -281,7 +281,7 @@ bool ReportSink::asks_for_names() const {
                              session_->filter().condition != nullptr || session_->has_condition();
   // In the interactive view they may be sorted by other keys later.
   return mode_ != ReportMode::Samples || shows_chains || filters_names || needs_records_ ||
-         options_->is_verbose || options_->is_walked ||
+         options_->is_verbose || options_->is_interactive ||
          std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
            const bool is_of_thread = use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread;
            const bool is_fact = use.key->of == KeyOf::Sample && use.field == nullptr;
@@ -296,8 +296,8 @@ bool ReportSink::asks_for_names() const {
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
-  const bool needs_chains = options_->is_walked || plan_->has_children || plan_->branch_chains || waits_ ||
-                            has_key_of(KeyOf::Chain) || !options_->ignored_callees.empty() ||
+  const bool needs_chains = options_->is_interactive || plan_->has_children || plan_->branch_chains ||
+                            waits_ || has_key_of(KeyOf::Chain) || !options_->ignored_callees.empty() ||
                             options_->shows_other_chains || shows_latency(plan_->columns) ||
                             options_->has_levels || options_->is_verbose || options_->is_for_programs();
   const auto inlines = options_->reading.session.symbols.inlines;

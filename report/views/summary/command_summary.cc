@@ -23,7 +23,6 @@ namespace tacho::report {
 namespace {
 
 // A command that the summary recommends, depending on what the capture has.
-
 struct NextCommand {
   std::string command;  // quoted for a shell
   std::string why;      // what it shows
@@ -33,7 +32,7 @@ struct NextCommand {
 std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input);
 
 constexpr std::size_t kMost = 3;
-constexpr double kEnoughNames = 0.95;  // of all frames: with fewer a picture says little
+constexpr double kEnoughNames = 0.95;  // share of named frames below which packing symbols is recommended
 
 using Kind = EventSummary::Kind;
 
@@ -48,7 +47,8 @@ class Chooser {
 
   std::vector<NextCommand> choose() {
     if (!summary_.chosen) {
-      add(fmt::format("tacho header -i {}", file_), "what the capture says about itself: no sample is in it");
+      add(fmt::format("tacho header -i {}", file_),
+          "the host, the command line and the events; the capture has no samples");
       add(fmt::format("tacho dump -i {}", file_), "its records, one by one");
       return std::move(commands_);
     }
@@ -60,7 +60,7 @@ class Chooser {
       add(fmt::format("tacho report -i {} --no-children{}", file_, of_event(chosen)),
           "every function by its share");
     add(fmt::format("tacho script -i {}{}", file_, of_event(chosen)), "every sample, one by one");
-    add(fmt::format("tacho header -i {}", file_), "what the capture says about itself");
+    add(fmt::format("tacho header -i {}", file_), "the host, the command line and the events");
     commands_.resize(std::min(commands_.size(), kMost));
     return std::move(commands_);
   }
@@ -142,11 +142,11 @@ constexpr std::string_view kExamples =
     "  tacho summary perf.data --json\n\n";
 
 constexpr std::uint64_t kVersion = 1;  // of the JSON form
-constexpr std::size_t kEvents = 5, kProcesses = 4, kFunctions = 8, kWaits = 3,
-                      kFields = 5;  // rows in the text
+// Rows in the text.
+constexpr std::size_t kEvents = 5, kProcesses = 4, kFunctions = 8, kWaits = 3, kFields = 5;
 constexpr std::size_t kRowsInJson = 100;
-constexpr std::size_t kRoom = 160;  // columns where no terminal says how many there are
-constexpr std::size_t kHead = 11;   // columns of the words at the left
+constexpr std::size_t kDefaultWidth = 160;  // columns of a line if the output is no terminal
+constexpr std::size_t kLabelWidth = 11;     // columns of the labels at the left
 
 struct Options {
   ReadingOptions reading;
@@ -174,9 +174,6 @@ cli::CommandLine describe(Options& options) {
   line.epilog = std::string(kExamples) + line.epilog;
   return line;
 }
-
-// ---- numbers
-// ------------------------------------------------------------------------------------------------
 
 // Three digits and a unit: "3.21 ms", "2.00 MiB".
 std::string scaled(double value, double step, std::span<const std::string_view> units) {
@@ -223,13 +220,12 @@ std::string count_of(std::uint64_t count, std::string_view one, std::string_view
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-// ---- text
-// ---------------------------------------------------------------------------------------------------
+// ---- text ------------------------------------------------------------
 
-// A line of the head: a word at the left, and as much of the text as there is room for.
+// A line with a label at the left; the text is cut to the width of the line.
 void write_head_line(TextOutput& out, std::string_view word, std::string_view text, std::size_t room) {
-  out.left(word, kHead);
-  out.text(room == 0 ? std::string(text) : cut_in_the_middle(text, room - std::min(room, kHead)));
+  out.left(word, kLabelWidth);
+  out.text(room == 0 ? std::string(text) : cut_in_the_middle(text, room - std::min(room, kLabelWidth)));
   out.character('\n');
 }
 
@@ -270,7 +266,7 @@ class SummaryText {
         names_(options.reading.names),
         room_(options.is_wide               ? 0
               : options.reading.room() != 0 ? options.reading.room()
-                                            : kRoom) {}
+                                            : kDefaultWidth) {}
 
   void write() {
     write_head();
@@ -317,7 +313,7 @@ std::string SummaryText::host() const {
   return text;
 }
 
-// When the first sample was taken, where the capture says what its clock stood for, and how long they go on.
+// The date of the first sample, if the capture relates its clock to dates, and the time up to the last one.
 std::string SummaryText::when() const {
   if (!summary_.time) return "the samples have no times";
   const auto [first, last] = *summary_.time;
@@ -452,7 +448,7 @@ void SummaryText::write_next() {
   title("next");
   for (const NextCommand& next : next_commands(summary_, input_)) {
     out_.text("  " + next.command);
-    // A command that would be cut could not be typed.
+    // The command is never cut, so that it can be copied; its comment is left out if the line is too long.
     const std::string why = "  # " + next.why;
     const std::size_t used = 2 + next.command.size();
     if (room_ == 0 || used + why.size() <= room_) out_.text(why);
@@ -460,8 +456,7 @@ void SummaryText::write_next() {
   }
 }
 
-// ---- JSON
-// ---------------------------------------------------------------------------------------------------
+// ---- JSON ------------------------------------------------------------
 
 void describe_capture(JsonFields& to, Session& session, const std::string& input) {
   const format::Environment& host = session.features().environment;

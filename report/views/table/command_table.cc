@@ -13,7 +13,7 @@ namespace {
 
 struct Options {
   ReadingOptions reading;
-  TableQuestion question;
+  TableRequest question;
   std::string columns, sort;
   std::uint64_t top = 0;       // 0: all
   std::uint64_t interval = 0;  // ns; 0: one table
@@ -25,7 +25,7 @@ cli::Option form_option(Options& options, std::string_view name, std::string_vie
   return {std::string(name), cli::Takes::Nothing, "", std::string(help),
           [&options, form](std::string_view) -> Result<> {
             if (options.form != TableForm::Text && options.form != form)
-              return use_error("--csv and --json: a table has one form; take one of them");
+              return use_error("--csv and --json cannot be combined");
             options.form = form;
             return Done{};
           }};
@@ -88,7 +88,7 @@ class TableSink : public Sink {
   TableSink(Session& session, TextOutput& out, const Options& options)
       : session_(&session), out_(&out), options_(&options), intervals_(options.interval) {}
 
-  // Once the events are known.
+  // To be called when the session's events are known.
   Result<> prepare() {
     if (auto found = counts_.find(options_->question, options_->columns, options_->sort, *session_); !found)
       return found;
@@ -141,9 +141,9 @@ class TableSink : public Sink {
   // Notes about the tables.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
-    if (std::string left_out = counts_.source().what_is_left_out(); !left_out.empty())
+    if (std::string left_out = counts_.source().note_on_events(); !left_out.empty())
       notes.push_back(std::move(left_out));
-    if (std::string slots = counts_.source().what_slots_hide(); !slots.empty() && asks_for_sums())
+    if (std::string slots = counts_.source().note_on_slots(); !slots.empty() && asks_for_sums())
       notes.push_back(std::move(slots));
     for (const auto& [event, readings] : readings_) {
       auto note =

@@ -34,11 +34,11 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 // The keys of --by, or else of the payloads' roles.
-std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Session& session) {
+std::vector<std::string> TableSource::keys_of(const TableRequest& question, Session& session) {
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
-    const PayloadSchema* const schema = question.event.empty() || asked_[i] ? schemas_->of(i) : nullptr;
+    const PayloadSchema* const schema = question.event.empty() || chosen_[i] ? schemas_->of(i) : nullptr;
     if (schema == nullptr) continue;
     for (const std::string& name : default_table_keys(*schema)) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -48,7 +48,7 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
   return names;
 }
 
-Result<TableEvent> TableSource::bind(const TableQuestion& question, const format::Event& event,
+Result<TableEvent> TableSource::bind(const TableRequest& question, const format::Event& event,
                                      const PayloadSchema* schema) {
   TableEvent bound;
   if (schema != nullptr) {
@@ -78,7 +78,7 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
 }
 
 // nullopt when there is no --value and the event lacks the default value.
-Result<std::optional<BoundExpression>> TableSource::bind_value(const TableQuestion& question,
+Result<std::optional<BoundExpression>> TableSource::bind_value(const TableRequest& question,
                                                                const format::Event& event,
                                                                const PayloadSchema* schema) const {
   auto value = BoundExpression::bind("--value", *value_, schema);
@@ -116,29 +116,29 @@ void TableSource::take_default_value(const PayloadSchema* schema) {
   unit_ = field->unit;
 }
 
-Result<> TableSource::find(const TableQuestion& question, Session& session) {
+Result<> TableSource::find(const TableRequest& question, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
   std::vector<std::string> names;
   for (const format::Event& event : events) names.push_back(event.name);
   EventChoice choice = choose_events(parse_name_list(question.event), names);
   if (!question.event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
-  asked_ = std::move(choice.chosen);
+  chosen_ = std::move(choice.chosen);
   key_names_ = keys_of(question, session);
   // The event that brings the mappings has no samples.
   const auto is_dummy = [&](std::size_t i) {
     return events[i].attr.type == format::abi::kSoftware && events[i].attr.config == format::abi::kDummy;
   };
-  const auto is_asked_for = [&](std::size_t i) { return question.event.empty() ? !is_dummy(i) : asked_[i]; };
+  const auto is_chosen = [&](std::size_t i) { return question.event.empty() ? !is_dummy(i) : chosen_[i]; };
   const bool has_default = !question.value && !question.only_counts;
   for (std::size_t i = 0; i < events.size() && has_default && !default_value_; ++i)
-    if (is_asked_for(i) && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
+    if (is_chosen(i) && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
       take_default_value(schemas_->of(i));
   std::optional<Error> failed;
   int fit = -1;  // of the event that the error is about
   for (std::size_t i = 0; i < events.size(); ++i) {
     events_.emplace_back();
-    if (!is_asked_for(i)) continue;
+    if (!is_chosen(i)) continue;
     auto bound = bind(question, events[i], schemas_->of(i));
     if (!bound) {
       // Prefer an event with a payload and the keys: probably the intended one.
@@ -180,7 +180,7 @@ bool TableSource::has_values() const {
   return std::ranges::any_of(events_, [](const auto& event) { return event && event->value; });
 }
 
-std::string TableSource::what_is_left_out() const {
+std::string TableSource::note_on_events() const {
   std::string note;
   if (!left_out_.empty()) {
     note = fmt::format("the table is without {}, which {} not its keys; --event {} shows {}",
@@ -208,7 +208,7 @@ std::string TableSource::title(Names names) const {
   return title;
 }
 
-std::string TableSource::what_slots_hide() const {
+std::string TableSource::note_on_slots() const {
   for (const auto& event : events_) {
     if (!event || event->how.slots == nullptr || event->how.sum != nullptr) continue;
     return fmt::format("'{}' was counted in slots, and sum and mean are those of the least values in them",
@@ -422,7 +422,7 @@ std::string end_of_slot(const FieldKey& key, const KeyValue& value) {
 
 }  // namespace
 
-Result<> TableCounts::find(const TableQuestion& question, const std::string& columns, const std::string& sort,
+Result<> TableCounts::find(const TableRequest& question, const std::string& columns, const std::string& sort,
                            Session& session) {
   session_ = &session;
   if (auto found = source_.find(question, session); !found) return found;

@@ -19,9 +19,8 @@
 
 namespace tacho::report {
 
-// Chooses the events of a table and binds its keys and its value to each of them.
-
-struct TableQuestion {
+// The events, keys and value of a table.
+struct TableRequest {
   std::string event;  // empty: every event that has the keys and the value
   std::string by;     // names of keys; empty: default_table_keys(), else comm
   std::optional<cli::Expression> value;
@@ -37,11 +36,12 @@ struct TableEvent {
   ValueOfMany how;                       // how samples are added; `sum` only without --value
 };
 
+// Chooses the events of a table and binds its keys and its value to each of them.
 class TableSource {
  public:
   // To be called once the session's events are known. Refused when no event has the fields. Both arguments
   // must outlive this, which must not be moved afterwards.
-  Result<> find(const TableQuestion& question, Session& session);
+  Result<> find(const TableRequest& question, Session& session);
 
   // The event at this index; null: not in the table.
   TableEvent* event(std::size_t index);
@@ -49,24 +49,24 @@ class TableSource {
   const std::vector<std::string>& key_names() const { return key_names_; }
   bool has_values() const;
   // A note about events that lack the keys (not in the table) or the value (only counted); may be empty.
-  std::string what_is_left_out() const;
+  std::string note_on_events() const;
   // A note when sums are made from the lowest values of slots; else empty.
-  std::string what_slots_hide() const;
+  std::string note_on_slots() const;
   // "bigread: bytes in bytes"
   std::string title(Names names) const;
 
  private:
-  Result<TableEvent> bind(const TableQuestion& question, const format::Event& event,
+  Result<TableEvent> bind(const TableRequest& question, const format::Event& event,
                           const PayloadSchema* schema);
-  Result<std::optional<BoundExpression>> bind_value(const TableQuestion& question, const format::Event& event,
+  Result<std::optional<BoundExpression>> bind_value(const TableRequest& question, const format::Event& event,
                                                     const PayloadSchema* schema) const;
   void take_default_value(const PayloadSchema* schema);
   bool has_keys(const format::Event& event, const PayloadSchema* schema) const;
-  std::vector<std::string> keys_of(const TableQuestion& question, Session& session);
+  std::vector<std::string> keys_of(const TableRequest& question, Session& session);
 
   std::optional<EventSchemas> schemas_;
   PayloadSchema empty_;
-  std::vector<bool> asked_;  // by event: --event has it
+  std::vector<bool> chosen_;  // by event: --event has it
   std::vector<std::optional<TableEvent>> events_;
   std::vector<std::string> key_names_;
   std::vector<std::string> left_out_, only_counted_;  // names of events
@@ -74,8 +74,6 @@ class TableSource {
   const cli::Expression* value_ = nullptr;
   std::string unit_;
 };
-
-// Prints a table as aligned text, CSV or JSON lines, with the statistics that its columns show.
 
 // One row: its samples, and the values of those samples that have one.
 struct TableRow {
@@ -117,13 +115,12 @@ struct TableHead {
   bool has_begin = false;                  // CSV: a first column for the start of an interval
 };
 
-// Prints the lines of one interval; `begin` (seconds) is set with --interval. Names are safe to print
-// already.
+// Prints the lines of one interval as aligned text, CSV or JSON lines; `begin` (seconds) is set with
+// --interval. Names are safe to print already.
 void write_table(TextOutput& out, TableForm form, const TableHead& head, std::optional<double> begin,
                  const std::vector<TableLine>& lines, bool is_first);
 
-// The rows of a table while samples come: counted by their keys, put into order, and made cells.
-
+// The rows of a table: adds samples by their keys, sorts rows, and makes their cells.
 class TableCounts {
  public:
   using Keys = std::vector<KeyValue>;
@@ -133,9 +130,9 @@ class TableCounts {
   };
   using Rows = std::map<Keys, Row, KeyValuesLess>;
 
-  // `columns`, `sort`: as the options say, or empty. Once the session's events are known, which must outlive
-  // this; it must not be moved afterwards.
-  Result<> find(const TableQuestion& question, const std::string& columns, const std::string& sort,
+  // `columns`, `sort`: values of the options; may be empty. To be called when the session's events are known.
+  // The session must outlive this, which must not be moved afterwards.
+  Result<> find(const TableRequest& question, const std::string& columns, const std::string& sort,
                 Session& session);
 
   // Null: the event is not in the table.

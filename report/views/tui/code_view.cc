@@ -274,7 +274,7 @@ CodeView::Flow CodeView::on_key(const KeyPress& press) {
         question_.reset();
         search(searches_forward_, false);
         return Flow::Stay;
-      case Question::Answer::Left:
+      case Question::Answer::Closed:
         question_.reset();
         return Flow::Stay;
       default:
@@ -344,7 +344,7 @@ CodeView::Flow CodeView::on_key(const KeyPress& press) {
       } else if (press.is('h')) {
         return Flow::Help;
       } else if (press.is('P')) {
-        return Flow::Keep;
+        return Flow::Save;
       } else if (press.is('r')) {
         return Flow::Views;
       } else if (press.is('q')) {

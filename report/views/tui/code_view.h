@@ -49,8 +49,8 @@ class CodeView {
   // Shows a function. Returns why it cannot be shown; empty: it is.
   std::string show(const HitFunction& function);
 
-  // Keep: write text() to a file. Views: open the menu of other views.
-  enum class Flow : std::uint8_t { Stay, Leave, Help, Keep, Views };
+  // Save: write text() to a file. Views: open the menu of other views.
+  enum class Flow : std::uint8_t { Stay, Leave, Help, Save, Views };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
   const HitFunction& function() const { return *function_; }

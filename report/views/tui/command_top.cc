@@ -27,9 +27,9 @@
 #include "report/views/tui/link.h"
 #include "report/views/tui/live_table.h"
 #include "report/views/tui/live_window.h"
+#include "report/views/tui/report_view.h"
 #include "report/views/tui/sample_list.h"
 #include "report/views/tui/screen.h"
-#include "report/views/tui/walk.h"
 
 namespace tacho::report {
 namespace {
@@ -49,7 +49,7 @@ struct TopOptions {
   bool has_table = false;
   bool has_buckets = false,
        has_keys = true;  // histogram: one for each key; otherwise one for all
-  TableQuestion table;
+  TableRequest table;
   std::string table_columns, table_where;
   std::string kept = "top.data";  // path of captures that the key w writes
 };
@@ -68,14 +68,15 @@ class LiveSink : public Sink {
   }
   Flow on_non_sample(const NonSampleRecord& other) override { return of_now().on_non_sample(other); }
   void begin_anew() {
-    walked_.reset();
+    view_sink_.reset();
     events_.reset();
     rows_.clear();
   }
   // Null: no sample yet.
-  WalkSink* walked() { return walked_ && !walked_->rows().empty() ? &*walked_ : nullptr; }
+  // Null: there are no rows.
+  ViewSink* view_sink() { return view_sink_ && !view_sink_->rows().empty() ? &*view_sink_ : nullptr; }
   std::optional<Error> failure() {
-    return failure_ ? failure_ : walked_ ? walked_->rows().failure() : std::nullopt;
+    return failure_ ? failure_ : view_sink_ ? view_sink_->rows().failure() : std::nullopt;
   }
   // Null: the events are not known yet.
   const TableCounts* table() const { return counts_ ? &*counts_ : nullptr; }
@@ -84,7 +85,7 @@ class LiveSink : public Sink {
   SampleList* events() const { return events_ && events_->size() > 0 ? events_.get() : nullptr; }
 
  private:
-  WalkSink& of_now() { return walked_ ? *walked_ : walked_.emplace(session_, options_.report); }
+  ViewSink& of_now() { return view_sink_ ? *view_sink_ : view_sink_.emplace(session_, options_.report); }
   Result<> find_table() {
     counts_.emplace();
     if (!options_.table_where.empty()) {
@@ -140,7 +141,7 @@ class LiveSink : public Sink {
   std::unique_ptr<SampleCondition> where_;  // --where of the table; null: none
   std::optional<TableCounts> counts_;
   TableCounts::Rows rows_;
-  std::optional<WalkSink> walked_;
+  std::optional<ViewSink> view_sink_;
   std::optional<Error> failure_;
 };
 
@@ -202,7 +203,7 @@ class Top {
       take_keys();
       if (is_over_ || reads_anew_) return;
       const auto now = Clock::now();
-      if (is_held() && window_.is_full(now)) turn(now);
+      if (is_held() && window_.is_full(now)) begin_half(now);
       if (!is_held() && (now >= until || is_due_)) {
         if (!has_ended_ || !is_last_shown_) return;
       }
@@ -247,17 +248,17 @@ class Top {
       on_events_key(*press);
     } else if (is_at_list && events_ != nullptr && (press->is('v') || press->is('l'))) {
       shows_events_ = true;
-    } else if (table_ && is_at_list && press->key == Key::Escape && (!walk_ || !walk_->can_undo())) {
+    } else if (table_ && is_at_list && press->key == Key::Escape && (!view_ || !view_->can_undo())) {
       shows_table_ = true;
       if (std::exchange(opened_, std::nullopt)) reads_anew_ = true;
-    } else if (!walk_) {
+    } else if (!view_) {
       is_over_ = press->is('q');
     } else {
-      const auto flow = walk_->on_key(*press);
-      if (flow == Walk::Flow::Quit) is_over_ = true;
-      if (flow == Walk::Flow::Keep) write_text();
-      if (flow == Walk::Flow::ReadAgain) {
-        options_.report.sort = walk_->wanted_sort();
+      const auto flow = view_->on_key(*press);
+      if (flow == ReportView::Flow::Quit) is_over_ = true;
+      if (flow == ReportView::Flow::Save) write_text();
+      if (flow == ReportView::Flow::ReadAgain) {
+        options_.report.sort = view_->wanted_sort();
         options_.report.fields.clear();
         has_other_sort_ = reads_anew_ = true;
       }
@@ -298,19 +299,19 @@ class Top {
   // An overlay of the rows gets the keys.
   bool is_covered() const {
     if (shows_events_ && events_ != nullptr) return true;
-    return shows_table_ ? table_->is_held() : walk_.has_value() && !walk_->is_at_list();
+    return shows_table_ ? table_->is_held() : view_.has_value() && !view_->is_at_list();
   }
 
   void say(std::string message) {
     if (shows_table_) return table_->say(std::move(message));
-    if (walk_) return walk_->say(std::move(message));
+    if (view_) return view_->say(std::move(message));
     message_ = std::move(message);  // shown with the next rows
   }
   bool is_held() const { return is_frozen_ || is_covered(); }
 
   // Drops the older half of the window; the session cannot go on after that.
-  void turn(Clock::time_point now) {
-    window_.turn(now);
+  void begin_half(Clock::time_point now) {
+    window_.begin_half(now);
     reads_whole_window_ = true;
   }
 
@@ -363,7 +364,7 @@ class Top {
       show(sink);
     if (is_over_ || failure_) return;
     const auto now = Clock::now();
-    if (window_.is_full(now)) turn(now);
+    if (window_.is_full(now)) begin_half(now);
     // A key may have requested another session.
     if (!reads_anew_) collect(now + milliseconds(options_.delay));
     window_.finish_round();
@@ -375,9 +376,9 @@ class Top {
   }
 
   void leave_rows() {
-    if (!walk_) return;
-    memory_ = walk_->remember();
-    walk_.reset();
+    if (!view_) return;
+    memory_ = view_->remember();
+    view_.reset();
   }
 
   // Shows rows of the samples that the session has read so far.
@@ -391,24 +392,24 @@ class Top {
                      options_.has_buckets ? LiveTable::Form::Buckets : LiveTable::Form::Table);
       is_table_known_ = true;
     }
-    WalkSink* const walked = sink.walked();
-    if (walked == nullptr && !reads_anew_) is_just_opened_ = false;
-    if (walked == nullptr)
+    ViewSink* const view_sink = sink.view_sink();
+    if (view_sink == nullptr && !reads_anew_) is_just_opened_ = false;
+    if (view_sink == nullptr)
       return shows_table_ && is_table_known_ && link_ == nullptr ? print() : show_waiting();
-    walked->rows().session().use_last_names();
-    walked->rows().settle();
+    view_sink->rows().session().use_last_names();
+    view_sink->rows().settle();
     events_ = sink.events();
-    has_stacks_ = walked->rows().profile().looks_at_stacks();
+    has_stacks_ = view_sink->rows().profile().looks_at_stacks();
     // Without call chains all samples are in the function of the recorder's probe.
     if (std::exchange(is_just_opened_, false)) shows_events_ = !has_stacks_ && events_ != nullptr;
-    walk_.emplace(walked->rows(), options_.report, walked->hits(), Walk::Of::Live);
+    view_.emplace(view_sink->rows(), options_.report, view_sink->hits(), ReportView::Source::Live);
     if (memory_) {
       if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.sort;
-      walk_->restore(*memory_);
+      view_->restore(*memory_);
     }
-    walk_->note(note());
+    view_->note(note());
     if (has_ended_) say("the recording has ended; q: quit, w: write it");
-    if (!message_.empty()) walk_->say(std::exchange(message_, {}));
+    if (!message_.empty()) view_->say(std::exchange(message_, {}));
     if (link_ != nullptr) return draw();
     print();
   }
@@ -438,7 +439,7 @@ class Top {
       reading.put(reading.size.height / 2U, 2, Style::Normal, "Reading the events of the window ...");
       return reading;
     }
-    if (opened_ && !shows_table_ && !walk_) {
+    if (opened_ && !shows_table_ && !view_) {
       Frame empty(link_->size());
       empty.bar(0, Style::Bar, opened_text_ + ", " + note_of_times());
       empty.put(empty.size.height / 2U, 2, Style::Normal,
@@ -450,9 +451,9 @@ class Top {
       events_->draw(events);
       return events;
     }
-    if (walk_) {
-      walk_->note(note());
-      return walk_->draw(link_->size());
+    if (view_) {
+      view_->note(note());
+      return view_->draw(link_->size());
     }
     Frame waiting(link_->size());
     waiting.bar(0, Style::Bar, "tacho top: no sample yet");
@@ -481,7 +482,7 @@ class Top {
         options_.report.top == 0 ? kPrintedRows : std::min<std::size_t>(options_.report.top, 1000);
     const ScreenSize size{width, static_cast<std::uint16_t>(rows + 3)};
     if (shows_table_) table_->note(note());
-    Frame frame = shows_table_ ? table_->draw(size) : walk_->draw(size);
+    Frame frame = shows_table_ ? table_->draw(size) : view_->draw(size);
     frame.rows.pop_back();
     while (!frame.rows.empty() && text_of(frame.rows.back()).empty()) frame.rows.pop_back();
     for (const FrameRow& row : frame.rows) out_.text(text_of(row) + "\n");
@@ -534,7 +535,7 @@ class Top {
   void write_capture() {
     window_.finish_round();
     const std::array<format::Bytes, 3> parts = {head_, window_.older(), window_.newer()};
-    const auto path = link_->keep(frame(), KeptAs::Capture, options_.kept, parts);
+    const auto path = link_->save(frame(), SavedAs::Capture, options_.kept, parts);
     if (!path) return say("w: " + path.error().what);
     if (!*path) {
       is_over_ = true;
@@ -548,9 +549,9 @@ class Top {
 
   // Writes a file that a key of the view requested.
   void write_text() {
-    const Walk::KeptText& text = walk_->kept();
+    const ReportView::SavedText& text = view_->saved();
     const std::array parts = {std::as_bytes(std::span(text.text))};
-    const auto path = link_->keep(frame(), text.as, text.name, parts);
+    const auto path = link_->save(frame(), text.as, text.name, parts);
     if (path && !*path) is_over_ = true;
     say(!path ? "P: " + path.error().what : *path ? "wrote " + **path : std::string());
   }
@@ -573,8 +574,8 @@ class Top {
   std::size_t part_ = 0, at_ = 0;  // the next part and offset to write to the session
   std::uint64_t fed_bytes_ = 0;
 
-  std::optional<Walk> walk_;
-  std::optional<Walk::Memory> memory_;
+  std::optional<ReportView> view_;
+  std::optional<ReportView::Memory> memory_;
   std::unique_ptr<LiveTable> table_;  // a recorder's table; null: none
   bool shows_table_ = false, is_table_known_ = false;
   std::optional<TableCounts::Keys> opened_;  // the table's row that the list counts
@@ -603,18 +604,18 @@ Result<cli::ExitStatus> show_text(TopOptions& options) {
 Result<cli::ExitStatus> show_screen(TopOptions& options) {
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
-  screen->keep_captures(options.kept);
+  screen->save_captures(options.kept);
   const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
-                        .kept = {screen->keys(), screen->kept()}};
+                        .kept = {screen->keys(), screen->saved_file()}};
   return show_alone(options.report.reading, &plan, [&](const SessionOptions& wanted, TextOutput& out) {
-    Link link(out, screen->keys(), screen->kept());
+    Link link(out, screen->keys(), screen->saved_file());
     return Top(options, wanted, out, &link).run();
   });
 }
 
 Result<cli::ExitStatus> show(TopOptions& options) {
   ReportOptions& report = options.report;
-  report.is_walked = report.is_live = true;
+  report.is_interactive = report.is_live = true;
   report.hides_idle = !options.shows_idle;
   if (report.sort.empty()) report.sort = "dso,symbol";
   if (auto prepared = prepare_report(report); !prepared) return std::move(prepared.error());

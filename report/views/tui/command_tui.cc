@@ -21,8 +21,8 @@
 #include "report/views/report/report_options.h"
 #include "report/views/tui/comparison.h"
 #include "report/views/tui/link.h"
+#include "report/views/tui/report_view.h"
 #include "report/views/tui/screen.h"
-#include "report/views/tui/walk.h"
 
 namespace tacho::report {
 namespace {
@@ -77,14 +77,14 @@ struct BaseRows {
   std::optional<ReportSink> sink;
 };
 
-// Reads a capture, and shows its rows meanwhile and afterwards. What a person chose stays when it is read
-// again for other sort keys, or for a part of its time.
-class Walker : private CaptureReadings {
+// Reads a capture and shows its rows, already while it is read. Zooms, filters and the cursor are restored
+// when the capture is read again for other sort keys, a time range or a box of a heat map.
+class InteractiveReport : private CaptureReadings {
  public:
   // `base`: a capture to compare with from the beginning; empty: none. `code`: shows code in place of rows;
   // null: rows.
-  Walker(const SessionOptions& wanted, Link link, ReportOptions options, std::string base,
-         const AnnotateOptions* code)
+  InteractiveReport(const SessionOptions& wanted, Link link, ReportOptions options, std::string base,
+                    const AnnotateOptions* code)
       : wanted_(wanted),
         times_before_(wanted.filter.time_text),
         lines_before_(wanted.symbols.source_lines),
@@ -98,16 +98,16 @@ class Walker : private CaptureReadings {
     auto current = std::make_unique<Reading>(first, options_);
     if (auto done = read(*current); !done) return std::move(done.error());
     for (;;) {
-      if (flow_ == Walk::Flow::Stay && current->rows().empty()) return without_rows(*current);
-      if (auto walked = walk(*current); !walked) return std::move(walked.error());
-      if (flow_ != Walk::Flow::ReadAgain) return finish(*current);
+      if (flow_ == ReportView::Flow::Stay && current->rows().empty()) return without_rows(*current);
+      if (auto shown = show(*current); !shown) return std::move(shown.error());
+      if (flow_ != ReportView::Flow::ReadAgain) return finish(*current);
       current = replace(std::move(current));
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kBetween{100};  // looks at the keys while something is read
+  static constexpr std::chrono::milliseconds kKeyInterval{100};  // while reading, keys are handled this often
 
   // A session with the rows that were made of it.
   struct Reading {
@@ -119,19 +119,19 @@ class Walker : private CaptureReadings {
     std::optional<Session> own;
     Session* session;
     ReportOptions options;
-    std::unique_ptr<WalkSink> sink;
+    std::unique_ptr<ViewSink> sink;
     bool is_settled = false;
     std::string note;                                              // how much of it was read; empty: all
-    std::optional<std::pair<std::uint64_t, std::uint64_t>> times;  // those that T chose
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> times;  // the range chosen with the key T
   };
-  // What rows count.
+  // The state to go back to if another reading fails.
   struct Choice {
     SessionOptions wanted;
     ReportOptions options;
     std::optional<BoxChoice> box;
     TimeCounts times;
     bool is_times_known;
-    Walk::Memory memory;
+    ReportView::Memory memory;
   };
 
   static Result<Session> open(const SessionOptions& options) {
@@ -177,7 +177,7 @@ class Walker : private CaptureReadings {
     control.cancel = stop.get_token();
     Clock::time_point last = Clock::now();
     control.progress = [&](const ReadProgress& read) {
-      if (Clock::now() - last < kBetween) return;
+      if (Clock::now() - last < kKeyInterval) return;
       last = Clock::now();
       const auto press = link_.show(progress_frame(link_.size(), name, read, "Esc: stop"));
       if (!press || press->key == Key::Escape || press->is('q')) stop.request_stop();
@@ -205,7 +205,7 @@ class Walker : private CaptureReadings {
     SessionOptions options = wanted_;
     options.input = name;
     if (needs_source_lines(rows->options)) options.symbols.source_lines = symbolize::SourceLines::Yes;
-    // Those of the other capture.
+    // These filters are for the other capture only.
     options.filter.time_text.clear();
     options.filter.condition = nullptr;
     auto session = open(options);
@@ -225,11 +225,11 @@ class Walker : private CaptureReadings {
 
   Result<> read(Reading& reading) {
     Session& session = *reading.session;
-    flow_ = Walk::Flow::Stay;
+    flow_ = ReportView::Flow::Stay;
     is_stopped_ = false;
     if (auto checked = check_events(session, options_.reading); !checked) return std::move(checked.error());
-    // The times of the first reading are those to choose from.
-    reading.sink = std::make_unique<WalkSink>(session, reading.options, is_times_known_ ? nullptr : &times_);
+    // Only the first reading counts samples over time: the key T chooses from the whole capture.
+    reading.sink = std::make_unique<ViewSink>(session, reading.options, is_times_known_ ? nullptr : &times_);
     if (memory_) reading.times = memory_->times.chosen;
     ReportSink& rows = reading.rows();
     if (!session.layout().is_pipe)
@@ -257,21 +257,21 @@ class Walker : private CaptureReadings {
   Shown finish(const Reading& reading) {
     Shown shown(Symbols::Used);
     shown.notes = reading.rows().notes();
-    if (code_ != nullptr && walk_ && !walk_->missing_code().empty()) {
-      std::ranges::move(walk_->missing_code().lines(printable(input())), std::back_inserter(shown.notes));
+    if (code_ != nullptr && view_ && !view_->missing_code().empty()) {
+      std::ranges::move(view_->missing_code().lines(printable(input())), std::back_inserter(shown.notes));
       shown.status = cli::kIncomplete;
     }
     // Those of the first session are reported by the command.
     if (input() != first_input_)
       std::ranges::move(findings_text(reading.session->diagnostics(), input()),
                         std::back_inserter(shown.notes));
-    walk_.reset();
+    view_.reset();
     return shown;
   }
 
-  // Reads what a key chose. Where that cannot be read, is stopped or has no samples, the rows of before stay.
+  // Reads again for the choice of a key. If that fails, is stopped or has no samples, the current rows stay.
   std::unique_ptr<Reading> replace(std::unique_ptr<Reading> current) {
-    Choice before{wanted_, options_, box_, times_, is_times_known_, walk_->remember()};
+    Choice before{wanted_, options_, box_, times_, is_times_known_, view_->remember()};
     before.memory.times.chosen = current->times;
     has_before_ = true;
     std::unique_ptr<Reading> next;
@@ -287,9 +287,9 @@ class Walker : private CaptureReadings {
       next = std::make_unique<Reading>(std::move(*session), options_);
       const auto done = read(*next);
       if (!done) failure = done.error().what;
-    } while (failure.empty() && flow_ == Walk::Flow::ReadAgain);
+    } while (failure.empty() && flow_ == ReportView::Flow::ReadAgain);
     has_before_ = false;
-    if (failure.empty() && flow_ == Walk::Flow::Stay) {
+    if (failure.empty() && flow_ == ReportView::Flow::Stay) {
       if (is_stopped_)
         failure = "reading was stopped: rows are as before";
       else if (next->rows().empty())
@@ -297,7 +297,7 @@ class Walker : private CaptureReadings {
             box_ ? "no sample is in that box: rows are as before" : "no sample is there: rows are as before";
     }
     if (failure.empty()) return next;
-    walk_.reset();
+    view_.reset();
     wanted_ = std::move(before.wanted);
     options_ = std::move(before.options);
     box_ = std::move(before.box);
@@ -305,13 +305,13 @@ class Walker : private CaptureReadings {
     is_times_known_ = before.is_times_known;
     memory_ = std::move(before.memory);
     message_ = std::move(failure);
-    flow_ = Walk::Flow::Stay;
+    flow_ = ReportView::Flow::Stay;
     return current;
   }
 
-  // Rows are shown as soon as there are some, and made anew while more come: at first twice a second, later
-  // so seldom that a fifth of the time goes into them.
-  // `to`: takes the samples for the reading's sink.
+  // Reads all samples into `to`, which gives them to the reading's sink. Rows are shown as soon as there are
+  // some, and refreshed at first twice a second, later less often, so that refreshing takes at most a fifth
+  // of the time.
   void read_all(Reading& reading, Sink& to) {
     constexpr std::chrono::milliseconds kNext{500};
     constexpr int kTimes = 5;
@@ -321,24 +321,24 @@ class Walker : private CaptureReadings {
     Clock::time_point last = Clock::now(), due = last;
     control.progress = [&](const ReadProgress& read) {
       const auto now = Clock::now();
-      if (now - last < kBetween) return;
+      if (now - last < kKeyInterval) return;
       last = now;
-      const bool is_due = now >= due && code_ == nullptr && (!walk_ || walk_->is_at_list());
+      const bool is_due = now >= due && code_ == nullptr && (!view_ || view_->is_at_list());
       if (is_due && reading.rows().can_settle_early() && !reading.rows().empty()) {
         reading.rows().settle_early();
         make_rows(reading);
         due = Clock::now() + std::max<Clock::duration>(kNext, kTimes * (Clock::now() - now));
       }
-      if (walk_) walk_->progress(megabytes(read) + " read");
+      if (view_) view_->progress(megabytes(read) + " read");
       if (!look(read)) return;
       is_stopped_ = true;
       reading.note = "stopped after " + megabytes(read);
       stop.request_stop();
     };
     reading.session->run(to, control);
-    if (walk_) walk_->progress({});
+    if (view_) view_->progress({});
     // A key ended the reading early: the times of the unread rest are unknown.
-    if (flow_ == Walk::Flow::ReadAgain && !is_times_known_)
+    if (flow_ == ReportView::Flow::ReadAgain && !is_times_known_)
       times_ = {};
     else
       is_times_known_ = true;
@@ -346,12 +346,12 @@ class Walker : private CaptureReadings {
 
   // Draws, and does what keys say. True: reading stops.
   bool look(const ReadProgress& read) {
-    if (!walk_) {
+    if (!view_) {
       const auto press = link_.show(
           progress_frame(link_.size(), input(), read, has_before_ ? "Esc: stop  q: quit" : "q: quit"));
       if (press && press->key == Key::Escape && has_before_) return true;
       if (press && !press->is('q')) return false;
-      flow_ = Walk::Flow::Quit;
+      flow_ = ReportView::Flow::Quit;
       return true;
     }
     for (bool is_drawn = false;;) {
@@ -359,81 +359,81 @@ class Walker : private CaptureReadings {
       if (is_drawn) {
         press = link_.ask();
       } else {
-        Frame frame = walk_->draw(link_.size());
+        Frame frame = view_->draw(link_.size());
         frame.waits = false;
         press = link_.show(std::move(frame));
         is_drawn = true;
       }
       if (press && press->key == Key::None) return false;
-      if (press && press->key == Key::Escape && walk_->is_at_list() && (has_before_ || !walk_->can_undo()))
+      if (press && press->key == Key::Escape && view_->is_at_list() && (has_before_ || !view_->can_undo()))
         return true;
       take(press);
-      if (flow_ != Walk::Flow::Stay) return true;
+      if (flow_ != ReportView::Flow::Stay) return true;
       is_drawn = false;
     }
   }
 
   void leave_rows() {
-    if (!walk_) return;
-    memory_ = walk_->remember();
-    walk_.reset();
+    if (!view_) return;
+    memory_ = view_->remember();
+    view_.reset();
   }
 
   void make_rows(Reading& reading) {
     leave_rows();
-    walk_.emplace(reading.rows(), reading.options, reading.sink->hits());
-    walk_->times(is_times_known_ ? &times_ : nullptr);
-    walk_->readings(this);
-    walk_->box(box_);
-    if (memory_) walk_->restore(*memory_);
-    if (!message_.empty()) walk_->say(std::exchange(message_, {}));
-    walk_->note(reading.note);
+    view_.emplace(reading.rows(), reading.options, reading.sink->hits());
+    view_->times(is_times_known_ ? &times_ : nullptr);
+    view_->readings(this);
+    view_->box(box_);
+    if (memory_) view_->restore(*memory_);
+    if (!message_.empty()) view_->say(std::exchange(message_, {}));
+    view_->note(reading.note);
   }
 
-  // All is read.
-  Result<> walk(Reading& reading) {
-    if (flow_ != Walk::Flow::Stay) return Done{};
+  // After reading: shows the rows and handles keys, until a key quits or needs another reading.
+  Result<> show(Reading& reading) {
+    if (flow_ != ReportView::Flow::Stay) return Done{};
     if (!std::exchange(reading.is_settled, true)) reading.rows().settle();
-    bool is_whole = false;  // what is shown is of all that was read
-    while (flow_ == Walk::Flow::Stay) {
-      // What stands over the list would be gone with its rows.
-      if (!is_whole && (!walk_ || walk_->is_at_list())) {
+    bool is_whole = false;  // the shown rows count everything that was read
+    while (flow_ == ReportView::Flow::Stay) {
+      // Not while an overlay or another view is open, which refers to the rows.
+      if (!is_whole && (!view_ || view_->is_at_list())) {
         make_rows(reading);
         is_whole = true;
         if (code_ != nullptr) {
-          if (auto begun = walk_->begin_with_code(*code_); !begun) return begun;
-          if (!walk_->missing_code().empty() && walk_->is_at_list()) return Done{};
+          if (auto begun = view_->begin_with_code(*code_); !begun) return begun;
+          if (!view_->missing_code().empty() && view_->is_at_list()) return Done{};
         }
-        if (const std::string base = std::exchange(wanted_base_, {}); !base.empty()) walk_->compare(base);
+        if (const std::string base = std::exchange(wanted_base_, {}); !base.empty()) view_->compare(base);
       }
-      take(link_.show(walk_->draw(link_.size())));
+      take(link_.show(view_->draw(link_.size())));
     }
     return Done{};
   }
 
   void take(const std::optional<KeyPress>& press) {
-    flow_ = press ? walk_->on_key(*press) : Walk::Flow::Quit;
-    if (flow_ != Walk::Flow::Keep) return;
-    const Walk::KeptText& text = walk_->kept();
+    flow_ = press ? view_->on_key(*press) : ReportView::Flow::Quit;
+    if (flow_ != ReportView::Flow::Save) return;
+    const ReportView::SavedText& text = view_->saved();
     const std::array parts = {std::as_bytes(std::span(text.text))};
-    const auto path = link_.keep(walk_->draw(link_.size()), text.as, text.name, parts);
-    flow_ = path && !*path ? Walk::Flow::Quit : Walk::Flow::Stay;
+    const auto path = link_.save(view_->draw(link_.size()), text.as, text.name, parts);
+    flow_ = path && !*path ? ReportView::Flow::Quit : ReportView::Flow::Stay;
     if (!path)
-      walk_->say("P: " + path.error().what);
+      view_->say("P: " + path.error().what);
     else if (*path)
-      walk_->say("wrote " + **path);
+      view_->say("wrote " + **path);
   }
 
   // Sets what a key chose for the next reading: a time range, a box of a heat map, or sort keys.
   void read_otherwise() {
-    std::string sort = walk_->sort_keys();
+    std::string sort = view_->sort_keys();
     if (const std::string path = std::exchange(changed_to_, {}); !path.empty()) {
       wanted_.input = options_.reading.session.input = path;
       wanted_.filter.time_text = options_.filter.time_text = times_before_;
       options_.shown_times.clear();
-      // Times, zooms and what is open were of the capture before.
+      // Times, zooms and open rows are not restored, as they are of the other capture.
       leave_rows();
-      Walk::Memory fresh;
+      ReportView::Memory fresh;
       fresh.sort = sort;
       fresh.choice.leader = memory_->choice.leader;
       fresh.choice.choice.percent_limit = options_.percent_limit;
@@ -445,7 +445,7 @@ class Walker : private CaptureReadings {
       message_ = "rows are of " + input();
       return;
     }
-    if (const auto& times = walk_->wanted_times()) {
+    if (const auto& times = view_->wanted_times()) {
       options_.filter.time_text = wanted_.filter.time_text = times->empty() ? times_before_ : *times;
       leave_rows();
       const auto& chosen = memory_->times.chosen;
@@ -458,11 +458,11 @@ class Walker : private CaptureReadings {
             fmt::format("After: {}; Before: all of {}; Backspace: all", options_.shown_times, base_name_);
       else
         message_ = fmt::format("rows count {}; Backspace: the whole time", options_.shown_times);
-    } else if (const auto& box = walk_->wanted_box()) {
+    } else if (const auto& box = view_->wanted_box()) {
       box_ = *box;
       message_ = box_ ? "rows count the box; Esc: all again" : "rows count all samples";
     } else {
-      sort = walk_->wanted_sort();
+      sort = view_->wanted_sort();
       message_ = "read again for the sort keys " + sort;
       options_.sort = sort;
       options_.fields.clear();
@@ -484,9 +484,9 @@ class Walker : private CaptureReadings {
   Link link_;
   TimeCounts times_;
   bool is_times_known_ = false;
-  std::optional<Walk> walk_;
-  std::optional<Walk::Memory> memory_;
-  Walk::Flow flow_ = Walk::Flow::Stay;
+  std::optional<ReportView> view_;
+  std::optional<ReportView::Memory> memory_;
+  ReportView::Flow flow_ = ReportView::Flow::Stay;
   std::string message_;
   bool is_stopped_ = false;  // the last reading, by a key
   bool has_before_ = false;  // there are rows to go back to
@@ -496,18 +496,18 @@ class Walker : private CaptureReadings {
   std::string base_name_;
 };
 
-Result<cli::ExitStatus> walk_report(ReportOptions& options, const std::string& base,
-                                    const AnnotateOptions* code = nullptr) {
-  options.is_walked = true;
+Result<cli::ExitStatus> show_interactive(ReportOptions& options, const std::string& base,
+                                         const AnnotateOptions* code = nullptr) {
+  options.is_interactive = true;
   if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
   const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
-                        .kept = {screen->keys(), screen->kept()}};
+                        .kept = {screen->keys(), screen->saved_file()}};
   return show_on_screen(options.reading, plan,
                         [&](Session& session, const SessionOptions& wanted, TextOutput& out) {
-                          const Link link(out, screen->keys(), screen->kept());
-                          return Walker(wanted, link, options, base, code).run(session);
+                          const Link link(out, screen->keys(), screen->saved_file());
+                          return InteractiveReport(wanted, link, options, base, code).run(session);
                         });
 }
 
@@ -519,10 +519,10 @@ Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& b
   const bool is_possible = options.face != ReportFace::Text && text_option.empty() && is_on_terminal() &&
                            options.reading.session.input != "-";
   const std::string no_screen = is_possible ? why_no_screen() : std::string();
-  if (is_possible && no_screen.empty()) return walk_report(options, base);
+  if (is_possible && no_screen.empty()) return show_interactive(options, base);
   if (is_asked_for && !text_option.empty())
     return use_error(
-        fmt::format("{} is of text, which --stdio prints; the screen has no such thing", text_option));
+        fmt::format("{} is for the text of --stdio and has no effect on the screen", text_option));
   if (is_asked_for) {
     return use_error((no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
                      "; tacho report --stdio prints text");
@@ -548,7 +548,7 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   std::string base;
   auto line = describe_report(options);
   add_base_option(line.options, base);
-  // perf report takes no word; where no -i is there the name of a file means that.
+  // Unlike perf report, the name of a capture may be given without -i.
   const bool names_input = std::ranges::any_of(
       arguments, [](const std::string& one) { return one.starts_with("-i") || one.starts_with("--input"); });
   line.words = [&options, names_input,
@@ -580,12 +580,12 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
       report.sort = "comm,dso,symbol";
       report.wants_children = false;
       report.grouping = options.grouping;
-      return walk_report(report, {}, &options);
+      return show_interactive(report, {}, &options);
     }
     if (is_asked_for)
       return use_error(
           !text_option.empty()
-              ? fmt::format("{} is of text; the screen has no such thing", text_option)
+              ? fmt::format("{} is for the text of --stdio and has no effect on the screen", text_option)
               : (no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
                     "; tacho annotate --stdio prints text");
     if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
@@ -601,9 +601,10 @@ Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments) {
   line.program = "tacho tui";
   line.synopsis = "[FILE] [options]";
   line.description =
-      "Shows a report on the terminal, to be walked through: rows with their call graphs, filters, zooms, "
-      "annotated code. It is what tacho report opens on a terminal, and takes its options; h lists the keys, "
-      "and docs/terminal.md explains them.";
+      "Shows an interactive report on the terminal: rows with their call graphs, filters, zooms, annotated "
+      "code. tacho report opens the same view on a terminal. It takes the options of tacho report; h lists "
+      "the "
+      "keys, and docs/terminal.md explains them.";
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("'" + words[1] + "' is one word too many: tacho tui FILE");
     if (words.size() == 1) options.reading.session.input = words[0];

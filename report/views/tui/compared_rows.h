@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "report/views/tui/browser.h"
-#include "report/views/tui/walked_rows.h"
+#include "report/views/tui/report_rows.h"
 
 namespace tacho::report {
 
 class ComparedRows : public BrowsedRows {
  public:
   // Both must outlive it. Rows are matched by the texts of their keys.
-  ComparedRows(const WalkedRows& after, const WalkedRows& before) : after_(&after), before_(&before) {
+  ComparedRows(const ReportRows& after, const ReportRows& before) : after_(&after), before_(&before) {
     changed(true);
   }
 
@@ -55,8 +55,8 @@ class ComparedRows : public BrowsedRows {
   };
   void sort();
 
-  const WalkedRows* after_;
-  const WalkedRows* before_;
+  const ReportRows* after_;
+  const ReportRows* before_;
   bool has_before_ = true, has_callees_ = false;
   Order order_ = Order::Delta;
   std::vector<Row> rows_;

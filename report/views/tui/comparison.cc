@@ -15,7 +15,7 @@
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/tui/compared_rows.h"
-#include "report/views/tui/walked_rows.h"
+#include "report/views/tui/report_rows.h"
 
 namespace tacho::report {
 namespace {
@@ -112,7 +112,7 @@ class TableText {
 struct Sides {
   const ReportOptions& options;
   const std::string& base;
-  WalkedRows after, before;
+  ReportRows after, before;
 
   // True: the event has rows that are in both captures.
   bool write(std::uint32_t block, TextOutput& out);
@@ -123,15 +123,15 @@ bool Sides::write(std::uint32_t block, TextOutput& out) {
   choice.block = block;
   choice.percent_limit = 0;  // otherwise a row below the limit in one capture would seem to be missing there
   after.choose(choice);
-  const auto alike = before.alike(after);
+  const auto alike = before.same_choice(after);
   if (alike) before.choose(*alike);
   ComparedRows rows(after, before);
   rows.changed(alike.has_value());
   const Names names = options.reading.names;
   out.text(fmt::format("# before: {}: {}\n", printable(base, names),
-                       alike ? before.title(WalkedRows::Count::Yes) : "no samples of this event"));
+                       alike ? before.title(ReportRows::Count::Yes) : "no samples of this event"));
   out.text(fmt::format("# after:  {}: {}\n#\n", printable(options.reading.session.input, names),
-                       after.title(WalkedRows::Count::Yes)));
+                       after.title(ReportRows::Count::Yes)));
   TableText table(rows, options.reading.room(), out);
   table.write_header();
   bool has_common = false;
@@ -165,7 +165,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     shown.notes.push_back("tacho: " + printable(empty) + ": it has no samples to compare");
     return shown;
   }
-  Sides sides{options, base, WalkedRows(after, options), WalkedRows(before, base_options)};
+  Sides sides{options, base, ReportRows(after, options), ReportRows(before, base_options)};
   bool has_common = false;
   for (const std::uint32_t block : sides.after.blocks()) has_common |= sides.write(block, out);
   if (!has_common && sides.after.sort_keys() != "symbol")

@@ -11,7 +11,7 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kLongestKeptName = 200;  // bytes
+constexpr std::size_t kLongestSavedName = 200;  // bytes
 
 struct Range {
   char32_t first, last;
@@ -136,10 +136,10 @@ void Frame::bar(std::size_t row, Style style, std::string_view text) {
   put(row, 0, style, text);
 }
 
-std::string kept_path(KeptAs as, std::string_view name, unsigned number) {
-  if (as == KeptAs::Rows) return fmt::format("perf.hist.{}", number);
-  if (as == KeptAs::Code) {
-    std::string path(name.substr(0, kLongestKeptName));
+std::string saved_path(SavedAs as, std::string_view name, unsigned number) {
+  if (as == SavedAs::Rows) return fmt::format("perf.hist.{}", number);
+  if (as == SavedAs::Code) {
+    std::string path(name.substr(0, kLongestSavedName));
     for (char& c : path)
       if (c <= ' ' || c == '/' || c > '~') c = '_';
     if (path.empty() || path.front() == '.' || path.front() == '-') path.insert(path.begin(), '_');
@@ -154,11 +154,11 @@ std::string kept_path(KeptAs as, std::string_view name, unsigned number) {
 std::string encode(const Frame& frame) {
   std::string bytes;
   add_number(bytes, (frame.waits ? 1U : 0U) | (frame.begins ? 2U : 0U) | (frame.draws ? 4U : 0U), 1);
-  add_number(bytes, frame.kept_bytes, 8);
-  add_number(bytes, static_cast<std::uint8_t>(frame.kept_as), 1);
-  const std::string_view kept_name = std::string_view(frame.kept_name).substr(0, kLongestKeptName);
-  add_number(bytes, kept_name.size(), 1);
-  bytes += kept_name;
+  add_number(bytes, frame.saved_bytes, 8);
+  add_number(bytes, static_cast<std::uint8_t>(frame.saved_as), 1);
+  const std::string_view saved_name = std::string_view(frame.saved_name).substr(0, kLongestSavedName);
+  add_number(bytes, saved_name.size(), 1);
+  bytes += saved_name;
   add_number(bytes, frame.size.width, 2);
   add_number(bytes, frame.size.height, 2);
   const auto [row, column] = frame.cursor.value_or(std::pair{kNoCursor, kNoCursor});
@@ -192,9 +192,9 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   };
   format::Cursor in(bytes, std::endian::little);
   const auto flags = in.read<std::uint8_t>();
-  const auto kept_bytes = in.read<std::uint64_t>();
-  const auto kept_as = in.read<std::uint8_t>();
-  const std::string_view kept_name = in.text(in.read<std::uint8_t>());
+  const auto saved_bytes = in.read<std::uint64_t>();
+  const auto saved_as = in.read<std::uint8_t>();
+  const std::string_view saved_name = in.text(in.read<std::uint8_t>());
   ScreenSize size;
   size.width = in.read<std::uint16_t>();
   size.height = in.read<std::uint16_t>();
@@ -203,10 +203,10 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   frame.waits = (flags & 1U) != 0;
   frame.begins = (flags & 2U) != 0;
   frame.draws = (flags & 4U) != 0;
-  if (kept_as >= static_cast<std::uint8_t>(KeptAs::kCount)) return broken;
-  frame.kept_bytes = kept_bytes;
-  frame.kept_as = static_cast<KeptAs>(kept_as);
-  frame.kept_name = kept_name;
+  if (saved_as >= static_cast<std::uint8_t>(SavedAs::kCount)) return broken;
+  frame.saved_bytes = saved_bytes;
+  frame.saved_as = static_cast<SavedAs>(saved_as);
+  frame.saved_name = saved_name;
   const auto row = in.read<std::uint16_t>(), column = in.read<std::uint16_t>();
   if (row < size.height && column < size.width) frame.cursor = {row, column};
   if (!frame.draws) frame.rows.clear();

@@ -1,5 +1,5 @@
-// Frames and keys: what the process that reads a capture and the one that owns the terminal say to each
-// other. A frame is the whole screen as text with styles; its reader trusts nothing in it. No curses here.
+// Frames and keys: the messages between the sandboxed process that reads a capture and the process that owns
+// the terminal. A frame is the whole screen as text with styles; the decoder checks all of it.
 #pragma once
 
 #include <cstddef>
@@ -44,16 +44,16 @@ constexpr Style heat_style(std::size_t number) {
   return static_cast<Style>(static_cast<std::size_t>(Style::Heat1) + number);
 }
 
-// A file that a frame asks the screen to write, in the working directory; each kind has names of its own.
-enum class KeptAs : std::uint8_t {
+// Kinds of files that the view writes into the working directory, and their names.
+enum class SavedAs : std::uint8_t {
   Capture,  // tacho top: top.data, top.1.data, ...
   Rows,     // perf.hist.0, perf.hist.1, ..., as perf report names them
   Code,     // FUNCTION.annotation, FUNCTION.annotation.1, ..., as perf annotate
   kCount,
 };
-// The path of a kept file. `name`: of a capture its path, of code its function. A capture may name the
-// function, so that slashes and unprintable bytes become "_".
-std::string kept_path(KeptAs as, std::string_view name, unsigned number);
+// The path of a file to write. `name`: of a capture its path, of code its function. Slashes and unprintable
+// bytes of the function's name become "_", as the name may come from a capture.
+std::string saved_path(SavedAs as, std::string_view name, unsigned number);
 
 struct StyledText {
   std::uint16_t column = 0;
@@ -62,7 +62,7 @@ struct StyledText {
 };
 
 struct FrameRow {
-  Style fill = Style::Normal;  // of what no run covers
+  Style fill = Style::Normal;  // of the columns without a run
   bool is_selected = false;
   std::vector<StyledText> runs;  // a later one covers an earlier one
 };
@@ -76,14 +76,14 @@ struct Frame {
   void bar(std::size_t row, Style style, std::string_view text);
 
   ScreenSize size;
-  bool waits = true;    // for a key; false: the frame shows how far work is
-  bool begins = false;  // the first of a process: keys before it were another's
+  bool waits = true;    // for a key; false: reading goes on after the frame is drawn
+  bool begins = false;  // the first frame of a reading process: earlier keys are dropped
   bool draws = true;    // false: wait for a key without drawing
-  // Number of bytes in the memfd Screen::kept() to be written to kept_path(); 0: none. The
-  // answer is Key::Kept or Key::NotKept.
-  std::uint64_t kept_bytes = 0;
-  KeptAs kept_as = KeptAs::Capture;
-  std::string kept_name;                                          // KeptAs::Code: the function
+  // Number of bytes in the memfd Screen::saved_file() to be written to saved_path(); 0: none. The
+  // answer is Key::Saved or Key::NotSaved.
+  std::uint64_t saved_bytes = 0;
+  SavedAs saved_as = SavedAs::Capture;
+  std::string saved_name;                                         // SavedAs::Code: the function
   std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nothing: hidden
   std::vector<FrameRow> rows;
 };
@@ -95,21 +95,21 @@ std::size_t columns_of(std::string_view text);
 // `text` in at most `width` columns: shortened in the middle or at the end.
 std::string fit_middle(std::string_view text, std::size_t width);
 std::string_view fit_begin(std::string_view text, std::size_t width);
-// Without its first `columns`.
+// `text` without its first `columns`.
 std::string_view from_column(std::string_view text, std::size_t columns);
 // The text of a row, without styles.
 std::string text_of(const FrameRow& row);
-// Blanks after, up to `width`.
+// `text` with blanks at its end, up to `width`.
 std::string padded_to(std::string text, std::size_t width);
 // The first character of `text` and the bytes it takes; U+FFFD and 1 for a broken one. `text` is not empty.
 std::pair<char32_t, std::size_t> first_character(std::string_view text);
 
-// A frame with its length before it, and the frame of the bytes after that.
+// encode() writes the length, then the frame; decode_frame() takes the bytes after the length.
 constexpr std::size_t kLengthBytes = 4, kMostFrameBytes = std::size_t{4} << 20;
 std::string encode(const Frame& frame);
 Result<Frame> decode_frame(format::Bytes bytes);
 
-// Keys that are no characters, above all of Unicode.
+// Keys. Those that are no characters have numbers above Unicode's.
 enum class Key : std::uint32_t {
   None = 0,  // nothing was pressed
   Enter = '\n',
@@ -132,8 +132,8 @@ enum class Key : std::uint32_t {
   DoubleClick,
   WheelUp,
   WheelDown,
-  Kept,     // the file was written; column: its number in kept_path()
-  NotKept,  // it was not; column: errno
+  Saved,     // the file was written; column: its number in saved_path()
+  NotSaved,  // it was not; column: errno
 };
 
 // A key with the size of the screen when it was pressed, and where a mouse was.

@@ -11,7 +11,7 @@
 namespace tacho::report {
 namespace {
 
-// Of the grid, which is merged to the size of the screen.
+// The limits of the grid, which is merged to the size of the screen.
 constexpr std::size_t kMostColumns = 400, kMostRows = 64, kFewestRows = 10;
 constexpr std::size_t kBelow = 4;  // lines below the map: ticks, times, the box, keys
 constexpr std::ptrdiff_t kPage = 10;
@@ -19,17 +19,17 @@ constexpr std::ptrdiff_t kPage = 10;
 }  // namespace
 
 Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, const SampleChoice& choice,
-                                                 const HeatQuestion& question) {
+                                                 const HeatRequest& request) {
   auto session = readings.open([&](SessionOptions& options) {
     options.wants_stacks = choice.looks_at_functions() && choice.looks_at_callers;
   });
   if (!session) return std::move(session.error());
   HeatSource source;
-  if (auto found = source.find(question, *session); !found) return std::move(found.error());
+  if (auto found = source.find(request, *session); !found) return std::move(found.error());
   MapSink sink(*session, source, text_scale(source, kMostColumns, kMostRows));
   ChosenSamples chosen(*session, choice, sink);
   if (auto found = chosen.find(); !found) return std::move(found.error());
-  std::unique_ptr<HeatView> view(new HeatView(choice, question));
+  std::unique_ptr<HeatView> view(new HeatView(choice, request));
   if (!readings.run(*session, chosen)) view->note_ = ", reading was stopped";
   view->grid_.emplace(sink.grid());
   view->map_ = view->grid_->finish();
@@ -41,9 +41,9 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
   facts.period = source.period();
   facts.name = printable(source.name());
   facts.unit = source.unit();
-  view->question_.period = facts.period;
+  view->request_.period = facts.period;
   facts.title = facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name;
-  const std::string of = source.event_name().empty() ? question.event : source.event_name();
+  const std::string of = source.event_name().empty() ? request.event : source.event_name();
   if (!of.empty()) facts.title += " of " + printable(of);
   // The cursor starts at the box with most samples.
   view->cursor_ = {view->map_.columns, view->map_.rows.size()};
@@ -95,14 +95,14 @@ BoxChoice HeatView::box() const {
   const HeatBox end = box_of(map_, last.column, last.row);
   box.until = end.until;
   box.high = end.high;
-  return {question_, box, box_text(box, facts_)};
+  return {request_, box, box_text(box, facts_)};
 }
 
-Result<TextPage> HeatView::stands_out(CaptureReadings& readings) const {
+Result<TextPage> HeatView::explanation(CaptureReadings& readings) const {
   auto session = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
   if (!session) return std::move(session.error());
   HeatSource source;
-  if (auto found = source.find(question_, *session); !found) return std::move(found.error());
+  if (auto found = source.find(request_, *session); !found) return std::move(found.error());
   const BoxChoice chosen_box = box();
   BoxSink sink(*session, source, chosen_box.box);
   ChosenSamples chosen(*session, choice_, sink);
@@ -176,7 +176,7 @@ HeatView::Flow HeatView::on_key(const KeyPress& press) {
       else if (press.is('v'))
         return Flow::Samples;
       else if (press.is('x'))
-        return Flow::StandsOut;
+        return Flow::Explain;
       else
         return Flow::Unknown;
   }

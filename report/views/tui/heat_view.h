@@ -18,22 +18,23 @@ namespace tacho::report {
 
 class HeatView {
  public:
-  // Reads it. An error is a line about what is missing.
+  // Reads the samples. An error is a line to show: what is missing, or why the capture cannot be read.
   static Result<std::unique_ptr<HeatView>> read(CaptureReadings& readings, const SampleChoice& choice,
-                                                const HeatQuestion& question);
+                                                const HeatRequest& request);
 
-  // Chosen: rows shall count box() only. Samples: those of box(), one by one. StandsOut: stands_out().
-  enum class Flow : std::uint8_t { Stay, Leave, Chosen, Samples, StandsOut, Unknown };
+  // What a key asks of the owner. Chosen: rows shall count box() only. Samples: list the samples of box().
+  // Explain: show explanation(). Unknown: it is no key of this view.
+  enum class Flow : std::uint8_t { Stay, Leave, Chosen, Samples, Explain, Unknown };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
-  // From the mark to the cursor; without a mark the box at the cursor.
+  // The boxes from the mark to the cursor; without a mark the box at the cursor.
   BoxChoice box() const;
   // What is more frequent in that box than outside: the text of `tacho heatmap --box`.
-  Result<TextPage> stands_out(CaptureReadings& readings) const;
+  Result<TextPage> explanation(CaptureReadings& readings) const;
 
  private:
-  HeatView(SampleChoice choice, HeatQuestion question)
-      : choice_(std::move(choice)), question_(std::move(question)) {}
+  HeatView(SampleChoice choice, HeatRequest request)
+      : choice_(std::move(choice)), request_(std::move(request)) {}
   struct Cell {
     std::size_t column = 0, row = 0;
     bool operator==(const Cell&) const = default;
@@ -45,7 +46,7 @@ class HeatView {
   std::string box_line() const;
 
   SampleChoice choice_;
-  HeatQuestion question_;
+  HeatRequest request_;
   HeatFacts facts_;
   std::string note_;
   std::optional<HeatGrid> grid_;
@@ -53,8 +54,8 @@ class HeatView {
   ScreenSize fitted_{0, 0};
   Cell cursor_;
   std::optional<Cell> mark_;
-  std::size_t top_ = 0, height_ = 1,
-              wide_ = 1;  // of the last drawing; top_: rows that are scrolled away above
+  // Of the last drawing: rows scrolled away above, lines of the map, characters of a column.
+  std::size_t top_ = 0, height_ = 1, wide_ = 1;
 };
 
 }  // namespace tacho::report

@@ -83,7 +83,7 @@ HistView::Flow HistView::on_key(const KeyPress& press) {
   if (question_) {
     const auto said = question_->on_key(press);
     const std::string text = question_->text();
-    if (said == Question::Answer::Given || said == Question::Answer::Left) question_.reset();
+    if (said == Question::Answer::Given || said == Question::Answer::Closed) question_.reset();
     if (said == Question::Answer::Given) answer(text);
     return Flow::Stay;
   }

@@ -46,27 +46,27 @@ ScreenSize Link::size() {
   return size_;
 }
 
-Result<std::optional<std::string>> Link::keep(Frame frame, KeptAs as, const std::string& name,
+Result<std::optional<std::string>> Link::save(Frame frame, SavedAs as, const std::string& name,
                                               std::span<const format::Bytes> parts) {
-  if (::lseek(kept_, 0, SEEK_SET) < 0) return system_error("the file in memory", errno);
+  if (::lseek(saved_file_, 0, SEEK_SET) < 0) return system_error("the file in memory", errno);
   std::uint64_t size = 0;
   for (format::Bytes left : parts) {
     while (!left.empty()) {
-      const ssize_t count = ::write(kept_, left.data(), left.size());
+      const ssize_t count = ::write(saved_file_, left.data(), left.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return system_error("the file in memory", errno);
       left = left.subspan(static_cast<std::size_t>(count));
       size += static_cast<std::uint64_t>(count);
     }
   }
-  frame.kept_bytes = size;
-  frame.kept_as = as;
-  frame.kept_name = name;
+  frame.saved_bytes = size;
+  frame.saved_as = as;
+  frame.saved_name = name;
   const auto answer = show(std::move(frame));
   if (!answer) return std::optional<std::string>();
-  const bool is_kept = answer->key == Key::Kept;
-  const std::string path = printable(kept_path(as, name, is_kept ? answer->column : 0));
-  if (!is_kept) return system_error(path, answer->column);
+  const bool is_saved = answer->key == Key::Saved;
+  const std::string path = printable(saved_path(as, name, is_saved ? answer->column : 0));
+  if (!is_saved) return system_error(path, answer->column);
   return std::optional(path);
 }
 

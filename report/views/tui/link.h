@@ -1,5 +1,5 @@
-// Link: the reading process's end of the pipe to the terminal process. WalkSink: the sink of rows and
-// annotated code of the interactive view.
+// Link: the reading process's end of the pipe to the process that owns the terminal. ViewSink: the sink of
+// the interactive view, for rows and annotated code.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace tacho::report {
 // Sends frames to the screen, and gets a key for each.
 class Link {
  public:
-  // `keys`: Screen::keys(); `kept`: Screen::kept().
-  Link(TextOutput& out, int keys, int kept) : out_(out), keys_(keys), kept_(kept) {}
+  // `keys`: Screen::keys(); `saved_file`: Screen::saved_file().
+  Link(TextOutput& out, int keys, int saved_file) : out_(out), keys_(keys), saved_file_(saved_file) {}
 
   // nullopt: the terminal process has exited.
   std::optional<KeyPress> show(Frame frame);
@@ -29,22 +29,22 @@ class Link {
   // The screen's size. Before the first frame it sends an empty one to get it.
   ScreenSize size();
   // Has the terminal process write a file with the bytes of `parts`; `frame` is shown meanwhile, `name` as
-  // for kept_path(). Returns the path; nullopt: the terminal process has exited.
-  Result<std::optional<std::string>> keep(Frame frame, KeptAs as, const std::string& name,
+  // for saved_path(). Returns the path; nullopt: the terminal process has exited.
+  Result<std::optional<std::string>> save(Frame frame, SavedAs as, const std::string& name,
                                           std::span<const format::Bytes> parts);
 
  private:
   TextOutput& out_;
-  int keys_, kept_;
+  int keys_, saved_file_;
   ScreenSize size_;
   bool begins_ = true;
 };
 
 // Sink for rows and annotated code.
-class WalkSink : public Sink {
+class ViewSink : public Sink {
  public:
   // `times`: counts samples over time; may be null.
-  WalkSink(Session& session, const ReportOptions& options, TimeCounts* times = nullptr)
+  ViewSink(Session& session, const ReportOptions& options, TimeCounts* times = nullptr)
       : rows_(session, options, false), hits_(session.events().size()), times_(times) {
     // In a pipe, events come after the start.
     has_branches_ =

@@ -20,7 +20,7 @@ std::vector<std::string> help_lines() {
           "  Tab                the functions of all events; Esc: back",
           "  < >                sort by the column to the left, to the right",
           "  /                  show rows whose keys contain a text",
-          "  f                  freeze the rows; again: go on",
+          "  f                  freeze the rows, or refresh them again",
           "  z                  count anew at each refresh, or the whole window",
           "  w                  write the counted samples to a capture",
           "  H n                names of columns on and off; whole names",
@@ -207,8 +207,8 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
   if (question_) {
     const std::string before = filter_;
     const auto answer = question_->on_key(press);
-    filter_ = answer == Question::Answer::Left ? std::string() : question_->text();
-    if (answer == Question::Answer::Given || answer == Question::Answer::Left) question_.reset();
+    filter_ = answer == Question::Answer::Closed ? std::string() : question_->text();
+    if (answer == Question::Answer::Given || answer == Question::Answer::Closed) question_.reset();
     if (filter_ == before) return Flow::Stay;
     show();
     browser_.changed();

@@ -53,7 +53,7 @@ void LiveWindow::append_as(const Kept& kept, std::uint32_t pid, std::uint32_t ti
 
 LiveWindow::Process& LiveWindow::process(std::uint32_t pid) {
   Process& one = processes_[pid];
-  one.seen_in = number_;
+  one.last_record = number_;
   return one;
 }
 
@@ -62,7 +62,7 @@ LiveWindow::Thread& LiveWindow::thread(std::uint32_t pid, std::uint32_t tid) {
   Thread& one = found->second;
   if (is_new || one.pid != pid) {
     one.pid = pid;
-    one.shown_in = 0;
+    one.written_in = 0;
     ++process(pid).threads;
   }
   return one;
@@ -77,7 +77,7 @@ void LiveWindow::begin_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_
     const auto parent = processes_.find(parent_pid);
     Process& child = process(pid);
     child.mappings = parent == processes_.end() ? nullptr : parent->second.mappings;
-    child.shown_in = 0;
+    child.written_in = 0;
   }
   Thread& one = thread(pid, tid);
   one.name = std::move(from.name);
@@ -112,7 +112,7 @@ void LiveWindow::take_mapping(const RecordView& view, const Kept& kept) {
   const std::uint64_t end = begin + length < begin ? ~std::uint64_t{0} : begin + length;
   std::erase_if(*of.mappings, [&](const Mapping& one) { return one.begin >= begin && one.end <= end; });
   of.mappings->push_back({begin, end, kept});
-  if (of.shown_in == number_) append(view.bytes);
+  if (of.written_in == number_) append(view.bytes);
 }
 
 void LiveWindow::take_name(const RecordView& view, Kept kept) {
@@ -122,7 +122,7 @@ void LiveWindow::take_name(const RecordView& view, Kept kept) {
   Thread& one = thread(pid, tid);
   Process& of = process(pid);
   if ((view.misc & abi::kMiscCommExec) != 0) of.mappings = nullptr;
-  if (of.shown_in == number_ && one.shown_in == number_) append(view.bytes);
+  if (of.written_in == number_ && one.written_in == number_) append(view.bytes);
   auto plain = std::make_shared<std::vector<std::byte>>(*kept.bytes);
   put(plain->data() + kMiscAt, static_cast<std::uint16_t>(view.misc & ~abi::kMiscCommExec));
   one.name = {std::move(plain), kept.time_at};
@@ -147,13 +147,13 @@ void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
 void LiveWindow::show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
   Thread& one = thread(pid, tid);
   Process& of = process(pid);
-  const bool has_process = std::exchange(of.shown_in, number_) == number_;
+  const bool has_process = std::exchange(of.written_in, number_) == number_;
   const auto leader = threads_.find(pid);
   if (!has_process && pid != tid && leader != threads_.end() && leader->second.pid == pid) {
     append_as(leader->second.name, pid, pid, time);
-    leader->second.shown_in = number_;
+    leader->second.written_in = number_;
   }
-  if (std::exchange(one.shown_in, number_) != number_) {
+  if (std::exchange(one.written_in, number_) != number_) {
     append_as(one.name, pid, tid, time);
     append_as(one.namespaces, pid, tid, time);
   }
@@ -188,7 +188,7 @@ void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr
       const std::uint32_t tid = in.u32();
       const auto one = in.failed() ? threads_.end() : threads_.find(tid);
       if (one == threads_.end()) return;
-      if (one->second.shown_in == number_) append(view.bytes);
+      if (one->second.written_in == number_) append(view.bytes);
       if (!std::exchange(one->second.has_ended, true)) ended_.push_back(tid);
       return;
     }
@@ -197,7 +197,7 @@ void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr
       if (in.failed()) return;
       Thread& one = thread(pid, tid);
       one.namespaces = kept();
-      if (one.shown_in == number_) append(view.bytes);
+      if (one.written_in == number_) append(view.bytes);
       return;
     }
     case abi::kRecordKsymbol:
@@ -236,11 +236,11 @@ void LiveWindow::forget_ended() {
 void LiveWindow::forget_unseen() {
   if (processes_.size() <= kMostProcesses) return;
   std::vector<std::uint64_t> seen;
-  for (const auto& [pid, one] : processes_) seen.push_back(one.seen_in);
+  for (const auto& [pid, one] : processes_) seen.push_back(one.last_record);
   const auto middle = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 2);
   std::ranges::nth_element(seen, middle);
   const std::uint64_t least = std::min(*middle + 1, number_);
-  std::erase_if(processes_, [least](const auto& one) { return one.second.seen_in < least; });
+  std::erase_if(processes_, [least](const auto& one) { return one.second.last_record < least; });
   std::erase_if(threads_, [this](const auto& one) { return !processes_.contains(one.second.pid); });
 }
 
@@ -254,7 +254,7 @@ void LiveWindow::finish_round() {
   forget_ended();
 }
 
-void LiveWindow::turn(Clock::time_point now) {
+void LiveWindow::begin_half(Clock::time_point now) {
   ++number_;
   forget_unseen();
   older_ = std::exchange(newer_, {});

@@ -39,8 +39,8 @@ class LiveWindow {
   bool is_full(Clock::time_point now) const {
     return now - newer_.begin >= half_ || newer_.records.size() >= most_bytes_;
   }
-  // The newer half becomes the older one.
-  void turn(Clock::time_point now);
+  // The newer half becomes the older one, and a new half begins.
+  void begin_half(Clock::time_point now);
 
   // Records that follow the header of a capture.
   const std::vector<std::byte>& older() const { return older_.records; }
@@ -69,16 +69,16 @@ class LiveWindow {
   };
   using Mappings = std::vector<Mapping>;
   struct Process {
-    std::shared_ptr<Mappings>
-        mappings;  // shared with the parent until one of them adds a mapping; may be null
+    // Shared with the parent process until one of them adds a mapping; may be null.
+    std::shared_ptr<Mappings> mappings;
     std::size_t threads = 0;
-    std::uint64_t shown_in = 0;  // number of the half that has its mappings
-    std::uint64_t seen_in = 0;   // the same of its last record
+    std::uint64_t written_in = 0;   // number of the last half into which its mappings were written
+    std::uint64_t last_record = 0;  // number of the half with its last record
   };
   struct Thread {
     std::uint32_t pid = 0;
     Kept name, namespaces;
-    std::uint64_t shown_in = 0;
+    std::uint64_t written_in = 0;  // number of the last half into which its name was written
     bool has_ended = false;
   };
 

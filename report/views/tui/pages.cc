@@ -133,16 +133,16 @@ Menu::Answer Menu::on_key(const KeyPress& press) {
       return Answer::Chosen;
     case Key::Escape:
     case Key::Left:
-      return Answer::Left;
+      return Answer::Closed;
     case Key::Click:
     case Key::DoubleClick:
       if (press.row < first_row_ || press.row >= first_row_ + rows_ || press.column < column_ ||
           press.column >= column_ + width_)
-        return Answer::Left;
+        return Answer::Closed;
       at_ = top_ + press.row - first_row_;
       return Answer::Chosen;
     default:
-      return press.is('q') ? Answer::Left : Answer::None;
+      return press.is('q') ? Answer::Closed : Answer::None;
   }
 }
 
@@ -172,7 +172,7 @@ Question::Answer Question::on_key(const KeyPress& press) {
     case Key::Enter:
       return Answer::Given;
     case Key::Escape:
-      return Answer::Left;
+      return Answer::Closed;
     case Key::Backspace:
     case Key::Delete:
       if (text_.empty()) return Answer::None;

@@ -48,7 +48,7 @@ class Menu {
  public:
   Menu(std::string title, std::vector<std::string> items)
       : title_(std::move(title)), items_(std::move(items)) {}
-  enum class Answer : std::uint8_t { None, Chosen, Left };
+  enum class Answer : std::uint8_t { None, Chosen, Closed };
   Answer on_key(const KeyPress& press);
   std::size_t chosen() const { return at_; }
   void draw(Frame& frame);
@@ -64,7 +64,7 @@ class Menu {
 class Question {
  public:
   Question(std::string label, std::string text) : label_(std::move(label)), text_(std::move(text)) {}
-  enum class Answer : std::uint8_t { None, Changed, Given, Left };
+  enum class Answer : std::uint8_t { None, Changed, Given, Closed };
   Answer on_key(const KeyPress& press);
   const std::string& text() const { return text_; }
   void draw(Frame& frame) const;

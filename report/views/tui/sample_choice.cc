@@ -12,7 +12,7 @@ ChosenSamples::ChosenSamples(Session& session, const SampleChoice& choice, Sink&
       stacks_(functions_, {ChainOrder::Caller}) {}
 
 Result<> ChosenSamples::find() {
-  return choice_.box ? box_source_.find(choice_.box->question, session_) : Result<>(Done{});
+  return choice_.box ? box_source_.find(choice_.box->request, session_) : Result<>(Done{});
 }
 
 bool ChosenSamples::accepts_function(std::uint32_t id) {

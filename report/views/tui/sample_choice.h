@@ -23,9 +23,9 @@ namespace tacho::report {
 
 class ReportSink;
 
-// A box of a heat map as a filter. `question`: the field of its values.
+// A box of a heat map as a filter. `request`: the field of its values.
 struct BoxChoice {
-  HeatQuestion question;
+  HeatRequest request;
   HeatBox box;
   std::string text;  // "12.5 s to 12.6 s, lat_ns 1024..2047"
   bool operator==(const BoxChoice& other) const { return text == other.text; }

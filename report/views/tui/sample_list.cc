@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{1} << 20, kMostBytes = std::size_t{512} << 20;
 constexpr std::size_t kWidest = 40;      // columns of a cell, except the last one
 constexpr std::size_t kCellScroll = 10;  // columns
-constexpr char kBetween = '\t';          // printable() texts have no tabs
+constexpr char kCellSeparator = '\t';    // printable() texts have no tabs
 
 std::string counted(std::size_t number) { return with_commas(static_cast<double>(number)); }
 
@@ -40,7 +40,7 @@ class SampleList::Collector : public Sink {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const ColumnValue value = columns_.cell(i, sample);
       const std::string cell = value.kind == ColumnValue::Kind::Nothing ? "-" : printable(value.text);
-      if (i > 0) text_ += kBetween;
+      if (i > 0) text_ += kCellSeparator;
       text_ += cell;
       if (cell.size() > list_.widths_[i])
         list_.widths_[i] = std::max(list_.widths_[i], std::min(columns_of(cell), kWidest));
@@ -125,7 +125,7 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
 std::vector<std::string_view> SampleList::cells(const Line& line) const {
   std::vector<std::string_view> cells;
   std::string_view rest(line.text, line.size);
-  for (std::size_t end = rest.find(kBetween); end != rest.npos; end = rest.find(kBetween)) {
+  for (std::size_t end = rest.find(kCellSeparator); end != rest.npos; end = rest.find(kBetween)) {
     cells.push_back(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
@@ -207,7 +207,7 @@ SampleList::Flow SampleList::on_key(const KeyPress& press) {
       searched_ = question_->text();
       search(true);
     }
-    if (answer == Question::Answer::Given || answer == Question::Answer::Left) question_.reset();
+    if (answer == Question::Answer::Given || answer == Question::Answer::Closed) question_.reset();
     return Flow::Stay;
   }
   constexpr std::ptrdiff_t kWheel = 3;

@@ -148,7 +148,7 @@ bool has_a_child_ended() {
 
 struct Screen::State {
   format::Fd keys, to_keys;
-  format::Fd kept;           // memfd with the content of a file to be written
+  format::Fd saved_file;     // memfd with the content of a file to be written
   std::string capture_path;  // empty: captures are not written
   std::FILE* input = stdin;
   KeyPress last_key;    // a file is written only after its key, since the reading process is untrusted
@@ -167,7 +167,7 @@ struct Screen::State {
   attr_t look(Style style, bool is_selected, short& pair) const;
   Result<> answer(bool waits);
   Result<> answer(KeyPress press);
-  KeyPress keep(const Frame& frame);
+  KeyPress save(const Frame& frame);
   int terminal() const { return ::fileno(input); }
   KeyPress read_key(bool waits);
   KeyPress key_of(int result, wint_t code);
@@ -191,8 +191,8 @@ Result<Screen> Screen::make() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("a pipe for keys", errno);
   state->keys = format::Fd(ends[0]);
   state->to_keys = format::Fd(ends[1]);
-  state->kept = format::Fd(::memfd_create("tacho", MFD_CLOEXEC));
-  if (!state->kept) return system_error("a file in memory", errno);
+  state->saved_file = format::Fd(::memfd_create("tacho", MFD_CLOEXEC));
+  if (!state->saved_file) return system_error("a file in memory", errno);
   if (::isatty(STDIN_FILENO) == 0) {
     state->input = std::fopen("/dev/tty", "re");
     if (state->input == nullptr) return system_error("the terminal's keys: /dev/tty", errno);
@@ -210,21 +210,21 @@ Screen::~Screen() {
 
 int Screen::keys() const { return state_->keys.get(); }
 
-int Screen::kept() const { return state_->kept.get(); }
-void Screen::keep_captures(std::string path) { state_->capture_path = std::move(path); }
+int Screen::saved_file() const { return state_->saved_file.get(); }
+void Screen::save_captures(std::string path) { state_->capture_path = std::move(path); }
 
 // Writes the file under a new name (O_EXCL): never overwrites a file or follows a link.
-KeyPress Screen::State::keep(const Frame& frame) {
+KeyPress Screen::State::save(const Frame& frame) {
   constexpr unsigned kMostNames = 10'000;
   const auto failed = [](int code) {
-    return KeyPress{.key = Key::NotKept, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(code)};
+    return KeyPress{.key = Key::NotSaved, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(code)};
   };
-  const bool is_capture = frame.kept_as == KeptAs::Capture;
+  const bool is_capture = frame.saved_as == SavedAs::Capture;
   const bool is_asked_for = std::exchange(last_key, {}).is(is_capture ? 'w' : 'P');
   if (!is_asked_for || (is_capture && capture_path.empty())) return failed(EINVAL);
-  const std::uint64_t bytes = frame.kept_bytes;
+  const std::uint64_t bytes = frame.saved_bytes;
   for (unsigned number = 0; number < kMostNames; ++number) {
-    const std::string path = kept_path(frame.kept_as, is_capture ? capture_path : frame.kept_name, number);
+    const std::string path = saved_path(frame.saved_as, is_capture ? capture_path : frame.saved_name, number);
     const format::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) return failed(errno);
@@ -232,14 +232,14 @@ KeyPress Screen::State::keep(const Frame& frame) {
     std::array<char, std::size_t{64} << 10> piece{};
     for (std::uint64_t at = 0; at < bytes && code == 0;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), bytes - at));
-      const ssize_t got = ::pread(kept.get(), piece.data(), wanted, static_cast<off_t>(at));
+      const ssize_t got = ::pread(saved_file.get(), piece.data(), wanted, static_cast<off_t>(at));
       const ssize_t done = got > 0 ? ::write(file.get(), piece.data(), static_cast<std::size_t>(got)) : got;
       if (done <= 0) code = done < 0 ? errno : EIO;
       at += static_cast<std::uint64_t>(std::max<ssize_t>(done, 0));
     }
-    (void)!::ftruncate(kept.get(), 0);
+    (void)!::ftruncate(saved_file.get(), 0);
     if (code == 0)
-      return {.key = Key::Kept, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(number)};
+      return {.key = Key::Saved, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(number)};
     (void)::unlink(path.c_str());
     return failed(code);
   }
@@ -360,7 +360,7 @@ Result<> Screen::State::show(const Frame& frame) {
   }
   // The first frame is empty and requests the size.
   if (frame.draws && frame.size == size()) draw(frame);
-  return frame.kept_bytes != 0 ? answer(keep(frame)) : answer(frame.waits);
+  return frame.saved_bytes != 0 ? answer(save(frame)) : answer(frame.waits);
 }
 
 attr_t Screen::State::look(Style style, bool is_selected, short& pair) const {

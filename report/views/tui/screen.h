@@ -25,13 +25,13 @@ class Screen {
   Screen& operator=(Screen&&) = delete;
   ~Screen();  // restores the terminal
 
-  // For the reading process: its end of the pipe, with one key for each frame.
+  // The end of the pipe from which the reading process gets a key for each frame that waits.
   int keys() const;
-  // A memfd with the content of a file to be written (Frame::kept_bytes). The file gets the first free path
-  // of kept_path(): after the key w for captures, P for others.
-  int kept() const;
-  // Path for captures. Without it captures are not written.
-  void keep_captures(std::string path);
+  // A memfd with the content of a file to be written (Frame::saved_bytes): a capture after the key w, a text
+  // after P. The file gets the first free path of saved_path().
+  int saved_file() const;
+  // Sets the path of captures. Without it captures are not written.
+  void save_captures(std::string path);
   // An output to which frames are written; its end restores the terminal. The screen must outlive it.
   OutputFile output();
 

@@ -100,7 +100,7 @@ TEST(HeatGrid, RowsThatAreAlwaysThereNeedNoSamples) {
   HeatScale scale;
   scale.is_linear = true;
   scale.step = 50;
-  scale.always = Bucket{0, 999};
+  scale.shown_range = Bucket{0, 999};
   const HeatMap map = map_of({{0, 170}}, scale);
   EXPECT_EQ(map.rows.size(), 20u);
   EXPECT_EQ(map.at(0, 3), 1u);
@@ -121,18 +121,18 @@ TEST(HeatWords, ABoxReadsAsItIsWritten) {
     return std::tie(a.from, a.until, a.low, a.high) == std::tie(b.from, b.until, b.low, b.high);
   };
   for (const HeatBox& box : boxes) {
-    const auto read = parse_box(box_words(box, facts), facts);
-    ASSERT_TRUE(read) << box_words(box, facts);
-    EXPECT_TRUE(same(read->box, box)) << box_words(box, facts);
+    const auto read = parse_box(box_argument(box, facts), facts);
+    ASSERT_TRUE(read) << box_argument(box, facts);
+    EXPECT_TRUE(same(read->box, box)) << box_argument(box, facts);
   }
-  EXPECT_EQ(box_words(boxes[0], facts), "12.5..12.6,1024..2047");
+  EXPECT_EQ(box_argument(boxes[0], facts), "12.5..12.6,1024..2047");
   const auto with_units = parse_box("12.5..,1.5ms..2ms", facts);
   ASSERT_TRUE(with_units);
   EXPECT_EQ(with_units->box.low, 1500);
   EXPECT_EQ(with_units->box.high, 2000);
   facts.period = 1'000'000'000;
   const HeatBox offsets{12'000'000'000, 13'000'000'000, 340'000'000, 359'999'999};
-  EXPECT_EQ(box_words(offsets, facts), "12..13,0.34..0.36");
+  EXPECT_EQ(box_argument(offsets, facts), "12..13,0.34..0.36");
   EXPECT_TRUE(same(parse_box("12..13,0.34..0.36", facts)->box, offsets));
   EXPECT_TRUE(same(parse_box("..,..", facts)->box, {0, ~std::uint64_t{0}, 0, 999'999'999}));
 }

@@ -33,12 +33,12 @@ TEST(Frame, OneThatAsksForAKeyHasNoRows) {
   Frame frame({100, 3});
   frame.bar(0, Style::Bar, "title");
   frame.draws = false;
-  frame.kept_bytes = 123456789012;
+  frame.saved_bytes = 123456789012;
   const auto read = decode_frame(body_of(encode(frame)));
   ASSERT_TRUE(read);
   EXPECT_FALSE(read->draws);
   EXPECT_TRUE(read->rows.empty());
-  EXPECT_EQ(read->kept_bytes, 123456789012U);
+  EXPECT_EQ(read->saved_bytes, 123456789012U);
 }
 
 TEST(Frame, WhatATerminalWouldActOnIsNeverInIt) {

@@ -164,13 +164,13 @@ TEST(LiveWindow, EachHalfIsWholeByItself) {
   Recording recording;
   recording.comm(7, 7, "one").mmap(7, 0x1000, 0x1000, "/a").sample(7, 7);
   const auto first = seen(recording.window.newer());
-  recording.window.turn(LiveWindow::Clock::now());
+  recording.window.begin_half(LiveWindow::Clock::now());
   EXPECT_EQ(seen(recording.window.older()), first);
   EXPECT_TRUE(recording.window.newer().empty());
   recording.sample(7, 7);
   EXPECT_EQ(seen(recording.window.newer()), first);
-  recording.window.turn(LiveWindow::Clock::now());
-  recording.window.turn(LiveWindow::Clock::now());
+  recording.window.begin_half(LiveWindow::Clock::now());
+  recording.window.begin_half(LiveWindow::Clock::now());
   EXPECT_TRUE(recording.window.older().empty());
 }
 
@@ -193,7 +193,7 @@ TEST(LiveWindow, ProcessesThatComeAndGoLeaveNothing) {
     if (i % 100 == 0) recording.sample(pid, pid);
     recording.exit(pid);
     if (i % 1000 == 999) recording.window.finish_round();
-    if (i % 10'000 == 9999) recording.window.turn(LiveWindow::Clock::now());
+    if (i % 10'000 == 9999) recording.window.begin_half(LiveWindow::Clock::now());
     most = std::max(most, recording.window.older().size() + recording.window.newer().size());
   }
   EXPECT_EQ(recording.window.processes(), 1U);
@@ -205,7 +205,7 @@ TEST(LiveWindow, EndsThatWereLostDoNotFillTheMemory) {
   Recording recording;
   for (std::uint32_t pid = 1; pid < 150'000; ++pid) {
     recording.comm(pid, pid, "lost");
-    if (pid % 10'000 == 0) recording.window.turn(LiveWindow::Clock::now());
+    if (pid % 10'000 == 0) recording.window.begin_half(LiveWindow::Clock::now());
   }
   EXPECT_LE(recording.window.processes(), 80'000U);
 }
@@ -235,7 +235,7 @@ TEST(LiveWindow, RecordsThatAreTooShortAreLeftOut) {
     }
   }
   window.finish_round();
-  window.turn(LiveWindow::Clock::now());
+  window.begin_half(LiveWindow::Clock::now());
   EXPECT_LT(window.older().size(), kMegabyte);
 }
 

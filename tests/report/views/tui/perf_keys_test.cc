@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/report/views/tui/walked.h"
+#include "tests/report/views/tui/shown_report.h"
 
 namespace tacho::report {
 namespace {
@@ -20,7 +20,7 @@ struct KeyOfPerf {
   std::vector<Key> first{};
   std::string_view shows{}, hides{};
   std::string_view selects{};  // what the line at the cursor has then
-  Walk::Flow flow = Walk::Flow::Stay;
+  ReportView::Flow flow = ReportView::Flow::Stay;
 };
 
 constexpr Key key(char letter) { return static_cast<Key>(letter); }
@@ -39,7 +39,7 @@ const KeyOfPerf kKeys[] = {
     {key('h'), "help", {}, "The list of rows and call graphs"},
     {key('?'), "help", {}, "The list of rows and call graphs"},
     {Key::F1, "help", {}, "The list of rows and call graphs"},
-    {key('q'), "leaves", {}, {}, {}, {}, Walk::Flow::Quit},
+    {key('q'), "leaves", {}, {}, {}, {}, ReportView::Flow::Quit},
     {Key::Escape, "undoes the last zoom", {key('t')}, {}, ", Thread: one"},
     {Key::Escape, "asks at the top", {}, "Do you really want to exit?"},
     // perf's Enter is m's menu; here it opens the call graph.
@@ -61,7 +61,7 @@ const KeyOfPerf kKeys[] = {
     {key('t'), "again: out", {key('t')}, {}, ", Thread: one"},
     {key('k'), "zooms into the kernel", {}, ", DSO: [kernel]"},
     {key('k'), "again: out", {key('k')}, {}, ", DSO: [kernel]"},
-    // As in perf, rows must have the sort key socket; with it see walk_test.cc.
+    // As in perf, rows must have the sort key socket; with it see report_view_test.cc.
     {key('S'), "zooms into a socket", {}, "S: rows have no socket; sort by it"},
     {key('/'), "asks for a part of symbols", {}, "Symbol to show:"},
     {Key::Enter, "filters", {key('/'), key('f'), key('3')}, "  q: quit", "Symbol to show:"},
@@ -72,12 +72,12 @@ const KeyOfPerf kKeys[] = {
     {key('H'), "names of columns on", {key('H')}, "Children"},
     {key('V'), "modules in call chains", {key('e')}, "f1  [kernel.kallsyms]"},
     {key('i'), "the header", {}, "Header information"},
-    {key('P'), "writes perf.hist.N", {}, {}, {}, {}, Walk::Flow::Keep},
+    {key('P'), "writes perf.hist.N", {}, {}, {}, {}, ReportView::Flow::Save},
     // perf runs a script on the samples; here a view of them is chosen.
     {key('r'), "runs a script", {}, "Views of these samples"},
     {Key::Enter, "with the samples of a function", {key('r')}, "1 of 6 "},
     {key('s'), "another file of the folder", {}, "Another capture in this directory"},
-    {Key::Enter, "reads it", {key('s')}, {}, {}, {}, Walk::Flow::ReadAgain},
+    {Key::Enter, "reads it", {key('s')}, {}, {}, {}, ReportView::Flow::ReadAgain},
     {key('D'), "a line about the rows", {}, "row 1 of "},
     {key('0'), "sorts by the n-th event of a group", {}, {}, "no such key here"},
     {key('1'), "there is no such event", {}, "no such event in the group"},
@@ -86,26 +86,26 @@ const KeyOfPerf kKeys[] = {
 
 TEST(PerfKeys, EachDoesWhatItDoesInPerf) {
   for (const KeyOfPerf& one : kKeys) {
-    Walked walked({}, 2);
-    walked.press(Key::Enter);  // of the list of events
-    (void)walked.lines();
-    for (const Key before : one.first) walked.press(before);
+    ShownReport shown({}, 2);
+    shown.press(Key::Enter);  // of the list of events
+    (void)shown.lines();
+    for (const Key before : one.first) shown.press(before);
     const auto name = testing::Message() << "key " << static_cast<std::uint32_t>(one.key) << ": " << one.does;
     if (!one.shows.empty()) {
-      EXPECT_FALSE(walked.shows(one.shows)) << name;
+      EXPECT_FALSE(shown.shows(one.shows)) << name;
     }
     if (!one.hides.empty() && one.key != key('0')) {
-      EXPECT_TRUE(walked.shows(one.hides)) << name;
+      EXPECT_TRUE(shown.shows(one.hides)) << name;
     }
-    EXPECT_EQ(walked.press(one.key), one.flow) << name;
+    EXPECT_EQ(shown.press(one.key), one.flow) << name;
     if (!one.shows.empty()) {
-      EXPECT_TRUE(walked.shows(one.shows)) << name;
+      EXPECT_TRUE(shown.shows(one.shows)) << name;
     }
     if (!one.hides.empty()) {
-      EXPECT_FALSE(walked.shows(one.hides)) << name;
+      EXPECT_FALSE(shown.shows(one.hides)) << name;
     }
     if (!one.selects.empty()) {
-      EXPECT_NE(walked.selected().find(one.selects), std::string::npos) << name << ": " << walked.selected();
+      EXPECT_NE(shown.selected().find(one.selects), std::string::npos) << name << ": " << shown.selected();
     }
   }
 }

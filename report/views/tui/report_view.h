@@ -1,5 +1,5 @@
-// Walk: the interactive view of a report. It runs in the reading process. Its interface is on_key() and
-// draw(), so tests need no terminal.
+// ReportView: the interactive view of a report, from keys (on_key()) to frames (draw()). It runs in the
+// reading process, and tests need no terminal.
 #pragma once
 
 #include <functional>
@@ -19,42 +19,44 @@
 #include "report/views/tui/heat_view.h"
 #include "report/views/tui/hist_view.h"
 #include "report/views/tui/pages.h"
+#include "report/views/tui/report_rows.h"
 #include "report/views/tui/sample_choice.h"
 #include "report/views/tui/sample_list.h"
 #include "report/views/tui/time_strip.h"
-#include "report/views/tui/walked_rows.h"
 
 namespace tacho::report {
 
-class Walk {
+class ReportView {
  public:
-  // Keep: write kept() to a file.
-  enum class Flow : std::uint8_t { Stay, Quit, ReadAgain, Keep };
-  // Live: of a running recording (tacho top). Its additional keys are handled by the caller (live_keys()).
-  enum class Of : std::uint8_t { Capture, Live };
+  // Save: write saved() to a file.
+  enum class Flow : std::uint8_t { Stay, Quit, ReadAgain, Save };
+  // Live: a running recording (tacho top). Its additional keys are handled by the caller (live_keys()).
+  enum class Source : std::uint8_t { Capture, Live };
 
   // Arguments must outlive it. `hits`: of the same run.
-  Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Of of = Of::Capture);
+  ReportView(ReportSink& sink, const ReportOptions& options, const CodeHits& hits,
+             Source source = Source::Capture);
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // With Flow::ReadAgain: sort keys for which the profile has no facts; the time range to count (a value of
-  // --time; empty: all; nullopt: unchanged); the same for the box of a heat map.
+  // With Flow::ReadAgain, what the next reading is for. New sort keys:
   const std::string& wanted_sort() const { return wanted_sort_; }
-  const std::string& sort_keys() const { return rows_.sort_keys(); }
+  // A time range, as a value of --time; empty: all; nullopt: unchanged.
   const std::optional<std::string>& wanted_times() const { return wanted_times_; }
+  // A box of a heat map, or none; the outer nullopt: unchanged.
   const std::optional<std::optional<BoxChoice>>& wanted_box() const { return wanted_box_; }
-  struct KeptText {
-    KeptAs as = KeptAs::Rows;
-    std::string name;  // KeptAs::Code: the function
+  const std::string& sort_keys() const { return rows_.sort_keys(); }
+  struct SavedText {
+    SavedAs as = SavedAs::Rows;
+    std::string name;  // SavedAs::Code: the function
     std::string text;
   };
-  const KeptText& kept() const { return kept_; }
+  const SavedText& saved() const { return saved_; }
   // Shows annotated code instead of the list. It begins with the hottest function that the options choose;
   // the view can go to all others. Leaving it ends the view. An error if there is none. The options must
   // outlive this.
   Result<> begin_with_code(const AnnotateOptions& options);
-  // If no function has code: those without; empty: code is shown.
+  // After begin_with_code(), if no function has code: the functions without. Empty: code is shown.
   const MissingCode& missing_code() const { return missing_code_; }
   void say(std::string message) { message_ = std::move(message); }
   // Shown after the list's title: "last 20 s".
@@ -70,8 +72,9 @@ class Walk {
   // Compares with this capture; empty: the one compared with before.
   void compare(const std::string& path);
 
-  // Whether the list is shown, without an overlay or another view.
+  // Whether Esc undoes a zoom, a time range, a box or a comparison.
   bool can_undo() const { return !before_.empty() || strip_ || box_ || compared_; }
+  // Whether the list is shown, without an overlay or another view.
   bool is_at_list() const {
     return sandwiches_.empty() && !code_ && !flame_ && !page_ && !menu_ && !question_ && !samples_ &&
            !heat_ && !hist_;
@@ -79,8 +82,8 @@ class Walk {
   // The user's choices, to restore them after another reading.
   struct Memory {
     std::string sort;
-    WalkedRows::NamedChoice choice;
-    std::vector<WalkedRows::NamedChoice> before;
+    ReportRows::NamedChoice choice;
+    std::vector<ReportRows::NamedChoice> before;
     Browser::Memory browser;
     bool shows_debug = false;
     std::string message;
@@ -120,10 +123,10 @@ class Walk {
   void offer_captures();
   Flow on_code_key(const KeyPress& press);
   void open_hottest();
-  Flow keep_rows();
+  Flow save_rows();
   Flow leave_code();
   void offer_fields(bool is_map);
-  void show_map(const HeatQuestion& question);
+  void show_map(const HeatRequest& request);
   void show_histogram(const std::string& event, const std::string& field);
   Flow on_samples_key(const KeyPress& press);
   Flow on_heat_key(const KeyPress& press);
@@ -150,7 +153,7 @@ class Walk {
   void show_header();
   // The function of the row or frame at the cursor; null: there is none.
   const Function* function_here() const;
-  // What the row at the cursor has samples of; null, nullopt: of several, by the sort keys.
+  // The thread or module of all samples of the row at the cursor; null, nullopt: they have several.
   const Thread* thread_here() const;
   std::optional<const symbolize::Module*> module_here() const;
   std::string function_name(const Function& function) const;
@@ -159,7 +162,7 @@ class Walk {
   ReportSink& sink_;
   const ReportOptions& options_;
   const CodeHits& hits_;
-  WalkedRows rows_;
+  ReportRows rows_;
   Browser browser_;
   std::vector<RowChoice> before_;  // choices before each zoom, for Esc
   std::string message_;            // shown until the next key
@@ -171,24 +174,24 @@ class Walk {
   std::optional<std::optional<BoxChoice>> wanted_box_;
   std::optional<BoxChoice> box_;
   CaptureReadings* readings_ = nullptr;
-  Of of_;
-  KeptText kept_;
+  Source source_;
+  SavedText saved_;
   std::string wanted_sort_;
   bool shows_debug_ = false;
 
   // The list with the rows of another capture.
   struct Compared {
     std::string path;
-    std::unique_ptr<WalkedRows> before;
+    std::unique_ptr<ReportRows> before;
     std::unique_ptr<ComparedRows> rows;
     std::unique_ptr<Browser> browser;
   };
   std::unique_ptr<Compared> compared_;
 
   // The view of a function's callers and callees.
-  class Sides;
+  class SandwichRows;
   struct Sandwich {
-    std::unique_ptr<Sides> rows;
+    std::unique_ptr<SandwichRows> rows;
     std::unique_ptr<Browser> browser;
     std::string name, share;  // of the function
   };
@@ -196,8 +199,8 @@ class Walk {
   std::unique_ptr<CodeSource> code_source_;            // made when code is first annotated
   std::unique_ptr<CodeView> code_;
   const AnnotateOptions* annotated_ = nullptr;  // of begin_with_code(); null: leaving code shows the list
-  std::set<std::pair<const symbolize::Module*, std::uint64_t>>
-      begin_with_;  // functions of the options: starts
+  // The functions that the options of begin_with_code() choose, by their start.
+  std::set<std::pair<const symbolize::Module*, std::uint64_t>> begin_with_;
   MissingCode missing_code_;
   std::optional<FlameView> flame_;
   std::unique_ptr<SampleList> samples_;

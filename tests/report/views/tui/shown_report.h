@@ -1,4 +1,4 @@
-// A walk over a small made capture, for tests of what keys do.
+// A view over a small made capture, for tests of what keys do.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
-#include "report/views/tui/walk.h"
+#include "report/views/tui/report_view.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {
@@ -24,8 +24,9 @@ inline constexpr std::uint64_t kKernel = 0xffffffff81000000;
 
 // Two threads in functions f0 to f3 of a kernel: f0 calls f1 calls f2, f0 calls f3. And of another event a
 // sample in f3, where there are `events` of 2.
-struct Walked {
-  explicit Walked(std::string sort = {}, unsigned events = 1) : kallsyms(std::as_bytes(std::span(text))) {
+struct ShownReport {
+  explicit ShownReport(std::string sort = {}, unsigned events = 1)
+      : kallsyms(std::as_bytes(std::span(text))) {
     options.sort = std::move(sort);
     CaptureBuilder capture;
     capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
@@ -56,7 +57,7 @@ struct Walked {
     file.emplace(capture.file());
     options.reading.session.input = file->path();
     options.reading.session.symbols.kallsyms = kallsyms.path();
-    options.is_walked = true;
+    options.is_interactive = true;
     EXPECT_TRUE(prepare_report(options));
     session = std::make_unique<Session>(std::move(*Session::open(options.reading.session)));
     sink = std::make_unique<ReportSink>(*session, options, false);
@@ -64,24 +65,24 @@ struct Walked {
     EXPECT_TRUE(sink->arrange());
     session->run(*sink);
     sink->settle();
-    walk = std::make_unique<Walk>(*sink, options, *hits);
-    walk->readings(&again);
+    view = std::make_unique<ReportView>(*sink, options, *hits);
+    view->readings(&again);
   }
-  Walk::Flow press(Key key) { return walk->on_key({.key = key, .size = {}}); }
-  Walk::Flow type(std::string_view keys) {
-    auto flow = Walk::Flow::Stay;
+  ReportView::Flow press(Key key) { return view->on_key({.key = key, .size = {}}); }
+  ReportView::Flow type(std::string_view keys) {
+    auto flow = ReportView::Flow::Stay;
     for (const char key : keys) flow = press(static_cast<Key>(key));
     return flow;
   }
   std::vector<std::string> lines(ScreenSize size = {120, 24}) {
-    const Frame frame = walk->draw(size);
+    const Frame frame = view->draw(size);
     std::vector<std::string> lines;
     for (const FrameRow& row : frame.rows) lines.push_back(text_of(row));
     return lines;
   }
   // The line that is selected; empty: none is.
   std::string selected() {
-    const Frame frame = walk->draw({120, 24});
+    const Frame frame = view->draw({120, 24});
     for (const FrameRow& row : frame.rows)
       if (row.is_selected) return text_of(row);
     return {};
@@ -94,7 +95,7 @@ struct Walked {
 
   // Readings of the same capture, which is its own base too.
   struct Again : CaptureReadings {
-    explicit Again(Walked& walked) : of(walked) {}
+    explicit Again(ShownReport& shown) : of(shown) {}
     Result<Session> open(const std::function<void(SessionOptions&)>& change) override {
       SessionOptions wanted = of.options.reading.session;
       change(wanted);
@@ -117,7 +118,7 @@ struct Walked {
       return Done{};
     }
     std::string changed_to;
-    Walked& of;
+    ShownReport& of;
   };
 
   std::string text =
@@ -130,7 +131,7 @@ struct Walked {
   std::unique_ptr<ReportSink> sink;
   std::unique_ptr<CodeHits> hits;
   Again again{*this};
-  std::unique_ptr<Walk> walk;
+  std::unique_ptr<ReportView> view;
 };
 
 }  // namespace tacho::report

@@ -1,4 +1,4 @@
-// WalkedRows: rows of a report that are zoomed, filtered and sorted from the profile, without reading the
+// ReportRows: rows of a report that are zoomed, filtered and sorted from the profile, without reading the
 // capture again.
 #pragma once
 
@@ -32,10 +32,10 @@ struct RowChoice {
   std::size_t member = 0;      // of a group: the event by which rows are sorted
 };
 
-class WalkedRows : public BrowsedRows {
+class ReportRows : public BrowsedRows {
  public:
   // After ReportSink::settle(). Both must outlive it.
-  WalkedRows(const ReportSink& sink, const ReportOptions& options);
+  ReportRows(const ReportSink& sink, const ReportOptions& options);
 
   // Events with samples, as numbers of blocks.
   const std::vector<std::uint32_t>& blocks() const { return blocks_; }
@@ -59,7 +59,7 @@ class WalkedRows : public BrowsedRows {
   // nullopt: the thread or module has no samples here.
   std::optional<RowChoice> found(const NamedChoice& named) const;
   // The same choice in another capture's rows, by names of event, thread and module.
-  std::optional<RowChoice> alike(const WalkedRows& other) const;
+  std::optional<RowChoice> same_choice(const ReportRows& other) const;
 
   enum class Count : std::uint8_t { No, Yes };
   std::string title(Count count) const;  // with or without the number of samples

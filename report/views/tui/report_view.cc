@@ -1,4 +1,4 @@
-#include "report/views/tui/walk.h"
+#include "report/views/tui/report_view.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,11 +21,11 @@ bool is_yes(const KeyPress& press) { return press.key == Key::Enter || press.is(
 }  // namespace
 
 // Two rows for one function: its callers and its callees.
-class Walk::Sides : public BrowsedRows {
+class ReportView::SandwichRows : public BrowsedRows {
  public:
-  Sides(WalkedRows& rows, std::uint32_t symbol, const std::string& name)
-      : callers_(rows.graph_of(symbol, WalkedRows::Side::Callers)),
-        callees_(rows.graph_of(symbol, WalkedRows::Side::Callees)),
+  SandwichRows(ReportRows& rows, std::uint32_t symbol, const std::string& name)
+      : callers_(rows.graph_of(symbol, ReportRows::Side::Callers)),
+        callees_(rows.graph_of(symbol, ReportRows::Side::Callees)),
         share_(rows.share_of(symbol)),
         names_{"callers of " + name, "callees of " + name} {}
 
@@ -50,12 +50,12 @@ class Walk::Sides : public BrowsedRows {
   std::array<std::string, 2> names_;
 };
 
-Walk::Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Of of)
-    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_), of_(of) {
+ReportView::ReportView(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Source source)
+    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_), source_(source) {
   if (rows_.blocks().size() > 1) offer_events();
 }
 
-Walk::Memory Walk::remember() const {
+ReportView::Memory ReportView::remember() const {
   Memory memory{.sort = rows_.sort_keys(),
                 .choice = rows_.named(rows_.choice()),
                 .before = {},
@@ -70,7 +70,7 @@ Walk::Memory Walk::remember() const {
   return memory;
 }
 
-void Walk::restore(const Memory& memory) {
+void ReportView::restore(const Memory& memory) {
   menu_.reset();
   shows_debug_ = memory.shows_debug;
   message_ = memory.message;
@@ -92,13 +92,13 @@ void Walk::restore(const Memory& memory) {
   list().restore(memory.browser);
 }
 
-std::optional<std::size_t> Walk::row_here() const {
+std::optional<std::size_t> ReportView::row_here() const {
   if (list().is_empty()) return std::nullopt;
   const std::size_t row = list().cursor().row;
   return compared_ ? compared_->rows->row_after(row) : row;
 }
 
-const Function* Walk::function_here() const {
+const Function* ReportView::function_here() const {
   if (flame_) {
     const auto id = flame_->function();
     return id ? &rows_.function(*id) : nullptr;
@@ -110,37 +110,37 @@ const Function* Walk::function_here() const {
   return row ? rows_.facts(*row).function : nullptr;
 }
 
-const Thread* Walk::thread_here() const {
+const Thread* ReportView::thread_here() const {
   const auto row = rows_.has_comm() ? row_here() : std::nullopt;
   return row ? rows_.facts(*row).thread : nullptr;
 }
 
-std::optional<const symbolize::Module*> Walk::module_here() const {
+std::optional<const symbolize::Module*> ReportView::module_here() const {
   if (const Function* const function = function_here()) return function->module;
   const auto row = rows_.has_module() ? row_here() : std::nullopt;
   return row ? std::optional(rows_.facts(*row).function->module) : std::nullopt;
 }
 
-std::string Walk::function_name(const Function& function) const {
+std::string ReportView::function_name(const Function& function) const {
   return function.name().empty() ? fmt::format("{:#x}", function.start) : std::string(function.name());
 }
 
-void Walk::choose(const RowChoice& choice) {
+void ReportView::choose(const RowChoice& choice) {
   rows_.choose(choice);
   browser_.changed();
   compare_choice();
 }
 
 // The other capture's rows get the same choice.
-void Walk::compare_choice() {
+void ReportView::compare_choice() {
   if (!compared_) return;
-  const auto alike = compared_->before->alike(rows_);
-  if (alike) compared_->before->choose(*alike);
-  compared_->rows->changed(alike.has_value());
+  const auto same_choice = compared_->before->same_choice(rows_);
+  if (same_choice) compared_->before->choose(*same_choice);
+  compared_->rows->changed(same_choice.has_value());
   compared_->browser->changed();
 }
 
-void Walk::compare(const std::string& path) {
+void ReportView::compare(const std::string& path) {
   if (readings_ == nullptr) return;
   const auto base = readings_->base(path, rows_.sort_keys());
   if (!base) {
@@ -149,7 +149,7 @@ void Walk::compare(const std::string& path) {
   }
   auto compared = std::make_unique<Compared>();
   compared->path = readings_->base_name();
-  compared->before = std::make_unique<WalkedRows>(**base, options_);
+  compared->before = std::make_unique<ReportRows>(**base, options_);
   if (rows_.sort_keys() != compared->before->sort_keys()) {
     const auto is_sorted = compared->before->sort_by(rows_.sort_keys());
     if (!is_sorted || !*is_sorted) {
@@ -165,7 +165,7 @@ void Walk::compare(const std::string& path) {
   choose(choice);
 }
 
-bool Walk::on_compared_key(const KeyPress& press) {
+bool ReportView::on_compared_key(const KeyPress& press) {
   ComparedRows& rows = *compared_->rows;
   if (press.is('I')) {
     if (!rows_.has_children()) {
@@ -193,12 +193,12 @@ bool Walk::on_compared_key(const KeyPress& press) {
   return true;
 }
 
-void Walk::zoom(const RowChoice& choice) {
+void ReportView::zoom(const RowChoice& choice) {
   before_.push_back(rows_.choice());
   choose(choice);
 }
 
-Walk::Flow Walk::undo() {
+ReportView::Flow ReportView::undo() {
   if (!sandwiches_.empty()) {
     sandwiches_.pop_back();
     return Flow::Stay;
@@ -223,7 +223,7 @@ Walk::Flow Walk::undo() {
   return Flow::Stay;
 }
 
-void Walk::next_event(bool is_forward) {
+void ReportView::next_event(bool is_forward) {
   const auto& blocks = rows_.blocks();
   if (blocks.size() < 2) {
     message_ = "the capture has samples of one event";
@@ -238,8 +238,8 @@ void Walk::next_event(bool is_forward) {
   choose(choice);
 }
 
-void Walk::ask(std::string label, std::string text, std::function<Flow(const std::string&)> done,
-               std::function<void(const std::string&)> changed, std::function<void()> left) {
+void ReportView::ask(std::string label, std::string text, std::function<Flow(const std::string&)> done,
+                     std::function<void(const std::string&)> changed, std::function<void()> left) {
   question_.emplace(std::move(label), std::move(text));
   wants_yes_ = false;
   answered_ = std::move(done);
@@ -247,7 +247,7 @@ void Walk::ask(std::string label, std::string text, std::function<Flow(const std
   answer_left_ = std::move(left);
 }
 
-void Walk::offer(std::string title, std::vector<std::pair<std::string, std::function<Flow()>>> items) {
+void ReportView::offer(std::string title, std::vector<std::pair<std::string, std::function<Flow()>>> items) {
   std::vector<std::string> texts;
   menu_actions_.clear();
   for (auto& [text, action] : items) {
@@ -257,7 +257,7 @@ void Walk::offer(std::string title, std::vector<std::pair<std::string, std::func
   menu_.emplace(std::move(title), std::move(texts));
 }
 
-void Walk::offer_events() {
+void ReportView::offer_events() {
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
   for (const std::uint32_t block : rows_.blocks()) {
     std::uint64_t samples = rows_.samples_of(block);
@@ -278,7 +278,7 @@ void Walk::offer_events() {
   offer("Available samples", std::move(items));
 }
 
-void Walk::offer_actions() {
+void ReportView::offer_actions() {
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
   const auto stay = [](auto call) {
     return [call] {
@@ -332,7 +332,7 @@ void Walk::offer_actions() {
   offer("What to do", std::move(items));
 }
 
-void Walk::ask_for_filter() {
+void ReportView::ask_for_filter() {
   const RowChoice before = rows_.choice();
   ask(
       "Symbol to show:", before.symbol,
@@ -348,7 +348,7 @@ void Walk::ask_for_filter() {
       [this, before] { choose(before); });
 }
 
-void Walk::ask_for_limit() {
+void ReportView::ask_for_limit() {
   ask("Percent limit (0-100):", fmt::format("{}", rows_.choice().percent_limit),
       [this](const std::string& text) {
         double limit = 0;
@@ -364,7 +364,7 @@ void Walk::ask_for_limit() {
       });
 }
 
-void Walk::ask_for_sort() {
+void ReportView::ask_for_sort() {
   ask("Sort keys:", rows_.sort_keys(), [this](const std::string& text) {
     auto is_done = rows_.sort_by(text);
     if (!is_done) {
@@ -382,14 +382,15 @@ void Walk::ask_for_sort() {
   });
 }
 
-void Walk::on_compare() {
+void ReportView::on_compare() {
   if (compared_) {
     compared_.reset();
     browser_.changed();
     return;
   }
   if (readings_ == nullptr || !progress_.empty()) {
-    message_ = of_ == Of::Live ? "B: a capture can be compared; w writes one" : "B: when the capture is read";
+    message_ = source_ == Source::Live ? "B: a capture can be compared; w writes one"
+                                       : "B: when the capture is read";
     return;
   }
   // The default is that of perf diff: the previous recording.
@@ -401,7 +402,7 @@ void Walk::on_compare() {
   });
 }
 
-void Walk::next_order(bool is_forward) {
+void ReportView::next_order(bool is_forward) {
   RowChoice choice = rows_.choice();
   const std::size_t count = rows_.order_count();
   if (count == 0) return;
@@ -410,7 +411,7 @@ void Walk::next_order(bool is_forward) {
   message_ = "sorted by " + rows_.order_name();
 }
 
-Result<> Walk::begin_with_code(const AnnotateOptions& options) {
+Result<> ReportView::begin_with_code(const AnnotateOptions& options) {
   code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_, options.syntax);
   // All functions are kept: calls lead to others.
   std::vector<HitFunction> chosen = code_source_->functions();
@@ -422,7 +423,7 @@ Result<> Walk::begin_with_code(const AnnotateOptions& options) {
 }
 
 // Functions of the selected event.
-void Walk::open_hottest() {
+void ReportView::open_hottest() {
   const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
   missing_code_ = {};
   auto code = std::make_unique<CodeView>(*code_source_, events.leader, events.members, annotated_->code);
@@ -439,7 +440,7 @@ void Walk::open_hottest() {
   if (rows_.blocks().size() > 1) offer_events();
 }
 
-Walk::Flow Walk::leave_code() {
+ReportView::Flow ReportView::leave_code() {
   code_.reset();
   if (annotated_ == nullptr) return Flow::Stay;
   if (rows_.blocks().size() < 2) return Flow::Quit;
@@ -447,7 +448,7 @@ Walk::Flow Walk::leave_code() {
   return Flow::Stay;
 }
 
-Walk::Flow Walk::on_code_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_code_key(const KeyPress& press) {
   switch (code_->on_key(press)) {
     case CodeView::Flow::Stay:
       return Flow::Stay;
@@ -456,9 +457,9 @@ Walk::Flow Walk::on_code_key(const KeyPress& press) {
     case CodeView::Flow::Help:
       show_help();
       return Flow::Stay;
-    case CodeView::Flow::Keep:
-      kept_ = {.as = KeptAs::Code, .name = code_->function().name, .text = code_->text()};
-      return Flow::Keep;
+    case CodeView::Flow::Save:
+      saved_ = {.as = SavedAs::Code, .name = code_->function().name, .text = code_->text()};
+      return Flow::Save;
     case CodeView::Flow::Views:
       offer_views();
       return Flow::Stay;
@@ -467,15 +468,15 @@ Walk::Flow Walk::on_code_key(const KeyPress& press) {
 }
 
 // Key P, as in perf report: the shown rows with open call graphs.
-Walk::Flow Walk::keep_rows() {
+ReportView::Flow ReportView::save_rows() {
   const bool is_list = sandwiches_.empty();
-  kept_ = {.as = KeptAs::Rows, .name = {}, .text = is_list ? title_of_rows() : title_of_callers()};
-  kept_.text = printable(kept_.text) + "\n" + (is_list ? list() : *sandwiches_.back()->browser).text();
-  return Flow::Keep;
+  saved_ = {.as = SavedAs::Rows, .name = {}, .text = is_list ? title_of_rows() : title_of_callers()};
+  saved_.text = printable(saved_.text) + "\n" + (is_list ? list() : *sandwiches_.back()->browser).text();
+  return Flow::Save;
 }
 
 // The menu of key r: other views of the same samples (perf has scripts there).
-void Walk::offer_views() {
+void ReportView::offer_views() {
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
   const auto add = [&items](std::string text, auto call) {
     items.emplace_back(std::move(text), [call] {
@@ -483,7 +484,7 @@ void Walk::offer_views() {
       return Flow::Stay;
     });
   };
-  const bool has_samples = readings_ != nullptr && of_ == Of::Capture;
+  const bool has_samples = readings_ != nullptr && source_ == Source::Capture;
   if (has_samples && code_) {
     add("Samples of " + code_->function().name, [this] { list_samples_of(code_->function()); });
   } else if (has_samples) {
@@ -509,9 +510,10 @@ void Walk::offer_views() {
   offer("Views of these samples", std::move(items));
 }
 
-void Walk::offer_captures() {
-  if (readings_ == nullptr || of_ == Of::Live || !progress_.empty()) {
-    message_ = of_ == Of::Live ? "s: tacho top shows only its recording" : "s: when the capture is read";
+void ReportView::offer_captures() {
+  if (readings_ == nullptr || source_ == Source::Live || !progress_.empty()) {
+    message_ =
+        source_ == Source::Live ? "s: tacho top shows only its recording" : "s: when the capture is read";
     return;
   }
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
@@ -528,7 +530,7 @@ void Walk::offer_captures() {
     offer("Another capture in this directory", std::move(items));
 }
 
-void Walk::annotate() {
+void ReportView::annotate() {
   const Function* const function = function_here();
   if (function == nullptr) {
     message_ = "no function is at the cursor";
@@ -551,7 +553,7 @@ void Walk::annotate() {
   if (message_.empty()) code_ = std::move(code);
 }
 
-void Walk::sandwich() {
+void ReportView::sandwich() {
   const Function* const function = function_here();
   if (function == nullptr) {
     message_ = "no function is at the cursor";
@@ -563,7 +565,7 @@ void Walk::sandwich() {
   }
   auto one = std::make_shared<Sandwich>();
   const std::string name = function_name(*function);
-  one->rows = std::make_unique<Sides>(rows_, function->symbol, name);
+  one->rows = std::make_unique<SandwichRows>(rows_, function->symbol, name);
   one->browser = std::make_unique<Browser>(*one->rows);
   one->browser->open_all(0);
   one->browser->open_all(1);
@@ -572,15 +574,15 @@ void Walk::sandwich() {
   sandwiches_.push_back(std::move(one));
 }
 
-void Walk::show_flame() {
+void ReportView::show_flame() {
   if (!sink_.profile().looks_at_stacks()) {
     message_ = "the capture has no call chains; record with -g to have them";
     return;
   }
-  flame_.emplace(rows_.title(WalkedRows::Count::No), rows_.whole_graph());
+  flame_.emplace(rows_.title(ReportRows::Count::No), rows_.whole_graph());
 }
 
-Walk::Flow Walk::on_flame_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_flame_key(const KeyPress& press) {
   const auto flow = flame_->on_key(press);
   if (flow == FlameView::Flow::Leave) flame_.reset();
   if (flow != FlameView::Flow::Unknown) return Flow::Stay;
@@ -594,7 +596,7 @@ Walk::Flow Walk::on_flame_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-void Walk::show_help() {
+void ReportView::show_help() {
   const KeysOf here = code_                  ? KeysOf::Code
                       : samples_             ? KeysOf::Samples
                       : heat_                ? KeysOf::HeatMap
@@ -604,10 +606,10 @@ void Walk::show_help() {
                       : strip_               ? KeysOf::Times
                       : compared_            ? KeysOf::Compared
                                              : KeysOf::List;
-  page_ = TextPage::help(help_lines(here, of_ == Of::Live));
+  page_ = TextPage::help(help_lines(here, source_ == Source::Live));
 }
 
-void Walk::show_header() {
+void ReportView::show_header() {
   const Session& session = sink_.session();
   page_.emplace("Header information", written_lines([&session](TextOutput& out) {
                   write_header(out, session.layout(), session.events(), session.features(), Names::Safe,
@@ -616,17 +618,17 @@ void Walk::show_header() {
                 "arrows, Space: scroll  q: back", "i");
 }
 
-void Walk::open_times() {
+void ReportView::open_times() {
   if (times_ == nullptr || times_->empty()) {
-    message_ = of_ == Of::Live ? "T: not in tacho top; w writes a capture, which has times to select"
-                               : "T: when the capture is read, if its samples have times";
+    message_ = source_ == Source::Live ? "T: not in tacho top; w writes a capture, which has times to select"
+                                       : "T: when the capture is read, if its samples have times";
     return;
   }
   strip_.emplace(*times_, strip_state_);
 }
 
 // nullopt: the key is for the list.
-std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
+std::optional<ReportView::Flow> ReportView::on_times_key(const KeyPress& press) {
   switch (strip_->on_key(press)) {
     case TimeStrip::Flow::Unknown:
       return std::nullopt;
@@ -646,9 +648,10 @@ std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-std::string Walk::why_no_samples(std::string_view key) const {
+std::string ReportView::why_no_samples(std::string_view key) const {
   const std::string start = std::string(key) + ": ";
-  if (of_ == Of::Live) return start + "not in tacho top; w writes a capture, whose samples can be read again";
+  if (source_ == Source::Live)
+    return start + "not in tacho top; w writes a capture, whose samples can be read again";
   if (readings_ == nullptr || !progress_.empty()) return start + "when the capture is read";
   const bool has_plain_rows = mode_of(sink_.session(), options_) == ReportMode::Samples &&
                               !options_.waits.is_asked_for && !options_.switches.is_asked_for() &&
@@ -659,7 +662,7 @@ std::string Walk::why_no_samples(std::string_view key) const {
 }
 
 // The samples of the shown rows.
-SampleChoice Walk::samples_of_list() const {
+SampleChoice ReportView::samples_of_list() const {
   const RowChoice& choice = rows_.choice();
   const EventBlock& events = sink_.profile().blocks()[choice.block];
   SampleChoice samples;
@@ -677,32 +680,32 @@ SampleChoice Walk::samples_of_list() const {
 }
 
 // If the title is too long, the number of samples is left out, not the zooms.
-std::string Walk::title_of_rows(std::size_t width) const {
-  std::string title = rows_.title(WalkedRows::Count::Yes);
+std::string ReportView::title_of_rows(std::size_t width) const {
+  std::string title = rows_.title(ReportRows::Count::Yes);
   std::string note = note_.empty() ? std::string() : ", " + note_;
   if (compared_) note += ", compared with " + compared_->path;
   if (box_) note += ", " + box_->text;
-  const std::size_t behind = columns_of(note);
-  if (width != 0 && columns_of(title) + behind > width) title = rows_.title(WalkedRows::Count::No);
-  if (width > behind) title = fit_middle(title, width - behind);
+  const std::size_t note_width = columns_of(note);
+  if (width != 0 && columns_of(title) + note_width > width) title = rows_.title(ReportRows::Count::No);
+  if (width > note_width) title = fit_middle(title, width - note_width);
   return title + note;
 }
 
 // A long name is cut in the middle.
-std::string Walk::title_of_callers(std::size_t width) const {
+std::string ReportView::title_of_callers(std::size_t width) const {
   const Sandwich& shown = *sandwiches_.back();
   const std::string share = fmt::format(": {} of all with callees", shown.share);
   return (width > share.size() ? fit_middle(shown.name, width - share.size()) : shown.name) + share;
 }
 
-std::string Walk::title_of_list() const {
+std::string ReportView::title_of_list() const {
   // "Samples: 10  of event 'cpu-clock', Thread: x" without the number, which the view shows itself.
-  std::string title = rows_.title(WalkedRows::Count::No);
+  std::string title = rows_.title(ReportRows::Count::No);
   if (const auto at = title.find("of event"); at != title.npos) title = "Samples " + title.substr(at);
   return box_ ? title + ", " + box_->text : title;
 }
 
-void Walk::list_samples(const SampleChoice& choice, std::string title) {
+void ReportView::list_samples(const SampleChoice& choice, std::string title) {
   auto list = SampleList::read(*readings_, choice, std::move(title));
   if (list)
     samples_ = std::move(*list);
@@ -710,7 +713,7 @@ void Walk::list_samples(const SampleChoice& choice, std::string title) {
     message_ = list.error().what;
 }
 
-void Walk::list_samples_of(const HitFunction& function) {
+void ReportView::list_samples_of(const HitFunction& function) {
   if (message_ = why_no_samples("r"); !message_.empty()) return;
   SampleChoice choice = samples_of_list();
   choice.looks_at_callers = false;
@@ -718,7 +721,7 @@ void Walk::list_samples_of(const HitFunction& function) {
   list_samples(choice, title_of_list() + ", in " + function.name);
 }
 
-void Walk::list_samples(bool of_row) {
+void ReportView::list_samples(bool of_row) {
   if (message_ = why_no_samples(of_row ? "v" : "l"); !message_.empty()) return;
   SampleChoice choice = samples_of_list();
   std::string title = title_of_list();
@@ -753,7 +756,7 @@ void Walk::list_samples(bool of_row) {
   list_samples(choice, std::move(title));
 }
 
-void Walk::offer_fields(bool is_map) {
+void ReportView::offer_fields(bool is_map) {
   if (message_ = why_no_samples(is_map ? "M" : "b"); !message_.empty()) return;
   const Session& session = sink_.session();
   const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
@@ -761,11 +764,11 @@ void Walk::offer_fields(bool is_map) {
   EventSchemas schemas(session.events(), session.features());
   const PayloadSchema* const schema = schemas.of(events.leader);
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
-  const auto add_map = [&](std::string text, HeatQuestion question) {
-    question.event = event.name;
-    question.input = readings_->input();
-    items.emplace_back(std::move(text), [this, question = std::move(question)] {
-      show_map(question);
+  const auto add_map = [&](std::string text, HeatRequest request) {
+    request.event = event.name;
+    request.input = readings_->input();
+    items.emplace_back(std::move(text), [this, request = std::move(request)] {
+      show_map(request);
       return Flow::Stay;
     });
   };
@@ -810,15 +813,15 @@ void Walk::offer_fields(bool is_map) {
   offer(is_map ? "Heat map of" : "Histogram of", std::move(items));
 }
 
-void Walk::show_map(const HeatQuestion& question) {
-  auto map = HeatView::read(*readings_, samples_of_list(), question);
+void ReportView::show_map(const HeatRequest& request) {
+  auto map = HeatView::read(*readings_, samples_of_list(), request);
   if (map)
     heat_ = std::move(*map);
   else
     message_ = map.error().what;
 }
 
-void Walk::show_histogram(const std::string& event, const std::string& field) {
+void ReportView::show_histogram(const std::string& event, const std::string& field) {
   auto histogram = HistView::read(*readings_, samples_of_list(), event, field);
   if (histogram)
     hist_ = std::move(*histogram);
@@ -826,21 +829,21 @@ void Walk::show_histogram(const std::string& event, const std::string& field) {
     message_ = histogram.error().what;
 }
 
-Walk::Flow Walk::on_samples_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_samples_key(const KeyPress& press) {
   const auto flow = samples_->on_key(press);
   if (flow == SampleList::Flow::Leave) samples_.reset();
   if (flow == SampleList::Flow::Unknown) show_help();
   return Flow::Stay;
 }
 
-Walk::Flow Walk::on_hist_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_hist_key(const KeyPress& press) {
   const auto flow = hist_->on_key(press);
   if (flow == HistView::Flow::Leave) hist_.reset();
   if (flow == HistView::Flow::Unknown) show_help();
   return Flow::Stay;
 }
 
-Walk::Flow Walk::on_heat_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_heat_key(const KeyPress& press) {
   switch (heat_->on_key(press)) {
     case HeatView::Flow::Stay:
       break;
@@ -856,8 +859,8 @@ Walk::Flow Walk::on_heat_key(const KeyPress& press) {
       list_samples(choice, choice.box->text);
       break;
     }
-    case HeatView::Flow::StandsOut: {
-      auto page = heat_->stands_out(*readings_);
+    case HeatView::Flow::Explain: {
+      auto page = heat_->explanation(*readings_);
       if (page)
         page_.emplace(std::move(*page));
       else
@@ -871,7 +874,7 @@ Walk::Flow Walk::on_heat_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-bool Walk::on_zoom_key(const KeyPress& press) {
+bool ReportView::on_zoom_key(const KeyPress& press) {
   RowChoice choice = rows_.choice();
   if (press.is('t')) {
     const Thread* const thread = thread_here();
@@ -919,7 +922,7 @@ bool Walk::on_zoom_key(const KeyPress& press) {
   return true;
 }
 
-bool Walk::on_page_key(const KeyPress& press) {
+bool ReportView::on_page_key(const KeyPress& press) {
   if (press.key == Key::F1 || press.is('h') || press.is('?')) {
     show_help();
   } else if (press.is('i')) {
@@ -946,12 +949,12 @@ bool Walk::on_page_key(const KeyPress& press) {
   return true;
 }
 
-Walk::Flow Walk::on_list_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_list_key(const KeyPress& press) {
   if (strip_ && sandwiches_.empty())
     if (const auto flow = on_times_key(press)) return *flow;
   if (press.key == Key::Escape || (press.is('q') && !sandwiches_.empty())) return undo();
   if (press.is('q')) return Flow::Quit;
-  if (press.is('P')) return keep_rows();
+  if (press.is('P')) return save_rows();
   if (on_page_key(press)) return Flow::Stay;
   if (!sandwiches_.empty()) {
     if (!sandwiches_.back()->browser->on_key(press)) message_ = "no such key here; h: help, Esc: back";
@@ -1007,7 +1010,7 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-Walk::Flow Walk::on_key(const KeyPress& press) {
+ReportView::Flow ReportView::on_key(const KeyPress& press) {
   message_.clear();
   if (press.key == Key::None || press.key == Key::Resize) return Flow::Stay;
   if (question_) {
@@ -1028,7 +1031,7 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
         question_.reset();
         return done(text);
       }
-      case Question::Answer::Left:
+      case Question::Answer::Closed:
         question_.reset();
         if (answer_left_) answer_left_();
         break;
@@ -1056,7 +1059,7 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
   return on_list_key(press);
 }
 
-std::string Walk::status() const {
+std::string ReportView::status() const {
   if (!message_.empty()) return message_;
   if (shows_debug_) {
     const auto at = list().cursor();
@@ -1068,11 +1071,12 @@ std::string Walk::status() const {
   if (compared_ && !strip_)
     return "h: help  Enter: open  /: filter  < >: sort  I: with callees  B: end  q: quit";
   if (strip_) return "h: help  Space: mark  Enter: count this range  Backspace: all  q: close";
-  if (of_ == Of::Live) return "h: help  Enter: open  /: filter  a: annotate  f: freeze  w: write  q: quit";
+  if (source_ == Source::Live)
+    return "h: help  Enter: open  /: filter  a: annotate  f: freeze  w: write  q: quit";
   return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: quit";
 }
 
-Frame Walk::draw(ScreenSize size) {
+Frame ReportView::draw(ScreenSize size) {
   Frame frame(size);
   if (size.height < 4 || size.width < 20) {
     frame.put(0, 0, Style::Notice, "too small");

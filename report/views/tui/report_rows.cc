@@ -1,4 +1,4 @@
-#include "report/views/tui/walked_rows.h"
+#include "report/views/tui/report_rows.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::string stripped(std::string text) {
 
 }  // namespace
 
-WalkedRows::WalkedRows(const ReportSink& sink, const ReportOptions& options)
+ReportRows::ReportRows(const ReportSink& sink, const ReportOptions& options)
     : sink_(&sink),
       options_(&options),
       text_(sink.text_options()),
@@ -52,7 +52,7 @@ WalkedRows::WalkedRows(const ReportSink& sink, const ReportOptions& options)
   count();
 }
 
-std::uint64_t WalkedRows::samples_of(std::uint32_t block) const {
+std::uint64_t ReportRows::samples_of(std::uint32_t block) const {
   const Profile& profile = sink_->profile();
   std::uint64_t samples = 0;
   for (const std::uint32_t row : profile.rows_of(block))
@@ -60,7 +60,7 @@ std::uint64_t WalkedRows::samples_of(std::uint32_t block) const {
   return samples;
 }
 
-std::string WalkedRows::name_of(std::uint32_t block) const {
+std::string ReportRows::name_of(std::uint32_t block) const {
   const EventBlock& events = sink_->profile().blocks()[block];
   std::string name;
   for (std::uint32_t member = 0; member < events.members; ++member)
@@ -68,7 +68,7 @@ std::string WalkedRows::name_of(std::uint32_t block) const {
   return name;
 }
 
-void WalkedRows::choose(const RowChoice& choice) {
+void ReportRows::choose(const RowChoice& choice) {
   const RowChoice before = std::exchange(choice_, choice);
   const bool is_counted_anew =
       before.block != choice.block || before.thread != choice.thread || before.module != choice.module ||
@@ -81,7 +81,7 @@ void WalkedRows::choose(const RowChoice& choice) {
   filter();
 }
 
-Result<bool> WalkedRows::sort_by(const std::string& keys) {
+Result<bool> ReportRows::sort_by(const std::string& keys) {
   auto columns = sink_->columns_of(keys);
   if (!columns) return std::move(columns.error());
   if (!*columns) return false;
@@ -96,20 +96,20 @@ Result<bool> WalkedRows::sort_by(const std::string& keys) {
   return true;
 }
 
-bool WalkedRows::has_thread_key() const {
+bool ReportRows::has_thread_key() const {
   return std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Thread; });
 }
 
-bool WalkedRows::has_comm() const {
+bool ReportRows::has_comm() const {
   return has_thread_key() ||
          std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Comm; });
 }
 
-bool WalkedRows::has_key(std::string_view name) const {
+bool ReportRows::has_key(std::string_view name) const {
   return std::ranges::any_of(columns_.keys, [name](const KeyUse& use) { return use.key->name == name; });
 }
 
-const SortKey* WalkedRows::other_key() const {
+const SortKey* ReportRows::other_key() const {
   for (const KeyUse& use : columns_.keys) {
     const std::string_view name = use.key->name;
     const bool is_known = use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread || name == "dso" ||
@@ -119,19 +119,19 @@ const SortKey* WalkedRows::other_key() const {
   return nullptr;
 }
 
-const KeyUse* WalkedRows::socket_key() const {
+const KeyUse* ReportRows::socket_key() const {
   const auto use =
       std::ranges::find_if(columns_.keys, [](const KeyUse& one) { return one.key->name == "socket"; });
   return use == columns_.keys.end() ? nullptr : &*use;
 }
 
-std::optional<std::uint32_t> WalkedRows::socket_of(std::size_t row) const {
+std::optional<std::uint32_t> ReportRows::socket_of(std::size_t row) const {
   const KeyUse* const use = socket_key();
   if (use == nullptr) return std::nullopt;
   return static_cast<std::uint32_t>(facts(row).facts[use->fact]);
 }
 
-bool WalkedRows::is_in_module(const Function& function) const {
+bool ReportRows::is_in_module(const Function& function) const {
   const symbolize::Module* const module = function.module;
   if (choice_.module && module != *choice_.module) return false;
   return !choice_.has_kernel_only ||
@@ -139,7 +139,7 @@ bool WalkedRows::is_in_module(const Function& function) const {
                                 module->kind == symbolize::ModuleKind::GuestKernel));
 }
 
-void WalkedRows::count() {
+void ReportRows::count() {
   EntryOptions options = sink_->entry_options(choice_.block);
   options.first_member = choice_.member;
   // Without children, a zoom into a module leaves samples of other modules out. With children they are kept,
@@ -184,7 +184,7 @@ void WalkedRows::count() {
   order();
 }
 
-void WalkedRows::order() {
+void ReportRows::order() {
   std::vector<Column> columns = columns_.sorted;
   if (choice_.order != 0 && choice_.order < cells_.size()) {
     const Column first = cells_[choice_.order].column;
@@ -195,7 +195,7 @@ void WalkedRows::order() {
   filter();
 }
 
-void WalkedRows::filter() {
+void ReportRows::filter() {
   if (totals_.weights.empty())
     for (std::size_t member = 0; member < entries_->members(); ++member)
       totals_.weights.push_back(entries_->whole(member, choice_.is_relative));
@@ -222,7 +222,7 @@ void WalkedRows::filter() {
   if (options_->top != 0 && rows_.size() > options_->top) rows_.resize(options_->top);
 }
 
-std::string WalkedRows::title(Count count) const {
+std::string ReportRows::title(Count count) const {
   const auto [samples, total] =
       sink_->title(sink_->profile().blocks()[choice_.block], *entries_, choice_.is_relative);
   std::string text = samples;
@@ -243,19 +243,19 @@ std::string WalkedRows::title(Count count) const {
   return text;
 }
 
-std::string WalkedRows::order_name() const {
+std::string ReportRows::order_name() const {
   return choice_.order < cells_.size() ? cells_[choice_.order].header : std::string();
 }
 
-RowFacts WalkedRows::facts(std::size_t row) const { return entries_->facts(rows_[row]); }
+RowFacts ReportRows::facts(std::size_t row) const { return entries_->facts(rows_[row]); }
 
-std::optional<std::size_t> WalkedRows::row_of(std::uint32_t symbol) const {
+std::optional<std::size_t> ReportRows::row_of(std::uint32_t symbol) const {
   for (std::size_t row = 0; row < rows_.size(); ++row)
     if (facts(row).function->symbol == symbol) return row;
   return std::nullopt;
 }
 
-std::vector<BrowsedColumn> WalkedRows::columns() const {
+std::vector<BrowsedColumn> ReportRows::columns() const {
   const ReportCells cells(text_, columns_, sink_->facts());
   std::vector<BrowsedColumn> columns;
   for (const report::Cell& cell : cells_) {
@@ -271,7 +271,7 @@ std::vector<BrowsedColumn> WalkedRows::columns() const {
   return columns;
 }
 
-std::vector<BrowsedRows::Cell> WalkedRows::cells(std::size_t row) const {
+std::vector<BrowsedRows::Cell> ReportRows::cells(std::size_t row) const {
   const ReportCells texts(text_, columns_, sink_->facts());
   const std::uint32_t entry = rows_[row];
   const RowFacts facts = entries_->facts(entry);
@@ -293,7 +293,7 @@ std::vector<BrowsedRows::Cell> WalkedRows::cells(std::size_t row) const {
 }
 
 // The texts of a row's keys.
-std::string WalkedRows::identity(std::size_t row) const {
+std::string ReportRows::identity(std::size_t row) const {
   const ReportCells texts(text_, columns_, sink_->facts());
   const RowFacts facts = entries_->facts(rows_[row]);
   std::string identity;
@@ -303,7 +303,7 @@ std::string WalkedRows::identity(std::size_t row) const {
   return identity;
 }
 
-WalkedRows::NamedChoice WalkedRows::named(const RowChoice& choice) const {
+ReportRows::NamedChoice ReportRows::named(const RowChoice& choice) const {
   NamedChoice named{.choice = choice, .leader = 0, .thread = {}, .module = {}};
   named.choice.thread = nullptr;
   named.choice.module.reset();
@@ -313,7 +313,7 @@ WalkedRows::NamedChoice WalkedRows::named(const RowChoice& choice) const {
   return named;
 }
 
-std::optional<RowChoice> WalkedRows::found(const NamedChoice& named) const {
+std::optional<RowChoice> ReportRows::found(const NamedChoice& named) const {
   const Profile& profile = sink_->profile();
   RowChoice choice = named.choice;
   const auto block = std::ranges::find(profile.blocks(), named.leader, &EventBlock::leader);
@@ -335,26 +335,26 @@ std::optional<RowChoice> WalkedRows::found(const NamedChoice& named) const {
   return choice;
 }
 
-double WalkedRows::share(std::size_t row, bool has_callees) const {
+double ReportRows::share(std::size_t row, bool has_callees) const {
   return percent_of(entries_->value(has_callees ? weight() : Column::Kind::Overhead, rows_[row], 0),
                     totals_.weights[0]);
 }
 
-std::vector<BrowsedColumn> WalkedRows::key_columns() const {
+std::vector<BrowsedColumn> ReportRows::key_columns() const {
   std::vector<BrowsedColumn> all = columns(), keys;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (cells_[i].column.kind == ColumnKind::Key) keys.push_back(std::move(all[i]));
   return keys;
 }
 
-std::vector<BrowsedRows::Cell> WalkedRows::key_cells(std::size_t row) const {
+std::vector<BrowsedRows::Cell> ReportRows::key_cells(std::size_t row) const {
   std::vector<Cell> all = cells(row), keys;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (cells_[i].column.kind == ColumnKind::Key) keys.push_back(std::move(all[i]));
   return keys;
 }
 
-std::optional<RowChoice> WalkedRows::alike(const WalkedRows& other) const {
+std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const {
   NamedChoice named = other.named(other.choice());
   const std::string event = other.name_of(other.choice().block);
   auto block = std::ranges::find_if(blocks_, [&](std::uint32_t one) { return name_of(one) == event; });
@@ -380,7 +380,7 @@ std::optional<RowChoice> WalkedRows::alike(const WalkedRows& other) const {
   return choice;
 }
 
-bool WalkedRows::has_graph(std::size_t row) const {
+bool ReportRows::has_graph(std::size_t row) const {
   if (!text_.graph) return false;
   const std::uint32_t entry = rows_[row];
   if (entries_->strand_count(entry) == 0) return false;
@@ -388,13 +388,13 @@ bool WalkedRows::has_graph(std::size_t row) const {
   return value >= graph_limit(*text_.graph, totals_.weights[0]).least(value);
 }
 
-std::vector<BrowsedNode> WalkedRows::graph(std::size_t row) const {
+std::vector<BrowsedNode> ReportRows::graph(std::size_t row) const {
   const std::uint32_t entry = rows_[row];
   const auto lists = entries_->strands({&entry, 1});
   return nodes_of(lists[0], entries_->value(weight(), entry, 0));
 }
 
-std::string WalkedRows::frame_text(std::uint32_t id) const {
+std::string ReportRows::frame_text(std::uint32_t id) const {
   const Function& function = sink_->functions()[id];
   std::string text = function.name().empty()
                          ? (function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start))
@@ -409,7 +409,7 @@ std::string WalkedRows::frame_text(std::uint32_t id) const {
 
 // A percentage is shown for siblings, and for an only child that has less than its parent, as in perf's
 // browser.
-std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
+std::vector<BrowsedNode> ReportRows::nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
                                               std::optional<double> least) const {
   GraphOptions options = text_.graph.value_or(GraphOptions());
   // The styles flat and folded have no tree, so the browser uses graph.
@@ -448,7 +448,7 @@ std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands, s
 
 // Parts of call chains, from a function to its callers or to its callees. Each sample is counted once: in a
 // recursion callees are those of the outermost call, callers those of the innermost.
-std::vector<Strand> WalkedRows::strands_of(std::optional<std::uint32_t> symbol, Side side) {
+std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, Side side) {
   const Profile& profile = sink_->profile();
   const NamedRows& names = sink_->names();
   const FunctionTable& functions = sink_->functions();
@@ -496,19 +496,19 @@ std::vector<Strand> WalkedRows::strands_of(std::optional<std::uint32_t> symbol, 
   return strands;
 }
 
-std::vector<BrowsedNode> WalkedRows::graph_of(std::uint32_t symbol, Side side) {
+std::vector<BrowsedNode> ReportRows::graph_of(std::uint32_t symbol, Side side) {
   const auto strands = strands_of(symbol, side);
   std::uint64_t total = 0;
   for (const Strand& strand : strands) total += strand.period;
   return nodes_of(strands, total);
 }
 
-std::vector<BrowsedNode> WalkedRows::whole_graph() {
+std::vector<BrowsedNode> ReportRows::whole_graph() {
   constexpr double kLeast = 0.1;
   return nodes_of(strands_of(std::nullopt, Side::Callees), 0, kLeast);
 }
 
-std::string WalkedRows::share_of(std::uint32_t symbol) {
+std::string ReportRows::share_of(std::uint32_t symbol) {
   std::uint64_t total = 0;
   for (const Strand& strand : strands_of(symbol, Side::Callees)) total += strand.period;
   return fmt::format("{:.2f}%", percent_of(total, totals_.weights[0]));
