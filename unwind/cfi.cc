@@ -205,7 +205,7 @@ class Program {
     return row;
   }
 
-  // Stops at the first row behind `pc`.
+  // Stops at the first row after `pc`.
   bool run(format::Bytes program, std::uint64_t pc) {
     format::Cursor in(program, section_.order);
     while (in.left() > 0 && location_ <= pc && !failed_) step(in);

@@ -52,7 +52,7 @@ std::int64_t FdeIndex::number(std::uint64_t at) const {
 
 std::optional<FdeIndex::Entry> FdeIndex::find(std::uint64_t pc) const {
   const auto wanted = static_cast<std::int64_t>(pc - section_.address);
-  std::uint64_t low = 0, high = count_;  // the last pair that does not start behind `pc`
+  std::uint64_t low = 0, high = count_;  // the last pair that does not start after `pc`
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
     if (wanted < number(middle * kPairSize)) {

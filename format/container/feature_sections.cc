@@ -105,9 +105,10 @@ bool TableFinder::table_is_data() const {
 bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, std::uint64_t missing) const {
   constexpr std::uint64_t kPadding = 8;  // a section may be followed by less than this many bytes
   if (!is_inside(sections, file_size_ + missing)) return false;
-  std::vector<FileSection> behind;
+  std::vector<FileSection> after_table;
   const auto add = [&](const FeatureSection& section) {
-    if (section.place.offset >= head_.data.offset && section.place.size != 0) behind.push_back(section.place);
+    if (section.place.offset >= head_.data.offset && section.place.size != 0)
+      after_table.push_back(section.place);
   };
   const auto is_listed_early = [&](const FeatureSection& section) {
     const auto twin = std::ranges::find(early_sections_, section.feature, &FeatureSection::feature);
@@ -120,14 +121,14 @@ bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, s
   }
   for (const FeatureSection& own : early_sections_)
     if (own.feature >= abi::kFirstOwnFeature && !has(sections, own.feature)) add(own);
-  std::ranges::sort(behind, {}, &FileSection::offset);
-  behind.push_back({file_size_ + missing, 0});
+  std::ranges::sort(after_table, {}, &FileSection::offset);
+  after_table.push_back({file_size_ + missing, 0});
   // perf keeps table entries for sections that it could not write.
   constexpr std::uint64_t kMostRoom = 32 * kEntrySize;
   std::uint64_t end = end_of(place_);
-  const std::uint64_t room = behind.front().offset - std::min(behind.front().offset, end);
+  const std::uint64_t room = after_table.front().offset - std::min(after_table.front().offset, end);
   if (room % kEntrySize == 0 && room <= kMostRoom) end += room;
-  for (const FileSection& place : behind) {
+  for (const FileSection& place : after_table) {
     if (place.offset < end || place.offset - end >= kPadding) return false;
     end = end_of(place);
   }

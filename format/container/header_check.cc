@@ -26,7 +26,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
   const auto damaged = [&](std::uint64_t offset, std::string what) {
     diagnostics.add(Damage::BadFeature, offset, std::move(what));
   };
-  std::vector<FileSection> behind;
+  std::vector<FileSection> after_table;
   const std::uint64_t table_end = table.offset + table.size;
   for (const FeatureSection& section : sections) {
     const FileSection& place = section.place;
@@ -36,13 +36,14 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
     else if (place.offset + place.size > table.offset && place.offset < table_end)
       damaged(place.offset, name + " overlaps the table of sections");
     else if (place.offset >= table_end)
-      behind.push_back(place);
+      after_table.push_back(place);
   }
-  std::ranges::sort(behind, {}, [](const FileSection& place) { return std::pair(place.offset, place.size); });
+  std::ranges::sort(after_table, {},
+                    [](const FileSection& place) { return std::pair(place.offset, place.size); });
   // The table may have unused entries: perf leaves one for a section that it could not write.
-  std::uint64_t end = behind.empty() ? table_end : behind.front().offset;
-  behind.push_back({file_size, 0});
-  for (const FileSection& place : behind) {
+  std::uint64_t end = after_table.empty() ? table_end : after_table.front().offset;
+  after_table.push_back({file_size, 0});
+  for (const FileSection& place : after_table) {
     if (place.offset < end) return damaged(place.offset, "two sections overlap");
     const bool is_trailing = place.offset == file_size && !sections.empty();
     const std::uint64_t unowned = place.offset - end;

@@ -309,8 +309,8 @@ bool RecordStream::next_inflated(RecordView& record) {
     std::optional<std::size_t> damage;
     if (is_possible(header)) {
       if (rest.size() < header.size) return false;
-      const Bytes behind = rest.subspan(header.size);
-      const bool is_followed = behind.size() < kRecordHeaderSize || begins_known(behind, order_);
+      const Bytes next = rest.subspan(header.size);
+      const bool is_followed = next.size() < kRecordHeaderSize || begins_known(next, order_);
       damage = is_followed ? 0 : search_.damaged(area, header.size);
     }
     if (damage == 0) {

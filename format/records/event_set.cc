@@ -101,8 +101,8 @@ std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
   std::size_t end = by_id_.size();
   for (auto run = runs_.rbegin(); run != runs_.rend(); end = *run++) {
     const std::span all(by_id_.data() + *run, end - *run);
-    const auto behind = std::ranges::upper_bound(all, id, {}, &IdOf::id);  // the last of equal ids is used
-    if (behind != all.begin() && std::prev(behind)->id == id) return std::prev(behind)->event;
+    const auto next = std::ranges::upper_bound(all, id, {}, &IdOf::id);  // the last of equal ids is used
+    if (next != all.begin() && std::prev(next)->id == id) return std::prev(next)->event;
   }
   return std::nullopt;
 }

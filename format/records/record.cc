@@ -377,8 +377,8 @@ std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
   if (in.failed()) return 0;
   const std::size_t own =
       is_kernel ? declared_bytes(record, sample_id_size(attr)).size() : record.bytes.size();
-  const Bytes behind = record.bytes.subspan(own);
-  return in.left() + (follow(behind, record, attr) ? behind.size() : 0);
+  const Bytes rest = record.bytes.subspan(own);
+  return in.left() + (follow(rest, record, attr) ? rest.size() : 0);
 }
 
 Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log) {

@@ -67,7 +67,7 @@ class Compiler {
       : option_(option), source_(expression), names_(names) {}
 
   Result<Condition> compile() {
-    const auto first = place(source_.nodes.size() - 1, kTakes, kLeaves);
+    const auto first = add_steps(source_.nodes.size() - 1, kTakes, kLeaves);
     if (!first) return first.error();
     if (made_.size() > bpf::kMostFilterSteps)
       return use_error(std::string(option_) + ": '" + source_.source + "' takes " +
@@ -113,20 +113,21 @@ class Compiler {
 
   // The first step of node `i`; `yes` and `no` are the next steps. The depth of the tree is bounded by the
   // parser.
-  Result<int> place(std::size_t i, int yes, int no) {
+  Result<int> add_steps(std::size_t i, int yes, int no) {
     const ExpressionNode& at = node(i);
-    if (at.operation == Operation::Not) return place(at.left, no, yes);
+    if (at.operation == Operation::Not) return add_steps(at.left, no, yes);
     if (at.operation == Operation::And || at.operation == Operation::Or) {
-      const auto right = place(at.right, yes, no);
+      const auto right = add_steps(at.right, yes, no);
       if (!right) return right;
-      return at.operation == Operation::And ? place(at.left, *right, no) : place(at.left, yes, *right);
+      return at.operation == Operation::And ? add_steps(at.left, *right, no)
+                                            : add_steps(at.left, yes, *right);
     }
-    if (is_comparison(at.operation)) return place_comparison(i, yes, no);
-    return place_number(i, i, yes, no);
+    if (is_comparison(at.operation)) return add_comparison(i, yes, no);
+    return add_number(i, i, yes, no);
   }
 
   // A value without comparison: whether it is not 0.
-  Result<int> place_number(std::size_t i, std::size_t value, int yes, int no) {
+  Result<int> add_number(std::size_t i, std::size_t value, int yes, int no) {
     auto subject = subject_of(value);
     if (!subject) return std::move(subject.error());
     if (subject->is_text || subject->is_cgroup) return wrong(i, "this is a text; compare it with one");
@@ -134,7 +135,7 @@ class Compiler {
     return add(subject->step, no, yes);
   }
 
-  Result<int> place_comparison(std::size_t i, int yes, int no) {
+  Result<int> add_comparison(std::size_t i, int yes, int no) {
     const ExpressionNode& at = node(i);
     const bool is_left_constant = is_constant(at.left);
     if (!is_left_constant && !is_constant(at.right))
@@ -212,8 +213,8 @@ class Compiler {
 
   // The parser keeps no flag for "[0]": the source text shows it.
   bool has_index(const ExpressionNode& at) const {
-    const std::size_t behind = at.at + at.text.size();
-    return behind < source_.source.size() && source_.source[behind] == '[';
+    const std::size_t after = at.at + at.text.size();
+    return after < source_.source.size() && source_.source[after] == '[';
   }
 
   Result<Subject> subject_named(std::size_t i) {

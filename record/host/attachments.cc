@@ -105,8 +105,8 @@ std::string with(std::string name, char from, char to) {
 std::string disk_of(const fs::path& folder) {
   std::error_code failed;
   if (!fs::exists(folder / "partition", failed)) return {};
-  const fs::path place = fs::canonical(folder, failed);
-  return failed ? std::string() : with(place.parent_path().filename().string(), '!', '/');
+  const fs::path target = fs::canonical(folder, failed);
+  return failed ? std::string() : with(target.parent_path().filename().string(), '!', '/');
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ bool has_openat2() {
   return static_cast<bool>(root);
 }
 
-format::Fd place_of(const ForeignPath& path) {
+format::Fd open_path(const ForeignPath& path) {
   if (path.root.empty()) return format::Fd(::open(path.path.c_str(), O_PATH | O_CLOEXEC));
   static const bool is_new_kernel = has_openat2();
   if (!is_new_kernel)
@@ -69,20 +69,20 @@ Result<ForeignFile> find_foreign(const ForeignPath& path) {
     return Error{fmt::format("{}{}: {}", path.root, path.path, why), EINVAL};
   };
   ForeignFile file;
-  file.place = place_of(path);
-  if (!file.place || ::fstat(file.place.get(), &file.status) != 0)
+  file.path_fd = open_path(path);
+  if (!file.path_fd || ::fstat(file.path_fd.get(), &file.status) != 0)
     return system_error(path.root + path.path, errno);
   if (!S_ISREG(file.status.st_mode)) return refused("is not a regular file");
   if (path.inode != 0 && file.status.st_ino != path.inode) return refused("is another file");
   struct statfs system {};
-  if (::fstatfs(file.place.get(), &system) != 0) return system_error(path.root + path.path, errno);
+  if (::fstatfs(file.path_fd.get(), &system) != 0) return system_error(path.root + path.path, errno);
   if (std::ranges::count(kOfTheKernel, static_cast<std::uint32_t>(system.f_type)) != 0)
     return refused("is the kernel's own");
   return file;
 }
 
 Result<format::Fd> open_found(const ForeignFile& file, const std::string& path) {
-  format::Fd opened(::open(fmt::format("/proc/self/fd/{}", file.place.get()).c_str(),
+  format::Fd opened(::open(fmt::format("/proc/self/fd/{}", file.path_fd.get()).c_str(),
                            O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!opened) return system_error(path, errno);
   return opened;

@@ -30,7 +30,7 @@ struct ForeignPath {
 
 // A file that was found and is not open yet.
 struct ForeignFile {
-  format::Fd place;  // O_PATH
+  format::Fd path_fd;  // O_PATH
   struct stat status {};
 };
 

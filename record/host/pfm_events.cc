@@ -125,8 +125,8 @@ Result<EventRequest> PfmLibrary::event(const std::string& text) const {
   struct {
     perf_event_attr attr{};
     std::array<std::byte, 256> room{};
-  } place;
-  perf_event_attr& attr = place.attr;
+  } storage;
+  perf_event_attr& attr = storage.attr;
   attr.size = sizeof(attr);
   EncodeArguments arguments;
   arguments.attr = &attr;

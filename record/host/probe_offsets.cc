@@ -319,7 +319,7 @@ bool switches_stacks(std::string_view name) {
 // One note of .note.stapsdt: three addresses, then provider, name and arguments, each ended by a NUL.
 std::optional<UsdtMarker> parse_marker(const ElfView& elf, Bytes description, std::uint64_t base_now) {
   Cursor in(description);
-  const std::uint64_t place = elf.header().word(in), base_then = elf.header().word(in),
+  const std::uint64_t address = elf.header().word(in), base_then = elf.header().word(in),
                       semaphore = elf.header().word(in);
   const auto text = [&in] {
     const std::string_view found = format::text_of(in.rest());
@@ -333,7 +333,7 @@ std::optional<UsdtMarker> parse_marker(const ElfView& elf, Bytes description, st
   if (in.failed()) return std::nullopt;
   // Addresses are from before the file was relinked (prelink): .stapsdt.base shows by how much it moved.
   const std::uint64_t moved = base_now == 0 ? 0 : base_now - base_then;
-  const auto offset = elf.offset_of(place + moved);
+  const auto offset = elf.offset_of(address + moved);
   if (!offset) return std::nullopt;
   marker.offset = *offset;
   if (semaphore != 0) marker.semaphore = elf.offset_of(semaphore + moved).value_or(0);
@@ -443,7 +443,7 @@ Result<FunctionOffsets> functions_of(Bytes file) {
     found.throws |= throws(name);
     if (!is_function(symbol) || symbol.value == 0) return false;
     if (const auto offset = elf->offset_of(symbol.value))
-      found.places.push_back({std::string(name), *offset, symbol.type() == STT_GNU_IFUNC});
+      found.functions.push_back({std::string(name), *offset, symbol.type() == STT_GNU_IFUNC});
     return false;
   });
   return found;
@@ -580,8 +580,8 @@ std::optional<std::string> own_library(const std::string& name) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return std::nullopt;
   const auto folder = program.parent_path();
-  for (const auto& place : {folder / name, folder.parent_path() / TACHO_LIBRARY_FOLDER / name})
-    if (is_file(place)) return place.string();
+  for (const auto& path : {folder / name, folder.parent_path() / TACHO_LIBRARY_FOLDER / name})
+    if (is_file(path)) return path.string();
   return std::nullopt;
 }
 

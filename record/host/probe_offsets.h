@@ -54,7 +54,7 @@ bool is_changed_copy(std::string_view name);
 // All functions in its symbol tables that are in its code. is_go: compiled by Go; throws: it, or one of its
 // libraries, throws C++ or Rust exceptions.
 struct FunctionOffsets {
-  std::vector<FunctionOffset> places;
+  std::vector<FunctionOffset> functions;
   bool is_go = false, throws = false;
 };
 Result<FunctionOffsets> functions_of(format::Bytes file);

@@ -60,7 +60,7 @@ Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
                            is_kernel ? "CONFIG_KPROBE_EVENTS" : "CONFIG_UPROBE_EVENTS")};
 }
 
-Result<> place(EventRequest& request, const KnownArguments& known) {
+Result<> set_arguments(EventRequest& request, const KnownArguments& known) {
   if (request.arguments.empty()) return Done{};
   const auto is_register = [](const ArgumentRequest& one) { return one.source.starts_with('%'); };
   if (request.probe()->offset != 0 && !request.probe()->function.empty() &&
@@ -88,7 +88,7 @@ Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes f
     one.config2 = marker.offset;
     if (auto done = set_field(one, pmu, "ref_ctr_offset", marker.semaphore); !done) return done;
     const auto known = marker_arguments(marker.arguments);
-    if (auto done = place(one, {.kind = ProbeKind::Marker, .marker = known}); !done) return done;
+    if (auto done = set_arguments(one, {.kind = ProbeKind::Marker, .marker = known}); !done) return done;
     out.push_back(std::move(one));
     ++found;
   }
@@ -103,10 +103,11 @@ bool asks_what_there_is(const EventRequest& request) {
 }
 
 // `offset`: of the function, when it was named.
-Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offset,
-                       const std::function<bool()>& stop) {
+Result<> set_user_offset(EventRequest& request, std::optional<std::uint64_t> offset,
+                         const std::function<bool()>& stop) {
   KnownArguments known{.kind = ProbeKind::User, .at_return = request.probe()->at_return};
-  if (request.probe()->at_return || !offset || request.probe()->offset != 0) return place(request, known);
+  if (request.probe()->at_return || !offset || request.probe()->offset != 0)
+    return set_arguments(request, known);
   const auto named =
       user_arguments({request.probe_target, *offset, request.probe()->function}, request.arguments, stop);
   std::string missing_reason;
@@ -119,7 +120,7 @@ Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offse
   else
     missing_reason = named.error().what;
   known.missing_reason = missing_reason;
-  return place(request, known);
+  return set_arguments(request, known);
 }
 
 Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventRequest>& out,
@@ -129,7 +130,7 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   request.probe_target = std::move(*path);
   if (request.probe()->kind == ProbeKind::User && request.probe()->function.empty()) {
     request.config2 = request.probe()->offset;
-    if (auto done = place_of_user(request, std::nullopt, stop); !done) return done;
+    if (auto done = set_user_offset(request, std::nullopt, stop); !done) return done;
     out.push_back(std::move(request));
     return Done{};
   }
@@ -139,7 +140,7 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   const auto offset = function_offset(*file, request.probe()->function);
   if (!offset) return wrong(request, fmt::format("{}: {}", request.probe()->path, offset.error().what));
   request.config2 = *offset + request.probe()->offset;
-  if (auto done = place_of_user(request, *offset, stop); !done) return done;
+  if (auto done = set_user_offset(request, *offset, stop); !done) return done;
   out.push_back(std::move(request));
   return Done{};
 }
@@ -156,7 +157,7 @@ Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) 
   if (!request.arguments.empty()) {
     if (auto found = bpf::kernel_function_arguments(request.probe()->function)) known = std::move(*found);
   }
-  if (auto done = place(
+  if (auto done = set_arguments(
           request, {.kind = ProbeKind::Kernel, .at_return = request.probe()->at_return, .function = known});
       !done)
     return done;

@@ -333,16 +333,16 @@ std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_vi
     }
     wanted = std::move(listed);
   }
-  std::map<std::string, std::vector<std::uint64_t>> places;
+  std::map<std::string, std::vector<std::uint64_t>> found;
   for_each_symbol(kallsyms, [&](const Symbol& symbol) {
     if (symbol.address != 0 && is_code(symbol) && wanted.contains(symbol.name))
-      places[std::string(symbol.name)].push_back(symbol.address);
+      found[std::string(symbol.name)].push_back(symbol.address);
   });
-  for (auto& [name, addresses] : places) {
+  for (auto& [name, addresses] : found) {
     std::ranges::sort(addresses);
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   }
-  return places;
+  return found;
 }
 
 std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,

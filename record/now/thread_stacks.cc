@@ -68,10 +68,10 @@ Result<StoppedThread> StoppedThread::stop(pid_t thread, std::chrono::millisecond
 
 Result<std::vector<std::uint64_t>> StoppedThread::registers() const {
   std::array<std::uint64_t, 64> words{};
-  iovec place{words.data(), sizeof words};
-  if (::ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &place) != 0)
+  iovec registers{words.data(), sizeof words};
+  if (::ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &registers) != 0)
     return system_error("registers of thread " + std::to_string(thread_), errno);
-  return std::vector<std::uint64_t>(words.begin(), words.begin() + place.iov_len / sizeof words.front());
+  return std::vector<std::uint64_t>(words.begin(), words.begin() + registers.iov_len / sizeof words.front());
 }
 
 std::chrono::nanoseconds StoppedThread::let_go() {
@@ -378,7 +378,7 @@ class KernelAddresses {
 Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const std::function<bool()>& stop,
                                                  std::vector<std::string>& notes) {
   std::vector<ThreadStack> threads;
-  KernelAddresses places;
+  KernelAddresses kernel;
   bool has_kernel_stacks = false, has_sleepers = false;
   for (const int tid : tasks.threads) {
     ThreadStack thread;
@@ -394,7 +394,7 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     thread.state = state_of_letter(fields.front());
     has_sleepers |= thread.state != ThreadState::Runnable;
     thread.kernel = parse_kernel_stack(text_of(in_task(thread.pid, thread.tid, "stack")),
-                                       [&](std::string_view function) { return places.of(function); });
+                                       [&](std::string_view function) { return kernel.of(function); });
     has_kernel_stacks |= !thread.kernel.empty();
     if (const auto line = parse_call_line(text_of(in_task(thread.pid, thread.tid, "syscall")))) {
       thread.call = line->call;
@@ -573,7 +573,7 @@ std::optional<std::uint64_t> instruction_of(const ThreadStack& thread) {
 }
 
 std::vector<std::uint64_t> parse_kernel_stack(
-    std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& places) {
+    std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& start_of) {
   std::vector<std::uint64_t> addresses;
   while (!lines.empty()) {
     std::string_view line = lines.substr(0, lines.find('\n'));
@@ -585,7 +585,7 @@ std::vector<std::uint64_t> parse_kernel_stack(
     std::uint64_t offset = 0;
     if (plus == std::string_view::npos) continue;
     (void)std::from_chars(line.data() + plus + 3, line.data() + line.size(), offset, 16);
-    if (const std::uint64_t start = places(line.substr(0, plus)); start != 0)
+    if (const std::uint64_t start = start_of(line.substr(0, plus)); start != 0)
       addresses.push_back(start + offset);
   }
   return addresses;

@@ -117,10 +117,10 @@ enum class Looking : std::uint8_t {
 // The threads of the target, without this process's own. `stop`: a signal came.
 Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop);
 
-// Kernel addresses from the lines of /proc/PID/task/TID/stack: "[<0>] futex_wait+0x60/0x90". `places`: the
+// Kernel addresses from the lines of /proc/PID/task/TID/stack: "[<0>] futex_wait+0x60/0x90". `start_of`: the
 // address of a function; 0: unknown, and the line is skipped.
 std::vector<std::uint64_t> parse_kernel_stack(
-    std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& places);
+    std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& start_of);
 // "202 0x7f00 0x80 ... SP PC" of /proc/PID/task/TID/syscall; nullopt if it says "running".
 struct CallLine {
   CurrentCall call;

@@ -253,10 +253,10 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     for (const std::uint64_t address : chain) out.u64(address);
   }
   // Fields after the payload are unknown here: zeros.
-  format::ByteWriter behind;
+  format::ByteWriter later_fields;
   for (const std::uint64_t each : kFieldsBehindPayload)
-    if (attr.samples(static_cast<abi::SampleType>(each))) behind.u64(0);
-  const std::size_t head = out.view().size(), size = head + padded + behind.view().size();
+    if (attr.samples(static_cast<abi::SampleType>(each))) later_fields.u64(0);
+  const std::size_t head = out.view().size(), size = head + padded + later_fields.view().size();
   if (size > kMostRecordBytes) return false;
   out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
   // The only step that may throw: then nothing was added. Half a record would damage all later ones.
@@ -265,7 +265,8 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   std::byte* const record = to.data() + begin;
   std::memcpy(record, out.view().data(), out.view().size());
   if (!payload.empty()) std::memcpy(record + out.view().size(), payload.data(), payload.size());
-  if (!behind.view().empty()) std::memcpy(record + head + padded, behind.view().data(), behind.view().size());
+  if (!later_fields.view().empty())
+    std::memcpy(record + head + padded, later_fields.view().data(), later_fields.view().size());
   const auto length = static_cast<std::uint16_t>(size);
   std::memcpy(record + 6, &length, sizeof length);
   return true;

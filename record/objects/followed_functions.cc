@@ -139,14 +139,13 @@ std::uint32_t number_of(const std::vector<std::byte>& constant) {
 std::vector<std::uint64_t> matching(const FunctionOffsets& functions, const std::string& pattern,
                                     bool with_all) {
   std::unordered_set<std::uint64_t> left_out;  // by any name
-  for (const FunctionOffset& place : functions.places)
-    if (!with_all && is_never_followed(place.name)) left_out.insert(place.offset);
+  for (const FunctionOffset& each : functions.functions)
+    if (!with_all && is_never_followed(each.name)) left_out.insert(each.offset);
   std::vector<std::uint64_t> offsets;
-  for (const FunctionOffset& place : functions.places) {
+  for (const FunctionOffset& each : functions.functions) {
     const bool is_wanted =
-        !place.is_chooser &&
-        (pattern.empty() || is_called(place.name.substr(0, place.name.find('@')), pattern));
-    if (is_wanted && !left_out.contains(place.offset)) offsets.push_back(place.offset);
+        !each.is_chooser && (pattern.empty() || is_called(each.name.substr(0, each.name.find('@')), pattern));
+    if (is_wanted && !left_out.contains(each.offset)) offsets.push_back(each.offset);
   }
   std::ranges::sort(offsets);
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
@@ -156,8 +155,8 @@ std::vector<std::uint64_t> matching(const FunctionOffsets& functions, const std:
 // Their names, as in the source if known.
 std::vector<std::string> names_of(const FunctionOffsets& functions, std::span<const std::uint64_t> offsets) {
   std::unordered_map<std::uint64_t, std::string_view> names;
-  for (const FunctionOffset& place : functions.places)
-    if (!place.is_chooser) names.try_emplace(place.offset, place.name);
+  for (const FunctionOffset& each : functions.functions)
+    if (!each.is_chooser) names.try_emplace(each.offset, each.name);
   std::vector<std::string> called;
   for (const std::uint64_t offset : offsets) {
     const std::string name(names[offset].substr(0, names[offset].find('@')));
@@ -169,8 +168,8 @@ std::vector<std::string> names_of(const FunctionOffsets& functions, std::span<co
 // By any name, in order.
 std::vector<std::uint64_t> changed_copies(const FunctionOffsets& functions) {
   std::vector<std::uint64_t> offsets;
-  for (const FunctionOffset& place : functions.places)
-    if (is_changed_copy(place.name)) offsets.push_back(place.offset);
+  for (const FunctionOffset& each : functions.functions)
+    if (is_changed_copy(each.name)) offsets.push_back(each.offset);
   std::ranges::sort(offsets);
   return offsets;
 }
@@ -269,10 +268,10 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
           *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
     targets.shown_names = names_of(*functions, targets.offsets);
-    const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionOffset& place) {
-      return place.is_chooser && is_called(place.name.substr(0, place.name.find('@')), pattern);
+    const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionOffset& each) {
+      return each.is_chooser && is_called(each.name.substr(0, each.name.find('@')), pattern);
     };
-    if (targets.offsets.empty() && std::ranges::any_of(functions->places, is_chosen_at_start))
+    if (targets.offsets.empty() && std::ranges::any_of(functions->functions, is_chosen_at_start))
       return wrong(fmt::format(
           "{} of {} is an IFUNC: calls go to one of several functions, chosen when a program starts; "
           "tacho list 'uprobe:{}:*{}*' shows them if the file has their names",
@@ -312,8 +311,8 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
   targets.path = *path;
   targets.process = process;
   for (const std::string& name : names) {
-    const auto found = std::ranges::find(functions->places, name, &FunctionOffset::name);
-    if (found == functions->places.end()) continue;
+    const auto found = std::ranges::find(functions->functions, name, &FunctionOffset::name);
+    if (found == functions->functions.end()) continue;
     targets.names.push_back(name);
     targets.offsets.push_back(found->offset);
   }
@@ -351,7 +350,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
                                 std::back_inserter(targets.changed_copies));
   if (targets.offsets.empty())
     return wrong(
-        functions->places.empty()
+        functions->functions.empty()
             ? fmt::format("{} has no symbols (it was stripped), so its functions are unknown", binary)
             : fmt::format("{} has no function that matches '{}'", binary, pattern));
   if (targets.offsets.size() > kMostFunctions)
@@ -556,7 +555,7 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
 }
 
 // Chooses among the traceable functions, or, if the kernel does not list these, among all functions.
-Result<std::map<std::string, std::vector<std::uint64_t>>> probed_places(
+Result<std::map<std::string, std::vector<std::uint64_t>>> probed_addresses(
     const std::vector<std::string>& names) {
   const auto kallsyms = format::read_file("/proc/kallsyms");
   if (!kallsyms) return kallsyms.error();
@@ -575,12 +574,12 @@ struct Chosen {
 Result<Chosen> choose(std::vector<bpf::TakingFunction> functions) {
   std::vector<std::string> names;
   for (const bpf::TakingFunction& each : functions) names.push_back(each.name);
-  const auto places = probed_places(names);
-  if (!places) return places.error();
+  const auto addresses = probed_addresses(names);
+  if (!addresses) return addresses.error();
   Chosen chosen;
   for (bpf::TakingFunction& each : functions) {
-    const auto found = places->find(each.name);
-    if (found == places->end() || found->second.empty()) {
+    const auto found = addresses->find(each.name);
+    if (found == addresses->end() || found->second.empty()) {
       ++chosen.not_traceable;
     } else if (found->second.size() > 1) {
       ++chosen.ambiguous;

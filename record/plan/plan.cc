@@ -599,7 +599,7 @@ class Planner {
       if (!event.condition.empty())
         return use_error(
             "--filter: '" + event.name +
-            "' runs your BPF program, and the kernel runs only one on an event; put --filter behind "
+            "' runs your BPF program, and the kernel runs only one on an event; put --filter after "
             "the -e of the program, if that calls tacho_wants() (tacho/emit.h)");
       if (std::exchange(event.unwound_frames, 0) == 0) continue;
       event.unwind_fallback_reason = "it runs your BPF program";

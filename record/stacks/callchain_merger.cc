@@ -186,14 +186,14 @@ void CallchainMerger::put_with_stack(format::Bytes record, std::size_t chain_off
 
   std::uint64_t known = 0;
   std::memcpy(&known, body.data() + chain_offset, sizeof known);
-  const std::size_t behind = chain_offset + kWord;
-  if (known > (body.size() - behind) / kWord) return put(record);
+  const std::size_t addresses_offset = chain_offset + kWord;
+  if (known > (body.size() - addresses_offset) / kWord) return put(record);
   const std::size_t more = 1 + walk.frames.size();
   const std::size_t start = out_.size();
-  const std::size_t end_of_chain = behind + static_cast<std::size_t>(known) * kWord;
+  const std::size_t end_of_chain = addresses_offset + static_cast<std::size_t>(known) * kWord;
   put(record.first(format::kRecordHeaderSize + chain_offset));
   put_word(known + more);
-  put(body.subspan(behind, end_of_chain - behind));
+  put(body.subspan(addresses_offset, end_of_chain - addresses_offset));
   put_word(abi::kContextUser);
   put(std::as_bytes(std::span(walk.frames)));
   put(body.subspan(end_of_chain));

@@ -134,7 +134,7 @@ enum BtfKind : std::uint32_t {
 };
 
 // The size of a type's data after the common twelve bytes; nullopt for kinds that BTF does not have.
-std::optional<std::size_t> size_behind(std::uint32_t kind, std::size_t members) {
+std::optional<std::size_t> members_size(std::uint32_t kind, std::size_t members) {
   struct Row {
     std::size_t fixed, each;
   };
@@ -169,25 +169,25 @@ BtfFunctions::BtfFunctions(Bytes blob) {
   strings_ = part(body, strings_at, strings_size);
   Cursor in(types_);
   while (in.left() > 0) {
-    const std::size_t place = types_.size() - in.left();
+    const std::size_t offset = types_.size() - in.left();
     in.skip(4);  // its name
     const std::uint32_t info = in.u32();
     in.skip(4);  // its size, or another type
-    const auto behind = size_behind(info >> 24 & 0x1f, info & 0xffff);
-    if (!behind) return;
-    in.skip(*behind);
+    const auto size = members_size(info >> 24 & 0x1f, info & 0xffff);
+    if (!size) return;
+    in.skip(*size);
     if (in.failed()) return;
-    places_.push_back(static_cast<std::uint32_t>(place));
+    offsets_.push_back(static_cast<std::uint32_t>(offset));
   }
 }
 
 std::optional<BtfFunctions::Type> BtfFunctions::type(std::uint32_t number) const {
-  if (number == 0 || number > places_.size()) return std::nullopt;
-  const std::uint32_t place = places_[number - 1];
-  return Type{.name = text(u32_at(types_, place)),
-              .info = u32_at(types_, std::uint64_t{place} + 4),
-              .refers_to = u32_at(types_, std::uint64_t{place} + 8),
-              .behind = place + 12};
+  if (number == 0 || number > offsets_.size()) return std::nullopt;
+  const std::uint32_t offset = offsets_[number - 1];
+  return Type{.name = text(u32_at(types_, offset)),
+              .info = u32_at(types_, std::uint64_t{offset} + 4),
+              .refers_to = u32_at(types_, std::uint64_t{offset} + 8),
+              .members_offset = offset + 12};
 }
 
 std::string_view BtfFunctions::name(std::uint32_t number) const {
@@ -250,8 +250,8 @@ bool BtfFunctions::write(std::uint32_t number, unsigned depth, std::string& to) 
       to += "* ";
       return true;
     case kArray:
-      if (!write(u32_at(types_, found->behind), depth + 1, to)) return false;
-      to += fmt::format("[{}]", u32_at(types_, std::uint64_t{found->behind} + 8));
+      if (!write(u32_at(types_, found->members_offset), depth + 1, to)) return false;
+      to += fmt::format("[{}]", u32_at(types_, std::uint64_t{found->members_offset} + 8));
       return true;
     case kPrototype:
       return write_function(*found, "", depth + 1, to);
@@ -268,7 +268,7 @@ bool BtfFunctions::write_function(const Type& prototype, std::string_view name, 
   for (std::uint64_t i = 0; i < count; ++i) {
     if (to.size() > kLongest) return false;
     if (i != 0) to += ", ";
-    const std::uint64_t argument = prototype.behind + 8 * i;
+    const std::uint64_t argument = prototype.members_offset + 8 * i;
     const std::uint32_t type = u32_at(types_, argument + 4);
     if (type == 0) {
       to += "...";
@@ -375,9 +375,9 @@ void BpfFunctions::add_machine_lines(const format::BpfProgramInfo& program,
   for (BpfFunction& function : functions) by_address.emplace(function.address, &function);
   for (std::uint64_t i = 0; i < count && first + size * i + 8 <= data.size(); ++i) {
     const std::uint64_t address = u64_at(data, first + size * i);
-    const auto behind = by_address.upper_bound(address);
-    if (behind == by_address.begin()) continue;
-    BpfFunction& function = *std::prev(behind)->second;
+    const auto next = by_address.upper_bound(address);
+    if (next == by_address.begin()) continue;
+    BpfFunction& function = *std::prev(next)->second;
     if (address - function.address >= function.size) continue;
     function.lines.push_back(lines[i]);
     function.lines.back().offset = address - function.address;

@@ -72,7 +72,8 @@ class BtfFunctions {
  private:
   struct Type {
     std::string_view name;
-    std::uint32_t info = 0, refers_to = 0, behind = 0;  // the offset of its members in types_
+    std::uint32_t info = 0, refers_to = 0;
+    std::uint32_t members_offset = 0;  // in types_
     std::uint32_t kind() const { return info >> 24 & 0x1f; }
   };
   std::optional<Type> type(std::uint32_t number) const;
@@ -80,7 +81,7 @@ class BtfFunctions {
   bool write_function(const Type& prototype, std::string_view name, unsigned depth, std::string& to) const;
 
   format::Bytes types_, strings_;
-  std::vector<std::uint32_t> places_;  // offsets in types_ of type 1, 2, ...
+  std::vector<std::uint32_t> offsets_;  // offsets in types_ of type 1, 2, ...
 };
 
 // "array", "percpu_hash", with bpftool's names; "#99" for an unknown type.

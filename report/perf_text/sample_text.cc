@@ -510,7 +510,7 @@ std::uint32_t FrameLines::function_of(const symbolize::Frame& frame) {
                known.module == frame.module;
       },
       [&] {
-        Function made{.name = name, .module = frame.module, .before = {}, .behind = {}};
+        Function made{.name = name, .module = frame.module, .before = {}, .after = {}};
         const Fields& fields = options_.fields;
         made.has_offset = fields.has(Field::Sym) && fields.has(Field::Symoff) && !name.empty();
         made.is_shown_as_it_ran = is_shown_as_it_ran(frame);
@@ -525,7 +525,7 @@ std::uint32_t FrameLines::function_of(const symbolize::Frame& frame) {
         made.before = store_.keep(scratch_.view());
         scratch_.clear();
         if (fields.has(Field::Dso)) write_module(scratch_, frame, options_.names);
-        made.behind = store_.keep(scratch_.view());
+        made.after = store_.keep(scratch_.view());
         functions_.push_back(made);
         return static_cast<std::uint32_t>(functions_.size() - 1);
       });
@@ -541,7 +541,7 @@ void FrameLines::write_line(TextBuffer& out, std::size_t at) const {
   }
   out.text(function.before);
   if (function.has_offset) out.hex(line.offset);
-  out.text(function.behind);
+  out.text(function.after);
   if (!is_alone) out.character('\n');
 }
 

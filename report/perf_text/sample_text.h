@@ -186,7 +186,7 @@ class FrameLines {
   struct Function {
     std::string_view name;  // as resolved; its pointer and the module are the key
     const symbolize::Module* module = nullptr;
-    std::string_view before, behind;  // the offset, or the text instead of it
+    std::string_view before, after;  // the parts before and after the offset, or the text that replaces it
     bool has_offset = false;
     bool is_shown_as_it_ran = false;
   };

@@ -272,12 +272,12 @@ void count_cycles(const HitFunction& function, AnnotatedCode& code) {
       if (block->timed != 0 && block->start < end) longest = &*block;
     if (longest == nullptr) continue;
     const auto first = std::ranges::lower_bound(code.lines, longest->start, {}, &CodeLine::offset);
-    const auto behind = std::ranges::upper_bound(code.lines, end, {}, &CodeLine::offset);
-    if (first >= behind) continue;
-    const auto count = static_cast<std::uint64_t>(behind - first);
+    const auto after = std::ranges::upper_bound(code.lines, end, {}, &CodeLine::offset);
+    if (first >= after) continue;
+    const auto count = static_cast<std::uint64_t>(after - first);
     const double per_cycle =
         static_cast<double>(count * longest->timed) / static_cast<double>(longest->cycles);
-    const auto last = static_cast<std::size_t>(behind - code.lines.begin());
+    const auto last = static_cast<std::size_t>(after - code.lines.begin());
     auto line = next_free(static_cast<std::size_t>(first - code.lines.begin()));
     for (; line < last; line = next_free(line)) {
       code.lines[line].per_cycle = per_cycle;
@@ -293,7 +293,7 @@ void count_cycles(const HitFunction& function, AnnotatedCode& code) {
   code.covered = 100.0 * static_cast<double>(covered) / static_cast<double>(code.lines.size());
 }
 
-// What perf annotate --stdio says behind targets and branches.
+// What perf annotate --stdio says after targets and branches.
 void count_branch_shares(const HitFunction& function, AnnotatedCode& code) {
   struct Count {
     std::uint64_t joins = 0, taken = 0, predicted = 0;
@@ -315,7 +315,7 @@ void count_branch_shares(const HitFunction& function, AnnotatedCode& code) {
   const auto percent = [](std::uint64_t part, std::uint64_t of) {
     return 100.0 * static_cast<double>(part) / static_cast<double>(of);
   };
-  std::uint64_t runs_to_next = 0;  // the branch at or behind an offset
+  std::uint64_t runs_to_next = 0;  // the branch at or after an offset
   for (auto each = counts.rbegin(); each != counts.rend(); ++each) {
     const auto& [offset, count] = *each;
     if (count.taken != 0) runs_to_next = count.runs;

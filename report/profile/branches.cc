@@ -152,10 +152,10 @@ void BranchChains::collapse_loops() {
       is_loop = all[first + length].entry.from == all[i + length].entry.from;
     if (!is_loop) continue;
     if (i + length < all.size()) {
-      Branch& behind = all[i + length];
-      ++behind.rounds;
-      behind.round_cycles = 0;
-      for (std::size_t j = i; j < i + length; ++j) behind.round_cycles += branch_cycles(all[j].entry.flags);
+      Branch& next = all[i + length];
+      ++next.rounds;
+      next.round_cycles = 0;
+      for (std::size_t j = i; j < i + length; ++j) next.round_cycles += branch_cycles(all[j].entry.flags);
     }
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(i),
               all.begin() + static_cast<std::ptrdiff_t>(i + length));

@@ -317,8 +317,8 @@ class BoundExpression::Binder {
 
   // The parser keeps no flag for "[0]": the source shows it.
   bool has_index(const cli::ExpressionNode& node) const {
-    const std::size_t behind = node.at + node.text.size();
-    return behind < expression_->source.size() && expression_->source[behind] == '[';
+    const std::size_t after = node.at + node.text.size();
+    return after < expression_->source.size() && expression_->source[after] == '[';
   }
 
   const PayloadField* find_field(std::string_view name) const {

@@ -182,11 +182,11 @@ std::string_view without_deleted(std::string_view path) {
 }
 
 // "perf-map/1234", or "/tmp/perf-1234.map": nothing for names of another form.
-std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view before, std::string_view behind) {
-  if (!name.starts_with(before) || !name.ends_with(behind) || name.size() < before.size() + behind.size())
+std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view before, std::string_view after) {
+  if (!name.starts_with(before) || !name.ends_with(after) || name.size() < before.size() + after.size())
     return std::nullopt;
   name.remove_prefix(before.size());
-  name.remove_suffix(behind.size());
+  name.remove_suffix(after.size());
   std::uint32_t pid = 0;
   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
   return failed == std::errc{} && end == name.data() + name.size() ? std::optional(pid) : std::nullopt;
@@ -771,9 +771,9 @@ std::string Head::moved_lines(std::string_view text) const {
     const std::string_view before = line.starts_with("0x") ? line.substr(0, 2) : std::string_view();
     line.remove_prefix(before.size());
     std::uint64_t address = 0;
-    const auto [behind, failed] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+    const auto [number_end, failed] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
     if (failed == std::errc{}) {
-      const auto digits = static_cast<std::size_t>(behind - line.data());
+      const auto digits = static_cast<std::size_t>(number_end - line.data());
       moved_text += before;
       moved_text += fmt::format("{:0{}x}", moved(address), digits);
       moved_text += line.substr(digits);

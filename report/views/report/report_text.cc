@@ -195,15 +195,15 @@ std::string CallGraphText::frame_text(std::uint32_t id) const {
   return text;
 }
 
-void CallGraphText::end_line(TextBuffer& out, std::uint32_t id, std::string_view behind) const {
+void CallGraphText::end_line(TextBuffer& out, std::uint32_t id, std::string_view suffix) const {
   std::string text = frame_text(id);
   if (room_ != 0) {
     const std::string_view line = out.view().substr(out.view().rfind('\n') + 1);
-    const std::size_t used = shown_width(line) + behind.size();
+    const std::size_t used = shown_width(line) + suffix.size();
     text = cut_in_the_middle(text, std::max(room_ - std::min(room_, used), kLeastNameWidth));
   }
   out.text(text);
-  out.text(behind);
+  out.text(suffix);
   out.character('\n');
 }
 

@@ -121,8 +121,8 @@ class CallGraphText {
   void write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
   void write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples, std::uint64_t total) const;
   std::string frame_text(std::uint32_t function) const;
-  // Writes the frame, and after it `behind`: how branches went there.
-  void end_line(TextBuffer& out, std::uint32_t function, std::string_view behind = {}) const;
+  // Writes the frame, then `suffix`: how branches went there.
+  void end_line(TextBuffer& out, std::uint32_t function, std::string_view suffix = {}) const;
 
   GraphOptions options_;
   const StableArray<Function>* functions_;

@@ -428,12 +428,12 @@ std::string CodeView::status() const {
 void CodeView::draw(Frame& frame) {
   const std::string_view kind = options_.of == ShareOf::Function ? "local" : "global";
   const std::string_view by = options_.by == ShareBy::Period ? "period" : "hits";
-  const std::string behind =
+  const std::string end =
       fmt::format("  {}  [Percent: {} {}]{}{}", function_->module->path, kind, by,
                   code_.has_cycles ? "  " : "", code_.has_cycles ? cycles_text(code_) : "");
   constexpr std::size_t kLeastName = 20;
-  const std::size_t room = frame.size.width - std::min<std::size_t>(frame.size.width, columns_of(behind));
-  frame.bar(0, Style::Bar, fit_middle(function_->name, std::max(room, kLeastName)) + behind);
+  const std::size_t room = frame.size.width - std::min<std::size_t>(frame.size.width, columns_of(end));
+  frame.bar(0, Style::Bar, fit_middle(function_->name, std::max(room, kLeastName)) + end);
   const std::size_t height = frame.size.height;
   height_ = height > 3 ? height - 3 : 1;
   first_ = 2;

@@ -114,8 +114,8 @@ std::string text_of(const FrameRow& row) {
   std::string line;
   for (const StyledText& run : row.runs) {
     std::string text = padded_to(std::string(fit_begin(line, run.column)), run.column);
-    const std::string_view behind = from_column(line, run.column + columns_of(run.text));
-    line = text.append(run.text).append(behind);
+    const std::string_view rest = from_column(line, run.column + columns_of(run.text));
+    line = text.append(run.text).append(rest);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
