@@ -153,7 +153,7 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(of("--width-of", "larger")[("m",)], 6 + 4 + 1 + 1)
         self.assertEqual(of("--width-of", "common"), {(): 3, ("m",): 3, ("m", "a"): 3})
         self.assertEqual(of("--width-of", "common", "--normalize"), {(): 6, ("m",): 6, ("m", "a"): 6})
-        self.assertIn("--base names what was before",
+        self.assertIn("give the captures before with --base",
                       self.tacho("flamegraph", "--width-of", "before", "-i", GOLDEN / "captures/threads.data", status=1).stderr.decode())
 
     def test_two_numbers_a_line_are_a_difference(self):
@@ -305,9 +305,9 @@ class FlameGraph(programs.Scratch):
         refused = lambda *words: self.tacho("flamegraph", "-i", "after", *words, "-o", "no.svg", status=1).stderr.decode()
         self.assertIn("before has no sample of request", refused("--base", "before", "--per", "request"))
         self.assertIn("there is no event 'reqest'", refused("--base", "after", "--per", "reqest"))
-        self.assertIn("--base names what was before", refused("--per", "request"))
-        self.assertIn("--base names what was before", refused("--per", "request", "--base", "after", "--normalize"))
-        self.assertIn("not with --base or --also", refused("--also", "before", "--where", "pid == 1"))
+        self.assertIn("give the captures before with --base", refused("--per", "request"))
+        self.assertIn("give the captures before with --base", refused("--per", "request", "--base", "after", "--normalize"))
+        self.assertIn("cannot be used with --base or --also", refused("--also", "before", "--where", "pid == 1"))
         self.assertFalse((self.folder / "no.svg").exists())
 
     def test_frames_have_their_source_lines(self):

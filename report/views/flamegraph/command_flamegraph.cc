@@ -552,7 +552,8 @@ Result<cli::ExitStatus> show_folded(const Options& options) {
   picture.look.is_difference = after->has_two_weights || !options.base.empty();
   std::vector<std::string> notes;
   const auto note = [&](const std::string& name, Side side) {
-    if (!options.base.empty()) notes.push_back(std::string(prefix_of(side)) + printable(name) + date_of(name));
+    if (!options.base.empty())
+      notes.push_back(std::string(prefix_of(side)) + printable(name) + date_of(name));
   };
   note(options.folded, Side::After);
   for (const Side side : {Side::After, Side::Before}) {
@@ -596,16 +597,16 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     const bool is_difference = options.is_difference() || !options.folded.empty();
     if (has_per && (!has_base || !options.folded.empty() || options.is_normalized))
       return use_error(
-          "--per is for a difference of captures, without --folded and --normalize: --base names what "
-          "was before");
+          "--per is for a difference of captures: give the captures before with --base, and leave out "
+          "--folded and --normalize");
     if (!is_difference && (options.width_of != WidthOf::After || options.is_normalized))
-      return use_error("--width-of and --normalize are for a difference: --base names what was before");
+      return use_error(
+          "--width-of and --normalize are for a difference: give the captures before with --base");
     if (!is_difference && options.palette == "change")
-      return use_error("--palette change is for a difference: --base names what was before");
+      return use_error("--palette change is for a difference: give the captures before with --base");
     if (!options.folded.empty()) return show_folded(options);
     if ((has_base || !options.also.empty()) && options.reading.session.filter.condition != nullptr)
-      return use_error(
-          "--where holds for one capture, not with --base or --also; --comm, --pid, --time and others do");
+      return use_error("--where cannot be used with --base or --also; --comm, --pid, --time and others can");
     options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
     if (options.source.is_wall)
       if (auto fit = check_wall(options); !fit) return std::move(fit.error());

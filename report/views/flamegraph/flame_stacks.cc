@@ -79,7 +79,7 @@ FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& ad
   return {session, FrameNames::Of::Functions, make};
 }
 
-// A text that a source gives may be empty: a frame is not.
+// The name of a frame for a text that may be empty.
 std::string shown(std::string_view name) { return name.empty() ? "[unnamed]" : printable(name); }
 
 std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_view event) {

@@ -19,7 +19,7 @@ namespace {
 
 // Sample values, except the thread, which is shown with its tid.
 constexpr std::string_view kOwnFields[] = {"comm", "pid", "cpu", "cgroup", "event"};
-constexpr std::size_t kFewValues = 64;  // of numbers: so many are no measure, and have no ranges
+constexpr std::size_t kFewValues = 64;  // a field with at most this many numbers has no ranges
 
 bool is_measure(const PayloadField& field) {
   using format::FieldKind;

@@ -421,7 +421,7 @@ constexpr double kPlotHeight = 512, kLeastRow = 8, kMostRow = 26;  // px
 constexpr std::uint64_t kLabelSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
 
 // From few samples to many: YlGnBu of ColorBrewer (Brewer 2002), with steps between. They
-// differ in lightness, so also for readers with red-green colour blindness. The colour of one sample differs
+// differ in lightness, which readers with red-green colour blindness see. The colour of one sample differs
 // enough from the background to be seen.
 constexpr std::uint32_t kLight[] = {0x9fd9b9, 0x7fcdbb, 0x5fc0c0, 0x41b6c4, 0x2fa3c2,
                                     0x1d91c0, 0x2078b4, 0x225ea8, 0x253494, 0x0b1f5c};

@@ -194,7 +194,7 @@ class InteractiveReport : private CaptureReadings {
       if (*columns) return &*base_->sink;
     }
     if (wanted_.filter.condition != nullptr)
-      return Error{"--where holds for one capture; --comm, --pid and others do for both"};
+      return Error{"--where is for one capture; --comm, --pid and others are for both"};
     const std::string name = path.empty() ? base_name_ : path;
     auto rows = std::make_unique<BaseRows>();
     rows->options = options_;
