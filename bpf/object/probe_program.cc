@@ -323,7 +323,7 @@ Assembler start_of(const ProbeTask& task, int table) {
 Result<format::Fd> load_program(const ProbeTask& task, const Assembler& program) {
   const auto type = task.hook == ProbeTask::Hook::Probe ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT;
   return bpf::load_program(type, "tacho_probe", program.instructions(),
-                      "the kernel refused the program that reads a probe's arguments");
+                           "the kernel refused the program that reads a probe's arguments");
 }
 
 }  // namespace

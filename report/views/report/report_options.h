@@ -153,10 +153,10 @@ struct ReportOptions {
   bool dumps_records = false;  // -D
   std::size_t top = 0;
   Colour colour = Colour::Auto;
-  bool is_interactive = false;   // rows are for the interactive view: zooms, other orders, code
-  std::string shown_times;  // in titles, instead of the time slices; empty: these
-  bool is_live = false;     // the recording goes on, and comes through a pipe
-  bool hides_idle = false;  // samples of the kernel's idle loop, as perf top does
+  bool is_interactive = false;  // rows are for the interactive view: zooms, other orders, code
+  std::string shown_times;      // in titles, instead of the time slices; empty: these
+  bool is_live = false;         // the recording goes on, and comes through a pipe
+  bool hides_idle = false;      // samples of the kernel's idle loop, as perf top does
   WaitOptions waits;
   std::string weight;  // empty: the field tagged role:weight, else the period
 };

@@ -66,7 +66,8 @@ TEST(UserArguments, AreWhatTheLinesSay) {
   ASSERT_TRUE(found) << found.error().what;
   ASSERT_EQ(found->size(), 4U);
   const bpf::ProbeArgument& size = (*found)[0].value;
-  EXPECT_TRUE((*found)[0].source == "size" && size.register_offset == 12 * 8 && size.size == 4 && size.is_signed);
+  EXPECT_TRUE((*found)[0].source == "size" && size.register_offset == 12 * 8 && size.size == 4 &&
+              size.is_signed);
   EXPECT_EQ((*found)[1].value.shift, 32);
   const bpf::ProbeArgument& text = (*found)[2].value;
   EXPECT_TRUE(text.source == Source::Address && text.shape == Shape::UserText && text.displacement == 20);
