@@ -125,7 +125,7 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
 std::vector<std::string_view> SampleList::cells(const Line& line) const {
   std::vector<std::string_view> cells;
   std::string_view rest(line.text, line.size);
-  for (std::size_t end = rest.find(kCellSeparator); end != rest.npos; end = rest.find(kBetween)) {
+  for (std::size_t end = rest.find(kCellSeparator); end != rest.npos; end = rest.find(kCellSeparator)) {
     cells.push_back(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
