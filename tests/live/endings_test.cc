@@ -209,7 +209,7 @@ TEST_F(Endings, ClosedDescriptorsStayClosedForTheCommand) {
 
 TEST_F(Endings, MemoryThatIsRefusedInTheMiddleLosesNothingSilently) {
   int recorded = 0;
-  for (const int kilobytes : {30'000, 34'000, 45'000, 64'000, 90'000}) {
+  for (const int kilobytes : {30'000, 34'000, 45'000, 64'000, 90'000, 250'000, 500'000}) {
     const std::string command = "ulimit -v " + std::to_string(kilobytes) + "; exec " + tacho_record() +
                                 " -a -g -e 'raw_syscalls:*' -- dd if=/dev/zero of=/dev/null bs=1 count=40000";
     Program run = Program::start({"bash", "-c", command}, folder);
