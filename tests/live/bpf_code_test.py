@@ -104,7 +104,9 @@ class BpfCode(programs.Scratch):
     def test_the_same_machine_code_as_objdump(self):
         """Also the same as bpftool, if that was built with a disassembler (not Debian's)."""
         compared = lines = 0
-        for program in list(self.each_code())[:30]:
+        for program in self.each_code():
+            if compared == 30:
+                break
             number = str(program["id"])
             shown = self.code_of(number, "--json", "--jited")
             if shown is None:
@@ -124,7 +126,7 @@ class BpfCode(programs.Scratch):
             if BPFTOOL and self.run_program(BPFTOOL, "prog", "dump", "jited", "id", number, "file", theirs, status=None).returncode == 0:
                 self.assertEqual(code, theirs.read_bytes())
             compared += 1
-        self.assertGreater(compared, 20)
+        self.assertGreaterEqual(compared, 20)  # programs of other tests may go meanwhile
         self.assertGreater(lines, 200)
 
     def test_of_a_capture(self):
