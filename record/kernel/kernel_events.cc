@@ -156,8 +156,8 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
     }
     if (mapped.error().code == ENOMEM)
       return Error{
-          fmt::format("-m: the kernel has no memory for rings of {} MiB, one for each CPU; below 2 GiB "
-                      "each is possible",
+          fmt::format("-m: there is no memory for rings of {} MiB, one for each CPU; below 2 GiB each "
+                      "is possible, if ulimit -v allows it",
                       (plan.ring_pages * host.page_size) >> 20),
           ENOMEM};
     const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;

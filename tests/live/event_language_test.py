@@ -58,7 +58,8 @@ class EventLanguage(programs.Scratch):
 
     def test_rings_that_the_kernel_cannot_have_name_their_option(self):
         said = self.record("-m", "4G", status=2).stderr.decode()
-        self.assertEqual(said, "tacho record: -m: the kernel has no memory for rings of 4096 MiB, one for each CPU; below 2 GiB each is possible\n")
+        self.assertEqual(said, "tacho record: -m: there is no memory for rings of 4096 MiB, one for each CPU; "
+                               "below 2 GiB each is possible, if ulimit -v allows it\n")
         self.assertFalse((self.folder / "ours.data").exists())
 
     def test_who_walks_the_stacks_of_a_recorder_that_takes_them_itself(self):
