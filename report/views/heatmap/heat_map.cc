@@ -150,7 +150,8 @@ bool is_name(const std::string& text) {
 }  // namespace
 
 std::uint64_t usual_period(Session& session) {
-  constexpr std::uint64_t kSecond = 1'000'000'000, kLong = 10 * kSecond, kMostPeriods = 66, kLeast = 1000;
+  constexpr std::uint64_t kSecond = 1'000'000'000, kTenSeconds = 10 * kSecond, kMostPeriods = 66,
+                          kLeast = 1000;
   const auto& times = session.features().environment.sample_time;
   if (!times) return kSecond;
   auto [first, last] = *times;
@@ -163,7 +164,7 @@ std::uint64_t usual_period(Session& session) {
     first = begin;
     last = end;
   }
-  if (last <= first || last - first >= kLong) return kSecond;
+  if (last <= first || last - first >= kTenSeconds) return kSecond;
   for (std::uint64_t decade = kLeast; decade < kSecond; decade *= 10)
     for (const std::uint64_t step : {1, 2, 4, 5})
       if ((last - first) / (decade * step) <= kMostPeriods) return decade * step;
