@@ -50,7 +50,7 @@ struct SymbolSource {
   // The reason is about the module's own file: the message begins with its name.
   bool reason_is_own_file = false;
   bool has_own_file = false;       // the module's own file was read
-  bool is_of_simpleperf = false;   // the symbols are those that simpleperf stored in the capture
+  bool is_of_simpleperf = false;   // the symbols come from simpleperf's section of the capture
   bool is_guess = false;           // of a perf map that may be another process's
   bool is_left_out = false;        // the symbols exceed the limits for the file's size
   std::string_view message_start;  // what is missing: the beginning of the message

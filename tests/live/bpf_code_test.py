@@ -161,8 +161,8 @@ class BpfCode(programs.Scratch):
         self.assertIn("from ", self.tacho("bpf", "x.data", "--interval", "1").stdout.decode())
 
     def on_screen(self, width, height, *words, before="", **variables):
-        """The lines that a command leaves on a terminal, also those that went out of it. A line that the terminal had
-        to wrap is longer than its width."""
+        """The lines that a command prints on a terminal, with those scrolled out of it. A line that the terminal
+        wrapped is longer than its width."""
         one = screen.Screen(self.folder, width, height, **variables)
         self.addCleanup(one.close)
         one.type(f"clear; echo begin of it; {before} {programs.BIN / 'tacho'} {' '.join(map(str, words))}; echo end of $?")

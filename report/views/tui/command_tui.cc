@@ -19,7 +19,7 @@
 #include "report/views/annotate/command_annotate.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
-#include "report/views/tui/comparison.h"
+#include "report/views/tui/compared_rows.h"
 #include "report/views/tui/link.h"
 #include "report/views/tui/report_view.h"
 #include "report/views/tui/screen.h"

@@ -4,7 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
+
+#include "report/command.h"
+#include "report/output/terminal.h"
+#include "report/views/report/command_report.h"
+#include "report/views/report/report_sink.h"
 
 namespace tacho::report {
 
@@ -81,6 +89,178 @@ std::vector<BrowsedRows::Cell> ComparedRows::cells(std::size_t number) const {
 
 std::string ComparedRows::identity(std::size_t row) const {
   return rows_[row].after ? after_->identity(*rows_[row].after) : before_->identity(*rows_[row].before);
+}
+
+namespace {
+
+Result<> check_options(const ReportOptions& options, const std::string& base) {
+  if (options.is_for_programs() || !options.separator.empty() || !options.widths.empty() ||
+      options.dumps_records || options.stats || options.shows_tasks || options.shows_maps ||
+      options.header_only || options.has_levels || options.shows_cycles || options.shows_thread_values)
+    return use_error(
+        "--base prints a table of two captures: leave out --json, --csv, -t, -w, -D, --stats, --tasks, "
+        "--mmaps, --header-only, --hierarchy, --total-cycles and -T");
+  if (base == "-" || options.reading.session.input == "-")
+    return use_error("--base compares two files; record into a file instead of a pipe");
+  if (options.filter.condition != nullptr)
+    return use_error(
+        "--where holds for one capture, not with --base; --comm, --pid and others hold for both");
+  return Done{};
+}
+
+// The keys as columns of --fields: those of --sort have perf's column IPC beside them, which is empty here.
+void choose_keys(ReportOptions& options) {
+  if (!options.fields.empty()) return;
+  constexpr std::string_view kUsual = "dso,symbol";  // those of perf diff
+  const std::string sort = std::exchange(options.sort, {});
+  options.fields = "overhead,";
+  if (sort.empty() || sort.starts_with('+')) options.fields += kUsual;
+  if (sort.starts_with('+')) options.fields += ',' + sort.substr(1);
+  if (!sort.empty() && !sort.starts_with('+')) options.fields += sort;
+}
+
+// Reads a capture into rows that can be compared. False: it has none.
+Result<bool> read_rows(Session& session, ReportSink& sink, TextOutput& out) {
+  if (auto arranged = sink.arrange(); !arranged) return std::move(arranged.error());
+  run_with_progress(session, sink, out);
+  if (const auto failure = sink.failure()) return *failure;
+  sink.report(session.diagnostics());
+  if (sink.empty()) return false;
+  sink.settle();
+  return true;
+}
+
+// The columns of numbers at the right of their width, names at the left, in two lines of header as perf's.
+class TableText {
+ public:
+  TableText(const ComparedRows& rows, std::size_t room, TextOutput& out)
+      : columns_(rows.columns()), out_(out) {
+    std::vector<bool> are_names;
+    for (const BrowsedColumn& column : columns_) {
+      widths_.push_back(std::max(column.width, shown_width(column.header)));
+      are_names.push_back(column.is_name);
+    }
+    fit_columns(widths_, are_names, kGap, room);
+  }
+
+  void write_header() {
+    std::vector<std::string> names, dots;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      names.push_back(columns_[i].header);
+      dots.emplace_back(widths_[i], '.');
+    }
+    write_line("# ", names);
+    write_line("# ", dots);
+    out_.text("#\n");
+  }
+  void write_row(const std::vector<BrowsedRows::Cell>& cells) {
+    std::vector<std::string> texts;
+    for (const BrowsedRows::Cell& cell : cells) texts.push_back(cell.text);
+    write_line("  ", texts);
+  }
+
+ private:
+  static constexpr std::size_t kGap = 2;
+
+  void write_line(std::string_view begin, const std::vector<std::string>& texts) {
+    std::string line(begin);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (i > 0) line.append(kGap, ' ');
+      const std::string text = cut_in_the_middle(texts[i], widths_[i]);
+      const std::string padding(widths_[i] - std::min(widths_[i], shown_width(text)), ' ');
+      line += columns_[i].is_right ? padding + text : text + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out_.text(line);
+    out_.character('\n');
+  }
+
+  std::vector<BrowsedColumn> columns_;
+  std::vector<std::size_t> widths_;
+  TextOutput& out_;
+};
+
+// Two captures whose rows are compared event by event.
+struct Sides {
+  const ReportOptions& options;
+  const std::string& base;
+  ReportRows after, before;
+
+  // True: the event has rows that are in both captures.
+  bool write(std::uint32_t block, TextOutput& out);
+};
+
+bool Sides::write(std::uint32_t block, TextOutput& out) {
+  RowChoice choice = after.choice();
+  choice.block = block;
+  choice.percent_limit = 0;  // otherwise a row below the limit in one capture would seem to be missing there
+  after.choose(choice);
+  const auto alike = before.same_choice(after);
+  if (alike) before.choose(*alike);
+  ComparedRows rows(after, before);
+  rows.changed(alike.has_value());
+  const Names names = options.reading.names;
+  out.text(fmt::format("# before: {}: {}\n", printable(base, names),
+                       alike ? before.title(ReportRows::Count::Yes) : "no samples of this event"));
+  out.text(fmt::format("# after:  {}: {}\n#\n", printable(options.reading.session.input, names),
+                       after.title(ReportRows::Count::Yes)));
+  TableText table(rows, options.reading.room(), out);
+  table.write_header();
+  bool has_common = false;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    has_common |= rows.is_in_both(row);
+    if (rows.largest_share(row) >= options.percent_limit) table.write_row(rows.cells(row));
+  }
+  out.text("\n");
+  return has_common;
+}
+
+Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out,
+                   const ReportOptions& options, const std::string& base) {
+  Shown shown(Symbols::Used);
+  SessionOptions of_base = wanted;
+  of_base.input = base;
+  // --time is of the other capture, as in the view.
+  of_base.filter.time_text.clear();
+  ReportOptions base_options = options;
+  base_options.filter.time_text.clear();
+  auto other = Session::open(std::move(of_base));
+  if (!other) return std::move(other.error()).in("--base");
+  read_head(*other);
+  ReportSink after(session, options, false), before(*other, base_options, false);
+  const auto has_after = read_rows(session, after, out);
+  if (!has_after) return Error(has_after.error());
+  const auto has_before = read_rows(*other, before, out);
+  if (!has_before) return Error(has_before.error()).in("--base " + printable(base));
+  if (!*has_after || !*has_before) {
+    const std::string& empty = *has_after ? base : options.reading.session.input;
+    shown.notes.push_back("tacho: " + printable(empty) + ": it has no samples to compare");
+    return shown;
+  }
+  Sides sides{options, base, ReportRows(after, options), ReportRows(before, base_options)};
+  bool has_common = false;
+  for (const std::uint32_t block : sides.after.blocks()) has_common |= sides.write(block, out);
+  if (!has_common && sides.after.sort_keys() != "symbol")
+    shown.notes.emplace_back(
+        "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
+  other->report_missing_symbols();
+  std::ranges::move(findings_text(other->diagnostics(), base), std::back_inserter(shown.notes));
+  if (other->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+  return shown;
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::string& base) {
+  if (auto checked = check_options(options, base); !checked) return std::move(checked.error());
+  choose_keys(options);
+  options.wants_children = false;
+  options.graph.form = GraphForm::None;
+  if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
+  return show_session_beside(options.reading,
+                             [&](Session& session, const SessionOptions& wanted, TextOutput& out) {
+                               return show(session, wanted, out, options, base);
+                             });
 }
 
 }  // namespace tacho::report

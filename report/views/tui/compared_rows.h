@@ -1,4 +1,5 @@
-// Rows of two captures: percent before and after, and the difference, as in perf diff.
+// Two captures compared as by perf diff: rows of percent before and after and the difference, and these as
+// text.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/exit_status.h"
+#include "format/base/result.h"
+#include "report/views/report/report_options.h"
 #include "report/views/tui/browser.h"
 #include "report/views/tui/report_rows.h"
 
@@ -61,5 +65,10 @@ class ComparedRows : public BrowsedRows {
   Order order_ = Order::Delta;
   std::vector<Row> rows_;
 };
+
+// `tacho report --base FILE` as text: prints the rows of the capture of `options` and of `base`, which was
+// before, largest change first: percent before and after, without callees, and the difference. Rows are
+// matched by the texts of their keys (--sort; by default those of perf diff: dso,symbol).
+Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::string& base);
 
 }  // namespace tacho::report

@@ -109,7 +109,7 @@ constexpr std::size_t kLengthBytes = 4, kMostFrameBytes = std::size_t{4} << 20;
 std::string encode(const Frame& frame);
 Result<Frame> decode_frame(format::Bytes bytes);
 
-// Keys. Those that are no characters have numbers above Unicode's.
+// Keys: a character is its Unicode number; other keys have numbers above Unicode's.
 enum class Key : std::uint32_t {
   None = 0,  // nothing was pressed
   Enter = '\n',
