@@ -53,8 +53,7 @@ constexpr AbsentCommand kAbsentCommands[] = {
     {"data", "tacho convert rewrites captures, tacho script --json prints them"},
     {"diff",
      "tacho report --base BEFORE -i AFTER lists the shares of both; tacho flamegraph --base BEFORE -i AFTER "
-     "-o "
-     "difference.svg draws them"},
+     "-o difference.svg draws them"},
     {"ftrace",
      "tacho record -e func/name='vfs_*'/ counts and times functions of the kernel, -e follow prints the way "
      "of an object"},
