@@ -603,8 +603,7 @@ Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments) {
   line.description =
       "Shows an interactive report on the terminal: rows with their call graphs, filters, zooms, annotated "
       "code. tacho report opens the same view on a terminal. It takes the options of tacho report; h lists "
-      "the "
-      "keys, and docs/terminal.md explains them.";
+      "the keys, and docs/terminal.md explains them.";
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("'" + words[1] + "' is one word too many: tacho tui FILE");
     if (words.size() == 1) options.reading.session.input = words[0];
