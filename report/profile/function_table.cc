@@ -14,7 +14,7 @@ namespace {
 namespace abi = format::abi;
 
 // The values of Identities::Words::kind.
-enum IdentityKind : std::uint64_t { kBySymbol, kInlined, kByLine };
+enum IdentityKind : std::uint64_t { kWholeFunction, kInlined, kByLine };
 
 // Address spaces of addresses without names: a guest's differs from the host's.
 std::uint32_t space_of(char level) {
@@ -265,7 +265,8 @@ std::uint32_t FunctionTable::symbol_of(const Made& made) {
   const Function& function = made.function;
   if (made.named.name.empty()) return symbols_.number_of_address(space_of(function.level), function.start);
   const std::uint64_t module = function.module_number;
-  if (!function.is_inlined) return symbols_.number_of({kBySymbol, module, function.start, made.named.end});
+  if (!function.is_inlined)
+    return symbols_.number_of({kWholeFunction, module, function.start, made.named.end});
   const std::uint64_t space = module << 32 | function.name_number;
   return symbols_.number_of({kInlined, space, function.start, made.named.end});
 }
@@ -280,7 +281,7 @@ std::uint32_t FunctionTable::chain_key_of(const Made& made) {
     return chain_keys_.number_of_address(id_of(function.module), function.first_ip);
   if (!is_known) return chain_keys_.number_of_address(id_of(function.module), function.start);
   if (function.is_inlined) return chain_keys_.number_of({kInlined, function.name_number, 0, 0});
-  return chain_keys_.number_of({kBySymbol, module, function.start, 0});
+  return chain_keys_.number_of({kWholeFunction, module, function.start, 0});
 }
 
 // As perf prints it after the name.

@@ -14,13 +14,13 @@ constexpr AbsentOption kAbsent[] = {
     {"-o,--old", Takes::Nothing, "there is nothing old"},
 };
 
-struct Program {
+struct TypedProgram {
   bool is_loud = false;
   std::string file;
   std::uint64_t step = 0;
   CommandLine line;
 
-  Program() {
+  TypedProgram() {
     line.program = "tacho try";
     line.options = {flag("-l,--loud", "say more", is_loud), text("-o,--output", "FILE", "where to", file),
                     number("-s,--step", "N", "how wide", 1, 10, step),
@@ -36,7 +36,7 @@ struct Program {
 };
 
 TEST(OptionRows, EachSetsItsTarget) {
-  Program program;
+  TypedProgram program;
   ASSERT_TRUE(parse(program.line, {"-l", "-o", "a.txt", "--step=7", "--stdio"}));
   EXPECT_TRUE(program.is_loud);
   EXPECT_EQ(program.file, "a.txt");
@@ -44,26 +44,26 @@ TEST(OptionRows, EachSetsItsTarget) {
 }
 
 TEST(OptionRows, ANumberOutOfItsRangeNamesTheOption) {
-  EXPECT_EQ(Program().message({"-s", "11"}), "--step: 11 is not between 1 and 10");
-  EXPECT_EQ(Program().message({"--step", "wide"}), "--step: 'wide' is not a number");
+  EXPECT_EQ(TypedProgram().message({"-s", "11"}), "--step: 11 is not between 1 and 10");
+  EXPECT_EQ(TypedProgram().message({"--step", "wide"}), "--step: 'wide' is not a number");
 }
 
 TEST(AbsentOptions, SayWhatToDoInsteadAndNeverGuess) {
-  EXPECT_EQ(Program().message({"-D"}), "--dump-raw-trace: tacho dump prints every record");
-  EXPECT_EQ(Program().message({"--dump-raw-trace"}), "--dump-raw-trace: tacho dump prints every record");
-  EXPECT_EQ(Program().message({"-C", "3"}), "--cpu: all processors are shown");
-  EXPECT_EQ(Program().message({"--cpu=3"}), "--cpu: all processors are shown");
+  EXPECT_EQ(TypedProgram().message({"-D"}), "--dump-raw-trace: tacho dump prints every record");
+  EXPECT_EQ(TypedProgram().message({"--dump-raw-trace"}), "--dump-raw-trace: tacho dump prints every record");
+  EXPECT_EQ(TypedProgram().message({"-C", "3"}), "--cpu: all processors are shown");
+  EXPECT_EQ(TypedProgram().message({"--cpu=3"}), "--cpu: all processors are shown");
 }
 
 TEST(AbsentOptions, ASpellingThatIsAnOptionHereKeepsItsMeaning) {
-  Program program;
+  TypedProgram program;
   ASSERT_TRUE(parse(program.line, {"-o", "a.txt"}));
   EXPECT_EQ(program.file, "a.txt");
   EXPECT_EQ(program.message({"--old"}), "--old: there is nothing old");
 }
 
 TEST(AbsentOptions, AreNotListedByHelp) {
-  const std::string help = help_text(Program().line);
+  const std::string help = help_text(TypedProgram().line);
   EXPECT_EQ(help.find("--dump-raw-trace"), std::string::npos);
   EXPECT_NE(help.find("--loud"), std::string::npos);
 }

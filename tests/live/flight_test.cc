@@ -18,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-const std::string kGetppid = "syscalls:sys_enter_getppid";
-
 class Flight : public LiveTest {
  protected:
   Program start(std::vector<std::string> words) {

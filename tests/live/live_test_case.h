@@ -12,6 +12,9 @@
 
 namespace tacho::live {
 
+// A tracepoint that only a test calls: one event for each getppid.
+inline const std::string kGetppid = "syscalls:sys_enter_getppid";
+
 // A number of calls at the scale of this run: a tenth, or all with script/test --long (TACHO_TEST_SCALE, as
 // programs.py).
 inline std::size_t scaled(std::size_t calls) {

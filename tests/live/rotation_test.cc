@@ -17,8 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-const std::string kGetppid = "syscalls:sys_enter_getppid";
-
 class Rotation : public LiveTest {
  protected:
   Program start(std::vector<std::string> words) {

@@ -10,8 +10,6 @@
 namespace tacho::live {
 namespace {
 
-constexpr const char* kGetppid = "syscalls:sys_enter_getppid";
-
 class SharedTracepoint : public LiveTest {
  protected:
   void SetUp() override {

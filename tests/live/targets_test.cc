@@ -13,8 +13,6 @@
 namespace tacho::live {
 namespace {
 
-const std::string kGetppid = "syscalls:sys_enter_getppid";
-
 class Targets : public LiveTest {
  protected:
   // Calls getppid for about 20 s, unless the test is over before.

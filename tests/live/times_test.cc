@@ -20,8 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-const std::string kGetppid = "syscalls:sys_enter_getppid";
-
 class Times : public LiveTest {
  protected:
   Program start(std::vector<std::string> words) {

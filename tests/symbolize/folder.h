@@ -1,4 +1,5 @@
-// A folder that stands for a recording host's root; gone when the test ends.
+// Folders of tests: that of the test files, and one that stands for a recording host's root, gone when the
+// test ends.
 #pragma once
 
 #include <cstdlib>
@@ -6,6 +7,13 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+
+namespace tacho::symbolize {
+
+// Folder of the test files of this repository.
+inline const std::string kData = TACHO_TEST_DATA;
+
+}  // namespace tacho::symbolize
 
 namespace tacho::symbolize::test {
 

@@ -14,8 +14,6 @@ namespace {
 
 namespace abi = format::abi;
 
-const std::string kData = TACHO_TEST_DATA;
-
 class SymbolizerLines : public test::SymbolizerCase {
  protected:
   // "NAME+OFFSET FILE:LINE", with " (inlined)".

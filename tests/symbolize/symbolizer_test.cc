@@ -21,8 +21,6 @@ constexpr std::string_view kKallsyms =
     "ffffffff80000000 T _text\nffffffff80000100 T vfs_read\nffffffff80000200 T vfs_write\n"
     "ffffffffc0000000 t ext4_read\t[ext4]\n";
 
-const std::string kData = TACHO_TEST_DATA;
-
 class SymbolizerTest : public test::SymbolizerCase {
  protected:
   SymbolizerTest() { map_kernel(kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text"); }

@@ -21,9 +21,9 @@ namespace {
 
 // A kernel in little: struct io with numbers, bits, an enum, a struct and a pointer in it, and functions that
 // take it.
-class Kernel {
+class KernelTypes {
  public:
-  Kernel() : types_(btf__new_empty(), btf__free) {
+  KernelTypes() : types_(btf__new_empty(), btf__free) {
     btf* const types = types_.get();
     const int word = btf__add_int(types, "long unsigned int", 8, 0);
     const int number = btf__add_int(types, "int", 4, BTF_INT_SIGNED);
@@ -89,7 +89,7 @@ class Kernel {
 };
 
 std::string taking(const std::string& type) {
-  const auto found = Kernel().read().functions_taking(type);
+  const auto found = KernelTypes().read().functions_taking(type);
   if (!found) return found.error().what;
   std::string out;
   for (const TakingFunction& each : *found) out += each.name + ":" + std::to_string(each.argument) + " ";
@@ -119,7 +119,7 @@ std::int64_t value_of(const ObjectMember& member, const std::array<std::uint8_t,
 }
 
 TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
-  const ObjectTypes types = Kernel().read();
+  const ObjectTypes types = KernelTypes().read();
   std::array<std::uint8_t, 64> object{};
   object[4] = 0xfe, object[5] = object[6] = object[7] = 0xff;  // count -2
   object[8] = 1;                                               // state BUSY
@@ -153,7 +153,7 @@ TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
 }
 
 TEST(ObjectTypes, WrongPathsSayWhatThereIs) {
-  const ObjectTypes types = Kernel().read();
+  const ObjectTypes types = KernelTypes().read();
   const auto why = [&](std::string_view path) { return types.member("io", path).error().what; };
   EXPECT_EQ(why("cuont"), "io has no member 'cuont'; it has: count, state, iter, low, is_done, disk, hidden");
   EXPECT_EQ(why("iter"), "iter is not a number of 1 to 8 bytes; its members are: at");

@@ -5,7 +5,7 @@
 namespace tacho::format {
 namespace {
 
-PayloadSchema example() {
+PayloadSchema example_schema() {
   PayloadSchema schema{"bigread", "bigread_event", 24, {}};
   PayloadField bytes;
   bytes.name = "bytes";
@@ -31,24 +31,24 @@ PayloadSchema example() {
 
 TEST(PayloadSchema, ComesBackAsItWasWritten) {
   ByteWriter out;
-  write_payload_schemas(out, {example(), {"other", "t", 0, {}}});
+  write_payload_schemas(out, {example_schema(), {"other", "t", 0, {}}});
   const auto back = parse_payload_schemas(Cursor(out.view()));
   ASSERT_TRUE(back) << back.error().what;
   ASSERT_EQ(back->size(), 2u);
-  EXPECT_EQ((*back)[0], example());
+  EXPECT_EQ((*back)[0], example_schema());
   EXPECT_EQ((*back)[1].event, "other");
 }
 
 TEST(PayloadSchema, AnyCutIsAnError) {
   ByteWriter out;
-  write_payload_schemas(out, {example()});
+  write_payload_schemas(out, {example_schema()});
   // The section ends with up to 7 bytes of padding, which may go without harm.
   for (std::size_t size = 0; size + 8 <= out.size(); ++size)
     EXPECT_FALSE(parse_payload_schemas(Cursor(out.view().first(size)))) << size;
 }
 
 TEST(PayloadSchema, AFieldOutsideItsPayloadIsRefused) {
-  PayloadSchema schema = example();
+  PayloadSchema schema = example_schema();
   schema.fields[0].bit_offset = 24 * 8 - 8;
   ByteWriter out;
   write_payload_schemas(out, {schema});
@@ -59,7 +59,7 @@ TEST(PayloadSchema, AFieldOutsideItsPayloadIsRefused) {
 
 TEST(PayloadSchema, AFieldWithMoreElementsThanItsPayloadHoldsIsRefused) {
   for (const std::uint32_t count : {13u, 0xffffffffu}) {
-    PayloadSchema schema = example();
+    PayloadSchema schema = example_schema();
     schema.fields[2].count = count;  // 12 have room
     ByteWriter out;
     write_payload_schemas(out, {schema});
@@ -70,7 +70,7 @@ TEST(PayloadSchema, AFieldWithMoreElementsThanItsPayloadHoldsIsRefused) {
 }
 
 TEST(PayloadSchema, APayloadLargerThanARecordIsRefused) {
-  PayloadSchema schema = example();
+  PayloadSchema schema = example_schema();
   schema.size = 0xffffffff;
   schema.fields[2].count = 0x10000000;
   ByteWriter out;
@@ -81,7 +81,7 @@ TEST(PayloadSchema, APayloadLargerThanARecordIsRefused) {
 }
 
 TEST(PayloadSchema, AFieldOfNoBitsIsRefused) {
-  PayloadSchema schema = example();
+  PayloadSchema schema = example_schema();
   schema.fields[0].bit_size = 0;
   ByteWriter out;
   write_payload_schemas(out, {schema});
@@ -90,7 +90,7 @@ TEST(PayloadSchema, AFieldOfNoBitsIsRefused) {
 
 TEST(PayloadSchema, AnotherVersionIsSaid) {
   ByteWriter out;
-  write_payload_schemas(out, {example()});
+  write_payload_schemas(out, {example_schema()});
   out.patch<std::uint32_t>(0, 9);
   const auto back = parse_payload_schemas(Cursor(out.view()));
   ASSERT_FALSE(back);

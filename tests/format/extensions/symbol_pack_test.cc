@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kNone = PackedFunction::kNone;
 
 // Two functions in a file, one of them inlined into the other, and one address that nothing is known of.
-SymbolPack example() {
+SymbolPack example_pack() {
   SymbolPack pack;
   PackedModule module;
   module.flags = PackedModule::kHasNames | PackedModule::kHasLines;
@@ -32,7 +32,7 @@ SymbolPack example() {
 }
 
 std::vector<std::byte> example_section() {
-  SymbolPack pack = example();
+  SymbolPack pack = example_pack();
   auto section = write_symbol_pack_section(pack);
   return section ? std::move(*section) : std::vector<std::byte>{};
 }
@@ -64,7 +64,7 @@ TEST(SymbolPack, ComesBackInOrder) {
 }
 
 TEST(SymbolPack, AnAddressIsThereOnce) {
-  SymbolPack pack = example();
+  SymbolPack pack = example_pack();
   pack.modules[0].addresses.push_back(pack.modules[0].addresses[0]);
   const auto section = write_symbol_pack_section(pack);
   ASSERT_TRUE(section);
@@ -74,7 +74,7 @@ TEST(SymbolPack, AnAddressIsThereOnce) {
 }
 
 SymbolPack with_code() {
-  SymbolPack pack = example();
+  SymbolPack pack = example_pack();
   pack.level = PackLevel::Code;
   PackedModule& module = pack.modules[0];
   module.flags |= PackedModule::kHasCode;
@@ -121,7 +121,7 @@ TEST(SymbolPack, OneCutShortAnywhereIsRefused) {
 }
 
 TEST(SymbolPack, ACallerMustStandBeforeWhomItCalls) {
-  SymbolPack pack = example();
+  SymbolPack pack = example_pack();
   pack.modules[0].functions[0].caller = 1;  // and 1 is called by 0: a circle
   const auto section = write_symbol_pack_section(pack);
   ASSERT_TRUE(section);
@@ -130,7 +130,7 @@ TEST(SymbolPack, ACallerMustStandBeforeWhomItCalls) {
 
 TEST(SymbolPack, NumbersThatNameNothingAreRefused) {
   for (const int which : {0, 1, 2}) {
-    SymbolPack pack = example();
+    SymbolPack pack = example_pack();
     if (which == 0) pack.modules[0].addresses[0].function = 2;
     if (which == 1) pack.modules[0].functions[1].caller = 5;
     if (which == 2) pack.modules[0].symbols[0].end = 0x1fff;  // ends before it starts
@@ -141,7 +141,7 @@ TEST(SymbolPack, NumbersThatNameNothingAreRefused) {
 }
 
 TEST(SymbolPack, ATextThatIsNotThereIsEmpty) {
-  SymbolPack pack = example();
+  SymbolPack pack = example_pack();
   pack.modules[0].path = 1000;
   const auto section = write_symbol_pack_section(pack);
   ASSERT_TRUE(section);

@@ -8,7 +8,7 @@
 namespace tacho::format {
 namespace {
 
-RecordView view_of(const ByteWriter& out, std::uint32_t type = abi::kRecordSample) {
+RecordView sample_view(const ByteWriter& out, std::uint32_t type = abi::kRecordSample) {
   RecordView record;
   record.type = type;
   record.misc = abi::kCpumodeUser;
@@ -51,7 +51,7 @@ ByteWriter full_sample() {
 
 TEST(Sample, EveryFieldIsFoundAtItsPlace) {
   const ByteWriter bytes = full_sample();
-  const auto sample = parse_sample(view_of(bytes), full_attr());
+  const auto sample = parse_sample(sample_view(bytes), full_attr());
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample->identifier, 7u) << "ID stands behind IDENTIFIER";
   EXPECT_EQ(sample->ip, 2u);
@@ -92,7 +92,7 @@ TEST(Sample, EveryFieldIsFoundAtItsPlace) {
 TEST(Sample, AnyCutIsNoSample) {
   const ByteWriter bytes = full_sample();
   for (std::size_t size = kRecordHeaderSize; size < bytes.size(); ++size) {
-    RecordView record = view_of(bytes);
+    RecordView record = sample_view(bytes);
     record.bytes = record.bytes.first(size);
     EXPECT_FALSE(parse_sample(record, full_attr())) << size;
   }
@@ -103,7 +103,7 @@ TEST(Sample, ACountBeyondTheRecordIsNoSample) {
   attr.sample_type = abi::kSampleCallchain;
   ByteWriter out;
   out.u32(abi::kRecordSample).u16(0).u16(24).u64(~std::uint64_t{0} / 8 + 2).u64(0);
-  EXPECT_FALSE(parse_sample(view_of(out), attr));
+  EXPECT_FALSE(parse_sample(sample_view(out), attr));
 }
 
 TEST(Sample, WithoutAPeriodTheEventsOwnHolds) {
@@ -112,7 +112,7 @@ TEST(Sample, WithoutAPeriodTheEventsOwnHolds) {
   attr.sample_period = 4000;
   ByteWriter out;
   out.u32(abi::kRecordSample).u16(0).u16(16).u64(0x1234);
-  const auto sample = parse_sample(view_of(out), attr);
+  const auto sample = parse_sample(sample_view(out), attr);
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample->period, 4000u);
   EXPECT_EQ(sample->ip, 0x1234u);
@@ -123,7 +123,7 @@ TEST(Sample, TheWeightStructIsThreeNumbers) {
   attr.sample_type = abi::kSampleWeightStruct;
   ByteWriter out;
   out.u32(abi::kRecordSample).u16(0).u16(16).u32(7).u16(8).u16(9);
-  const auto sample = parse_sample(view_of(out), attr);
+  const auto sample = parse_sample(sample_view(out), attr);
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample->weight, 7u);
   EXPECT_EQ(sample->weight2, 8u);
@@ -136,7 +136,7 @@ TEST(Sample, RegistersOfNoAbiAreAbsent) {
   attr.sample_regs_user = 0xff;
   ByteWriter out;
   out.u32(abi::kRecordSample).u16(0).u16(24).u64(0).u64(0);
-  const auto sample = parse_sample(view_of(out), attr);
+  const auto sample = parse_sample(sample_view(out), attr);
   ASSERT_TRUE(sample);
   EXPECT_TRUE(sample->user_registers.values.empty());
   EXPECT_TRUE(sample->user_stack.empty());
@@ -170,7 +170,7 @@ TEST(ReadValues, OfOneEventWithoutTimes) {
 TEST(SampleParser, NothingOfOneSampleIsLeftInTheNext) {
   SampleParser parser;
   const ByteWriter full = full_sample();
-  const Sample* first = parser.parse(view_of(full), full_attr());
+  const Sample* first = parser.parse(sample_view(full), full_attr());
   ASSERT_NE(first, nullptr);
   ASSERT_FALSE(first->user_stack.empty());
 
@@ -181,12 +181,12 @@ TEST(SampleParser, NothingOfOneSampleIsLeftInTheNext) {
   ByteWriter long_one, short_one;
   long_one.u32(abi::kRecordSample).u16(0).u16(0).u64(1).u64(9).u64(2).u64(3).u64(4).u64(8).u64(5).u64(8);
   short_one.u32(abi::kRecordSample).u16(0).u16(0).u64(0).u64(0).u64(0);
-  const Sample* sample = parser.parse(view_of(long_one), some);
+  const Sample* sample = parser.parse(sample_view(long_one), some);
   ASSERT_NE(sample, nullptr);
   EXPECT_EQ(sample->time, ~std::uint64_t{0}) << "not sampled by this event";
   EXPECT_EQ(sample->user_registers.values.size(), 2u);
   EXPECT_EQ(sample->user_stack.size(), 8u);
-  sample = parser.parse(view_of(short_one), some);
+  sample = parser.parse(sample_view(short_one), some);
   ASSERT_NE(sample, nullptr);
   EXPECT_EQ(sample->callchain.size(), 0u);
   EXPECT_EQ(sample->user_registers.values.size(), 0u);
@@ -195,10 +195,10 @@ TEST(SampleParser, NothingOfOneSampleIsLeftInTheNext) {
 
 TEST(SampleTime, IsFoundWithoutTakingTheRestApart) {
   const ByteWriter bytes = full_sample();
-  EXPECT_EQ(sample_time(view_of(bytes), full_attr()), 5u);
+  EXPECT_EQ(sample_time(sample_view(bytes), full_attr()), 5u);
   EventAttr none = full_attr();
   none.sample_type = abi::kSampleIp;
-  EXPECT_EQ(sample_time(view_of(bytes), none), std::nullopt);
+  EXPECT_EQ(sample_time(sample_view(bytes), none), std::nullopt);
 }
 
 TEST(SampleId, StandsAtTheEndOfOtherRecords) {
@@ -210,7 +210,7 @@ TEST(SampleId, StandsAtTheEndOfOtherRecords) {
   ByteWriter out;
   out.u32(abi::kRecordComm).u16(0).u16(72).u32(1).u32(2).padded_text("sh", 8);
   out.u32(3).u32(4).u64(5).u64(6).u64(7).u32(8).u32(0).u64(9);
-  const RecordView record = view_of(out, abi::kRecordComm);
+  const RecordView record = sample_view(out, abi::kRecordComm);
   const SampleId id = parse_sample_id(record, attr);
   EXPECT_EQ(id.pid, 3u);
   EXPECT_EQ(id.tid, 4u);

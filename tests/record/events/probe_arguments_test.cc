@@ -15,7 +15,7 @@ using bpf::ProbeArgument;
 using Source = ProbeArgument::Source;
 using Shape = ProbeArgument::Shape;
 
-std::vector<ArgumentRequest> parsed(std::string_view text) {
+std::vector<ArgumentRequest> parsed_arguments(std::string_view text) {
   std::optional<ArgumentError> wrong;
   auto out = parse_arguments(text, wrong);
   EXPECT_FALSE(wrong) << text << ": " << wrong->what;
@@ -27,16 +27,16 @@ std::string refused(std::string_view text) {
   return wrong ? std::to_string(wrong->at) + ": " + wrong->what : "";
 }
 std::string placing(std::string_view text, const KnownArguments& known) {
-  const auto placed = place_arguments(parsed(text), known);
+  const auto placed = place_arguments(parsed_arguments(text), known);
   return placed ? "" : placed.error().what;
 }
 
 TEST(ProbeArguments, AreNamesPlacesAndTypes) {
-  EXPECT_EQ(parsed("arg1"), (std::vector<ArgumentRequest>{{"arg1", "arg1", ""}}));
+  EXPECT_EQ(parsed_arguments("arg1"), (std::vector<ArgumentRequest>{{"arg1", "arg1", ""}}));
   EXPECT_EQ(
-      parsed("size=arg2:u32, %di , path=%rsi:string"),
+      parsed_arguments("size=arg2:u32, %di , path=%rsi:string"),
       (std::vector<ArgumentRequest>{{"size", "arg2", "u32"}, {"di", "%di", ""}, {"path", "%rsi", "string"}}));
-  EXPECT_EQ(parsed("$retval")[0].name, "retval");
+  EXPECT_EQ(parsed_arguments("$retval")[0].name, "retval");
 }
 
 TEST(ProbeArguments, WhatIsNoneIsRefusedAtItsLetter) {
@@ -54,7 +54,8 @@ TEST(ProbeArguments, WhatIsNoneIsRefusedAtItsLetter) {
 }
 
 TEST(ProbeArguments, OfAFileStandInRegisters) {
-  const auto placed = place_arguments(parsed("arg1,size=arg2:s32,%dil,flags=%r10d:x16,path=arg3:string"), {});
+  const auto placed =
+      place_arguments(parsed_arguments("arg1,size=arg2:s32,%dil,flags=%r10d:x16,path=arg3:string"), {});
   ASSERT_TRUE(placed) << placed.error().what;
   const auto& all = *placed;
   EXPECT_EQ(all[0].register_offset, 14 * 8);
@@ -70,13 +71,14 @@ TEST(ProbeArguments, OfAFileStandInRegisters) {
 }
 
 TEST(ProbeArguments, OfAFileMayHaveNames) {
-  EXPECT_EQ(parsed("request->head.length,name:string,first=a.b"),
+  EXPECT_EQ(parsed_arguments("request->head.length,name:string,first=a.b"),
             (std::vector<ArgumentRequest>{
                 {"length", "request->head.length", ""}, {"name", "name", "string"}, {"first", "a.b", ""}}));
   EXPECT_EQ(refused("a.size,b.size"), "7: there are two 'size'; rename one: other=b.size");
-  EXPECT_EQ(parsed("?")[0].source, "?");
-  for (const char* plain : {"%di", "arg1", "x=arg2"}) EXPECT_FALSE(needs_debug_information(parsed(plain)[0]));
-  EXPECT_TRUE(needs_debug_information(parsed("argument")[0]));
+  EXPECT_EQ(parsed_arguments("?")[0].source, "?");
+  for (const char* plain : {"%di", "arg1", "x=arg2"})
+    EXPECT_FALSE(needs_debug_information(parsed_arguments(plain)[0]));
+  EXPECT_TRUE(needs_debug_information(parsed_arguments("argument")[0]));
   ProbeArgument pointer;
   pointer.source = Source::Memory;
   pointer.shape = Shape::Hex;
@@ -87,7 +89,7 @@ TEST(ProbeArguments, OfAFileMayHaveNames) {
   half.is_signed = true;
   const std::vector<NamedArgument> named{{"a->b", pointer}, {"at.y", half}};
   const KnownArguments known{.named = named, .missing_reason = "it is not known"};
-  const auto placed = place_arguments(parsed("a->b:string,at.y,low=at.y:u8"), known);
+  const auto placed = place_arguments(parsed_arguments("a->b:string,at.y,low=at.y:u8"), known);
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_TRUE((*placed)[0].shape == Shape::UserText && (*placed)[0].pointers.size() == 1);
   EXPECT_TRUE((*placed)[1].shift == 32 && (*placed)[1].is_signed && (*placed)[1].size == 4);
@@ -97,7 +99,7 @@ TEST(ProbeArguments, OfAFileMayHaveNames) {
 
 TEST(ProbeArguments, OfAReturnIsOne) {
   const KnownArguments known{.at_return = true};
-  const auto placed = place_arguments(parsed("ret,low=ret:u8"), known);
+  const auto placed = place_arguments(parsed_arguments("ret,low=ret:u8"), known);
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_TRUE((*placed)[0].register_offset == 10 * 8 && (*placed)[0].is_signed);
   EXPECT_EQ((*placed)[1].size, 1);
@@ -108,7 +110,8 @@ TEST(ProbeArguments, OfTheKernelHaveNames) {
   const std::vector<bpf::FunctionArgument> function{
       {"file", 8, false, true, 1}, {"mode", 4, true, false, 2}, {"big", 0, false, false, 3}};
   const KnownArguments known{.kind = ProbeKind::Kernel, .function = function};
-  const auto placed = place_arguments(parsed("mode,file,arg1,name=file:string,user=file:ustring"), known);
+  const auto placed =
+      place_arguments(parsed_arguments("mode,file,arg1,name=file:string,user=file:ustring"), known);
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_TRUE((*placed)[0].register_offset == 13 * 8 && (*placed)[0].size == 4 && (*placed)[0].is_signed);
   EXPECT_TRUE((*placed)[1].register_offset == 14 * 8 && (*placed)[1].shape == Shape::Hex);
@@ -130,7 +133,7 @@ TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
   EXPECT_TRUE(all[4].source == Source::Memory && all[4].displacement == 0);
   for (const std::size_t unknown : {3U, 5U, 6U, 7U}) EXPECT_EQ(all[unknown].name, "") << unknown;
   const KnownArguments known{.kind = ProbeKind::Marker, .marker = all};
-  const auto placed = place_arguments(parsed("arg2,seven=arg3"), known);
+  const auto placed = place_arguments(parsed_arguments("arg2,seven=arg3"), known);
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_EQ((*placed)[0].name, "arg2");
   EXPECT_EQ((*placed)[1].name, "seven");

@@ -52,7 +52,7 @@ namespace {
 using Source = bpf::ProbeArgument::Source;
 using Shape = bpf::ProbeArgument::Shape;
 
-std::string refused(std::string_view lines, std::vector<std::string> names = {"a"}) {
+std::string refused_program(std::string_view lines, std::vector<std::string> names = {"a"}) {
   const auto found = parse_user_arguments(lines, names);
   return found ? "" : found.error().what;
 }
@@ -77,20 +77,20 @@ TEST(UserArguments, AreWhatTheLinesSay) {
 }
 
 TEST(UserArguments, AReasonIsHandedOn) {
-  EXPECT_EQ(refused("error 'x': there is no such argument\n"), "'x': there is no such argument");
+  EXPECT_EQ(refused_program("error 'x': there is no such argument\n"), "'x': there is no such argument");
 }
 
 // The lines come from a process that read a file of others.
 TEST(UserArguments, WhatIsNoAnswerIsRefused) {
-  EXPECT_NE(refused(""), "");
-  EXPECT_NE(refused("value rdi 0 8 pointer register 0\n", {"a", "b"}), "") << "one is missing";
-  EXPECT_NE(refused("value rdi 0 8 pointer register 0\nvalue rdi 0 8 pointer register 0\n"), "");
+  EXPECT_NE(refused_program(""), "");
+  EXPECT_NE(refused_program("value rdi 0 8 pointer register 0\n", {"a", "b"}), "") << "one is missing";
+  EXPECT_NE(refused_program("value rdi 0 8 pointer register 0\nvalue rdi 0 8 pointer register 0\n"), "");
   for (const char* line :
        {"value xmm0 0 8 pointer register 0", "value edi 0 4 signed register 0",
         "value rdi 64 8 signed register 0", "value rdi 0 3 signed register 0",
         "value rdi 0 8 signed memory 99999999999", "value rdi 0 8 signed",
         "value rdi 0 8 signed memory 1 2 3 4 5 6 7 8 9 10", "value rdi 0 8 signed memory 1 x", "hello"})
-    EXPECT_NE(refused(line), "") << line;
+    EXPECT_NE(refused_program(line), "") << line;
 }
 
 }  // namespace

@@ -19,10 +19,10 @@ namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-using Memory = std::vector<std::byte>;
+using RecordBytes = std::vector<std::byte>;
 
 // A sample of so many words: identifier, address, thread, time, and what stays the same or does not.
-void add_sample(Memory& out, std::size_t words, std::uint64_t time, std::mt19937_64* noise) {
+void add_sample(RecordBytes& out, std::size_t words, std::uint64_t time, std::mt19937_64* noise) {
   const std::size_t at = out.size();
   out.resize(at + words * 8);
   const std::uint32_t type = abi::kRecordSample;
@@ -35,16 +35,16 @@ void add_sample(Memory& out, std::size_t words, std::uint64_t time, std::mt19937
   }
 }
 
-Memory alike(std::size_t count) {
-  Memory out;
+RecordBytes alike(std::size_t count) {
+  RecordBytes out;
   for (std::size_t i = 0; i < count; ++i) add_sample(out, 24, 1'000'000 + i * 1400, nullptr);
   return out;
 }
 
 // COMPRESSED records inflated, others as they are.
-Memory inflated(format::Bytes records) {
+RecordBytes inflated(format::Bytes records) {
   auto inflater = format::RecordInflater::create();
-  Memory out;
+  RecordBytes out;
   while (records.size() >= format::kRecordHeaderSize) {
     std::uint32_t type;
     std::uint16_t size;
@@ -66,14 +66,14 @@ Memory inflated(format::Bytes records) {
 }
 
 struct Look {
-  Memory out;
+  RecordBytes out;
   std::vector<CompressedRun> packed;
   RecordCounts counts;  // of all
   std::size_t raw = 0;  // bytes that are not packed
 };
 
 // The two runs of a ring whose end is at `cut`. Their entries in `packed` are checked.
-void look(RingCompressor& compressor, const Memory& ring, std::size_t cut, Look& to) {
+void look(RingCompressor& compressor, const RecordBytes& ring, std::size_t cut, Look& to) {
   const std::size_t begin = to.out.size(), first = to.packed.size();
   compressor.begin_look(to.packed);
   compressor.add(format::Bytes(ring).first(cut), to.out, to.packed);
@@ -86,7 +86,7 @@ void look(RingCompressor& compressor, const Memory& ring, std::size_t cut, Look&
     ASSERT_LT(packed.begin, packed.end);
     EXPECT_TRUE(count_records(all.subspan(at, packed.begin - at), to.counts));
     to.raw += packed.begin - at;
-    const Memory records = inflated(all.subspan(packed.begin, packed.end - packed.begin));
+    const RecordBytes records = inflated(all.subspan(packed.begin, packed.end - packed.begin));
     EXPECT_EQ(records.size(), packed.inflated);
     RecordCounts counted;
     EXPECT_TRUE(count_records(records, counted));
@@ -113,7 +113,7 @@ TEST(RingCompressor, IsForTheLevelThatComparesRecords) {
 
 TEST(RingCompressor, SamplesThatAreAlikeArePackedWhereTheyLie) {
   RingCompressor compressor = quick_packer();
-  const Memory ring = alike(3000);
+  const RecordBytes ring = alike(3000);
   Look all;
   look(compressor, ring, ring.size(), all);
   EXPECT_EQ(all.packed.size(), 1U);
@@ -126,7 +126,7 @@ TEST(RingCompressor, SamplesThatAreAlikeArePackedWhereTheyLie) {
 
 TEST(RingCompressor, ARecordThatTheEndOfTheRingCutsIsWhole) {
   RingCompressor compressor = quick_packer();
-  const Memory ring = alike(2000);
+  const RecordBytes ring = alike(2000);
   for (std::size_t cut = 96'000; cut <= 96'000 + 192; cut += 8) {
     Look all;
     look(compressor, ring, cut, all);
@@ -139,7 +139,7 @@ TEST(RingCompressor, ARecordThatTheEndOfTheRingCutsIsWhole) {
 // The rest of a ring after its end is often small: that does not make the next ones go another way.
 TEST(RingCompressor, ASmallRestDecidesNothing) {
   RingCompressor compressor = quick_packer();
-  const Memory ring = alike(1500);
+  const RecordBytes ring = alike(1500);
   Look all;
   for (int i = 0; i < 20; ++i) look(compressor, ring, ring.size() - 192 * 2 - 8, all);
   EXPECT_LE(all.raw, 20 * 2 * 192U) << "two records alone are not worth a frame";
@@ -148,7 +148,7 @@ TEST(RingCompressor, ASmallRestDecidesNothing) {
 
 TEST(RingCompressor, TheRunsOfOneRingAreItsOwn) {
   RingCompressor compressor = quick_packer();
-  const Memory ring = alike(1000);
+  const RecordBytes ring = alike(1000);
   Look all;
   look(compressor, ring, ring.size(), all);
   look(compressor, ring, ring.size(), all);
@@ -159,7 +159,7 @@ TEST(RingCompressor, TheRunsOfOneRingAreItsOwn) {
 TEST(RingCompressor, WhatIsNotAlikeStaysAsItIs) {
   RingCompressor compressor = quick_packer();
   std::mt19937_64 noise(1);
-  Memory ring;
+  RecordBytes ring;
   for (int i = 0; i < 2000; ++i) add_sample(ring, 24, noise(), &noise);
   Look all;
   look(compressor, ring, 100'000, all);
@@ -171,7 +171,7 @@ TEST(RingCompressor, WhateverComesIsTheSameAgain) {
   RingCompressor compressor = quick_packer();
   std::mt19937_64 random(2);
   for (int i = 0; i < 60; ++i) {
-    Memory ring;
+    RecordBytes ring;
     const bool is_mixed = i % 3 == 1;
     for (std::size_t count = random() % 2000 + 1; count > 0; --count) {
       const bool is_noise = is_mixed ? random() % 4 == 0 : i % 3 == 2;

@@ -76,25 +76,25 @@ std::vector<std::string> names_of(const format::BpfProgramInfo& program,
   return names;
 }
 
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
 TEST(BpfFunctions, HaveTheNamesInTheirBtf) {
   EXPECT_EQ(names_of(program({3, 4}), {btf(6), btf(7)}),
-            (Names{"bpf_prog_0123456789abcd00_main_function_of_it", "bpf_prog_0123456789abcd01_helper"}));
-  EXPECT_EQ(names_of(program({3}), {btf(7)}), Names{"bpf_prog_0123456789abcd00_main_function_of_it"})
+            (NameList{"bpf_prog_0123456789abcd00_main_function_of_it", "bpf_prog_0123456789abcd01_helper"}));
+  EXPECT_EQ(names_of(program({3}), {btf(7)}), NameList{"bpf_prog_0123456789abcd00_main_function_of_it"})
       << "the program's own name is cut";
 }
 
 TEST(BpfFunctions, AreCalledAsPerfCallsThemWithoutBtf) {
   for (const auto& without : {program({3, 4}, 0), program({3, 4}, 8), program({3, 4}, 7, 0x1f)})
     EXPECT_EQ(names_of(without, {btf(7)}),
-              (Names{"bpf_prog_0123456789abcd00_F", "bpf_prog_0123456789abcd01_F"}));
-  EXPECT_EQ(names_of(program({3}, 0), {btf(7)}), Names{"bpf_prog_0123456789abcd00_main_function_o"});
+              (NameList{"bpf_prog_0123456789abcd00_F", "bpf_prog_0123456789abcd01_F"}));
+  EXPECT_EQ(names_of(program({3}, 0), {btf(7)}), NameList{"bpf_prog_0123456789abcd00_main_function_o"});
 }
 
 TEST(BpfFunctions, HaveNoNameWhereTheirTypeIsNoFunction) {
   for (const std::uint32_t wrong : {0U, 1U, 2U, 5U, ~0U})
-    EXPECT_EQ(names_of(program({wrong}), {btf(7)}), Names{"bpf_prog_0123456789abcd00"}) << wrong;
+    EXPECT_EQ(names_of(program({wrong}), {btf(7)}), NameList{"bpf_prog_0123456789abcd00"}) << wrong;
 }
 
 TEST(BpfFunctions, TellWhereTheyLie) {

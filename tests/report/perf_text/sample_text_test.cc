@@ -25,7 +25,7 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint64_t kKernel = 0xffffffff81000000;
+constexpr std::uint64_t kKernelText = 0xffffffff81000000;
 constexpr Fields kFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso};
 
 // Code of a perf map, of a file that is not there, and of the kernel with aliases in its kallsyms.
@@ -33,13 +33,13 @@ test::CaptureBuilder capture() {
   test::CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
   capture.comm(5, 5, "java").mmap(5, 0x1000, 0x1000, 0, "//anon").mmap(5, 0x8000, 0x1000, 0, "/bin/none");
-  capture.mmap(~0U, kKernel, 0x10000, kKernel, "[kernel.kallsyms]_text", abi::kCpumodeKernel);
+  capture.mmap(~0U, kKernelText, 0x10000, kKernelText, "[kernel.kallsyms]_text", abi::kCpumodeKernel);
   const std::string map = "1000 100 one\n1100 80 two\n1200 100 three\n1210 10 inner\n";
   std::string kallsyms = "ffffffff81000000 T _text\n";
   std::mt19937 random(3);
   for (std::uint64_t at = 0; at < 0x4000; at += random() % 3 * 0x20) {
     char line[64];
-    std::snprintf(line, sizeof line, "%llx T name%u\n", static_cast<unsigned long long>(kKernel + at),
+    std::snprintf(line, sizeof line, "%llx T name%u\n", static_cast<unsigned long long>(kKernelText + at),
                   static_cast<unsigned>(random() % 50));
     kallsyms += line;
   }
@@ -56,10 +56,10 @@ test::CaptureBuilder capture() {
     fields.pid = fields.tid = 5;
     fields.time = 1000 + i;
     fields.period = 1;
-    const std::uint64_t kernel = kKernel + random() % 0x6000;
+    const std::uint64_t kernel = kKernelText + random() % 0x6000;
     fields.callchain = {abi::kContextKernel,
                         kernel,
-                        kKernel + random() % 0x6000 / 0x20 * 0x20,
+                        kKernelText + random() % 0x6000 / 0x20 * 0x20,
                         abi::kContextUser,
                         0x1000 + random() % 0x400,
                         0x1000 + random() % 16 * 0x20,

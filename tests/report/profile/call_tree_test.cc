@@ -11,9 +11,9 @@
 namespace tacho::report {
 namespace {
 
-using Path = std::vector<std::uint32_t>;
+using TreePath = std::vector<std::uint32_t>;
 
-struct Weight {
+struct StrandWeight {
   std::uint64_t period = 0, samples = 0, strands = 0;
 };
 
@@ -40,11 +40,11 @@ struct Functions {
 };
 
 struct Strands {
-  void add(Path frames, std::uint64_t period, std::uint64_t samples = 1) {
+  void add(TreePath frames, std::uint64_t period, std::uint64_t samples = 1) {
     paths.push_back(std::move(frames));
     strands.push_back({paths.back(), period, samples});
   }
-  std::deque<Path> paths;
+  std::deque<TreePath> paths;
   std::vector<Strand> strands;
 };
 
@@ -215,16 +215,16 @@ class Naive {
   explicit Naive(const Strands& strands) {
     for (const Strand& strand : strands.strands) {
       if (strand.frames.empty()) continue;
-      const Path path(strand.frames.begin(), strand.frames.end());
+      const TreePath path(strand.frames.begin(), strand.frames.end());
       for (std::size_t size = 0; size <= path.size(); ++size) {
-        const Path prefix(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(size));
+        const TreePath prefix(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(size));
         add(through_[prefix], strand);
-        if (size > 0) ways_[Path(prefix.begin(), prefix.end() - 1)][prefix.back()] = 0;
+        if (size > 0) ways_[TreePath(prefix.begin(), prefix.end() - 1)][prefix.back()] = 0;
       }
       add(ending_[path], strand);
     }
   }
-  void check(const CallTree& tree, const CallNode& node, Path path, const CallTreeLimit& limit) {
+  void check(const CallTree& tree, const CallNode& node, TreePath path, const CallTreeLimit& limit) {
     for (std::size_t i = 0; i < node.frames.size(); ++i) {
       if (i > 0) {
         ASSERT_EQ(ways_[path].size(), 1u) << "a node goes on where chains part";
@@ -245,17 +245,17 @@ class Naive {
   std::size_t nodes() const { return nodes_; }
 
  private:
-  static void add(Weight& weight, const Strand& strand) {
+  static void add(StrandWeight& weight, const Strand& strand) {
     weight.period += strand.period;
     weight.samples += strand.samples;
     ++weight.strands;
   }
-  void check_children(const CallTree& tree, const CallNode& node, const Path& path,
+  void check_children(const CallTree& tree, const CallNode& node, const TreePath& path,
                       const CallTreeLimit& limit) {
     const std::uint64_t least = limit.least(node.period - node.own_period);
     std::size_t heavy = 0;
     for (const auto& [frame, unused] : ways_[path]) {
-      Path longer = path;
+      TreePath longer = path;
       longer.push_back(frame);
       heavy += through_[longer].period >= least;
     }
@@ -271,8 +271,8 @@ class Naive {
       if (testing::Test::HasFatalFailure()) return;
     }
   }
-  std::map<Path, Weight> through_, ending_;
-  std::map<Path, std::map<std::uint32_t, int>> ways_;
+  std::map<TreePath, StrandWeight> through_, ending_;
+  std::map<TreePath, std::map<std::uint32_t, int>> ways_;
   std::size_t nodes_ = 0;
 };
 
@@ -287,7 +287,7 @@ TEST(CallTree, IsWhatANaiveComputationGivesOnRandomChains) {
     std::uint64_t total = 0;
     const std::uint32_t alphabet = 1 + below(6);
     for (std::uint32_t count = below(60); count > 0; --count) {
-      Path path;
+      TreePath path;
       for (std::uint32_t size = below(12); size > 0; --size) path.push_back(below(alphabet));  // they recur
       if (!strands.paths.empty() && below(3) == 0) path = strands.paths[below(strands.paths.size())];
       strands.add(path, below(40), 1 + below(4));
@@ -307,7 +307,7 @@ TEST(CallTree, IsWhatANaiveComputationGivesOnRandomChains) {
 
 TEST(CallTree, AChainOfManyThousandFramesIsNoTrouble) {
   Strands strands;
-  for (std::size_t size : {8000, 4000, 12000}) strands.add(Path(size, 0), 3);
+  for (std::size_t size : {8000, 4000, 12000}) strands.add(TreePath(size, 0), 3);
   EXPECT_TRUE(tree_of(Functions(1), strands, kAll).ends_with("a(3)]]]"));
 }
 

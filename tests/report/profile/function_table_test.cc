@@ -15,7 +15,7 @@ namespace abi = format::abi;
 using test::CaptureBuilder;
 using test::SampleFields;
 
-constexpr std::uint64_t kKernel = 0xffffffff81000000;
+constexpr std::uint64_t kKernelModule = 0xffffffff81000000;
 
 format::Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -40,7 +40,7 @@ struct Ran {
                           "ffffffff81000200 T _etext\n")) {
     CaptureBuilder capture;
     capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
-    capture.mmap(~0U, kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text", abi::kCpumodeKernel);
+    capture.mmap(~0U, kKernelModule, 0x1000, kKernelModule, "[kernel.kallsyms]_text", abi::kCpumodeKernel);
     capture.mmap(5, 0x1000, 0x1000, 0, "/nonexistent/one/libx.so")
         .mmap(6, 0x5000, 0x1000, 0, "/nonexistent/two/libx.so");
     capture.mmap(7, 0x9000, 0x1000, 0, "/nonexistent/one/libx.so");
@@ -90,7 +90,7 @@ std::vector<std::uint32_t> chain_of(FunctionTable& table, const Stack& stack) {
 }
 
 TEST(FunctionTable, LocationsOfOneFunctionAreOneFunction) {
-  const Ran ran({kernel_sample({kKernel + 0x10, kKernel + 0x110, kKernel + 0x20})});
+  const Ran ran({kernel_sample({kKernelModule + 0x10, kKernelModule + 0x110, kKernelModule + 0x20})});
   ASSERT_EQ(ran.sink.frames.size(), 3u);
   FunctionTable table(*ran.session);
   ASSERT_EQ(table.of_frame(ran.sink.frames[0]).size(), 1u);
@@ -103,13 +103,13 @@ TEST(FunctionTable, LocationsOfOneFunctionAreOneFunction) {
   EXPECT_EQ(table.size(), 2u);
   EXPECT_EQ(table[first].name(), "alpha");
   EXPECT_EQ(table[second].name(), "beta");
-  EXPECT_EQ(table[second].start, kKernel + 0x100);
+  EXPECT_EQ(table[second].start, kKernelModule + 0x100);
   EXPECT_EQ(table[first].level, 'k');
   EXPECT_EQ(table[first].source, 'k');
 }
 
 TEST(FunctionTable, WithTheKeyAddressEachLocationIsOfItsOwn) {
-  const Ran ran({kernel_sample({kKernel + 0x10, kKernel + 0x20})});
+  const Ran ran({kernel_sample({kKernelModule + 0x10, kKernelModule + 0x20})});
   FunctionTable table(*ran.session, ChainKey::Address);
   const Function& one = table[table.of_frame(ran.sink.frames[0])[0]];
   const Function& two = table[table.of_frame(ran.sink.frames[1])[0]];
@@ -150,9 +150,9 @@ TEST(FunctionTable, AFileMappedTwiceInAProcessHasTwoLocations) {
 }
 
 TEST(FunctionTable, AKnownFunctionIsTheSameInEveryProcess) {
-  SampleFields other = kernel_sample({kKernel + 0x10});
+  SampleFields other = kernel_sample({kKernelModule + 0x10});
   other.pid = other.tid = 6;
-  const Ran ran({kernel_sample({kKernel + 0x18}), other});
+  const Ran ran({kernel_sample({kKernelModule + 0x18}), other});
   FunctionTable table(*ran.session);
   EXPECT_EQ(chain_of(table, *ran.sink.stacks[0]), chain_of(table, *ran.sink.stacks[1]));
 }
@@ -175,9 +175,9 @@ std::vector<std::string> names_of(const FunctionTable& table, std::span<const st
 }
 
 TEST(FunctionStacks, ChainsThroughTheSameFunctionsAreOne) {
-  const Ran ran({kernel_sample({kKernel + 0x10, kKernel + 0x110}),
-                 kernel_sample({kKernel + 0x20, kKernel + 0x130}),
-                 kernel_sample({kKernel + 0x110, kKernel + 0x10})});
+  const Ran ran({kernel_sample({kKernelModule + 0x10, kKernelModule + 0x110}),
+                 kernel_sample({kKernelModule + 0x20, kKernelModule + 0x130}),
+                 kernel_sample({kKernelModule + 0x110, kKernelModule + 0x10})});
   FunctionTable table(*ran.session);
   FunctionStacks stacks(table, {});
   const auto number = [&](std::size_t i) { return stacks.number_of(*ran.sink.stacks[i]); };
@@ -190,7 +190,7 @@ TEST(FunctionStacks, ChainsThroughTheSameFunctionsAreOne) {
 }
 
 TEST(FunctionStacks, MayBeginWithTheCallerAndHideUnknownFrames) {
-  SampleFields fields = kernel_sample({kKernel + 0x10, kKernel + 0x110});
+  SampleFields fields = kernel_sample({kKernelModule + 0x10, kKernelModule + 0x110});
   fields.callchain.insert(fields.callchain.end(), {abi::kContextUser, 0x1234});
   const Ran ran({fields});
   FunctionTable table(*ran.session);

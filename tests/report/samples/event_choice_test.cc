@@ -7,10 +7,10 @@
 namespace tacho::report {
 namespace {
 
-using Names = std::vector<std::string>;
+using EventNames = std::vector<std::string>;
 
 // What a list means, joined by blanks; "?X" when X is the name of none.
-std::string meant(std::string_view list, const Names& names) {
+std::string meant(std::string_view list, const EventNames& names) {
   const EventChoice choice = choose_events(parse_name_list(list), names);
   std::string text;
   for (const std::string& name : choice.names(names)) text.append(text.empty() ? "" : " ").append(name);
@@ -19,7 +19,7 @@ std::string meant(std::string_view list, const Names& names) {
 }
 
 TEST(EventChoice, NamesInAListMayHaveCommas) {
-  const Names names{"cpu/mem-loads,ldlat=30/P", "page-faults", "a", "a,b"};
+  const EventNames names{"cpu/mem-loads,ldlat=30/P", "page-faults", "a", "a,b"};
   EXPECT_EQ(meant("page-faults,cpu/mem-loads,ldlat=30/P", names), "cpu/mem-loads,ldlat=30/P page-faults");
   EXPECT_EQ(meant("page-faults", names), "page-faults");
   EXPECT_EQ(meant("cpu/mem-loads,ldlat=3", names), "?cpu/mem-loads");
@@ -30,8 +30,8 @@ TEST(EventChoice, NamesInAListMayHaveCommas) {
 }
 
 TEST(EventChoice, ANameWithoutModifiersIsTheEventThatHasSome) {
-  const Names names{"cycles:u", "cpu-clock:pppH", "sched:sched_switch", "cpu/mem-loads,ldlat=30/P",
-                    "raw 0x1c2:u"};
+  const EventNames names{"cycles:u", "cpu-clock:pppH", "sched:sched_switch", "cpu/mem-loads,ldlat=30/P",
+                         "raw 0x1c2:u"};
   EXPECT_EQ(meant("cycles", names), "cycles:u");
   EXPECT_EQ(meant("cpu-clock,cycles", names), "cycles:u cpu-clock:pppH");
   EXPECT_EQ(meant("cpu/mem-loads,ldlat=30/", names), "cpu/mem-loads,ldlat=30/P");
@@ -43,7 +43,7 @@ TEST(EventChoice, ANameWithoutModifiersIsTheEventThatHasSome) {
 }
 
 TEST(EventChoice, ATracepointNeedsNoSubsystem) {
-  const Names names{"sched:sched_switch", "cycles:u", "sched:sched_wakeup"};
+  const EventNames names{"sched:sched_switch", "cycles:u", "sched:sched_wakeup"};
   EXPECT_EQ(meant("sched_switch", names), "sched:sched_switch");
   EXPECT_EQ(meant("sched_wakeup,cycles", names), "cycles:u sched:sched_wakeup");
   EXPECT_EQ(meant("u", names), "?u");
@@ -52,14 +52,15 @@ TEST(EventChoice, ATracepointNeedsNoSubsystem) {
 }
 
 TEST(EventChoice, WhoHasTheWholeNameGoesFirst) {
-  const Names names{"cycles:u", "cycles", "cycles:k"};
+  const EventNames names{"cycles:u", "cycles", "cycles:k"};
   EXPECT_EQ(meant("cycles", names), "cycles");
   EXPECT_EQ(meant("cycles:u", names), "cycles:u");
   EXPECT_EQ(meant("cycles", {"cycles:u", "cycles:k"}), "cycles:u cycles:k");
 }
 
 TEST(EventChoice, PatternsAreThoseOfAShell) {
-  const Names names{"sched:sched_switch", "sched:sched_wakeup", "block:block_rq_issue", "odd*name", "a,b"};
+  const EventNames names{"sched:sched_switch", "sched:sched_wakeup", "block:block_rq_issue", "odd*name",
+                         "a,b"};
   EXPECT_EQ(meant("sched:*", names), "sched:sched_switch sched:sched_wakeup");
   EXPECT_EQ(meant("*_wake??,block:*", names), "sched:sched_wakeup block:block_rq_issue");
   EXPECT_EQ(meant("[bs]*:*_[isr]*", names), "sched:sched_switch block:block_rq_issue");
@@ -69,7 +70,7 @@ TEST(EventChoice, PatternsAreThoseOfAShell) {
 }
 
 TEST(EventChoice, OneEventIsFoundWhereOneIsMeant) {
-  const Names names{"cycles:u", "sched:sched_switch", "sched:sched_wakeup"};
+  const EventNames names{"cycles:u", "sched:sched_switch", "sched:sched_wakeup"};
   EXPECT_EQ(find_event("cycles", names), 0u);
   EXPECT_EQ(find_event("sched:sched_wakeup", names), 2u);
   EXPECT_EQ(find_event("*switch", names), 1u);

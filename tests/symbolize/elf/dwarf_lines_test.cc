@@ -13,7 +13,6 @@
 namespace tacho::symbolize {
 namespace {
 
-const std::string kData = TACHO_TEST_DATA;
 constexpr LinkerSymbol kOuter{"outer", {0x2b0}};
 constexpr LinkerSymbol kLate{"late", {0x2e0}};
 constexpr LinkerSymbol kWalk{"walk", {0x300}};

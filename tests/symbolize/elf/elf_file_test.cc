@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "format/base/file.h"
+#include "tests/symbolize/folder.h"
 
 namespace tacho::symbolize {
 namespace {
 
 // Places in names.so; see tests/data/symbolize/names.s.
 constexpr std::uint64_t kInit = 0x3f0, kPlt = 0x400, kText = 0x500;
-
-const std::string kData = TACHO_TEST_DATA;
 
 Result<ElfFile> open(const std::string& name) {
   auto file = format::open_input(kData + "/" + name);

@@ -15,8 +15,6 @@
 namespace tacho::symbolize {
 namespace {
 
-const std::string kData = TACHO_TEST_DATA;
-
 struct Place {
   test::Folder root;
   std::vector<std::byte> content;

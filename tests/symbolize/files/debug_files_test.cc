@@ -136,8 +136,7 @@ TEST(DebugFiles, ALineAboutAFileNamesItOnce) {
 namespace {
 
 constexpr const char* kServer = "/usr/bin/debuginfod";
-constexpr std::string_view kId = "0123456789abcdef0123456789abcdef01234565";
-const std::string kData = TACHO_TEST_DATA;
+constexpr std::string_view kProgramId = "0123456789abcdef0123456789abcdef01234565";
 
 format::Fd connect_to(std::uint16_t port) {
   format::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -197,7 +196,7 @@ class DebuginfodTest : public testing::Test {
     ::setenv("DEBUGINFOD_URLS", ("http://127.0.0.1:" + std::to_string(port)).c_str(), 1);
     ::setenv("DEBUGINFOD_CACHE_PATH", (cache.path() + "/client").c_str(), 1);
     for (int tries = 0; tries < 100; ++tries) {
-      if (serves(port, kId)) return true;
+      if (serves(port, kProgramId)) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     return false;
@@ -240,7 +239,7 @@ TEST_F(DebuginfodTest, FetchesWhatIsNowhereElse) {
     record.build_id = *format::BuildId::from_hex(id);
     spaces.apply(record, format::abi::kCpumodeUser);
   };
-  map("/gone/calls.so", 0x10000, kId);
+  map("/gone/calls.so", 0x10000, kProgramId);
   map("/gone/other.so", 0x20000, "ffff456789abcdef0123456789abcdef01234565");
   Symbolizer symbolizer(options, features, spaces);
   const auto frame = [&](std::uint64_t ip) {

@@ -11,12 +11,12 @@
 #include "format/base/byte_writer.h"
 #include "format/base/file.h"
 #include "symbolize/unwind/unwind_module.h"
+#include "tests/symbolize/folder.h"
 
 namespace tacho::symbolize {
 
 namespace {
 
-const std::string kData = TACHO_TEST_DATA;
 constexpr std::uint64_t kLimit = 100;
 constexpr std::uint32_t kZstd = 2;
 

@@ -31,7 +31,7 @@ std::string_view name_at(SymbolTable& table, std::uint64_t address) {
   return found ? found->name : "";
 }
 
-constexpr std::string_view kText =
+constexpr std::string_view kKernelLines =
     "ffffffff81000000 T _stext\n"
     "ffffffff81000000 T _text\n"
     "ffffffff81000010 t do_one\n"
@@ -44,7 +44,7 @@ constexpr std::string_view kText =
     "ffffffffc0300000 t nfs_read\t[nfs]\n";
 
 TEST(Kallsyms, ASymbolReachesToTheNextOne) {
-  auto kallsyms = parse(kText);
+  auto kallsyms = parse(kKernelLines);
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000011), "do_one");
   EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff8100001f), "do_one") << "absolute symbols are not taken";
@@ -53,21 +53,21 @@ TEST(Kallsyms, ASymbolReachesToTheNextOne) {
 }
 
 TEST(Kallsyms, OfAliasesTheLastIsTaken) {
-  auto kallsyms = parse(kText);
+  auto kallsyms = parse(kKernelLines);
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000004), "_text");
 }
 
 TEST(Kallsyms, TheLastOfTheKernelAndOfAModuleReachToAPageAfter) {
-  auto kallsyms = parse(kText);
+  auto kallsyms = parse(kKernelLines);
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(kallsyms->kernel().find(0xffffffff81000030)->end, 0xffffffff81002000u);
   EXPECT_EQ(kallsyms->module("[ext4]")->find(0xffffffffc0201040)->end, 0xffffffffc0203000u);
 }
 
 TEST(Kallsyms, ATextThatComesInPiecesSaysTheSame) {
-  for (std::size_t size = 1; size <= kText.size() + 1; ++size) {
-    std::string_view rest = kText.substr(0, kText.size() - 1);  // its last line has no end
+  for (std::size_t size = 1; size <= kKernelLines.size() + 1; ++size) {
+    std::string_view rest = kKernelLines.substr(0, kKernelLines.size() - 1);  // its last line has no end
     auto kallsyms = Kallsyms::parse(
         [&]() -> Result<std::vector<std::byte>> {
           const std::string_view piece = rest.substr(0, size);
@@ -90,7 +90,7 @@ TEST(Kallsyms, APieceThatCannotBeReadIsTheAnswer) {
   bool is_first = true;
   const auto kallsyms = Kallsyms::parse(
       [&]() -> Result<std::vector<std::byte>> {
-        if (std::exchange(is_first, false)) return bytes(kText);
+        if (std::exchange(is_first, false)) return bytes(kKernelLines);
         return Error{"the disk burns", EIO};
       },
       std::nullopt);
@@ -99,7 +99,7 @@ TEST(Kallsyms, APieceThatCannotBeReadIsTheAnswer) {
 }
 
 TEST(Kallsyms, ModulesHaveTablesOfTheirOwn) {
-  auto kallsyms = parse(kText);
+  auto kallsyms = parse(kKernelLines);
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(name_at(*kallsyms->module("[ext4]"), 0xffffffffc0201008), "ext4_read");
   EXPECT_EQ(name_at(*kallsyms->module("[nfs]"), 0xffffffffc0300000), "nfs_read");
@@ -108,7 +108,7 @@ TEST(Kallsyms, ModulesHaveTablesOfTheirOwn) {
 }
 
 TEST(Kallsyms, TheTextOfAnotherBootIsMoved) {
-  auto kallsyms = parse(kText, ReferenceSymbol{"_text", 0xffffffff90000000});
+  auto kallsyms = parse(kKernelLines, ReferenceSymbol{"_text", 0xffffffff90000000});
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff90000011), "do_one");
   EXPECT_EQ(kallsyms->kernel().find(0xffffffff90000011)->start, 0xffffffff90000010u);
@@ -117,7 +117,8 @@ TEST(Kallsyms, TheTextOfAnotherBootIsMoved) {
 }
 
 TEST(Kallsyms, AnotherKernelsCodeHasAnotherLength) {
-  const std::string text = std::string(kText) + "ffffffff82000abc T _etext\nffffffff82500000 D _edata\n";
+  const std::string text =
+      std::string(kKernelLines) + "ffffffff82000abc T _etext\nffffffff82500000 D _edata\n";
   const auto reason = [&](std::uint64_t address, std::uint64_t end) {
     const auto parsed = parse(text, ReferenceSymbol{"_text", address, end});
     return parsed ? std::string() : parsed.error().what;
@@ -137,7 +138,8 @@ TEST(Kallsyms, AnotherKernelsCodeHasAnotherLength) {
   EXPECT_EQ(reason(kHigh, kModules), "") << "where modules begin, not where the kernel ends";
   EXPECT_EQ(reason(kHigh, kModules + 0x206000), "");
   EXPECT_NE(reason(kHigh, kModules - 0x1000), "");
-  EXPECT_TRUE(parse(kText, ReferenceSymbol{"_text", kHere, kHere + 0x1003000})) << "this list does not say";
+  EXPECT_TRUE(parse(kKernelLines, ReferenceSymbol{"_text", kHere, kHere + 0x1003000}))
+      << "this list does not say";
 }
 
 TEST(Kallsyms, SortsWhatIsNotSorted) {
@@ -162,7 +164,7 @@ TEST(Kallsyms, SaysWhyItIsOfNoUse) {
   EXPECT_NE(reason("").find("no line"), std::string::npos);
   EXPECT_NE(reason("0000000000000000 T _text\n0000000000000000 T x\n").find("every address is zero"),
             std::string::npos);
-  EXPECT_NE(reason(kText, ReferenceSymbol{"_other", 1}).find("no symbol _other"), std::string::npos);
+  EXPECT_NE(reason(kKernelLines, ReferenceSymbol{"_other", 1}).find("no symbol _other"), std::string::npos);
 }
 
 // 10,000,000 of them take a few kilobytes of a capture.
@@ -181,7 +183,7 @@ namespace {
 
 using format::ByteWriter;
 
-constexpr std::uint32_t kKernel = 0, kElf = 2, kDex = 3, kMap = 4;
+constexpr std::uint32_t kKernelList = 0, kElf = 2, kDex = 3, kMap = 4;
 
 struct Named {
   std::uint64_t address;
@@ -207,7 +209,7 @@ void put(ByteWriter& section, std::string_view path, std::uint32_t type, std::ui
 TEST(SimpleperfSymbols, NamesAreFoundByPlacesInTheirFile) {
   ByteWriter section;
   put(section, "/lib/b.so", kElf, 0x5000, {{0x5010, 8, "first"}, {0x5020, 4, "second"}}, {0x1000});
-  put(section, "[kernel.kallsyms]", kKernel, 0, {{0xffffffff81000000, 16, "start"}}, {});
+  put(section, "[kernel.kallsyms]", kKernelList, 0, {{0xffffffff81000000, 16, "start"}}, {});
   put(section, "/a.dex", kDex, 0, {{0x40, 8, "a.Main.run"}}, {});
   SimpleperfSymbols carried(section.view());
   auto* const library = carried.of("/lib/b.so");

@@ -14,7 +14,7 @@ namespace {
 
 std::string_view as_is(std::string_view name) { return name; }
 
-std::string_view name_at(SymbolTable& table, std::uint64_t address) {
+std::string_view table_name_at(SymbolTable& table, std::uint64_t address) {
   const Symbol* const found = table.find(address);
   return found ? found->name : "";
 }
@@ -32,10 +32,10 @@ TEST(SymbolTable, ASymbolWithoutAnEndReachesToTheNextOne) {
   table.add({.start = 0x10, .end = 0x10, .name = "open"});
   table.fix_up(as_is);
   table.finish();
-  EXPECT_EQ(name_at(table, 0x2f), "open");
-  EXPECT_EQ(name_at(table, 0x37), "sized");
-  EXPECT_EQ(name_at(table, 0x38), "");
-  EXPECT_EQ(name_at(table, 0x0f), "");
+  EXPECT_EQ(table_name_at(table, 0x2f), "open");
+  EXPECT_EQ(table_name_at(table, 0x37), "sized");
+  EXPECT_EQ(table_name_at(table, 0x38), "");
+  EXPECT_EQ(table_name_at(table, 0x0f), "");
 }
 
 TEST(SymbolTable, TheLastSymbolWithoutAnEndReachesAPageFurther) {
@@ -113,9 +113,9 @@ TEST(SymbolTable, LateSymbolsMayOverlap) {
   table.fix_up(as_is);
   table.add({.start = 0x20, .end = 0x30, .name = "read@plt"});
   table.finish();
-  EXPECT_EQ(name_at(table, 0x18), "init");
-  EXPECT_EQ(name_at(table, 0x28), "read@plt");
-  EXPECT_EQ(name_at(table, 0x38), "init") << "goes on after it";
+  EXPECT_EQ(table_name_at(table, 0x18), "init");
+  EXPECT_EQ(table_name_at(table, 0x28), "read@plt");
+  EXPECT_EQ(table_name_at(table, 0x38), "init") << "goes on after it";
 }
 
 TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {
@@ -126,8 +126,8 @@ TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {
   table.add({.start = 0x20, .end = 0x28, .name = "other"});
   table.fix_up(as_is);
   table.finish();
-  EXPECT_EQ(name_at(table, 0x1f), "exported");
-  EXPECT_EQ(name_at(table, 0x27), "other");
+  EXPECT_EQ(table_name_at(table, 0x1f), "exported");
+  EXPECT_EQ(table_name_at(table, 0x27), "other");
 }
 
 // The rule of find(), one symbol after another.
@@ -186,7 +186,7 @@ TEST(SymbolTable, TheSymbolThatStartsLastHasTheAddress) {
     if (below(2) == 0) add_some();
     table.finish();
     for (std::uint64_t address = 0; address < 420; ++address) {
-      ASSERT_EQ(name_at(table, address), name_by_the_rule(rounds, settled, address))
+      ASSERT_EQ(table_name_at(table, address), name_by_the_rule(rounds, settled, address))
           << "turn " << turn << ", address " << address;
     }
   }
@@ -205,8 +205,8 @@ TEST(SymbolTable, MangledNamesAreShownOnlyWhereTheyDecide) {
   });
   table.finish();
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(name_at(table, 0x104), "_ZC1");
-  EXPECT_EQ(name_at(table, 0x108), "_ZC1");
+  EXPECT_EQ(table_name_at(table, 0x104), "_ZC1");
+  EXPECT_EQ(table_name_at(table, 0x108), "_ZC1");
   EXPECT_EQ(asked, 2);
 }
 
@@ -244,7 +244,7 @@ TEST(SymbolTable, OwnedNamesSurviveAMove) {
   table.add({.start = 1, .end = 2, .name = table.own("kept")});
   table.finish();
   SymbolTable moved = std::move(table);
-  EXPECT_EQ(name_at(moved, 1), "kept");
+  EXPECT_EQ(table_name_at(moved, 1), "kept");
 }
 
 // Packs of earlier versions know return addresses, and not the calls before them.

@@ -19,8 +19,8 @@ constexpr std::uint64_t kRbp = 6, kRsp = 7, kRip = 16;
 // A word for every address, the same each time.
 std::uint64_t word_at(std::uint64_t address) { return address * 0x9e3779b97f4a7c15U + 8; }
 
-struct Frame final : ExpressionContext {
-  explicit Frame(std::uint64_t pc) : ip(pc) {}
+struct AgreedFrame final : ExpressionContext {
+  explicit AgreedFrame(std::uint64_t pc) : ip(pc) {}
   std::optional<std::uint64_t> register_value(std::uint64_t number) const override {
     return number == kRip ? ip : 0x7ffc00001000 + 0x1000 * number;
   }
@@ -36,7 +36,7 @@ struct Caller {
 };
 
 std::optional<std::uint64_t> saved_value(const unwind::Rule& rule, std::uint64_t number, std::uint64_t cfa,
-                                         const Frame& frame) {
+                                         const AgreedFrame& frame) {
   switch (rule.kind) {
     case unwind::RuleKind::Same:
       return frame.value(number);
@@ -51,7 +51,7 @@ std::optional<std::uint64_t> saved_value(const unwind::Rule& rule, std::uint64_t
   }
 }
 
-std::optional<Caller> by_interpreter(const unwind::UnwindRow& row, const Frame& frame) {
+std::optional<Caller> by_interpreter(const unwind::UnwindRow& row, const AgreedFrame& frame) {
   Caller caller;
   if (row.cfa.kind == unwind::CfaRule::Kind::Expression) {
     const auto cfa = evaluate_expression(row.cfa.expression, 0, frame);
@@ -72,7 +72,7 @@ std::optional<Caller> by_interpreter(const unwind::UnwindRow& row, const Frame& 
   return caller;
 }
 
-std::optional<Caller> by_row(const unwind::Row& row, const Frame& frame) {
+std::optional<Caller> by_row(const unwind::Row& row, const AgreedFrame& frame) {
   const auto offset = static_cast<std::uint64_t>(std::int64_t{row.cfa} * 8);
   const std::uint64_t rsp = frame.value(kRsp), rbp = frame.value(kRbp);
   if (row.kind == TACHO_UNWIND_SIGNAL)
@@ -119,7 +119,7 @@ void compare(const unwind::CfiSection& section, const unwind::RowTable& table, A
         ++agreement.unsaid;
         continue;
       }
-      const Frame frame(pc);
+      const AgreedFrame frame(pc);
       const auto wanted = by_interpreter(*rules, frame), found = by_row(*row, frame);
       ASSERT_EQ(wanted.has_value(), found.has_value()) << std::hex << pc << " kind " << int{row->kind};
       if (!wanted) continue;

@@ -15,9 +15,9 @@ namespace abi = format::abi;
 using test::CaptureBuilder;
 using test::SampleFields;
 
-class Collector : public Sink {
+class JsonCollector : public Sink {
  public:
-  explicit Collector(Session& session) : json_(session) {}
+  explicit JsonCollector(Session& session) : json_(session) {}
   Flow on_sample(const ResolvedSample& sample) override {
     TextBuffer out;
     json_.write(out, sample);
@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(const CaptureBuilder& capture, SessionOptions 
   options.input = file.path();
   auto session = Session::open(options);
   EXPECT_TRUE(session);
-  Collector sink(*session);
+  JsonCollector sink(*session);
   session->run(sink);
   return sink.lines;
 }
