@@ -305,6 +305,17 @@ class Samples(programs.Scratch):
                 one.wait_for(r"^\$ *$")
                 one.close()
 
+    def test_functions_of_a_comparison_have_room(self):
+        self.plant("before.data")
+        self.plant("after.data", 1500, 3)
+        one = self.screen(40, 24)
+        one.run("tui", "--base", "before.data", "after.data", *self.WORDS)
+        shown = one.wait_for(r"^ +After +Delta  Symbol *$")
+        functions = {keys[-1] for name in ("before.data", "after.data") for keys in self.shares(name)}
+        self.assertEqual(set(re.findall(r"\[.\] \S+", shown)), functions)
+        one.resize(60, 24)
+        one.wait_for(r"^ +Before +After +Delta  Command  Symbol *$")
+
     def test_a_time_range_of_a_comparison(self):
         """T chooses a part of the capture after; the status line says so, and that the one before is whole."""
         self.plant("before.data")

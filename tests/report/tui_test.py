@@ -461,8 +461,11 @@ class Tui(programs.Scratch):
         one.close()
         one = self.screen(40, 24)  # one event, a narrow terminal
         one.run("report", "-i", CAPTURES / "comm.data", *words[3:])
-        shown = one.wait_for(r"^  Children  Command +Share\S+ +Symbo$")
+        shown = one.wait_for(r"^  Children  Command  Symbol *$")
         self.assertTrue(shown.split("\n")[23].endswith("q: quit"), shown)
+        functions = re.findall(r"\[.\] (\S+) *$", shown, re.M)
+        self.assertLessEqual({"burn", "body"}, set(functions))
+        self.assertGreaterEqual(max(map(len, functions)), 14, shown)  # an address, cut in the middle
 
     def test_the_page_has_each_key_of_perf(self):
         """docs/terminal.md and the help page have every key of perf's tables."""

@@ -12,10 +12,11 @@ constexpr std::size_t kIndent = 3;        // columns of a call graph's level, as
 constexpr std::size_t kMostOpened = 512;  // most rows that a key opens
 constexpr std::size_t kScroll = 8;        // columns
 constexpr std::size_t kBetween = 2;       // columns between columns, and before the first
-constexpr std::size_t kLeastOfLast = 20;  // of the last column, mostly the function
+constexpr std::size_t kLeastOfLast = 18;  // of the last column, mostly the function: "[.] " and 14 letters
 
 // Sets the width of columns that can be spared to 0, the last one first, until names have some room: the
-// percentages of a group of events take all of a narrow terminal.
+// percentages of a group of events take all of a narrow terminal, and at 40 columns the names of thread and
+// module leave the function none.
 void leave_out(std::vector<BrowsedColumn>& columns, std::size_t room) {
   const auto least = [&columns] {
     std::size_t sum = 0;
@@ -25,8 +26,13 @@ void leave_out(std::vector<BrowsedColumn>& columns, std::size_t room) {
     }
     return sum - kBetween;
   };
-  for (std::size_t i = columns.size(); i-- > 0 && least() > room;)
-    if (columns[i].is_spare) columns[i].width = 0;
+  const auto leave = [&](auto&& is_spare) {
+    for (std::size_t i = columns.size() - 1; i-- > 0 && least() > room;)
+      if (is_spare(columns[i])) columns[i].width = 0;
+  };
+  leave([](const BrowsedColumn& one) { return one.spare == Spare::BeforeNames; });
+  leave([](const BrowsedColumn& one) { return one.is_name; });
+  leave([](const BrowsedColumn& one) { return one.spare == Spare::AfterNames; });
 }
 
 }  // namespace

@@ -14,13 +14,17 @@
 
 namespace tacho::report {
 
+// Which columns are left out first where the last one, mostly the function, has no room. Names are left out
+// between the two: the last first, but never the last column.
+enum class Spare : std::uint8_t { No, BeforeNames, AfterNames };
+
 struct BrowsedColumn {
   std::string header;
   std::size_t width = 0;
   bool is_name = false;   // may be shortened in the middle
   bool is_right = false;  // right-aligned header
   bool is_share = false;  // a percentage, coloured by its value
-  bool is_spare = false;  // may be left out where names have no room
+  Spare spare = Spare::No;
 };
 
 // A node of a call graph: frames with one callee each.

@@ -61,9 +61,9 @@ void ComparedRows::sort() {
 
 std::vector<BrowsedColumn> ComparedRows::columns() const {
   std::vector<BrowsedColumn> columns = {
-      {.header = "Before", .width = 8, .is_name = false, .is_right = true, .is_share = true},
-      {.header = "After", .width = 8, .is_name = false, .is_right = true, .is_share = true},
-      {.header = "Delta", .width = 8, .is_name = false, .is_right = true, .is_share = true}};
+      {.header = "Before", .width = 8, .is_right = true, .is_share = true, .spare = Spare::AfterNames},
+      {.header = "After", .width = 8, .is_right = true, .is_share = true},
+      {.header = "Delta", .width = 8, .is_right = true, .is_share = true}};
   const auto widths = has_before_ ? before_->key_columns() : std::vector<BrowsedColumn>();
   std::size_t key = 0;
   for (BrowsedColumn column : after_->key_columns()) {

@@ -266,7 +266,7 @@ std::vector<BrowsedColumn> ReportRows::columns() const {
                        .is_name = is_key && (field == nullptr || field->kind == format::FieldKind::Text),
                        .is_right = cell.is_right,
                        .is_share = is_share(cell.column.kind),
-                       .is_spare = !is_key && !columns.empty()});
+                       .spare = is_key || columns.empty() ? Spare::No : Spare::BeforeNames});
   }
   return columns;
 }
