@@ -158,8 +158,9 @@ class ReportForms(programs.Scratch):
         self.assertIn("sink+0x4", names)
 
     def test_the_document_names_what_is_in_the_code(self):
-        code = (ROOT / "report/views/report/report_forms.cc").read_text(encoding="utf-8")
-        names = set(re.findall(r'\bto_\.\w+\("([a-z0-9_]+)"|pair\("([a-z0-9_]+)"|\? "([a-z0-9_]+)" : "([a-z0-9_]+)"', code))
+        files = ("report/views/report/report_forms.cc", "report/views/tui/compared_rows.cc")
+        code = "".join((ROOT / name).read_text(encoding="utf-8") for name in files)
+        names = set(re.findall(r'\bto_?\.\w+\("([a-z0-9_]+)"|pair\("([a-z0-9_]+)"|\? "([a-z0-9_]+)" : "([a-z0-9_]+)"', code))
         names = {name for match in names for name in match if name}
         self.assertGreater(len(names), 30)
         documented = set(re.findall(r"`([a-z0-9_]+)`", (ROOT / "docs/report-forms.md").read_text(encoding="utf-8")))
@@ -176,7 +177,7 @@ class ReportForms(programs.Scratch):
 
 
 class Comparison(programs.Scratch):
-    """report --base: the shares of two captures as text."""
+    """report --base: the shares of two captures."""
 
     def write(self, name, hits, event="cycles"):
         capture = made_capture.Capture(made_capture.Event(event, made_capture.SOFTWARE, 0, made_capture.USUAL)).started().named(name[:-5])
@@ -217,6 +218,48 @@ class Comparison(programs.Scratch):
         self.assertEqual(self.rows(self.compare("--time", "5.003,")), {"leaf_a": (75, None, -75), "main": (None, 100, 100), "leaf_b": (25, None, -25)})
         self.assertEqual(len(re.findall("time slices", self.compare("--time", "5.003,").stdout.decode())), 1)
 
+    def test_json_and_csv_have_the_rows_of_the_text(self):
+        self.write("before.data", [(made_capture.LEAF_A, 6), (made_capture.LEAF_B, 2)])
+        self.write("after.data", [(made_capture.LEAF_A, 1), (made_capture.LEAF_B, 1), (made_capture.MAIN, 2)])
+        for words in ([], ["--sort", "dso"], ["--percent-limit", "60"], ["--top", "1"], ["--sort", "comm,sym"]):
+            with self.subTest(words=words):
+                text = [tuple(line.split()[-1:]) for line in self.compare(*words).stdout.decode().splitlines()
+                        if line and not line.startswith("#")]
+                document = json.loads(self.compare("--json", *words).stdout)
+                [report] = document["reports"]
+                self.assertEqual([(list(row["keys"].values())[-1],) for row in report["rows"]], text)
+                lines = list(csv.DictReader(io.StringIO(self.compare("--csv", *words).stdout.decode(), newline="")))
+                self.assertEqual(len(lines), len(report["rows"]))
+                for line, row in zip(lines, report["rows"]):
+                    self.assertEqual(line["event"], "cycles")
+                    self.assertEqual({key: line[key] for key in row["keys"]}, row["keys"])
+                    self.assertEqual(float(line["difference"]), row["difference"])
+                    for side in ("before", "after"):
+                        for name in ("samples", "period", "percent"):
+                            cell = line[f"{side}_{name}"]
+                            self.assertEqual(float(cell) if cell else None, row[side] and row[side][name])
+                        self.assertEqual(int(line[f"{side}_hundred_percent"]), report[side]["hundred_percent"])
+        document = json.loads(self.compare("--json").stdout)
+        self.assertEqual(document["tacho_comparison"], 1)
+        self.assertEqual([document[side]["capture"]["file"] for side in ("before", "after")], ["before.data", "after.data"])
+        [report] = document["reports"]
+        self.assertEqual([report[side]["samples"] for side in ("before", "after")], [8, 4])
+        of = {row["keys"]["symbol"]: row for row in report["rows"]}
+        self.assertEqual({name: row["difference"] for name, row in of.items()}, {"leaf_a": -50, "main": 50, "leaf_b": 0})
+        self.assertIsNone(of["main"]["before"])
+        self.assertEqual((of["leaf_a"]["before"]["samples"], of["leaf_a"]["after"]["percent"]), (6, 25))
+
+    def test_a_comparison_without_samples_is_a_document(self):
+        self.write("before.data", [(made_capture.LEAF_A, 1)], event="faults")
+        self.write("after.data", [(made_capture.LEAF_A, 1)])
+        [report] = json.loads(self.compare("--json").stdout)["reports"]
+        self.assertIsNone(report["before"])
+        self.assertEqual(report["rows"][0]["difference"], 100)
+        self.assertEqual(self.compare("--csv").stdout.decode().splitlines()[1].split(",")[3:7], [""] * 4)
+        self.write("before.data", [])
+        self.assertEqual(json.loads(self.compare("--json").stdout)["reports"], [])
+        self.assertEqual(len(self.compare("--csv").stdout.splitlines()), 1)
+
     def test_what_cannot_be_compared(self):
         self.write("before.data", [(made_capture.LEAF_A, 1)], event="faults")
         self.write("after.data", [(made_capture.LEAF_A, 1)])
@@ -226,7 +269,7 @@ class Comparison(programs.Scratch):
         self.write("before.data", [])
         done = self.compare()
         self.assertIn("before.data: it has no samples to compare", done.stderr.decode())
-        for words in (["--json"], ["--csv"], ["-t", ","], ["--hierarchy"], ["--where", "pid > 1"]):
+        for words in (["-t", ","], ["--hierarchy"], ["--json", "--hierarchy"], ["--where", "pid > 1"]):
             self.assertIn("--base", self.compare(*words, status=1).stderr.decode(), words)
         (self.folder / "before.data").unlink()
         self.assertIn("before.data: No such file", self.compare(status=2).stderr.decode())

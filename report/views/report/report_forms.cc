@@ -127,15 +127,41 @@ bool is_of_block(const KeyUse& use, const EventBlock& block) {
 
 // The rows of a report as CSV (--csv).
 
+void CsvLines::cell(std::string_view text) {
+  if (!is_first_) out_->character(',');
+  is_first_ = false;
+  out_->text(text);
+}
+
+void CsvLines::end_line() {
+  out_->text("\r\n");
+  out_->line_end();
+  is_first_ = true;
+}
+
+void CsvLines::real(double value) { cell(fmt::format("{}", value)); }
+
+void CsvLines::value(const RawValue& value) {
+  switch (value.kind) {
+    case RawValue::Kind::Number:
+      return number(value.number);
+    case RawValue::Kind::Address:
+      return cell(fmt::format("{:#x}", value.number));
+    case RawValue::Kind::Text:
+      return text(value.text);
+    case RawValue::Kind::Missing:
+      return empty();
+  }
+}
+
 namespace {
 
 using Kind = Column::Kind;
 
-// Lines by RFC 4180: CRLF at the end, quotes around values that need them.
 class ReportCsv : public RowForm {
  public:
   ReportCsv(TextOutput& out, const RowSource& source)
-      : out_(&out), source_(source), columns_(raw_columns(*source.columns)) {}
+      : lines_(out, source.text->names), source_(source), columns_(raw_columns(*source.columns)) {}
 
   void begin() override;
   void write(const RowBlock& block) override;
@@ -143,32 +169,23 @@ class ReportCsv : public RowForm {
 
  private:
   void write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts, std::size_t member);
-  void cell(std::string_view text);  // a number, or text from printable_csv()
-  void number(std::uint64_t value) { cell(fmt::format("{}", value)); }
-  void value(const RawValue& value);
   void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind);
-  void line_end() {
-    out_->text("\r\n");
-    out_->line_end();
-    is_first_ = true;
-  }
 
-  TextOutput* out_;
+  CsvLines lines_;
   RowSource source_;
   std::vector<RawColumn> columns_;
-  bool is_first_ = true;  // of the line's cells
 };
 
 void ReportCsv::begin() {
-  cell("event");
-  for (const RawColumn& column : columns_) cell(printable_csv(column.name, source_.text->names));
+  lines_.text("event");
+  for (const RawColumn& column : columns_) lines_.text(column.name);
   for (const std::string of : {"", "children_"}) {
     if (!of.empty() && !source_.text->has_children) break;
-    for (const char* const name : {"samples", "period", "percent"}) cell(of + name);
+    for (const char* const name : {"samples", "period", "percent"}) lines_.text(of + name);
     if (!source_.has_latency) continue;
-    for (const char* const name : {"latency", "latency_percent"}) cell(of + name);
+    for (const char* const name : {"latency", "latency_percent"}) lines_.text(of + name);
   }
-  line_end();
+  lines_.end_line();
 }
 
 void ReportCsv::write(const RowBlock& block) {
@@ -181,46 +198,27 @@ void ReportCsv::write(const RowBlock& block) {
 
 void ReportCsv::write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts,
                           std::size_t member) {
-  const auto& event = source_.session->events()[block.events->leader + member];
-  cell(printable_csv(event.name, source_.text->names));
+  lines_.text(source_.session->events()[block.events->leader + member].name);
   for (const RawColumn& column : columns_) {
-    is_of_block(*column.use, *block.events) ? value(raw_value(*column.use, *source_.facts, facts)) : cell("");
+    is_of_block(*column.use, *block.events) ? lines_.value(raw_value(*column.use, *source_.facts, facts))
+                                            : lines_.empty();
   }
   weights(block, row, member, Kind::Overhead);
   if (source_.text->has_children) weights(block, row, member, Kind::Children);
-  line_end();
+  lines_.end_line();
 }
 
 void ReportCsv::weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind) {
   const Entries::Totals& totals = block.entries->totals(row, member);
   const Weight& weight = kind == Kind::Overhead ? totals.self : totals.children;
-  number(weight.samples);
-  number(weight.period);
-  cell(fmt::format("{}", percent_of(block.entries->value(kind, row, member), block.totals->weights[member])));
+  lines_.number(weight.samples);
+  lines_.number(weight.period);
+  lines_.real(percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
   if (!source_.has_latency) return;
   const Kind latency = kind == Kind::Overhead ? Kind::Latency : Kind::LatencyChildren;
   const std::uint64_t value = block.entries->value(latency, row, member);
-  number(value);
-  cell(fmt::format("{}", percent_of(value, block.totals->latencies[member])));
-}
-
-void ReportCsv::value(const RawValue& value) {
-  switch (value.kind) {
-    case RawValue::Kind::Number:
-      return number(value.number);
-    case RawValue::Kind::Address:
-      return cell(fmt::format("{:#x}", value.number));
-    case RawValue::Kind::Text:
-      return cell(printable_csv(value.text, source_.text->names));
-    case RawValue::Kind::Missing:
-      return cell("");
-  }
-}
-
-void ReportCsv::cell(std::string_view text) {
-  if (!is_first_) out_->character(',');
-  is_first_ = false;
-  out_->text(text);
+  lines_.number(value);
+  lines_.real(percent_of(value, block.totals->latencies[member]));
 }
 
 }  // namespace
@@ -230,6 +228,76 @@ std::unique_ptr<RowForm> make_csv_form(TextOutput& out, const RowSource& source)
 }
 
 // The rows of a report as JSON (--json).
+
+namespace {
+
+void describe_value(JsonFields& to, std::string_view name, const RawValue& value) {
+  switch (value.kind) {
+    case RawValue::Kind::Number:
+      return to.number(name, value.number);
+    case RawValue::Kind::Address:
+      return to.hex(name, value.number);
+    case RawValue::Kind::Text:
+      return to.text(name, value.text);
+    case RawValue::Kind::Missing:
+      return to.json(name, "null");
+  }
+}
+
+}  // namespace
+
+void describe_recording(JsonFields& to, Session& session, std::string_view input) {
+  const auto& host = session.features().environment;
+  to.begin_object("capture");
+  to.text("file", input);
+  for (const auto& [name, value] :
+       {std::pair("hostname", &host.hostname), std::pair("os_release", &host.os_release),
+        std::pair("arch", &host.arch), std::pair("recorder_version", &host.version),
+        std::pair("cpu_description", &host.cpu_description)}) {
+    if (*value) to.text(name, **value);
+  }
+  if (host.cpus_online) to.number("cpus_online", *host.cpus_online);
+  if (host.total_memory_kib) to.number("memory_kib", *host.total_memory_kib);
+  if (!host.command_line.empty()) {
+    to.begin_list("command_line");
+    for (const std::string& word : host.command_line) to.text("", word);
+    to.end_list();
+  }
+  if (host.sample_time) {
+    to.number("first_sample", host.sample_time->first);
+    to.number("last_sample", host.sample_time->second);
+  }
+  to.end_object();
+}
+
+void describe_totals(JsonFields& to, std::string_view name, Session& session, const RowBlock& block,
+                     std::size_t member) {
+  const Weight &all = block.entries->total(member), &filtered = block.entries->filtered(member);
+  to.begin_object(name);
+  to.text("event", session.events()[block.events->leader + member].name);
+  to.number("samples", all.samples);
+  to.number("period", all.period);
+  to.number("filtered_samples", filtered.samples);
+  to.number("filtered_period", filtered.period);
+  to.number("hundred_percent", block.totals->weights[member]);
+  to.end_object();
+}
+
+void describe_row_keys(JsonFields& to, const std::vector<RawColumn>& columns, const SampleFacts& facts,
+                       const RowBlock& block, std::uint32_t row) {
+  const RowFacts row_facts = block.entries->facts(row);
+  to.begin_object("keys");
+  for (const RawColumn& column : columns) {
+    if (is_of_block(*column.use, *block.events))
+      describe_value(to, column.name, raw_value(*column.use, facts, row_facts));
+  }
+  to.end_object();
+  const bool has_names =
+      std::ranges::any_of(columns, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
+  const Function* const function = has_names ? row_facts.function : nullptr;
+  if (function != nullptr && function->is_unsure()) to.flag("unsure", true);
+  if (function != nullptr && function->is_unnamed) to.text("kind", "unnamed");
+}
 
 namespace {
 
@@ -250,11 +318,8 @@ class ReportJson : public RowForm {
   void end() override;
 
  private:
-  void describe_capture();
-  void describe_event(const RowBlock& block, std::size_t member);
   void describe_row(const RowBlock& block, std::uint32_t row);
   void describe_weights(const RowBlock& block, std::uint32_t row, Kind kind);
-  void describe_value(std::string_view name, const RawValue& value);
   void describe_calls(const CallTree& tree);
   void begin_node(const CallNode& node);
   void describe_frame(const Function& function);
@@ -273,7 +338,7 @@ class ReportJson : public RowForm {
 void ReportJson::begin() {
   to_.number("tacho_report", kVersion);
   to_.text("mode", mode_name(source_.facts->options().mode));
-  describe_capture();
+  describe_recording(to_, *source_.session, source_.input);
   to_.number("lost_samples", source_.session->lost_samples());
   to_.flag("incomplete", source_.session->diagnostics().incomplete());
   if (source_.text->graph) {
@@ -283,35 +348,12 @@ void ReportJson::begin() {
   to_.begin_list("reports");
 }
 
-void ReportJson::describe_capture() {
-  const auto& host = source_.session->features().environment;
-  to_.begin_object("capture");
-  to_.text("file", source_.input);
-  for (const auto& [name, value] :
-       {std::pair("hostname", &host.hostname), std::pair("os_release", &host.os_release),
-        std::pair("arch", &host.arch), std::pair("recorder_version", &host.version),
-        std::pair("cpu_description", &host.cpu_description)}) {
-    if (*value) to_.text(name, **value);
-  }
-  if (host.cpus_online) to_.number("cpus_online", *host.cpus_online);
-  if (host.total_memory_kib) to_.number("memory_kib", *host.total_memory_kib);
-  if (!host.command_line.empty()) {
-    to_.begin_list("command_line");
-    for (const std::string& word : host.command_line) to_.text("", word);
-    to_.end_list();
-  }
-  if (host.sample_time) {
-    to_.number("first_sample", host.sample_time->first);
-    to_.number("last_sample", host.sample_time->second);
-  }
-  to_.end_object();
-}
-
 void ReportJson::write(const RowBlock& block) {
   line_end();
   to_.begin_object("");
   to_.begin_list("events");
-  for (std::size_t member = 0; member < block.events->members; ++member) describe_event(block, member);
+  for (std::size_t member = 0; member < block.events->members; ++member)
+    describe_totals(to_, "", *source_.session, block, member);
   to_.end_list();
   to_.begin_list("rows");
   std::vector<GraphRow> graph_rows;
@@ -336,31 +378,8 @@ void ReportJson::write(const RowBlock& block) {
   to_.end_object();
 }
 
-void ReportJson::describe_event(const RowBlock& block, std::size_t member) {
-  const Weight &all = block.entries->total(member), &filtered = block.entries->filtered(member);
-  to_.begin_object("");
-  to_.text("event", source_.session->events()[block.events->leader + member].name);
-  to_.number("samples", all.samples);
-  to_.number("period", all.period);
-  to_.number("filtered_samples", filtered.samples);
-  to_.number("filtered_period", filtered.period);
-  to_.number("hundred_percent", block.totals->weights[member]);
-  to_.end_object();
-}
-
 void ReportJson::describe_row(const RowBlock& block, std::uint32_t row) {
-  const RowFacts facts = block.entries->facts(row);
-  to_.begin_object("keys");
-  for (const RawColumn& column : columns_) {
-    if (is_of_block(*column.use, *block.events))
-      describe_value(column.name, raw_value(*column.use, *source_.facts, facts));
-  }
-  to_.end_object();
-  const bool has_names =
-      std::ranges::any_of(columns_, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
-  const Function* const function = has_names ? facts.function : nullptr;
-  if (function != nullptr && function->is_unsure()) to_.flag("unsure", true);
-  if (function != nullptr && function->is_unnamed) to_.text("kind", "unnamed");
+  describe_row_keys(to_, columns_, *source_.facts, block, row);
   describe_weights(block, row, Kind::Overhead);
   if (source_.text->has_children) describe_weights(block, row, Kind::Children);
 }
@@ -384,19 +403,6 @@ void ReportJson::describe_weights(const RowBlock& block, std::uint32_t row, Kind
     to_.end_object();
   }
   to_.end_list();
-}
-
-void ReportJson::describe_value(std::string_view name, const RawValue& value) {
-  switch (value.kind) {
-    case RawValue::Kind::Number:
-      return to_.number(name, value.number);
-    case RawValue::Kind::Address:
-      return to_.hex(name, value.number);
-    case RawValue::Kind::Text:
-      return to_.text(name, value.text);
-    case RawValue::Kind::Missing:
-      return to_.json(name, "null");
-  }
 }
 
 // Nodes that are open are on an explicit stack: call chains can be long.

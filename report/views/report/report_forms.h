@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/output/field_sinks.h"
 #include "report/output/text_output.h"
 #include "report/profile/entries.h"
 #include "report/views/report/report_options.h"
@@ -68,5 +69,36 @@ class RowForm {
 
 std::unique_ptr<RowForm> make_json_form(TextOutput& out, const RowSource& source);
 std::unique_ptr<RowForm> make_csv_form(TextOutput& out, const RowSource& source);
+
+// Parts of both forms, for other tables of rows.
+
+// The object `capture`: where and how it was recorded. `input`: its name.
+void describe_recording(JsonFields& to, Session& session, std::string_view input);
+// An object with the totals of an event of the block.
+void describe_totals(JsonFields& to, std::string_view name, Session& session, const RowBlock& block,
+                     std::size_t member);
+// What a row of the block is: `keys`, and how its function's name is known.
+void describe_row_keys(JsonFields& to, const std::vector<RawColumn>& columns, const SampleFacts& facts,
+                       const RowBlock& block, std::uint32_t row);
+
+// Lines by RFC 4180: CRLF at the end, quotes around values that need them.
+class CsvLines {
+ public:
+  CsvLines(TextOutput& out, Names names) : out_(&out), names_(names) {}
+
+  void text(std::string_view text) { cell(printable_csv(text, names_)); }
+  void number(std::uint64_t value) { cell(std::to_string(value)); }
+  void real(double value);
+  void value(const RawValue& value);
+  void empty() { cell(""); }
+  void end_line();
+
+ private:
+  void cell(std::string_view text);
+
+  TextOutput* out_;
+  Names names_;
+  bool is_first_ = true;  // of the line's cells
+};
 
 }  // namespace tacho::report

@@ -536,8 +536,8 @@ void add_base_option(std::vector<cli::Option>& rows, std::string& base) {
   rows.insert(rows.begin(),
               cli::text("--base", "FILE",
                         "compare with this capture, which was before: percent before and after, "
-                        "and the difference; as text by --sort dso,symbol, as perf diff (in the "
-                        "view: B)",
+                        "and the difference; as text, --json and --csv by --sort dso,symbol, as "
+                        "perf diff (in the view: B)",
                         base));
 }
 

@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <memory>
+#include <span>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "report/command.h"
 #include "report/output/terminal.h"
 #include "report/views/report/command_report.h"
+#include "report/views/report/report_forms.h"
 #include "report/views/report/report_sink.h"
 
 namespace tacho::report {
@@ -94,12 +98,12 @@ std::string ComparedRows::identity(std::size_t row) const {
 namespace {
 
 Result<> check_options(const ReportOptions& options, const std::string& base) {
-  if (options.is_for_programs() || !options.separator.empty() || !options.widths.empty() ||
-      options.dumps_records || options.stats || options.shows_tasks || options.shows_maps ||
-      options.header_only || options.has_levels || options.shows_cycles || options.shows_thread_values)
+  if (!options.separator.empty() || !options.widths.empty() || options.dumps_records || options.stats ||
+      options.shows_tasks || options.shows_maps || options.header_only || options.has_levels ||
+      options.shows_cycles || options.shows_thread_values)
     return use_error(
-        "--base prints a table of two captures: leave out --json, --csv, -t, -w, -D, --stats, --tasks, "
-        "--mmaps, --header-only, --hierarchy, --total-cycles and -T");
+        "--base prints a table of two captures: leave out -t, -w, -D, --stats, --tasks, --mmaps, "
+        "--header-only, --hierarchy, --total-cycles and -T");
   if (base == "-" || options.reading.session.input == "-")
     return use_error("--base compares two files; record into a file instead of a pipe");
   if (options.filter.condition != nullptr)
@@ -180,38 +184,236 @@ class TableText {
   TextOutput& out_;
 };
 
-// Two captures whose rows are compared event by event.
-struct Sides {
-  const ReportOptions& options;
-  const std::string& base;
-  ReportRows after, before;
-
-  // True: the event has rows that are in both captures.
-  bool write(std::uint32_t block, TextOutput& out);
+// One of the two captures.
+struct ComparedCapture {
+  Session& session;
+  const ReportSink& sink;
+  const std::string& input;  // its name
+  std::vector<RawColumn> columns = raw_columns(sink.columns());
 };
 
-bool Sides::write(std::uint32_t block, TextOutput& out) {
-  RowChoice choice = after.choice();
-  choice.block = block;
-  choice.percent_limit = 0;  // otherwise a row below the limit in one capture would seem to be missing there
-  after.choose(choice);
-  const auto alike = before.same_choice(after);
-  if (alike) before.choose(*alike);
-  ComparedRows rows(after, before);
-  rows.changed(alike.has_value());
-  const Names names = options.reading.names;
-  out.text(fmt::format("# before: {}: {}\n", printable(base, names),
-                       alike ? before.title(ReportRows::Count::Yes) : "no samples of this event"));
-  out.text(fmt::format("# after:  {}: {}\n#\n", printable(options.reading.session.input, names),
-                       after.title(ReportRows::Count::Yes)));
-  TableText table(rows, options.reading.room(), out);
-  table.write_header();
-  bool has_common = false;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    has_common |= rows.is_in_both(row);
-    if (rows.largest_share(row) >= options.percent_limit) table.write_row(rows.cells(row));
+// The rows of an event.
+struct EventRows {
+  const ComparedRows& rows;
+  std::span<const std::size_t> shown;  // numbers in `rows`
+  const ReportRows& after;
+  const ReportRows* before;  // null: no samples of this event
+};
+
+class ComparisonForm {
+ public:
+  virtual ~ComparisonForm() = default;
+  virtual void begin() = 0;
+  virtual void write(const EventRows& event) = 0;
+  virtual void end() = 0;
+};
+
+class ComparisonText : public ComparisonForm {
+ public:
+  ComparisonText(TextOutput& out, const ComparedCapture& before, const ComparedCapture& after,
+                 const ReadingOptions& reading)
+      : out_(out), before_(before), after_(after), reading_(reading) {}
+
+  void begin() override {}
+  void write(const EventRows& event) override {
+    const Names names = reading_.names;
+    out_.text(fmt::format(
+        "# before: {}: {}\n", printable(before_.input, names),
+        event.before != nullptr ? event.before->title(ReportRows::Count::Yes) : "no samples of this event"));
+    out_.text(fmt::format("# after:  {}: {}\n#\n", printable(after_.input, names),
+                          event.after.title(ReportRows::Count::Yes)));
+    TableText table(event.rows, reading_.room(), out_);
+    table.write_header();
+    for (const std::size_t row : event.shown) table.write_row(event.rows.cells(row));
+    out_.text("\n");
   }
-  out.text("\n");
+  void end() override {}
+
+ private:
+  TextOutput& out_;
+  ComparedCapture before_, after_;
+  const ReadingOptions& reading_;
+};
+
+// The weight of a row in one capture. Of a group of events it is the first one's, by which rows are compared.
+struct RowWeight {
+  std::uint64_t samples = 0, period = 0;
+  double percent = 0;
+};
+std::optional<RowWeight> weight_of(const ReportRows* rows, std::optional<std::size_t> row) {
+  if (rows == nullptr || !row) return std::nullopt;
+  const RowBlock block = rows->block();
+  const Weight& self = block.entries->totals(block.rows[*row], 0).self;
+  return RowWeight{self.samples, self.period, rows->share(*row, false)};
+}
+
+class ComparisonJson : public ComparisonForm {
+ public:
+  ComparisonJson(TextOutput& out, const ComparedCapture& before, const ComparedCapture& after)
+      : out_(out), to_(out), before_(before), after_(after) {}
+
+  void begin() override {
+    to_.number("tacho_comparison", kVersion);
+    describe_side("before", before_);
+    describe_side("after", after_);
+    to_.begin_list("reports");
+  }
+  void write(const EventRows& event) override {
+    line_end();
+    to_.begin_object("");
+    for (const auto& [name, side, rows] :
+         {std::tuple("before", &before_, event.before), std::tuple("after", &after_, &event.after)}) {
+      if (rows == nullptr) {
+        to_.json(name, "null");
+      } else {
+        describe_totals(to_, name, side->session, rows->block(), 0);
+      }
+    }
+    to_.begin_list("rows");
+    for (const std::size_t row : event.shown) {
+      line_end();
+      describe_row(event, row);
+    }
+    line_end();
+    to_.end_list();
+    to_.end_object();
+  }
+  void end() override {
+    line_end();
+    to_.end_list();
+    to_.finish();
+    out_.character('\n');
+  }
+
+ private:
+  static constexpr std::uint64_t kVersion = 1;
+
+  void describe_side(std::string_view name, const ComparedCapture& side) {
+    to_.begin_object(name);
+    describe_recording(to_, side.session, side.input);
+    to_.number("lost_samples", side.session.lost_samples());
+    to_.flag("incomplete", side.session.diagnostics().incomplete());
+    to_.end_object();
+  }
+  void describe_row(const EventRows& event, std::size_t row) {
+    const auto before = event.rows.row_before(row), after = event.rows.row_after(row);
+    const ComparedCapture& named = after ? after_ : before_;
+    const RowBlock block = (after ? event.after : *event.before).block();
+    to_.begin_object("");
+    describe_row_keys(to_, named.columns, named.sink.facts(), block, block.rows[after ? *after : *before]);
+    describe_weight("before", weight_of(event.before, before));
+    describe_weight("after", weight_of(&event.after, after));
+    to_.real("difference", event.rows.delta(row));
+    to_.end_object();
+  }
+  void describe_weight(std::string_view name, const std::optional<RowWeight>& weight) {
+    if (!weight) return to_.json(name, "null");
+    to_.begin_object(name);
+    to_.number("samples", weight->samples);
+    to_.number("period", weight->period);
+    to_.real("percent", weight->percent);
+    to_.end_object();
+  }
+  // Between two values: the buffer may be flushed.
+  void line_end() {
+    out_.character('\n');
+    out_.line_end();
+  }
+
+  TextOutput& out_;
+  JsonFields to_;
+  ComparedCapture before_, after_;
+};
+
+class ComparisonCsv : public ComparisonForm {
+ public:
+  ComparisonCsv(TextOutput& out, const ComparedCapture& before, const ComparedCapture& after, Names names)
+      : lines_(out, names), before_(before), after_(after) {}
+
+  void begin() override {
+    lines_.text("event");
+    for (const RawColumn& column : after_.columns) lines_.text(column.name);
+    for (const std::string of : {"before_", "after_"})
+      for (const char* const name : {"samples", "period", "percent", "hundred_percent"})
+        lines_.text(of + name);
+    lines_.text("difference");
+    lines_.end_line();
+  }
+  void write(const EventRows& event) override {
+    const std::string& name = after_.session.events()[event.after.block().events->leader].name;
+    for (const std::size_t row : event.shown) {
+      const auto before = event.rows.row_before(row), after = event.rows.row_after(row);
+      lines_.text(name);
+      for (const RawColumn& column : after_.columns)
+        after ? write_key(column.name, after_, event.after, *after)
+              : write_key(column.name, before_, *event.before, *before);
+      write_weight(event.before, before);
+      write_weight(&event.after, after);
+      lines_.real(event.rows.delta(row));
+      lines_.end_line();
+    }
+  }
+  void end() override {}
+
+ private:
+  // An empty cell: the capture does not have this key.
+  void write_key(const std::string& name, const ComparedCapture& side, const ReportRows& rows,
+                 std::size_t row) {
+    const RowBlock block = rows.block();
+    const auto column = std::ranges::find(side.columns, name, &RawColumn::name);
+    if (column == side.columns.end() || !is_of_block(*column->use, *block.events)) return lines_.empty();
+    lines_.value(raw_value(*column->use, side.sink.facts(), block.entries->facts(block.rows[row])));
+  }
+  void write_weight(const ReportRows* rows, std::optional<std::size_t> row) {
+    if (const auto weight = weight_of(rows, row)) {
+      lines_.number(weight->samples);
+      lines_.number(weight->period);
+      lines_.real(weight->percent);
+    } else {
+      for (int cell = 0; cell < 3; ++cell) lines_.empty();
+    }
+    rows != nullptr ? lines_.number(rows->block().totals->weights[0]) : lines_.empty();
+  }
+
+  CsvLines lines_;
+  ComparedCapture before_, after_;
+};
+
+std::unique_ptr<ComparisonForm> make_form(TextOutput& out, const ComparedCapture& before,
+                                          const ComparedCapture& after, const ReportOptions& options) {
+  switch (options.form) {
+    case ReportForm::Text:
+      return std::make_unique<ComparisonText>(out, before, after, options.reading);
+    case ReportForm::Json:
+      return std::make_unique<ComparisonJson>(out, before, after);
+    case ReportForm::Csv:
+      return std::make_unique<ComparisonCsv>(out, before, after, options.reading.names);
+  }
+  return nullptr;
+}
+
+// Writes the events of both captures. True: some rows are in both.
+bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, const ReportOptions& options) {
+  bool has_common = false;
+  for (const std::uint32_t block : after.blocks()) {
+    RowChoice choice = after.choice();
+    choice.block = block;
+    choice.percent_limit =
+        0;  // otherwise a row below the limit in one capture would seem to be missing there
+    after.choose(choice);
+    const auto alike = before.same_choice(after);
+    if (alike) before.choose(*alike);
+    ComparedRows rows(after, before);
+    rows.changed(alike.has_value());
+    std::vector<std::size_t> shown;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      has_common |= rows.is_in_both(row);
+      if (rows.largest_share(row) >= options.percent_limit &&
+          (options.top == 0 || shown.size() < options.top))
+        shown.push_back(row);
+    }
+    form.write({rows, shown, after, alike ? &before : nullptr});
+  }
   return has_common;
 }
 
@@ -222,28 +424,32 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   of_base.input = base;
   // --time is of the other capture, as in the view.
   of_base.filter.time_text.clear();
-  ReportOptions base_options = options;
+  // Rows of each capture, all of them: --top is for the rows of the comparison.
+  ReportOptions after_options = options, base_options = options;
+  after_options.top = base_options.top = 0;
   base_options.filter.time_text.clear();
   auto other = Session::open(std::move(of_base));
   if (!other) return std::move(other.error()).in("--base");
   read_head(*other);
-  ReportSink after(session, options, false), before(*other, base_options, false);
+  ReportSink after(session, after_options, false), before(*other, base_options, false);
   const auto has_after = read_rows(session, after, out);
   if (!has_after) return Error(has_after.error());
   const auto has_before = read_rows(*other, before, out);
   if (!has_before) return Error(has_before.error()).in("--base " + printable(base));
+  const auto form =
+      make_form(out, {*other, before, base}, {session, after, options.reading.session.input}, options);
+  form->begin();
   if (!*has_after || !*has_before) {
     const std::string& empty = *has_after ? base : options.reading.session.input;
     shown.notes.push_back("tacho: " + printable(empty) + ": it has no samples to compare");
-    return shown;
+  } else {
+    ReportRows rows_after(after, after_options), rows_before(before, base_options);
+    if (!write_events(*form, rows_after, rows_before, options) && rows_after.sort_keys() != "symbol")
+      shown.notes.emplace_back(
+          "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
+    other->report_missing_symbols();
   }
-  Sides sides{options, base, ReportRows(after, options), ReportRows(before, base_options)};
-  bool has_common = false;
-  for (const std::uint32_t block : sides.after.blocks()) has_common |= sides.write(block, out);
-  if (!has_common && sides.after.sort_keys() != "symbol")
-    shown.notes.emplace_back(
-        "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
-  other->report_missing_symbols();
+  form->end();
   std::ranges::move(findings_text(other->diagnostics(), base), std::back_inserter(shown.notes));
   if (other->diagnostics().incomplete()) shown.status = cli::kIncomplete;
   return shown;

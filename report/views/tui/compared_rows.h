@@ -1,5 +1,5 @@
 // Two captures compared as by perf diff: rows of percent before and after and the difference, and these as
-// text.
+// text, JSON and CSV.
 #pragma once
 
 #include <algorithm>
@@ -34,13 +34,15 @@ class ComparedRows : public BrowsedRows {
   Order order() const { return order_; }
   void order_by(Order order);
 
-  // The row's number in `after`; nullopt: only `before` has it.
+  // The row's number in `after` and in `before`; nullopt: only the other has it.
   std::optional<std::size_t> row_after(std::size_t row) const { return rows_[row].after; }
+  std::optional<std::size_t> row_before(std::size_t row) const { return rows_[row].before; }
   bool is_in_both(std::size_t row) const { return rows_[row].after && rows_[row].before; }
   // Percent, of the capture in which the row has more.
   double largest_share(std::size_t row) const {
     return std::max(rows_[row].share_after, rows_[row].share_before);
   }
+  double delta(std::size_t row) const { return rows_[row].delta(); }  // percentage points
 
   std::size_t size() const override { return rows_.size(); }
   std::vector<BrowsedColumn> columns() const override;
@@ -66,9 +68,9 @@ class ComparedRows : public BrowsedRows {
   std::vector<Row> rows_;
 };
 
-// `tacho report --base FILE` as text: prints the rows of the capture of `options` and of `base`, which was
-// before, largest change first: percent before and after, without callees, and the difference. Rows are
-// matched by the texts of their keys (--sort; by default those of perf diff: dso,symbol).
+// `tacho report --base FILE` as text, JSON or CSV: prints the rows of the capture of `options` and of `base`,
+// which was before, largest change first: percent before and after, without callees, and the difference. Rows
+// are matched by the texts of their keys (--sort; by default those of perf diff: dso,symbol).
 Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::string& base);
 
 }  // namespace tacho::report

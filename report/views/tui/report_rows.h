@@ -80,6 +80,10 @@ class ReportRows : public BrowsedRows {
   // A sort key other than those of thread, module and function; null: none.
   const SortKey* other_key() const;
   bool has_key(std::string_view name) const;
+  // The shown rows with their weights, valid until another choice.
+  RowBlock block() const {
+    return {&sink_->profile().blocks()[choice_.block], entries_.get(), rows_, &totals_};
+  }
   // Percent, self or with callees.
   double share(std::size_t row, bool has_callees) const;
   // The columns and cells of sort keys only.
