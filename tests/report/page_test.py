@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tacho page: its data are those of the capture, its content security policy forbids external resources, and names stay text."""
 import re
+import shutil
 import struct
 
 import made_capture as made
@@ -160,8 +161,41 @@ class PageOfACapture(programs.Scratch):
         self.assertEqual(sum(page.columns["base.0.samples"]), len(alone.columns["weight"]))
         self.assertEqual(page.folded(0), self.page("-i", after, *SYMBOLS).folded(0))
 
+    def test_two_builds_under_different_names_are_compared_by_function(self):
+        chain = [made.CONTEXT_USER, made.LEAF_A + 4, made.MAIN + 9]
+        for name, hits in (("spin_old", 1), ("spin_new", 2)):
+            capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).named(name)
+            capture.mapped(made.PID, made.START, 0x2000, 0, f"/tmp/c/{name}")
+            for _ in range(hits):
+                capture.sample(ip=made.LEAF_A + 4, chain=chain)
+            (self.folder / name).write_bytes(capture.file())
+            (self.folder / "root/tmp/c").mkdir(parents=True, exist_ok=True)
+            shutil.copy(GOLDEN / "symfs/tmp/c/spin", self.folder / "root/tmp/c" / name)
+
+        def compared(*words):
+            done = self.tacho("page", "-i", "spin_new", "--base", "spin_old", "--symfs", "root", *words, status=None)
+            page = Page(done.stdout.decode())
+            before = page.paths(page.columns["base.0.node"])
+            return page, set(page.paths(page.columns["node"])) & set(before), before, done.stderr.decode()
+        hint = "no thread name in common"
+        page, common, before, errors = compared()
+        self.assertIn(hint, errors)
+        self.assertEqual(common, set())
+        self.assertEqual(page.texts[page.head["base"]["by_name"]], "spin_old with spin_new")
+        self.assertEqual(before, [("spin_old", "main", "leaf_a")])
+        page, common, before, errors = compared("--by", "none")
+        self.assertNotIn(hint, errors)
+        self.assertEqual(common, {("main", "leaf_a")})
+        self.assertEqual(page.columns["base.0.weight"], [1000])
+        self.assertEqual(page.folded(0), {("main", "leaf_a"): 2000})
+        # A module that both have is compared with itself.
+        page = self.page("-i", "spin_new", "--base", "spin_new", "--symfs", "root")
+        self.assertNotIn("by_name", page.head["base"])
+        self.assertEqual(page.paths(page.columns["base.0.node"]), [("spin_new", "main", "leaf_a")])
+
     def test_wrong_use_is_refused(self):
-        for words, message in ((["--keep", "nothing"], "there is no class 'nothing'"),
+        for words, message in ((["--by", "pid"], "--by: 'pid' is not known; it is comm or none"),
+                               (["--keep", "nothing"], "there is no class 'nothing'"),
                                (["--base", "b.data", "--where", "pid > 1"], "--where cannot be used with --base"),
                                (["--max-samples", "0"], "--max-samples")):
             done = self.tacho("page", "-i", GOLDEN / "captures/threads.data", *words, status=1)

@@ -101,25 +101,27 @@ class Page:
     def policy(self):
         return re.search(r'Content-Security-Policy" content="([^"]*)"', self.text)[1]
 
-    def folded(self, event=0, keep=lambda sample: True):
-        """{names from the root: weight} of the event's samples, as tacho folded has them."""
-        columns, sums, known = self.columns, collections.Counter(), {}
-        parents, frames, root = columns["node.parent"], columns["node.frame"], len(columns["node.frame"]) - 1
+    def paths(self, nodes):
+        """The names of each node's call chain, root first."""
+        parents, frames, root = self.columns["node.parent"], self.columns["node.frame"], len(self.columns["node.frame"]) - 1
 
         def path(node):
             names = []
             while node != root:
                 frame = frames[node]
-                name = self.texts[columns["frame.name"][frame]].replace(";", ":")
-                names.append(name.replace(" ", "_") if columns["frame.kind"][frame] == ord("t") else name)
+                name = self.texts[self.columns["frame.name"][frame]].replace(";", ":")
+                names.append(name.replace(" ", "_") if self.columns["frame.kind"][frame] == ord("t") else name)
                 node += parents[node]
             return tuple(reversed(names))
+        known = {node: path(node) for node in set(nodes)}
+        return [known[node] for node in nodes]
 
-        for i, node in enumerate(columns["node"]):
+    def folded(self, event=0, keep=lambda sample: True):
+        """{names from the root: weight} of the event's samples, as tacho folded has them."""
+        columns, sums = self.columns, collections.Counter()
+        for i, path in enumerate(self.paths(columns["node"])):
             if columns["event"][i] == event and columns["weight"][i] > 0 and keep(i):
-                if node not in known:
-                    known[node] = path(node)
-                sums[known[node]] += columns["weight"][i]
+                sums[path] += columns["weight"][i]
         return dict(sums)
 
 

@@ -9,10 +9,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -280,53 +278,25 @@ std::string totals_text(const FlameLook& look, const FlameWeight& sum) {
   return text;
 }
 
-// Modules that only one side has, as two builds of a program under different names, or two versions of a
-// library: their functions are compared by name. A function before becomes the one after, if there is exactly
-// one. Returns the line that says so; empty: there is none.
-std::string match_renamed_modules(Picture& picture) {
+// Returns the line about modules whose functions are compared by name; empty: there are none.
+std::string match_frames(Picture& picture) {
   const std::vector<FlameTree::Node>& nodes = picture.tree.nodes();
   std::vector<FlameWeight> totals(nodes.size());
-  std::map<std::string_view, FlameWeight> modules;
+  std::vector<ComparedFrame> frames;
+  for (std::uint32_t i = 0; i < picture.frames.size(); ++i) {
+    const FlameFrame& frame = picture.frames[i];
+    frames.push_back({frame.name, frame.module, static_cast<char>(frame.kind)});
+  }
   for (std::size_t i = nodes.size(); i-- > 0;) {
     totals[i] += nodes[i].self;
     if (nodes[i].parent != FlameTree::kNone) totals[nodes[i].parent] += totals[i];
-    modules[picture.frames[nodes[i].frame].module] += totals[i];
+    frames[nodes[i].frame].is_before |= totals[i].before > 0;
+    frames[nodes[i].frame].is_after |= totals[i].after > 0;
   }
-  modules.erase("");  // frames without code
-  const auto is_only_after = [&](std::string_view module) {
-    const auto found = modules.find(module);
-    return found != modules.end() && found->second.before == 0 && found->second.after > 0;
-  };
-  const auto is_only_before = [&](std::string_view module) {
-    const auto found = modules.find(module);
-    return found != modules.end() && found->second.before > 0 && found->second.after == 0;
-  };
-  constexpr std::uint32_t kSeveral = ~std::uint32_t{0};
-  std::map<std::pair<std::string_view, FrameKind>, std::uint32_t> after;
-  std::vector<std::uint32_t> same(picture.frames.size());
-  for (std::uint32_t i = 0; i < same.size(); ++i) {
-    same[i] = i;
-    const FlameFrame& frame = picture.frames[i];
-    if (!is_only_after(frame.module)) continue;
-    if (const auto [known, is_new] = after.try_emplace({frame.name, frame.kind}, i); !is_new)
-      known->second = kSeveral;
-  }
-  std::set<std::pair<std::string_view, std::string_view>> pairs;
-  for (std::uint32_t i = 0; i < same.size(); ++i) {
-    const FlameFrame& frame = picture.frames[i];
-    const auto found = is_only_before(frame.module) ? after.find({frame.name, frame.kind}) : after.end();
-    if (found == after.end() || found->second == kSeveral) continue;
-    same[i] = found->second;
-    pairs.emplace(frame.module, picture.frames[found->second].module);
-  }
-  if (pairs.empty()) return {};
-  picture.tree.replace_frames(same);
-  constexpr std::size_t kShown = 4;
-  std::vector<std::string> texts;
-  for (const auto& [old, now] : pairs)
-    if (texts.size() < kShown) texts.push_back(fmt::format("{} with {}", old, now));
-  return "functions compared by name: " + join(texts, ", ") +
-         (pairs.size() > kShown ? fmt::format(", and {} more", pairs.size() - kShown) : "");
+  const MatchedFrames matched = match_renamed_modules(frames);
+  if (matched.modules.empty()) return {};
+  picture.tree.replace_frames(matched.same);
+  return "functions compared by name: " + matched.modules;
 }
 
 // Whether frames at the depth of the root frames (--by) have weights before, others after, and none has both.
@@ -352,7 +322,7 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   FlameLook& look = picture.look;
   look.notes = std::move(notes);
   if (!options.base.empty())
-    if (std::string matched = match_renamed_modules(picture); !matched.empty())
+    if (std::string matched = match_frames(picture); !matched.empty())
       look.notes.push_back(std::move(matched));
   look.has_noise = picture.tree.measure_noise();
   if (!options.base.empty() && look.per.empty()) look.notes.push_back(totals_text(look, picture.tree.sum()));

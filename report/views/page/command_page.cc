@@ -26,6 +26,7 @@ struct Options {
   ReadingOptions reading;
   std::string title, base, key;
   std::uint64_t most = 2'000'000;
+  PageSamples::Roots roots = PageSamples::Roots::Comm;
   Redaction redaction;
 };
 
@@ -47,7 +48,20 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(
       cli::text("--title", "TEXT", "title of the page (default: the recorded command)", options.title));
-  rows.push_back(cli::text("--base", "FILE", "compare with this earlier capture", options.base));
+  rows.push_back(cli::text("--base", "FILE",
+                           "compare with this earlier capture; functions of a program or library that only "
+                           "one of them has are compared by name",
+                           options.base));
+  rows.push_back(
+      {"--by", cli::Takes::Value, "comm|none",
+       "what stacks begin with: the thread's name (the default), or nothing, to compare programs of "
+       "different names",
+       [&options](std::string_view given) -> Result<> {
+         if (given != "comm" && given != "none")
+           return use_error("--by: '" + std::string(given) + "' is not known; it is comm or none");
+         options.roots = given == "comm" ? PageSamples::Roots::Comm : PageSamples::Roots::None;
+         return Done{};
+       }});
   rows.push_back(
       cli::number("--max-samples", "N",
                   "the maximum of samples in the page, from the start of the capture (default: 2000000); it "
@@ -125,6 +139,33 @@ void describe_hiding(JsonFields& to, const PageNames& names) {
   to.end_list();
 }
 
+// What two captures of a page have in common.
+struct CommonFrames {
+  std::string renamed;      // modules whose functions are compared by name; empty: none
+  bool has_threads = true;  // false: no thread name, so that every frame is new or gone
+};
+
+CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base) {
+  const std::vector<bool> after = samples.used_frames(), before = base.used_frames();
+  bool is_in_both = false, is_in_one = false;
+  std::vector<ComparedFrame> frames;
+  for (std::uint32_t i = 0; i < before.size(); ++i) {
+    const PageFrame& frame = parts.tree.frames()[i];
+    frames.push_back({parts.texts[frame.name], parts.texts[frame.module], static_cast<char>(frame.kind),
+                      before[i], after[i]});
+    if (frame.kind != PageKind::Thread) continue;
+    is_in_both |= before[i] && after[i];
+    is_in_one |= before[i] != after[i];
+  }
+  MatchedFrames matched = match_renamed_modules(frames);
+  if (!matched.modules.empty()) {
+    const std::vector<std::uint32_t> moved = parts.tree.replace_frames(matched.same);
+    samples.move_nodes(moved);
+    base.move_nodes(moved);
+  }
+  return {std::move(matched.modules), is_in_both || !is_in_one || samples.empty() || base.empty()};
+}
+
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
   std::optional<Aliases> aliases;
   if (options.key.empty()) {
@@ -138,7 +179,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   PageParts parts;
   Shown shown(Symbols::NotUsed);
   read_head(session);
-  PageSamples samples(session, names, parts, options.most, PageSamples::Take::Everything);
+  PageSamples samples(session, names, parts, options.most, PageSamples::Take::Everything, options.roots);
   run_with_progress(session, samples, out);
   samples.finish();
   session.report_missing_symbols();
@@ -147,6 +188,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
 
   std::optional<Session> before;
   std::optional<PageSamples> base;
+  CommonFrames common;
   if (!options.base.empty()) {
     SessionOptions like = wanted;
     like.input = options.base;
@@ -154,13 +196,18 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     if (!opened) return std::move(opened.error()).in("--base");
     before.emplace(std::move(*opened));
     read_head(*before);
-    base.emplace(*before, names, parts, options.most, PageSamples::Take::Stacks);
+    base.emplace(*before, names, parts, options.most, PageSamples::Take::Stacks, options.roots);
     run_with_progress(*before, *base, out);
     base->finish();
     before->report_missing_symbols();
     for (std::string& line : findings_text(before->diagnostics(), options.base))
       shown.notes.push_back(std::move(line));
     if (before->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+    common = compare_by_names(parts, samples, *base);
+    if (!common.has_threads)
+      shown.notes.emplace_back(
+          "tacho page: before and after have no thread name in common, so that every frame is new or gone; "
+          "--by none leaves thread names out");
   }
 
   const PageTree::Order order = parts.tree.order(parts.texts);
@@ -174,6 +221,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   if (base) {
     head.begin_object("base");
     describe_capture(head, *before, *base, names, parts.texts, options.base);
+    if (!common.renamed.empty()) head.number("by_name", parts.texts.number_of(common.renamed));
     head.end_object();
   }
   head.finish();

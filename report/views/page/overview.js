@@ -13,7 +13,7 @@ const factsOf = (model, capture) => {
       'processor',
       [text(capture.cpu), capture.cpus ? `${capture.cpus} CPUs` : ''].filter((word) => word).join(', ')
     ],
-    ['file', text(capture.file)]
+    ['file', text(capture.file)], ['functions compared by name', text(capture.by_name)]
   ];
   if (capture.clock !== undefined) {
     const milliseconds = Number((BigInt(capture.start) + BigInt(capture.clock)) / 1000000n);

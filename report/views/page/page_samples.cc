@@ -44,15 +44,29 @@ std::uint32_t PageTree::node_of(std::span<const std::uint32_t> chain) {
   path_.resize(same);
   for (const std::uint32_t frame : chain.subspan(same)) {
     const std::uint32_t parent = path_.empty() ? 0 : path_.back();
-    path_.push_back(by_node_.find_or_make(
-        by_node_.hash(parent, frame),
-        [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
-        [&] {
-          nodes_.push_back({parent, frame});
-          return static_cast<std::uint32_t>(nodes_.size() - 1);
-        }));
+    path_.push_back(child(parent, frame));
   }
   return path_.empty() ? 0 : path_.back();
+}
+
+std::uint32_t PageTree::child(std::uint32_t parent, std::uint32_t frame) {
+  return by_node_.find_or_make(
+      by_node_.hash(parent, frame),
+      [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
+      [&] {
+        nodes_.push_back({parent, frame});
+        return static_cast<std::uint32_t>(nodes_.size() - 1);
+      });
+}
+
+std::vector<std::uint32_t> PageTree::replace_frames(std::span<const std::uint32_t> frames) {
+  const std::vector<Node> old = std::exchange(nodes_, {nodes_.front()});
+  by_node_.forget();
+  path_.clear();
+  std::vector<std::uint32_t> moved(old.size());
+  for (std::size_t node = 1; node < old.size(); ++node)  // a node is after its caller
+    moved[node] = child(moved[old[node].parent], frames[old[node].frame]);
+  return moved;
 }
 
 PageTree::Order PageTree::order(const PageTexts& texts) const {
@@ -319,12 +333,13 @@ std::string PageNames::text_with_paths(std::string_view text) const {
 }
 
 PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most,
-                         Take take)
+                         Take take, Roots roots)
     : session_(session),
       names_(names),
       parts_(parts),
       most_(most),
       take_(take),
+      roots_(roots),
       weights_(session, "", "", false),
       schemas_(session.events(), session.features()),
       periods_(schemas_),
@@ -470,7 +485,8 @@ void PageSamples::name_new_rows() {
   for (std::size_t row = row_nodes_.size(); row < rows_.size(); ++row) {
     const Row& one = rows_[row];
     const Comm& comm = comms_[one.comm];
-    chain_ = {comm.frame};
+    chain_.clear();
+    if (roots_ == Roots::Comm) chain_.push_back(comm.frame);
     const auto chain = one.stack == nullptr ? std::span(&one.location, 1) : one.stack->frames;
     frames_.append(chain, FrameNames::Order::RootFirst, comm.is_java, chain_);
     row_nodes_.push_back(parts_.tree.node_of(chain_));
@@ -478,6 +494,18 @@ void PageSamples::name_new_rows() {
 }
 
 void PageSamples::finish() { name_new_rows(); }
+
+std::vector<bool> PageSamples::used_frames() const {
+  const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
+  std::vector<bool> are_used(nodes.size()), frames(parts_.tree.frames().size());
+  for (const std::uint32_t node : row_nodes_) are_used[node] = true;
+  for (std::size_t node = nodes.size(); node-- > 0;) {
+    if (!are_used[node]) continue;
+    are_used[nodes[node].parent] = true;
+    frames[nodes[node].frame] = true;
+  }
+  return frames;
+}
 
 std::vector<std::uint32_t> PageSamples::lines() {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();

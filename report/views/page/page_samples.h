@@ -70,6 +70,9 @@ class PageTree {
   std::uint32_t frame_of(const PageFrame& frame);
   // The node of a chain, root first, by numbers of frames.
   std::uint32_t node_of(std::span<const std::uint32_t> chain);
+  // Each frame becomes frames[frame], and nodes that are then equal are merged. Returns by node its new
+  // number.
+  std::vector<std::uint32_t> replace_frames(std::span<const std::uint32_t> frames);
 
   struct Node {
     std::uint32_t parent = 0, frame = 0;
@@ -86,6 +89,8 @@ class PageTree {
   Order order(const PageTexts& texts) const;
 
  private:
+  std::uint32_t child(std::uint32_t parent, std::uint32_t frame);
+
   IndexTable by_frame_, by_node_;
   std::vector<PageFrame> frames_;
   std::vector<Node> nodes_;
@@ -210,7 +215,9 @@ class PageSamples : public Sink {
   // At most `most` samples are kept: the first ones. With Take::Stacks payloads and control groups are left
   // out. What is passed by reference must outlive this.
   enum class Take : std::uint8_t { Everything, Stacks };
-  PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most, Take take);
+  enum class Roots : std::uint8_t { Comm, None };  // whether stacks begin with the thread's name
+  PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most, Take take,
+              Roots roots);
 
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
@@ -221,6 +228,12 @@ class PageSamples : public Sink {
   void finish();
   // By frame: the number of its source line's text, for the heaviest functions; 0: not known.
   std::vector<std::uint32_t> lines();
+  // By frame: whether it is in a call chain of this capture.
+  std::vector<bool> used_frames() const;
+  // After PageTree::replace_frames(), with its result.
+  void move_nodes(std::span<const std::uint32_t> moved) {
+    for (std::uint32_t& node : row_nodes_) node = moved[node];
+  }
   std::uint64_t left_out() const { return left_out_; }
   bool empty() const { return samples_ == 0; }
 
@@ -273,6 +286,7 @@ class PageSamples : public Sink {
   PageParts& parts_;
   std::uint64_t most_;
   Take take_;
+  Roots roots_;
   StackEvents weights_;
   EventSchemas schemas_;
   PeriodFields periods_;
