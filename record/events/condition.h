@@ -8,7 +8,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "bpf/attach/event_filter.h"

@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -12,11 +11,13 @@
 #include "cli/message_text.h"
 #include "format/base/file.h"
 #include "format/records/perf_abi.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
 namespace {
 
+namespace abi = format::abi;
 namespace fs = std::filesystem;
 
 constexpr int kWordBits = 64;
@@ -33,8 +34,8 @@ std::vector<std::string> folder_names(const std::string& folder) {
 std::optional<std::string> line_of(const std::string& path) {
   const auto bytes = format::read_file(path);
   if (!bytes) return std::nullopt;
-  const std::string_view text = format::as_text(*bytes);
-  return std::string(text.substr(0, text.find('\n')));
+  std::string_view text = format::as_text(*bytes);
+  return std::string(take_until(text, '\n'));
 }
 
 // "uncore_imc" is the family of uncore_imc_0, uncore_imc_1 and so on.
@@ -47,7 +48,7 @@ bool is_member(std::string_view candidate, std::string_view family) {
 
 bool stands_for(const std::string& name, const std::string& candidate) {
   if (is_member(candidate, name) || is_member(candidate, "uncore_" + name)) return true;
-  return name.find_first_of("*?[") != std::string::npos && fnmatch(name.c_str(), candidate.c_str(), 0) == 0;
+  return is_glob(name) && fnmatch(name.c_str(), candidate.c_str(), 0) == 0;
 }
 
 }  // namespace
@@ -60,19 +61,13 @@ std::optional<PmuField> parse_pmu_field(std::string_view name, std::string_view 
   if (word == std::end(kWords)) return std::nullopt;
   field.word = static_cast<int>(word - std::begin(kWords));
   text.remove_prefix(word->size());
-  for (;;) {
-    const auto first = take_number(text);
+  do {
+    const auto first = take_number<int>(text);
     if (!first) return std::nullopt;
-    auto last = first;
-    if (text.starts_with('-')) {
-      text.remove_prefix(1);
-      last = take_number(text);
-    }
+    const auto last = take_prefix(text, "-") ? take_number<int>(text) : first;
     if (!last || *last < *first || *last >= kWordBits) return std::nullopt;
     field.bits.emplace_back(*first, *last);
-    if (!text.starts_with(',')) break;
-    text.remove_prefix(1);
-  }
+  } while (take_prefix(text, ","));
   if (!text.empty()) return std::nullopt;
   return field;
 }
@@ -95,11 +90,9 @@ std::vector<std::string> Pmus::names() const { return folder_names(folder_); }
 
 std::optional<Pmu> Pmus::read(const std::string& name) const {
   const std::string folder = folder_ + "/" + name;
-  const auto type = line_of(folder + "/type");
+  const auto type = whole_number<std::uint32_t>(line_of(folder + "/type").value_or(""));
   if (!type) return std::nullopt;
-  Pmu pmu{name, 0, {}, {}};
-  const auto [end, code] = std::from_chars(type->data(), type->data() + type->size(), pmu.type);
-  if (code != std::errc{}) return std::nullopt;
+  Pmu pmu{name, *type, {}, {}};
   for (const std::string& field : folder_names(folder + "/format")) {
     const auto text = line_of(folder + "/format/" + field);
     auto parsed = text ? parse_pmu_field(field, *text) : std::nullopt;
@@ -133,8 +126,6 @@ std::optional<std::pair<Pmu, std::string>> Pmus::with_event(std::string_view eve
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 struct Row {
   std::string_view name, alias;

@@ -2,28 +2,17 @@
 // cache events.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "format/base/result.h"
 
 namespace tacho::record {
-
-// Reads a decimal number at the start of `text`, and removes it from `text`. nullopt, with `text` unchanged:
-// there is none, or it does not fit into an int.
-inline std::optional<int> take_number(std::string_view& text) {
-  int value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || value < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
 
 struct PmuField {
   std::string name;
@@ -55,9 +44,10 @@ class Pmus {
   explicit Pmus(std::string folder = "/sys/bus/event_source/devices") : folder_(std::move(folder)) {}
 
   std::vector<std::string> names() const;  // in alphabetical order
-  // The PMUs with a name: itself, a glob, or a family with numbered members; "uncore_" may be omitted.
+  // The PMUs that `name` selects: it is a PMU's name, a pattern, or the common part of numbered PMUs
+  // (uncore_imc for uncore_imc_0). "uncore_" may be omitted.
   std::vector<Pmu> matching(std::string_view name) const;
-  // The first that has an event of that name.
+  // The first PMU with an event of that name, and the event's terms.
   std::optional<std::pair<Pmu, std::string>> with_event(std::string_view event) const;
   std::optional<Pmu> read(const std::string& name) const;
 
@@ -75,14 +65,15 @@ struct NamedEvent {
 // "cycles", "L1-dcache-load-misses", "faults": perf's names and their other spellings.
 std::optional<NamedEvent> find_named_event(std::string_view name);
 
-// Why a name like a cache event's is not one: "L1-icache takes no stores". Empty for other names.
+// Why there is no such cache event: "L1-icache takes no stores". Empty: the name is not a cache event's, or
+// is valid.
 std::string cache_event_error(std::string_view name);
 
 struct ListedEvent {
   std::string name, alias;  // no alias: empty
   std::string_view kind;    // "Hardware event", "Software event", "Hardware cache event"
 };
-// All of them, each once: hardware, software, caches.
+// All generic events, each once: hardware, software, caches.
 std::vector<ListedEvent> named_events();
 
 // An error at one column of the text of -e, with a caret below it (cli/message_text.h):

@@ -1,11 +1,13 @@
 // One event as -e names it, before it is resolved.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -93,6 +95,16 @@ struct EventRequest {
     return object() != nullptr ? std::span<const ConstantSetting>(object()->constants)
                                : std::span<const ConstantSetting>();
   }
+  // The setting of that name; null: it is not set.
+  const ConstantSetting* setting(std::string_view of) const {
+    const auto found = std::ranges::find(constants(), of, &ConstantSetting::name);
+    return found == constants().end() ? nullptr : &*found;
+  }
+  // Its value; empty: it has none, or is not set.
+  std::string value_of(std::string_view of) const {
+    const ConstantSetting* const one = setting(of);
+    return one != nullptr ? one->value.value_or("") : std::string();
+  }
 
   std::string text;  // as written, for messages
   std::string name;  // in the capture; empty for an object
@@ -110,16 +122,16 @@ struct EventRequest {
 
   // Of a probe: the values in its samples. Of a tracepoint: the fields by which hits are counted.
   std::vector<ArgumentRequest> arguments;
-  // The same, found by find_probes(); of a Tracepoint with `sum`: its fields.
+  // Their locations, found by find_probes() (probes) and resolve_tracepoints() (tracepoints with `sum`).
   std::vector<bpf::ProbeArgument> placed_arguments;
   std::optional<bpf::ProbeSum> sum;  // hits are counted in the kernel (argdist)
   std::string no_sum;                // why argdist cannot count them in the kernel
   std::string probe_target;          // for the kernel: the file's path, or the kernel function
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz
-  // The event's own terms, which override the options; stack_bytes: of the stack, with CallGraph::Dwarf.
+  // The event's own terms, which override the options.
   std::optional<CallGraph> call_graph;
-  std::optional<std::uint32_t> stack_bytes;
+  std::optional<std::uint32_t> stack_bytes;  // of a stack copy (CallGraph::Dwarf)
   std::optional<std::uint16_t> max_frames;
   std::optional<std::uint64_t> branches;  // perf_event_attr.branch_sample_type
   std::optional<bool> inherit;            // whether child tasks are followed
@@ -133,7 +145,7 @@ struct EventRequest {
   // --filter and --exclude-perf: in the kernel's language for a tracepoint without `sum`, else in that of
   // compile_condition() (condition.h).
   std::string filter;
-  std::string filter_place = "--filter";  // what messages about it begin with
+  std::string filter_place = "--filter";  // the start of messages about it
   bpf::FilterSteps condition;             // the same, compiled, of a Counter or Probe
   std::string filter_fields;              // of a Tracepoint with a filter: its fields, "prev_comm, prev_pid"
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "record/events/probe_arguments.h"
 #include "record/events/recorders.h"
 #include "record/events/sample_fields.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -44,7 +44,7 @@ Result<> set_count(std::optional<std::uint64_t>& field, std::string_view value) 
   return Done{};
 }
 
-// "no-inherit", "no-inherit=1"; =0 means the opposite.
+// The value of a switch: "no-inherit", "no-inherit=1"; =0 means the opposite.
 Result<bool> switch_in(std::string_view value) {
   if (!value.empty() && value != "0" && value != "1")
     return use_error("'" + std::string(value) + "' is neither 0 nor 1");
@@ -154,8 +154,7 @@ Result<> set_field(EventRequest& request, const PmuField& field, std::uint64_t v
 // Parses "event=0xcd,umask=0x1,inv", the description of a named event in sysfs.
 Result<> set_fields(EventRequest& request, const Pmu& pmu, std::string_view terms) {
   while (!terms.empty()) {
-    const std::string_view term = terms.substr(0, terms.find(','));
-    terms.remove_prefix(std::min(term.size() + 1, terms.size()));
+    const std::string_view term = take_until(terms, ',');
     const std::string_view name = term.substr(0, term.find('='));
     const auto value = name.size() == term.size() ? std::optional<std::uint64_t>(1)
                                                   : number_in(term.substr(name.size() + 1));
@@ -170,15 +169,8 @@ Result<> set_fields(EventRequest& request, const Pmu& pmu, std::string_view term
 }  // namespace
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
-  int base = 10;
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  const bool is_hexadecimal = take_prefix(text, "0x") || take_prefix(text, "0X");
+  return whole_number<std::uint64_t>(text, is_hexadecimal ? 16 : 10);
 }
 
 std::optional<std::uint64_t> raw_number(std::string_view word) {
@@ -186,7 +178,7 @@ std::optional<std::uint64_t> raw_number(std::string_view word) {
   const std::string_view digits = word.substr(std::min<std::size_t>(word.size(), 1));
   if (!word.starts_with('r') || digits.empty() || digits.size() > kMostDigits) return std::nullopt;
   if (digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return std::nullopt;
-  return number_in("0x" + std::string(digits));
+  return whole_number<std::uint64_t>(digits, 16);
 }
 
 std::vector<std::string> general_term_names() {
@@ -304,8 +296,6 @@ std::string hint_at(const EventRequest& object, std::string_view text, std::size
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 // Events of perf stat, which have no samples.
 constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "system_time"};
@@ -697,6 +687,14 @@ class Parser {
     return Done{};
   }
 
+  // What to write instead of `name`: another tool's events, or the nearest of `names` and the recorders.
+  static std::string event_or_tool(std::string_view name, std::vector<std::string> names) {
+    std::string tail = instead_of_tool(name);
+    if (!tail.empty()) return tail;
+    for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
+    return cli::suggestion(name, names);
+  }
+
   Error unknown_event(std::size_t at, std::string_view name) const {
     if (std::ranges::find(kToolEvents, name) != std::end(kToolEvents))
       return wrong(at, fmt::format("'{}' only counts and has no samples; use perf stat", name));
@@ -707,9 +705,7 @@ class Parser {
       names.push_back(event.name);
       if (!event.alias.empty()) names.push_back(event.alias);
     }
-    for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
-    std::string tail = instead_of_tool(name);
-    if (tail.empty()) tail = cli::suggestion(name, names);
+    std::string tail = event_or_tool(name, std::move(names));
     if (tail.empty()) {
       tail =
           "; known: cycles, cpu-clock and others (tacho list), recorders (tacho list recorders), "
@@ -720,11 +716,7 @@ class Parser {
 
   Error unknown_pmu(std::size_t at, std::string_view name) const {
     const std::vector<std::string> pmus = pmus_.names();
-    // A recorder's options are between slashes, too.
-    std::vector<std::string> names = pmus;
-    for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
-    std::string tail = instead_of_tool(name);
-    if (tail.empty()) tail = cli::suggestion(name, names);
+    std::string tail = event_or_tool(name, pmus);
     if (tail.empty())
       tail = fmt::format("; there are: {}; recorders: tacho list recorders", fmt::join(pmus, ", "));
     if (name == "cpu") tail = ": this machine has no CPU counters; cpu-clock samples by time";

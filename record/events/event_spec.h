@@ -14,17 +14,15 @@
 
 namespace tacho::record {
 
-// The parts that may follow an event's name: terms between slashes, and letters after a colon.
-
-// One term as written: "period=1000", or "no-inherit".
+// One term between the slashes after an event's name: "period=1000", or "no-inherit".
 struct TermText {
   std::string_view name, value;
   bool has_value = false;
 };
 
-// Sets a term that every event accepts. Nothing: the name is none of them.
+// Sets a term that every event accepts; nullopt: no such term.
 std::optional<Result<>> set_general_term(EventRequest& request, const TermText& term);
-// Sets a term of a PMU: a field, or a named event. Nothing: the name is none of them.
+// Sets a term of a PMU: a field, or a named event; nullopt: no such term.
 std::optional<Result<>> set_pmu_term(EventRequest& request, const Pmu& pmu, const TermText& term);
 std::vector<std::string> general_term_names();
 
@@ -40,11 +38,11 @@ struct LetterError {
 };
 enum class Modify { Event, Group };  // modifiers of a group are added to those of its events
 std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view letters, Modify what);
-// Whether all of these could be modifiers.
+// Whether all letters are modifiers.
 bool are_modifiers(std::string_view letters);
 
 // A hint for a syntax error in `text` at column `at`, after an object's terms: in "open/path=/etc/" the first
-// slash of the value closed them. Empty: this is not the cause.
+// slash of the value closes the terms. Empty: the error has another cause.
 std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at);
 
 // Parses the text of -e:

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <limits>
 #include <optional>
 #include <utility>
+
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -32,20 +32,10 @@ constexpr TypeRow kTypes[] = {
     {"string", 8, false, Shape::UserText}, {"ustring", 8, false, Shape::UserText},
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 bool is_name(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
          std::ranges::all_of(
              text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
-}
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc{} && end == text.data() + text.size();
 }
 // "length" of "request->head.length".
 std::string_view last_name(std::string_view text) {
@@ -54,34 +44,36 @@ std::string_view last_name(std::string_view text) {
 }
 // 2 of "arg2".
 std::optional<std::size_t> position_of(std::string_view text) {
-  std::size_t number = 0;
-  if (!text.starts_with("arg") || !read_number(text.substr(3), number) || number == 0) return std::nullopt;
-  return number;
+  const auto number = take_prefix(text, "arg") ? whole_number<std::size_t>(text) : std::nullopt;
+  return number != 0 ? number : std::nullopt;
 }
 
-// "8@%rdi", "-4@-12(%rbp)", "4@$7".
+// "8@%rdi", "-4@-12(%rbp)", "4@$7". The result has a name if the location is supported.
 ProbeArgument marker_argument(std::string_view text) {
   ProbeArgument out;
   std::string_view where = text;
   if (const auto at = text.find('@'); at != std::string_view::npos) {
-    int size = 0;
-    if (!read_number(text.substr(0, at), size)) return out;
-    const int bytes = size < 0 ? -size : size;
+    std::string_view size = text.substr(0, at);
+    out.is_signed = take_prefix(size, "-");
+    const auto bytes = whole_number<std::uint8_t>(size);
     if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return out;
-    out.size = static_cast<std::uint8_t>(bytes);
-    out.is_signed = size < 0;
+    out.size = *bytes;
     where = text.substr(at + 1);
   }
   if (where.starts_with('$')) {
-    if (!read_number(where.substr(1), out.constant)) return out;
+    const auto constant = whole_number<decltype(out.constant)>(where.substr(1));
+    if (!constant) return out;
+    out.constant = *constant;
     out.source = Source::Constant;
     out.name = "known";
     return out;
   }
   const auto open = where.find('(');
   if (open != std::string_view::npos) {
-    if (!where.ends_with(')') || (open != 0 && !read_number(where.substr(0, open), out.displacement)))
-      return out;
+    const auto displacement =
+        open == 0 ? std::optional<std::int32_t>(0) : whole_number<std::int32_t>(where.substr(0, open));
+    if (!where.ends_with(')') || !displacement) return out;
+    out.displacement = *displacement;
     where = where.substr(open + 1, where.size() - open - 2);
     out.source = Source::Memory;
   }
@@ -217,9 +209,8 @@ std::vector<ProbeArgument> marker_arguments(std::string_view note) {
   constexpr std::size_t kMost = 64;
   std::vector<ProbeArgument> out;
   while (!note.empty() && out.size() < kMost) {
-    const std::size_t end = std::min(note.find(' '), note.size());
-    if (end != 0) out.push_back(marker_argument(note.substr(0, end)));
-    note.remove_prefix(std::min(end + 1, note.size()));
+    const std::string_view argument = take_until(note, ' ');
+    if (!argument.empty()) out.push_back(marker_argument(argument));
   }
   return out;
 }

@@ -15,6 +15,7 @@
 #include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/sample_fields.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -244,10 +245,9 @@ namespace {
 std::vector<ConstantSetting> preset_of(const RecorderRow& row) {
   std::vector<ConstantSetting> settings;
   for (std::string_view rest = row.preset; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
-    const std::size_t equals = one.find('=');
-    settings.push_back({std::string(one.substr(0, equals)), std::string(one.substr(equals + 1)), 0, 0});
+    std::string_view value = take_until(rest, ',');
+    const std::string_view name = take_until(value, '=');
+    settings.push_back({std::string(name), std::string(value), 0, 0});
   }
   return settings;
 }
@@ -277,8 +277,7 @@ constexpr ProbeRecorderOption kOptions[] = {
      "the probe and its values: probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)', or a tracepoint"},
     {"if",
      "only hits with this condition: if='count > 4096'; evaluated in the kernel, on the values, and on pid, "
-     "tid, "
-     "comm, cgroup, uid, gid and cpu"},
+     "tid, comm, cgroup, uid, gid and cpu"},
     {"pid", "only this process"},
     {"tid", "only this thread"},
     {"comm", "only threads of this name"},
@@ -286,22 +285,12 @@ constexpr ProbeRecorderOption kOptions[] = {
 constexpr ProbeRecorderOption kOfArgdist[] = {
     {"value",
      "a value whose distribution is shown, in powers of two: value='count'; without it, hits are counted; an "
-     "expression "
-     "(value='count / 1024') needs a sample for each hit"},
+     "expression (value='count / 1024') needs a sample for each hit"},
     {"key", "group by these: key='comm,fd'"},
 };
 
 Error wrong(const EventRequest& request, std::size_t at, const std::string& what) {
   return error_at(request.text, at, what);
-}
-
-const ConstantSetting* setting(const EventRequest& request, std::string_view name) {
-  const auto found = std::ranges::find(request.constants(), name, &ConstantSetting::name);
-  return found == request.constants().end() ? nullptr : &*found;
-}
-std::string text_of(const EventRequest& request, std::string_view name) {
-  const ConstantSetting* const one = setting(request, name);
-  return one != nullptr ? one->value.value_or("") : std::string();
 }
 
 Result<> check_options(const EventRequest& request) {
@@ -316,7 +305,7 @@ Result<> check_options(const EventRequest& request) {
     if (!each.value || each.value->empty())
       return wrong(request, each.name_at, each.name + ": a value is missing");
   }
-  if (setting(request, "probe") != nullptr) return Done{};
+  if (request.setting("probe") != nullptr) return Done{};
   return use_error(fmt::format(
       "-e {}: the probe is missing: probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)'", request.text));
 }
@@ -331,9 +320,9 @@ Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint
   std::string all;
   const auto add = [&all](const std::string& one) { all += (all.empty() ? "(" : " && (") + one + ")"; };
   for (const char* const number : {"pid", "tid"}) {
-    const std::string value = text_of(request, number);
+    const std::string value = request.value_of(number);
     if (value.empty()) continue;
-    const std::size_t at = setting(request, number)->value_at;
+    const std::size_t at = request.setting(number)->value_at;
     if (value.find_first_not_of("0123456789") != std::string::npos)
       return wrong(request, at, fmt::format("{}: '{}' is not a number", number, value));
     if (is_tracepoint && number == std::string_view("pid"))
@@ -341,12 +330,12 @@ Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint
                    "pid: tracepoints can only filter threads; -p selects a process, tid= a thread");
     add(fmt::format("{} == {}", is_tracepoint ? "common_pid" : number, value));
   }
-  if (const std::string name = text_of(request, "comm"); !name.empty()) {
+  if (const std::string name = request.value_of("comm"); !name.empty()) {
     if (name.find_first_of("\"\\") != std::string::npos)
-      return wrong(request, setting(request, "comm")->value_at, "comm: a name without quotes");
+      return wrong(request, request.setting("comm")->value_at, "comm: a name without quotes");
     add(fmt::format("{} == \"{}\"", is_tracepoint ? "COMM" : "comm", name));
   }
-  const std::string written = text_of(request, "if");
+  const std::string written = request.value_of("if");
   if (written.empty()) return all;
   if (!is_tracepoint) {
     const auto expression = cli::parse_expression("if", written);
@@ -379,16 +368,12 @@ std::vector<std::string> names_in(std::string_view text) {
 
 std::vector<std::string> names_in_list(std::string_view text) {
   std::vector<std::string> names;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
-    names.emplace_back(one);
-  }
+  while (!text.empty()) names.emplace_back(take_until(text, ','));
   return names;
 }
 
 bool is_known_to_kernel(std::string_view name) {
-  if (name.starts_with(kOwnPrefix)) name.remove_prefix(kOwnPrefix.size());
+  take_prefix(name, kOwnPrefix);
   return std::ranges::find(kKnownToKernel, name) != std::end(kKnownToKernel);
 }
 
@@ -396,12 +381,12 @@ bool is_known_to_kernel(std::string_view name) {
 Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool is_filtered) {
   std::vector<NeededField> needed;
   const auto add = [&](std::string_view option, const std::vector<std::string>& names) {
-    const ConstantSetting* const one = setting(request, option);
+    const ConstantSetting* const one = request.setting(option);
     for (const std::string& name : names)
       needed.push_back({name, std::string(option), request.text, one->value_at});
   };
-  const std::string condition = text_of(request, "if"), value = text_of(request, "value"),
-                    key = text_of(request, "key");
+  const std::string condition = request.value_of("if"), value = request.value_of("value"),
+                    key = request.value_of("key");
   if (!condition.empty() && !is_filtered) {
     std::vector<std::string> names = names_in(condition);
     std::erase_if(names, is_known_to_kernel);
@@ -433,7 +418,7 @@ Result<> check_fields(const EventRequest& request, EventRequest& probe, bool cou
 
 // The view of argdist: a distribution of a value, or the number of samples of each key.
 std::string plain_view_of(const EventRequest& request) {
-  const std::string value = text_of(request, "value"), key = text_of(request, "key");
+  const std::string value = request.value_of("value"), key = request.value_of("key");
   if (request.recorder != kArgdist) return std::string(find_recorder(request.recorder)->view);
   if (value.empty())
     return fmt::format("tacho table --by {} --columns count", cli::shell_word(key.empty() ? "comm" : key));
@@ -444,11 +429,11 @@ std::string plain_view_of(const EventRequest& request) {
                      cli::shell_word(key.empty() ? "none" : key));
 }
 
-// Moves the values by which hits are counted before the others, keys first, as ProbeSum expects. For a
-// tracepoint it requests fields, including the condition's. Returns why hits cannot be counted in the kernel;
-// empty: they can.
-std::string add_up(const EventRequest& request, EventRequest& probe) {
-  const std::string value = text_of(request, "value"), key = text_of(request, "key");
+// Makes argdist count hits in the kernel: moves the values by which they are counted before the others, keys
+// first, as ProbeSum expects. For a tracepoint it requests fields, including the condition's. Returns why
+// hits cannot be counted in the kernel; empty: they can.
+std::string count_in_kernel(const EventRequest& request, EventRequest& probe) {
+  const std::string value = request.value_of("value"), key = request.value_of("key");
   const bool is_tracepoint = probe.tracepoint() != nullptr;
   std::vector<ArgumentRequest> front;
   bpf::ProbeSum sum;
@@ -465,9 +450,10 @@ std::string add_up(const EventRequest& request, EventRequest& probe) {
   };
   if (sum.has_value && !is_plain_name(value))
     return fmt::format("the value '{}' is an expression, which only views compute", value);
-  for (std::string name : names_in_list(key.empty() ? "comm" : key)) {
-    const bool is_own = name.starts_with(kOwnPrefix);
-    if (is_own) name = name.substr(kOwnPrefix.size());
+  for (const std::string& written : names_in_list(key.empty() ? "comm" : key)) {
+    std::string_view plain = written;
+    const bool is_own = take_prefix(plain, kOwnPrefix);
+    const std::string name(plain);
     const bool is_among_values =
         std::ranges::find(probe.arguments, name, &ArgumentRequest::name) != probe.arguments.end();
     const bool is_every = std::ranges::find(kOfEverySample, name) != std::end(kOfEverySample);
@@ -492,7 +478,7 @@ std::string add_up(const EventRequest& request, EventRequest& probe) {
   for (const ArgumentRequest& other : probe.arguments)
     if (std::ranges::find(front, other.name, &ArgumentRequest::name) == front.end()) front.push_back(other);
   if (is_tracepoint)
-    for (const std::string& name : names_in(text_of(request, "if")))
+    for (const std::string& name : names_in(request.value_of("if")))
       if (!is_known_to_kernel(name) && std::ranges::find(front, name, &ArgumentRequest::name) == front.end())
         front.push_back({name, name, {}});
   if (front.size() > bpf::kMostProbeArguments)
@@ -504,7 +490,7 @@ std::string add_up(const EventRequest& request, EventRequest& probe) {
 
 Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const ParseEvents& parse) {
   if (auto sound = check_options(request); !sound) return std::move(sound.error());
-  auto probes = parse(text_of(request, "probe"));
+  auto probes = parse(request.value_of("probe"));
   if (!probes) return Error{std::move(probes.error())}.in(fmt::format("-e {}: probe", request.text));
   for (EventRequest& each : *probes) {
     if (each.probe() == nullptr && each.tracepoint() == nullptr)
@@ -512,7 +498,7 @@ Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const P
           fmt::format("-e {}: probe: '{}' is neither a probe nor a tracepoint", request.text, each.text));
     const bool counts = request.recorder == kArgdist;
     if (auto known = check_fields(request, each, counts); !known) return std::move(known.error());
-    if (counts) each.no_sum = add_up(request, each);
+    if (counts) each.no_sum = count_in_kernel(request, each);
     auto condition = condition_of(request, each.tracepoint() != nullptr && !each.sum);
     if (!condition) return std::move(condition.error());
     each.filter = std::move(*condition);
@@ -529,7 +515,7 @@ std::optional<Error> unknown_field(const NeededField& needed, std::string_view e
                                    std::span<const std::string> fields) {
   std::string_view name = needed.name;
   if (std::ranges::find(fields, name) != fields.end()) return std::nullopt;
-  if (name.starts_with(kOwnPrefix)) name.remove_prefix(kOwnPrefix.size());
+  take_prefix(name, kOwnPrefix);
   if (std::ranges::find(kOfEverySample, name) != std::end(kOfEverySample)) return std::nullopt;
   std::vector<std::string> names(fields.begin(), fields.end());
   names.insert(names.end(), std::begin(kOfEverySample), std::end(kOfEverySample));

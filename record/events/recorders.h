@@ -24,13 +24,12 @@ struct RecorderRow {
 
 std::span<const RecorderRow> recorders();
 const RecorderRow* find_recorder(std::string_view name);  // null when there is none
-// For a message, of a tool of others whose work needs no recorder: which events and view do it. Empty: it is
-// not known.
+// For a message about an unknown event that is a tool of bcc or bpftrace: the events and the view that do the
+// same. Empty: there is no such tool.
 std::string instead_of_tool(std::string_view name);
-// The view with these options set.
+// The view when these options are set.
 std::string_view view_of(const RecorderRow& row, std::span<const ConstantSetting> options);
-// For a message: why a recorder of this object may stay silent though much happens. Empty: nothing is
-// known.
+// For a message: a common reason why a recorder of this object has no events. Empty: none is known.
 std::string_view why_silent(std::string_view object);
 // The recorder that `text` starts with: its name only, or with options between slashes. Null when it starts
 // with none.
@@ -38,13 +37,11 @@ const RecorderRow* recorder_at(std::string_view text);
 // Its event, without options.
 EventRequest request_of(const RecorderRow& row);
 
-// trace and argdist: recorders of the catalogue that are no BPF object but a user's probe or tracepoint,
-// with its condition and the values to show, in one expression.
-
-// The value of a row instead of an object.
+// RecorderRow::object of trace and argdist, which have no BPF object: they record a probe or tracepoint of
+// the user, with a condition and the values to show.
 inline constexpr std::string_view kProbeObject = "probe";
 
-// Their options, for --help.
+// Options of trace and argdist, for --help.
 struct ProbeRecorderOption {
   std::string_view name, help;
 };
@@ -54,8 +51,8 @@ std::vector<ProbeRecorderOption> probe_recorder_options(std::string_view recorde
 std::optional<Error> unknown_field(const NeededField& needed, std::string_view event,
                                    std::span<const std::string> fields);
 
-// Each of them in `requests` as the events that its option `probe` names, which `parse` reads. Others, and
-// questions for help, stay as they are.
+// Replaces trace and argdist in `requests` by the events of their option `probe`, which `parse` parses. Other
+// events, and requests of help, stay unchanged.
 using ParseEvents = std::function<Result<std::vector<EventRequest>>(std::string_view)>;
 Result<std::vector<EventRequest>> with_their_probes(std::vector<EventRequest> requests,
                                                     const ParseEvents& parse);

@@ -3,32 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cli/nearest.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
-namespace {
-
-std::optional<std::uint64_t> decimal_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-}  // namespace
-
 Result<std::uint32_t> parse_stack_bytes(std::string_view text) {
-  const auto bytes = decimal_in(text);
-  const std::uint64_t rounded = bytes.value_or(0) > kMostStackBytes ? 0 : (bytes.value_or(0) + 7) / 8 * 8;
+  const std::uint64_t bytes = whole_number<std::uint64_t>(text).value_or(0);
+  const std::uint64_t rounded = bytes > kMostStackBytes ? 0 : (bytes + 7) / 8 * 8;
   if (rounded == 0) {
     return use_error(
         fmt::format("'{}' is no size of a piece of stack: 1 to {} bytes", text, kMostStackBytes));
@@ -37,14 +25,14 @@ Result<std::uint32_t> parse_stack_bytes(std::string_view text) {
 }
 
 Result<StackOptions> parse_call_graph(std::string_view text) {
-  const std::string_view method = text.substr(0, text.find(','));
+  std::string_view more = text;
+  const std::string_view method = take_until(more, ',');
   const bool has_more = method.size() != text.size();
-  const std::string_view more = has_more ? text.substr(method.size() + 1) : std::string_view{};
   StackOptions out;
   if (method == "fp" || method == "ehframe" || method == "eh") {  // eh: as it was called first
     out.method = method == "fp" ? CallGraph::FramePointers : CallGraph::Unwound;
     if (!has_more) return out;
-    const auto frames = decimal_in(more);
+    const auto frames = whole_number<std::uint64_t>(more);
     const std::uint64_t most = method == "fp" ? kMostStackFrames : kMostUnwoundFrames;
     if (!frames || *frames == 0 || *frames > most)
       return use_error(fmt::format("'{}' is no number of frames: 1 to {}", more, most));
@@ -140,9 +128,8 @@ Result<int> parse_clock(std::string_view text) {
   std::string name(text);
   std::ranges::transform(name, name.begin(), lower);
   if (name.starts_with("clock_")) name.erase(0, 6);
-  int number = 0;
-  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (code != std::errc{} || end != name.data() + name.size()) {
+  auto number = whole_number<int>(name);
+  if (!number) {
     const auto row = std::ranges::find(kClocks, name, &Clock::name);
     if (row == std::end(kClocks)) {
       return use_error(fmt::format(
@@ -151,9 +138,9 @@ Result<int> parse_clock(std::string_view text) {
     number = row->number;
   }
   timespec resolution{};
-  if (number < 0 || clock_getres(number, &resolution) != 0)
+  if (*number < 0 || clock_getres(*number, &resolution) != 0)
     return use_error(fmt::format("this host has no clock {}", text));
-  return number;
+  return *number;
 }
 
 namespace {

@@ -38,24 +38,19 @@ Result<StackOptions> parse_call_graph(std::string_view text);
 // The size of a stack copy, rounded to a multiple of 8.
 Result<std::uint32_t> parse_stack_bytes(std::string_view text);
 
-// Which branches the processor records: perf's -j and the term branch_type.
-
-// "any_call,u" as bits of perf_event_attr.branch_sample_type; only privilege levels (u, k, hv) mean any
-// branch there.
+// The branches that the processor records (-j, the term branch_type): "any_call,u" as bits of
+// perf_event_attr.branch_sample_type. Privilege levels alone (u, k, hv) mean any branch.
 Result<std::uint64_t> parse_branch_filter(std::string_view text);
 
 // The branch filter of call stacks (LBR): user calls, without costly details.
 std::uint64_t call_stack_branches();
 
-// Clocks of samples: perf's -k.
-
-// "monotonic", "CLOCK_MONOTONIC_RAW", "mono", "4": the number of the clock for clock_gettime(). A clock that
-// this host does not have is an error.
+// The clock of samples (-k): "monotonic", "CLOCK_MONOTONIC_RAW", "mono", "4" as the number for
+// clock_gettime(). A clock that this host does not have is an error.
 Result<int> parse_clock(std::string_view text);
 
-// Registers as perf numbers them in samples: a bit each of sample_regs_user and sample_regs_intr.
-
-// All registers that this machine's kernel can record; 0: unknown machine.
+// Registers as bits of sample_regs_user and sample_regs_intr, as perf numbers them: all that this machine's
+// kernel can record; 0: unknown machine.
 std::uint64_t all_registers();
 // Their names, separated by blanks: "AX BX CX ...".
 std::string register_names();

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -22,7 +21,7 @@
 
 #include "cli/nearest.h"
 #include "format/base/file.h"
-#include "record/events/event_names.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -30,68 +29,32 @@ namespace {
 
 constexpr int kMostCpus = 1 << 16;
 
-// The value of `field` in /proc/ID/status, which exists for every thread; nullopt: there is no such thread.
-std::optional<std::string> status_field(int id, std::string_view field, const std::string& proc) {
-  const auto status = format::read_file(proc + "/" + std::to_string(id) + "/status");
-  if (!status) return std::nullopt;
-  std::string_view text = format::as_text(*status);
-  const auto at = text.find("\n" + std::string(field) + ":\t");
-  if (at == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(at + field.size() + 3);
-  return std::string(text.substr(0, text.find('\n')));
+// /proc/ID/status, which exists for every thread; empty: there is no such thread.
+std::string status_of(int id, const std::string& proc) {
+  return text_of_file(proc + "/" + std::to_string(id) + "/status");
 }
 
 // The process that a thread belongs to.
 std::optional<int> process_of(int thread, const std::string& proc) {
-  const auto field = status_field(thread, "Tgid", proc);
-  if (!field) return std::nullopt;
-  std::string_view text = *field;
-  return take_number(text);
+  return whole_number<int>(field_of_status(status_of(thread, proc), "Tgid"));
 }
 
 // The effective user: the second of real, effective, saved and file system user.
 std::optional<std::uint32_t> user_of(int process, const std::string& proc) {
-  const auto field = status_field(process, "Uid", proc);
-  const auto tab = field ? field->find('\t') : std::string::npos;
-  if (tab == std::string::npos) return std::nullopt;
-  std::uint32_t user = 0;
-  const auto [end, code] = std::from_chars(field->data() + tab + 1, field->data() + field->size(), user);
-  return code == std::errc{} ? std::optional(user) : std::nullopt;
-}
-
-// Folders below `folder` whose names are numbers, ascending.
-std::vector<int> numbered_folders(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::vector<int> numbers;
-  std::error_code code;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    const std::string name = entry->path().filename();
-    std::string_view digits = name;
-    const auto number = take_number(digits);
-    if (number && digits.empty()) numbers.push_back(*number);
-  }
-  std::ranges::sort(numbers);
-  return numbers;
-}
-
-std::vector<int> threads_of_process(int process, const std::string& proc) {
-  return numbered_folders(proc + "/" + std::to_string(process) + "/task");
+  const std::string status = status_of(process, proc);
+  std::string_view users = field_of_status(status, "Uid");
+  take_until(users, '\t');
+  return take_number<std::uint32_t>(users);
 }
 
 std::vector<int> processes_of_user(std::uint32_t user, const std::string& proc) {
-  std::vector<int> processes = numbered_folders(proc);
+  std::vector<int> processes = numbers_in(proc);
   std::erase_if(processes,
                 [&](int process) { return process == getpid() || user_of(process, proc) != user; });
   return processes;
 }
 
-bool take(std::string_view& text, char letter) {
-  if (!text.starts_with(letter)) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-// The given target options; options of different rows exclude each other.
+// Options of different rows exclude each other.
 Result<> refuse_two_targets(const TargetOptions& options) {
   struct Given {
     bool is_given;
@@ -125,12 +88,12 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
   };
   std::vector<int> cpus;
   do {
-    const auto first = take_number(text);
+    const auto first = take_number<int>(text);
     if (!first) return wrong();
-    const auto last = take(text, '-') ? take_number(text) : first;
+    const auto last = take_prefix(text, "-") ? take_number<int>(text) : first;
     if (!last || *last < *first || *last >= kMostCpus) return wrong();
     for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
-  } while (take(text, ','));
+  } while (take_prefix(text, ","));
   if (!text.empty()) return wrong();
   std::ranges::sort(cpus);
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
@@ -143,10 +106,10 @@ Result<std::vector<int>> parse_id_list(std::string_view text) {
   };
   std::vector<int> ids;
   do {
-    const auto id = take_number(text);
+    const auto id = take_number<int>(text);
     if (!id || *id == 0) return wrong();
     if (std::ranges::find(ids, *id) == ids.end()) ids.push_back(*id);
-  } while (take(text, ','));
+  } while (take_prefix(text, ","));
   if (!text.empty()) return wrong();
   return ids;
 }
@@ -158,10 +121,8 @@ Result<std::uint32_t> parse_user(const std::string& text) {
   if (!text.empty() && getpwnam_r(text.c_str(), &entry, room.data(), room.size(), &found) == 0 &&
       found != nullptr)
     return found->pw_uid;
-  std::uint32_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = code == std::errc{} && end == text.data() + text.size();
-  if (is_number && number != std::numeric_limits<std::uint32_t>::max()) return number;
+  const auto number = whole_number<std::uint32_t>(text);
+  if (number && *number != std::numeric_limits<std::uint32_t>::max()) return *number;
   return use_error("-u: there is no user '" + text + "' here");
 }
 
@@ -194,6 +155,18 @@ Result<Target> choose_target(const TargetOptions& options, bool has_command) {
   return target;
 }
 
+std::vector<int> numbers_in(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<int> numbers;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename();
+    if (const auto number = whole_number<int>(name); number && *number >= 0) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
 Result<TargetTasks> tasks_of(const Target& target, const std::string& proc) {
   TargetTasks tasks;
   std::set<int> seen;  // processes
@@ -205,7 +178,8 @@ Result<TargetTasks> tasks_of(const Target& target, const std::string& proc) {
     const bool is_new = process && seen.insert(*process).second;
     std::vector<int> threads;
     if (process && target.watch == Watch::Threads) threads = {id};
-    if (is_new && target.watch == Watch::Processes) threads = threads_of_process(*process, proc);
+    if (is_new && target.watch == Watch::Processes)
+      threads = numbers_in(proc + "/" + std::to_string(*process) + "/task");
     if (!process || (is_new && threads.empty())) {
       tasks.gone.push_back(id);
       continue;
@@ -223,37 +197,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The maximum of cgroups that are compared, and that are named in a message.
-constexpr std::size_t kMostLookedAt = 100'000;
+// Limits of the cgroups that are compared, and that a message names.
+constexpr std::size_t kMostCgroups = 100'000;
 constexpr std::size_t kMostNamed = 4;
 
-std::string_view take_word(std::string_view& text, char end) {
-  const std::string_view word = text.substr(0, text.find(end));
-  text.remove_prefix(std::min(word.size() + 1, text.size()));
-  return word;
-}
-
 bool has_option(std::string_view options, std::string_view wanted) {
-  while (!options.empty()) {
-    if (take_word(options, ',') == wanted) return true;
-  }
+  while (!options.empty())
+    if (take_until(options, ',') == wanted) return true;
   return false;
-}
-
-// Blanks in a path are written as \040 there.
-std::string unescaped(std::string_view text) {
-  const auto is_octal = [](char letter) { return letter >= '0' && letter <= '7'; };
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::string_view digits = text.substr(at).substr(1, 3);
-    if (text[at] != '\\' || digits.size() != 3 || !std::ranges::all_of(digits, is_octal)) {
-      out += text[at];
-      continue;
-    }
-    out += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + (digits[2] - '0'));
-    at += 3;
-  }
-  return out;
 }
 
 // A line is "36 35 98:0 /root /mount options [optional]... - type source super-options".
@@ -262,20 +213,20 @@ struct MountLine {
 };
 MountLine parse_mount_line(std::string_view line) {
   MountLine out;
-  for (int i = 0; i < 4; ++i) take_word(line, ' ');
-  out.where = take_word(line, ' ');
-  while (!line.empty() && take_word(line, ' ') != "-") {
+  for (int i = 0; i < 4; ++i) take_until(line, ' ');
+  out.where = take_until(line, ' ');
+  while (!line.empty() && take_until(line, ' ') != "-") {
   }
-  out.type = take_word(line, ' ');
-  take_word(line, ' ');
+  out.type = take_until(line, ' ');
+  take_until(line, ' ');
   out.super_options = line;
   return out;
 }
 
 std::string second_version_mount(std::string_view mountinfo) {
   while (!mountinfo.empty()) {
-    const MountLine line = parse_mount_line(take_word(mountinfo, '\n'));
-    if (line.type == "cgroup2") return unescaped(line.where);
+    const MountLine line = parse_mount_line(take_until(mountinfo, '\n'));
+    if (line.type == "cgroup2") return without_octal_escapes(line.where);
   }
   return {};
 }
@@ -286,8 +237,8 @@ std::string without_slashes(std::string_view name) {
   return std::string(name);
 }
 
-// Cgroups that contain the name's last part come first; else the nearest spelling.
-std::string named_alike(const std::string& mount, const std::string& name) {
+// For a message: the cgroups whose paths contain the last part of `name`; without any, the nearest name.
+std::string similar_cgroups(const std::string& mount, const std::string& name) {
   const std::vector<std::string> all = all_cgroups(mount);
   const std::string part = name.substr(name.rfind('/') + 1);
   std::string found;
@@ -306,9 +257,10 @@ std::string named_alike(const std::string& mount, const std::string& name) {
 std::string cgroup_mount(std::string_view mountinfo) {
   std::string second;
   while (!mountinfo.empty()) {
-    const MountLine line = parse_mount_line(take_word(mountinfo, '\n'));
-    if (line.type == "cgroup" && has_option(line.super_options, "perf_event")) return unescaped(line.where);
-    if (line.type == "cgroup2" && second.empty()) second = unescaped(line.where);
+    const MountLine line = parse_mount_line(take_until(mountinfo, '\n'));
+    if (line.type == "cgroup" && has_option(line.super_options, "perf_event"))
+      return without_octal_escapes(line.where);
+    if (line.type == "cgroup2" && second.empty()) second = without_octal_escapes(line.where);
   }
   return second;
 }
@@ -318,7 +270,7 @@ std::vector<std::string> all_cgroups(const std::string& mount) {
   std::error_code code;
   const auto skip = fs::directory_options::skip_permission_denied;
   for (fs::recursive_directory_iterator entry(mount, skip, code), end;
-       !code && entry != end && names.size() < kMostLookedAt; entry.increment(code)) {
+       !code && entry != end && names.size() < kMostCgroups; entry.increment(code)) {
     std::error_code unknown;
     if (entry->is_directory(unknown)) names.push_back(entry->path().string().substr(mount.size()));
   }
@@ -331,7 +283,7 @@ Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name
   const std::string below = without_slashes(is_whole_path ? name.substr(mount.size()) : name);
   format::Fd folder(open((mount + "/" + below).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder && (errno == ENOENT || errno == ENOTDIR))
-    return use_error("-G: there is no cgroup '" + name + "' below " + mount + named_alike(mount, below));
+    return use_error("-G: there is no cgroup '" + name + "' below " + mount + similar_cgroups(mount, below));
   if (!folder) return system_error("-G: " + mount + "/" + below, errno);
   struct statfs kind {};
   const bool is_cgroup = fstatfs(folder.get(), &kind) == 0 &&
@@ -355,7 +307,7 @@ Result<CgroupNumber> number_of_cgroup(std::string_view path) {
   struct stat found {};
   struct statfs kind {};
   if (::stat(folder.c_str(), &found) != 0)
-    return use_error("there is no cgroup '/" + below + "' below " + mount + named_alike(mount, below));
+    return use_error("there is no cgroup '/" + below + "' below " + mount + similar_cgroups(mount, below));
   if (::statfs(folder.c_str(), &kind) != 0 || kind.f_type != CGROUP2_SUPER_MAGIC)
     return use_error("'/" + below + "' is not below " + mount + ", where cgroups are");
   const auto slashes = static_cast<std::uint16_t>(std::ranges::count(below, '/'));
@@ -413,31 +365,22 @@ bool is_hexadecimal(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-bool take_begin(std::string_view& text, std::string_view begin) {
-  if (!text.starts_with(begin)) return false;
-  text.remove_prefix(begin.size());
-  return true;
-}
-
-bool take_end(std::string_view& text, std::string_view end) {
+bool take_suffix(std::string_view& text, std::string_view end) {
   if (!text.ends_with(end)) return false;
   text.remove_suffix(end.size());
   return true;
-}
-
-int digit_of(char letter) {
-  if (letter >= '0' && letter <= '9') return letter - '0';
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
 // Undoes systemd's escaping of special characters in names of units: \x2d.
 std::string without_escapes(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool is_escape = text.substr(at, 2) == "\\x" && at + 3 < text.size() &&
-                           digit_of(text[at + 2]) >= 0 && digit_of(text[at + 3]) >= 0;
-    out += is_escape ? static_cast<char>(digit_of(text[at + 2]) * 16 + digit_of(text[at + 3])) : text[at];
-    if (is_escape) at += 3;
+    const auto code =
+        text.substr(at, 2) == "\\x" && is_hexadecimal(text.substr(at + 2, 2)) && at + 3 < text.size()
+            ? whole_number<unsigned>(text.substr(at + 2, 2), 16)
+            : std::nullopt;
+    out += code ? static_cast<char>(*code) : text[at];
+    if (code) at += 3;
   }
   return out;
 }
@@ -473,18 +416,18 @@ Result<std::string> find(const std::string& mount, const std::string& name, Name
                          std::string what) {
   const std::string option = "--" + what + ": ";
   if (name.empty()) return use_error(option + "the name is empty");
-  std::vector<Found> all, alike;
+  std::vector<Found> all, with_prefix;
   for (const std::string& cgroup : all_cgroups(mount)) {
     std::string id = name_of(cgroup);
     if (id.empty()) continue;
     if (id == name) return cgroup;
-    if (id.starts_with(name)) alike.push_back({cgroup, id});
+    if (id.starts_with(name)) with_prefix.push_back({cgroup, id});
     all.push_back({cgroup, std::move(id)});
   }
-  if (alike.size() == 1) return alike.front().cgroup;
-  if (alike.size() > 1)
-    return use_error(option + "'" + name + "' is a prefix of " + std::to_string(alike.size()) +
-                     " here; give more of the id:" + listed(alike));
+  if (with_prefix.size() == 1) return with_prefix.front().cgroup;
+  if (with_prefix.size() > 1)
+    return use_error(option + "'" + name + "' is a prefix of " + std::to_string(with_prefix.size()) +
+                     " here; give more of the id:" + listed(with_prefix));
   if (all.empty()) {
     return use_error(option + "there is no " + what + " below " + mount + "; ls " + mount +
                      " shows the cgroups, and -G takes the path of one");
@@ -500,28 +443,28 @@ Result<std::string> find(const std::string& mount, const std::string& name, Name
 
 std::string container_of(std::string_view cgroup) {
   if (cgroup.size() == kWholeId && is_hexadecimal(cgroup)) return std::string(cgroup);
-  if (std::string_view name = cgroup; take_begin(name, "lxc.payload.")) return std::string(name);
-  if (std::string_view name = cgroup; take_begin(name, "systemd-nspawn@") && take_end(name, ".service"))
+  if (std::string_view name = cgroup; take_prefix(name, "lxc.payload.")) return std::string(name);
+  if (std::string_view name = cgroup; take_prefix(name, "systemd-nspawn@") && take_suffix(name, ".service"))
     return without_escapes(name);
   std::string_view rest = cgroup;
-  if (!take_end(rest, ".scope")) return {};
-  if (std::string_view name = rest; take_begin(name, "machine-")) return without_escapes(name);
+  if (!take_suffix(rest, ".scope")) return {};
+  if (std::string_view name = rest; take_prefix(name, "machine-")) return without_escapes(name);
   for (const std::string_view runtime : kRuntimes) {
     std::string_view id = rest;
-    if (take_begin(id, runtime) && take_begin(id, "-") && is_hexadecimal(id)) return std::string(id);
+    if (take_prefix(id, runtime) && take_prefix(id, "-") && is_hexadecimal(id)) return std::string(id);
   }
   return {};
 }
 
 std::string pod_of(std::string_view cgroup) {
   std::string_view name = cgroup;
-  if (take_end(name, ".slice")) {
-    if (std::string_view id = name; take_begin(id, "machine-libpod_pod_")) return std::string(id);
+  if (take_suffix(name, ".slice")) {
+    if (std::string_view id = name; take_prefix(id, "machine-libpod_pod_")) return std::string(id);
     const auto pod = name.rfind("-pod");
     if (!name.starts_with("kubepods") || pod == std::string_view::npos) return {};
     name.remove_prefix(pod + 1);
   }
-  if (!take_begin(name, "pod") || name.empty()) return {};
+  if (!take_prefix(name, "pod") || name.empty()) return {};
   std::string id(name);
   std::ranges::replace(id, '_', '-');  // written for '-', which separates levels in names of slices
   return is_hexadecimal(id.substr(0, 1)) ? id : std::string();

@@ -51,7 +51,7 @@ struct TargetOptions {
 };
 Result<Target> choose_target(const TargetOptions& options, bool has_command);
 
-// Resolves a target to threads that exist now.
+// The threads of a target that exist now.
 struct TargetTasks {
   std::vector<int> threads;    // to record, each once
   std::vector<int> processes;  // their thread groups, for names and mappings
@@ -61,8 +61,8 @@ struct TargetTasks {
 // the directory, "/proc" outside of tests. An error: none of the ids exists, or the user has no process
 // besides this one.
 Result<TargetTasks> tasks_of(const Target& target, const std::string& proc = "/proc");
-
-// Cgroups by name, to which an event can be limited.
+// The numbers among the names in a folder, ascending: processes in /proc, threads in /proc/PID/task.
+std::vector<int> numbers_in(const std::string& folder);
 
 // The mount point of the cgroup hierarchy of perf events: that of the controller perf_event (version 1) if
 // there is one, else version 2. `mountinfo`: the text of /proc/self/mountinfo. Empty: neither is mounted.
@@ -92,10 +92,8 @@ std::vector<std::string> parse_cgroup_list(std::string_view text);
 // Opens the folders of all names, in order; an empty name gives an empty Fd.
 Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& names);
 
-// Containers and pods by the names of their control groups.
-
-// Container of a cgroup's own name (the last part of its path): the id or name that the container runtime
-// gave, as its users know it. Empty: it is no container, or no pod.
+// The container or pod of a cgroup, by the last part of the cgroup's path: the id or name that the container
+// runtime gave it. Empty: the cgroup is not that of a container (pod).
 std::string container_of(std::string_view cgroup);  // "docker-4f5e.scope", "lxc.payload.web", 64 hex digits
 std::string pod_of(std::string_view cgroup);  // "kubepods-burstable-pod12_ab.slice", "pod12-ab": "12-ab"
 

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 
 #include "cli/nearest.h"
 #include "format/base/file.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -25,8 +25,6 @@ bool exists(const std::string& path) { return faccessat(AT_FDCWD, path.c_str(), 
 namespace fs = std::filesystem;
 
 constexpr const char* kPlaces[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-
-bool is_glob(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
 
 // Names of the folders in `directory`, in alphabetical order.
 Result<std::vector<std::string>> folders_of(const std::string& directory) {
@@ -49,12 +47,6 @@ Result<std::string> text_file(const std::string& path) {
   auto bytes = format::read_file(path);
   if (!bytes) return std::move(bytes.error());
   return std::string(format::as_text(*bytes));
-}
-
-// Reads a file; empty: it does not exist or cannot be read.
-std::string optional_text(const std::string& path) {
-  auto text = text_file(path);
-  return text ? std::move(*text) : std::string();
 }
 
 }  // namespace
@@ -89,9 +81,7 @@ Result<std::vector<Tracepoint>> Tracefs::matching(const std::string& system, con
       if (!exists(path)) continue;  // ftrace's own events have no id
       const auto text = text_file(path);
       if (!text) return text.error();
-      Tracepoint tracepoint{candidate, event, 0};
-      std::from_chars(text->data(), text->data() + text->size(), tracepoint.id);
-      found.push_back(std::move(tracepoint));
+      found.push_back({candidate, event, number_at<std::uint64_t>(*text)});
     }
   }
   if (!found.empty()) return found;
@@ -108,10 +98,10 @@ Result<format::TracingData> Tracefs::describe(std::span<const Tracepoint> tracep
   data.is_big_endian = std::endian::native == std::endian::big;
   data.long_size = sizeof(long);
   data.page_size = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
-  data.header_page = optional_text(directory_ + "/events/header_page");
-  data.header_event = optional_text(directory_ + "/events/header_event");
-  data.printk_formats = optional_text(directory_ + "/printk_formats");
-  data.saved_cmdlines = optional_text(directory_ + "/saved_cmdlines");
+  data.header_page = text_of_file(directory_ + "/events/header_page");
+  data.header_event = text_of_file(directory_ + "/events/header_event");
+  data.printk_formats = text_of_file(directory_ + "/printk_formats");
+  data.saved_cmdlines = text_of_file(directory_ + "/saved_cmdlines");
   for (const Tracepoint& tracepoint : tracepoints) {
     auto text = text_file(directory_ + "/events/" + tracepoint.system + "/" + tracepoint.name + "/format");
     if (!text) return std::move(text.error());
@@ -122,40 +112,43 @@ Result<format::TracingData> Tracefs::describe(std::span<const Tracepoint> tracep
   return data;
 }
 
+namespace {
+
+// The next line of a field in a format file, from its declaration on: "pid_t prev_pid;\toffset:24;...".
+// `format` is shortened; empty: there is none.
+std::string_view next_field(std::string_view& format) {
+  while (!format.empty()) {
+    std::string_view line = take_until(format, '\n');
+    if (take_prefix(line, "\tfield:")) return line;
+  }
+  return {};
+}
+
+// The number after `word` ("\toffset:") in a field's line.
+std::optional<std::uint32_t> number_after(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(at + word.size());
+  return take_number<std::uint32_t>(line);
+}
+
+}  // namespace
+
 std::vector<std::string> fields_in(std::string_view format) {
-  constexpr std::string_view kField = "\tfield:";  // "\tfield:pid_t prev_pid;\toffset:24;..."
   std::vector<std::string> fields;
-  for (std::size_t at = format.find(kField); at != std::string_view::npos; at = format.find(kField, at + 1)) {
-    const std::string_view rest = format.substr(at + kField.size());
-    const std::string_view field = rest.substr(0, rest.find(';'));
+  for (auto line = next_field(format); !line.empty(); line = next_field(format)) {
+    const std::string_view field = line.substr(0, line.find(';'));
     if (field.find(" common_") == std::string_view::npos) fields.emplace_back(field);
   }
   return fields;
 }
 
-namespace {
-
-// The number after "\\toffset:" in the rest of a field's line.
-std::optional<std::uint32_t> number_behind(std::string_view line, std::string_view word) {
-  const std::size_t at = line.find(word);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::uint32_t number = 0;
-  const char* const begin = line.data() + at + word.size();
-  const auto [end, error] = std::from_chars(begin, line.data() + line.size(), number);
-  return error == std::errc{} && end != begin ? std::optional(number) : std::nullopt;
-}
-
-}  // namespace
-
 Result<bpf::ProbeArgument> field_argument(std::string_view format, const std::string& name) {
-  constexpr std::string_view kField = "\tfield:";
-  for (std::size_t at = format.find(kField); at != std::string_view::npos; at = format.find(kField, at + 1)) {
-    const std::string_view line =
-        format.substr(at + kField.size(), format.find('\n', at) - at - kField.size());
+  for (auto line = next_field(format); !line.empty(); line = next_field(format)) {
     const std::string_view field = line.substr(0, line.find(';'));
     if (name_of_field(field) != name) continue;
-    const auto offset = number_behind(line, "\toffset:"), size = number_behind(line, "\tsize:"),
-               is_signed = number_behind(line, "\tsigned:");
+    const auto offset = number_after(line, "\toffset:"), size = number_after(line, "\tsize:"),
+               is_signed = number_after(line, "\tsigned:");
     constexpr std::uint32_t kMostOffset = 8192;  // of a record
     if (!offset || !size || *offset > kMostOffset) break;
     bpf::ProbeArgument argument{.name = name, .source = bpf::ProbeArgument::Source::Record};

@@ -82,9 +82,8 @@ std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most) {
 }
 
 std::vector<Cgroup> all_cgroups() {
-  const auto mounts = format::read_file("/proc/self/mountinfo");
-  const std::string mount = mounts ? cgroup_mount(format::as_text(*mounts)) : "";
-  return mount.empty() ? std::vector<Cgroup>() : cgroups_below(mount);
+  const auto mount = mounted_cgroups();
+  return mount ? cgroups_below(*mount) : std::vector<Cgroup>();
 }
 
 void write_cgroup_records(format::ByteWriter& out, std::size_t trailer) {
@@ -92,8 +91,6 @@ void write_cgroup_records(format::ByteWriter& out, std::size_t trailer) {
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 // sysfs has '!' for a slash in a name.
 std::string with(std::string name, char from, char to) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "format/base/byte_writer.h"
-#include "format/base/cursor.h"
 #include "format/base/result.h"
 #include "format/extensions/attachment.h"
 
@@ -20,8 +19,7 @@ Result<std::vector<format::Attachment>> gather_attachments(std::optional<format:
 // The vdso as an ELF image. It is in no file; all processes map the same one. Empty: there is none.
 std::vector<std::byte> own_vdso();
 
-// The cgroups of this host as records: samples have cgroup ids only.
-
+// A cgroup of this host: samples have cgroup ids only.
 struct Cgroup {
   std::uint64_t id = 0;
   std::string path;  // below the mount: "/", "/user.slice"
@@ -35,8 +33,7 @@ std::vector<Cgroup> all_cgroups();
 // Appends a CGROUP record for each; nothing if no hierarchy is mounted. `trailer`: bytes of sample_id_all.
 void write_cgroup_records(format::ByteWriter& out, std::size_t trailer);
 
-// The disks of this host by device number: tracepoints of block I/O have numbers only.
-
+// A disk or partition of this host: tracepoints of block I/O have device numbers only.
 struct BlockDevice {
   std::uint32_t dev = 0;  // as in the kernel: major number << 20 | minor number
   std::string name;

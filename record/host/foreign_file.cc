@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -23,6 +22,7 @@
 
 #include "format/base/file.h"
 #include "record/host/host.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -123,27 +123,6 @@ std::atomic<int>& abandoned_threads() {
   return count;
 }
 
-std::string_view next_word(std::string_view& line) {
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(std::min(line.size(), word.size() + 1));
-  return word;
-}
-
-// The kernel writes blanks, tabs, newlines and backslashes as \040.
-std::string without_escapes(std::string_view text) {
-  std::string plain;
-  constexpr std::size_t kDigits = 3;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    unsigned code = 0;
-    const char* const begin = text.data() + at + 1;
-    const bool is_escape = text[at] == '\\' && text.size() - at > kDigits &&
-                           std::from_chars(begin, begin + kDigits, code, 8).ptr == begin + kDigits;
-    plain += is_escape ? static_cast<char>(code) : text[at];
-    if (is_escape) at += kDigits;
-  }
-  return plain;
-}
-
 bool is_below(std::string_view name, std::string_view folder) {
   if (folder == "/") return true;
   return name.starts_with(folder) && (name.size() == folder.size() || name[folder.size()] == '/');
@@ -157,13 +136,12 @@ std::string device_of(std::string_view name, const std::string& mounts_path) {
   std::size_t longest = 0;
   std::string_view text = format::as_text(*mounts);
   while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    (void)next_word(line);
-    (void)next_word(line);
-    const std::string_view number = next_word(line);
-    (void)next_word(line);
-    const std::string folder = without_escapes(next_word(line));
+    std::string_view line = take_until(text, '\n');
+    take_until(line, ' ');
+    take_until(line, ' ');
+    const std::string_view number = take_until(line, ' ');
+    take_until(line, ' ');
+    const std::string folder = without_octal_escapes(take_until(line, ' '));
     if (folder.size() < longest || !is_below(name, folder)) continue;
     longest = folder.size();
     device = number;

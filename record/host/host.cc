@@ -7,13 +7,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -23,6 +22,7 @@
 
 #include "format/base/file.h"
 #include "record/events/target.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -141,27 +141,18 @@ namespace fs = std::filesystem;
 const std::string kCpuFolder = "/sys/devices/system/cpu";
 const std::string kNodeFolder = "/sys/devices/system/node";
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\n";
-  const auto begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 // The first line of a small file of /proc or /sys; nullopt: it cannot be read.
 std::optional<std::string> line_of(const std::string& path) {
   const auto bytes = format::read_file(path);
   if (!bytes) return std::nullopt;
-  const std::string_view text = format::as_text(*bytes);
-  return std::string(trimmed(text.substr(0, text.find('\n'))));
+  std::string_view text = format::as_text(*bytes);
+  return std::string(trimmed(take_until(text, '\n')));
 }
 
 template <class Number>
 std::optional<Number> number_of(const std::optional<std::string>& text) {
-  Number value{};
-  if (!text) return std::nullopt;
-  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
-  return code == std::errc{} ? std::optional(value) : std::nullopt;
+  std::string_view number = text ? std::string_view(*text) : std::string_view();
+  return whole_number<Number>(take_until(number, ' '));  // "16384 kB"
 }
 
 // Calls `seen` with key and value of each "key : value" line until it returns true.
@@ -171,11 +162,10 @@ void each_field(const std::string& path, Seen&& seen) {
   if (!bytes) return;
   std::string_view rest = format::as_text(*bytes);
   while (!rest.empty()) {
-    const auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const auto colon = line.find(':');
-    if (colon == std::string_view::npos) continue;
-    if (!seen(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)))) return;
+    std::string_view value = take_until(rest, '\n');
+    if (value.find(':') == std::string_view::npos) continue;
+    const std::string_view key = trimmed(take_until(value, ':'));
+    if (!seen(key, trimmed(value))) return;
   }
 }
 
@@ -349,6 +339,12 @@ format::Environment describe_host(const std::vector<std::string>& command_line) 
   out.pmu_mappings = pmu_mappings();
   out.caches = caches(online);
   return out;
+}
+
+std::uint64_t monotonic_now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 void raise_descriptor_limit() {

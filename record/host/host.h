@@ -19,14 +19,13 @@ namespace tacho::record {
 // Capabilities as bits, bit N for capability N.
 using Capabilities = std::uint64_t;
 
-// The work after all events are open, which decides what capabilities are kept.
+// What is done after all events are open; it decides which capabilities are kept.
 struct LaterWork {
-  bool describes_again =
-      false;  // other files or snapshots follow, which describe the host and its processes again
+  bool describes_again = false;  // describes the host and its processes for further files or snapshots
   bool lists_programs = false;   // lists BPF programs that were attached to a watched tracepoint meanwhile
   bool has_objects = false;      // reads counts of BPF objects at the end
-  bool signals_command = false;  // the command may have become another user's
-  bool packs = false;            // a program started at the end reads other users' files
+  bool signals_command = false;  // sends signals to the command, which may run as another user by then
+  bool packs = false;            // starts tacho-report, which reads other users' files, at the end
   bool reopens_cpus = false;     // opens events of CPUs that come online
   bool maps_rings = false;       // maps rings later, beyond a user's limit of locked memory
   bool holds_files = false;      // reads files of all processes after the recording
@@ -43,10 +42,9 @@ std::string names_of(Capabilities rights);
 // it. Empty: none. Returns the remaining set.
 Result<Capabilities> drop_rights(const LaterWork& work, const std::string& folder);
 
-// Facts about this host that decide which events can be opened, and the environment in a capture's header.
-
 std::string_view version();  // of tacho, "0.1.0"
 
+// Facts about this host that decide which events can be opened.
 struct Host {
   std::vector<int> online_cpus;       // ascending
   std::vector<int> offline_cpus;      // present, but not online; ascending
@@ -60,6 +58,9 @@ Result<Host> read_host();
 // The environment of a header, without events and build ids. Facts that the host does not provide are left
 // out.
 format::Environment describe_host(const std::vector<std::string>& command_line);
+
+// CLOCK_MONOTONIC, ns.
+std::uint64_t monotonic_now();
 
 // Raises the soft limit of file descriptors to the hard limit: each event needs one for each CPU.
 void raise_descriptor_limit();

@@ -19,6 +19,7 @@
 #include "format/base/elf.h"
 #include "format/base/file.h"
 #include "record/host/running_processes.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -488,8 +489,7 @@ std::optional<std::string> mapped_file(std::string_view maps, const std::string&
 
 std::optional<std::string> in_folders(std::string_view folders, const std::string& name) {
   while (!folders.empty()) {
-    const std::string_view folder = folders.substr(0, folders.find(':'));
-    folders.remove_prefix(std::min(folder.size() + 1, folders.size()));
+    const std::string_view folder = take_until(folders, ':');
     std::string path = fmt::format("{}/{}", folder, name);
     if (!folder.empty() && is_file(path)) return path;
   }
@@ -509,8 +509,9 @@ constexpr std::uint32_t kOfThisMachine = 0x0003;
 std::optional<std::string> in_cache(const std::string& name) {
   const auto cache = format::read_file(kCache);
   if (!cache) return std::nullopt;
-  auto path = cached_library(*cache, name);
-  return path && is_file(*path) ? path : std::nullopt;
+  const LibraryPaths libraries = libraries_of_cache(*cache);
+  const auto found = libraries.find(name);
+  return found != libraries.end() && is_file(found->second) ? std::optional(found->second) : std::nullopt;
 }
 
 Result<std::string> file_of_process(const std::string& name, int process) {
@@ -553,26 +554,26 @@ Result<std::string> library_file(const std::string& name, int process) {
 
 // A header (magic, number of entries, bytes of texts, 20 bytes more), entries, texts; offsets of texts
 // count from the start of the file.
-std::optional<std::string> cached_library(format::Bytes cache, std::string_view name) {
+LibraryPaths libraries_of_cache(format::Bytes cache) {
   constexpr std::string_view kMark = "glibc-ld.so.cache1.1";
   constexpr std::size_t kRestOfHeader = 24;
+  LibraryPaths paths;
   format::Cursor in(cache);
-  if (format::as_text(in.take(kMark.size())) != kMark) return std::nullopt;
+  if (format::as_text(in.take(kMark.size())) != kMark) return paths;
   const std::uint32_t entries = in.u32();
   in.skip(kRestOfHeader);
   const auto text_at = [cache](std::uint32_t offset) {
-    const std::string_view all = format::as_text(cache);
-    return offset < all.size() ? all.substr(offset, all.find('\0', offset) - offset) : std::string_view();
+    return offset < cache.size() ? format::text_of(cache.subspan(offset)) : std::string_view();
   };
   for (std::uint32_t i = 0; i < entries; ++i) {
-    const std::uint32_t flags = in.u32(), key = in.u32(), value = in.u32();
-    in.skip(sizeof(std::uint32_t));
+    const std::uint32_t flags = in.u32(), name = in.u32(), path = in.u32();
+    in.skip(sizeof(std::uint32_t));                  // version
     const std::uint64_t wanted_hardware = in.u64();  // hwcaps that the library needs
-    if (in.failed()) return std::nullopt;
-    if (flags == kOfThisMachine && wanted_hardware == 0 && text_at(key) == name)
-      return std::string(text_at(value));
+    if (in.failed()) break;
+    if (flags == kOfThisMachine && wanted_hardware == 0 && text_at(path).starts_with('/'))
+      paths.emplace(text_at(name), text_at(path));
   }
-  return std::nullopt;
+  return paths;
 }
 
 std::optional<std::string> own_library(const std::string& name) {

@@ -1,7 +1,9 @@
-// Addresses for probes in a program or library, by ELF symbol or by the source's name.
+// Places of probes in a program or library (functions, USDT markers), and the file of a library's name.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,19 +14,15 @@
 
 namespace tacho::record {
 
-// The name in the source of a C++ function, for names that users type. A recorder with root's rights
-// demangles as little of a foreign program's names as possible: templates, operators and the like are left to
-// the reader of the capture.
-
-// "server::Queue::push" for "_ZN6server5Queue4pushEi", without parameters; nullopt for names that are not
-// C++, or have other parts than plain names (Itanium C++ ABI).
+// The name in the source of a C++ function, without parameters: "server::Queue::push" for
+// "_ZN6server5Queue4pushEi". nullopt for names that are not C++, or have other parts than plain names
+// (Itanium C++ ABI): a recorder with root's rights demangles as little of a foreign program's names as
+// possible.
 std::optional<std::string> source_name(std::string_view symbol);
 
 // A name or pattern as typed, perhaps copied from a view, without the <...> of a template's arguments. Angle
 // brackets of operators stay.
 std::string without_template_arguments(std::string_view name);
-
-// Addresses for probes in a program or library: functions, USDT markers, and the file for a library's name.
 
 // The file offset of a function, by ELF symbol, or by its C++ name in the source ("ns::Class::f") if only one
 // function has it. An error names the nearest function, or all functions with the name.
@@ -69,17 +67,16 @@ struct CallFacts {
 };
 Result<CallFacts> call_facts(format::Bytes file);
 
-// The file for the name of a library or program.
-
-// `name`: a path, or a name that is looked up: among the files that this process maps ("libc.so.6"), in
-// LD_LIBRARY_PATH, in the dynamic linker's cache, in the folders of libraries, and in PATH. With a `process`
-// (else -1): among the files that it maps, as a container may have others; a path is relative to its root
-// folder. A usage error says what is missing.
+// The file of a library or program. `name`: a path, or a name that is looked up: among the files that this
+// process maps ("libc.so.6"), in LD_LIBRARY_PATH, in the dynamic linker's cache, in the folders of libraries,
+// and in PATH. With a `process` (else -1): among the files that it maps, as a container may have others; a
+// path is relative to its root folder. A usage error says what is missing.
 Result<std::string> library_file(const std::string& name, int process);
 
-// The path of a library for this architecture in the dynamic linker's cache (/etc/ld.so.cache, written by
-// ldconfig).
-std::optional<std::string> cached_library(format::Bytes cache, std::string_view name);
+// The libraries for this architecture in the dynamic linker's cache (/etc/ld.so.cache, written by ldconfig):
+// paths by name, the first of several. Empty: the file is not in glibc's format (2.2 and later).
+using LibraryPaths = std::map<std::string, std::string, std::less<>>;
+LibraryPaths libraries_of_cache(format::Bytes cache);
 
 // The path of a library that is installed with tacho-record: next to it, or in the folder of libraries;
 // nullopt: it is not there.

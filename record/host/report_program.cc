@@ -9,11 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -21,6 +19,7 @@
 
 #include "format/base/file.h"
 #include "format/base/trusted_path.h"
+#include "record/parse_text.h"
 
 extern char** environ;
 
@@ -156,26 +155,19 @@ using Shape = ProbeArgument::Shape;
 
 constexpr std::size_t kMostPointers = 8;
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return words;
-}
-
+// Sets `value` to the number that `text` is; false: it is none.
 template <class Number>
 bool read_number(std::string_view text, Number& value) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc{} && end == text.data() + text.size() && !text.empty();
+  const auto number = whole_number<Number>(text);
+  value = number.value_or(Number{});
+  return number.has_value();
 }
 
 // Parses "value rdi 0 8 pointer memory 16 24". Untrusted: it comes from a child that read a foreign file.
 std::optional<ProbeArgument> argument_of(std::string_view line) {
   constexpr std::size_t kFixed = 7;  // words
-  const auto words = words_of(line);
+  std::vector<std::string_view> words;
+  while (!line.empty()) words.push_back(take_until(line, ' '));
   if (words.size() < kFixed || words.size() > kFixed + kMostPointers || words[0] != "value")
     return std::nullopt;
   ProbeArgument out;
@@ -207,9 +199,8 @@ Result<std::vector<NamedArgument>> parse_user_arguments(std::string_view lines,
   constexpr std::string_view kError = "error ";
   std::vector<NamedArgument> out;
   while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    if (line.starts_with(kError)) return use_error(std::string(line.substr(kError.size())));
+    std::string_view line = take_until(lines, '\n');
+    if (take_prefix(line, kError)) return use_error(std::string(line));
     auto argument = argument_of(line);
     if (!argument || out.size() == names.size())
       return Error{"the output of tacho-report is not understood (another version?)"};
@@ -246,12 +237,6 @@ constexpr std::size_t kMostAtOnce = 2000;
 constexpr std::size_t kGrowsAfter = 4;   // outputs below the limit
 constexpr std::size_t kMostInVain = 64;  // outputs above it
 
-std::string_view take_field(std::string_view& line) {
-  const std::string_view field = line.substr(0, line.find('\t'));
-  line.remove_prefix(std::min(field.size() + 1, line.size()));
-  return field;
-}
-
 }  // namespace
 
 std::unordered_map<std::uint64_t, std::uint64_t> texts_of_functions(std::string_view lines) {
@@ -260,10 +245,9 @@ std::unordered_map<std::uint64_t, std::uint64_t> texts_of_functions(std::string_
   std::uint64_t function = 0;
   bool is_known = false;
   while (!lines.empty()) {
-    std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    const std::string_view what = take_field(line), number = take_field(line);
-    const bool is_text = take_field(line).starts_with('t');
+    std::string_view line = take_until(lines, '\n');
+    const std::string_view what = take_until(line, '\t'), number = take_until(line, '\t');
+    const bool is_text = line.starts_with('t');
     if (what == "function") {
       is_known = read_number(number, function);
       if (is_known && is_text) all[function] |= kReturnsText;

@@ -24,16 +24,17 @@ namespace tacho::record {
 // there.
 std::optional<std::string> report_program();
 
+constexpr int kNowhere = -1;
 // Starts tacho-report with `words`, its path first, without input, in its own process group: signals reach
 // this process, which ends the child. No signal is blocked or ignored in the child. `output` and `errors`
-// become its standard output and error.
-// It gets the descriptors `inherited` with their numbers, and no others.
-constexpr int kNowhere = -1;  // for `errors`
+// become its standard output and error (errors kNowhere: /dev/null). It inherits only the descriptors
+// `inherited`, with their numbers.
 Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors,
                                    std::span<const int> inherited = {});
 
-// Its standard output, at most 1 MB; standard error is dropped. `stop` is polled several times a second and
-// ends it. An error if it prints more (EFBIG), takes too long, dies, or has an exit status other than 0.
+// Runs tacho-report and returns its standard output, at most 1 MB; standard error is dropped. `stop` is
+// polled several times a second and ends it. An error if it prints more (EFBIG), takes too long, dies, or has
+// an exit status other than 0.
 struct ReportRun {
   std::vector<std::string> arguments;
   std::chrono::seconds longest{60};
@@ -41,9 +42,8 @@ struct ReportRun {
 };
 Result<std::string> ask_report_program(const std::string& program, const ReportRun& run);
 
-// The arguments of a program's function by their names in debug information. tacho-report reads it in a
+// A function whose arguments are looked up by their names in debug information. tacho-report reads that in a
 // sandbox: libdw is too large a parser for a recorder with root's rights.
-
 struct UserFunction {
   std::string path;          // of the file
   std::uint64_t offset = 0;  // file offset of its first instruction
@@ -59,12 +59,11 @@ Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
 Result<std::vector<NamedArgument>> parse_user_arguments(std::string_view lines,
                                                         std::span<const std::string> names);
 
-// Parameter and return types of a program's functions from debug information. tacho-report reads it in a
-// sandbox (user_arguments() above); the capture gets its output as text.
-
 // Bit of the return value in a function's mask of strings; bit n is register argument n.
 constexpr std::uint64_t kReturnsText = 1U << 6;
 
+// Parameter and return types of a program's functions, which tacho-report reads from debug information. The
+// capture gets its output as text.
 struct FunctionTypes {
   std::string text;                                        // empty: nothing is known
   std::unordered_map<std::uint64_t, std::uint64_t> texts;  // by file offset

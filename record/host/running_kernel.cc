@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "cli/nearest.h"
 #include "format/base/file.h"
 #include "format/records/record.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -29,24 +29,33 @@ constexpr std::string_view kKernelName = "[kernel.kallsyms]";
 constexpr std::uint16_t kBpfSymbol = 1;                   // PERF_RECORD_KSYMBOL_TYPE_BPF
 constexpr auto kNobody = static_cast<std::uint32_t>(-1);  // the pid of the kernel's mappings
 
-std::string_view next_line(std::string_view& rest) {
-  const std::string_view line = rest.substr(0, rest.find('\n'));
-  rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-  return line;
+// A line of /proc/kallsyms.
+struct Symbol {
+  std::uint64_t address = 0;  // 0: hidden
+  char type = '?';
+  std::string_view name;
+  std::string_view module;  // "[ext4]", "[bpf]"; empty: the kernel
+};
+
+// "ffffffffc0a01230 t ext4_read\t[ext4]"; nullopt for a line of another form.
+std::optional<Symbol> parse_symbol(std::string_view line) {
+  const auto address = take_number<std::uint64_t>(line, 16);
+  if (!address || line.size() < 4 || line[0] != ' ' || line[2] != ' ') return std::nullopt;
+  Symbol symbol{*address, line[1], {}, {}};
+  line.remove_prefix(3);
+  symbol.name = take_until(line, '\t');
+  symbol.module = line;
+  return symbol;
 }
 
-std::string_view take_word(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find(' '));
-  rest.remove_prefix(word.size());
-  return word;
+bool is_code(const Symbol& symbol) {
+  return std::string_view("tTwW").find(symbol.type) != std::string_view::npos;
 }
 
-std::uint64_t hex_number(std::string_view text) {
-  if (text.starts_with("0x")) text.remove_prefix(2);
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return value;
+template <class Use>
+void for_each_symbol(std::string_view kallsyms, Use use) {
+  while (!kallsyms.empty())
+    if (const auto symbol = parse_symbol(take_until(kallsyms, '\n'))) use(*symbol);
 }
 
 format::BuildId build_id_in_file_of_notes(const std::string& path) {
@@ -85,15 +94,10 @@ std::map<std::string, std::string> module_files() {
 std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
   std::map<std::string_view, std::uint64_t> found;
   constexpr std::array<std::string_view, 4> kWanted{"_text", "_stext", "_etext", "_edata"};
-  while (!kallsyms.empty()) {
-    std::string_view line = next_line(kallsyms);
-    const std::string_view address = take_word(line);
-    take_word(line);
-    const std::string_view name = take_word(line);
-    if (name.starts_with('_') && std::ranges::find(kWanted, name) != kWanted.end()) {
-      found.emplace(name, hex_number(address));
-    }
-  }
+  for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+    if (symbol.module.empty() && std::ranges::find(kWanted, symbol.name) != kWanted.end())
+      found.emplace(symbol.name, symbol.address);
+  });
   for (const std::string_view reference : {kWanted[0], kWanted[1]}) {
     const auto start = found.find(reference);
     if (start == found.end() || start->second == 0) continue;
@@ -108,16 +112,10 @@ std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
 
 std::vector<BpfImage> find_bpf_images(std::string_view kallsyms, std::size_t page_size) {
   std::vector<BpfImage> symbols;  // all symbols of BPF: each ends the previous one
-  while (!kallsyms.empty()) {
-    std::string_view line = next_line(kallsyms);
-    if (!line.ends_with("[bpf]")) continue;
-    const std::uint64_t start = hex_number(take_word(line));
-    take_word(line);
-    const std::string_view name = line.substr(0, line.find('\t'));
-    if (start != 0)
-      symbols.push_back(
-          {std::string(name.substr(std::min(name.find_first_not_of(' '), name.size()))), start, 0});
-  }
+  for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+    if (symbol.module == "[bpf]" && symbol.address != 0)
+      symbols.push_back({std::string(symbol.name), symbol.address, 0});
+  });
   std::ranges::stable_sort(symbols, {}, &BpfImage::start);
   std::vector<BpfImage> images;
   for (std::size_t i = 0; i < symbols.size(); ++i) {
@@ -136,11 +134,10 @@ std::vector<BpfImage> find_bpf_images(std::string_view kallsyms, std::size_t pag
 // "ext4 1003520 1 - Live 0xffffffffc0a00000 (E)"
 std::optional<KernelModule> parse_module_line(std::string_view line) {
   KernelModule module;
-  module.name = take_word(line);
-  const std::string_view size = take_word(line);
-  std::from_chars(size.data(), size.data() + size.size(), module.size);
-  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);
-  module.start = hex_number(take_word(line));
+  module.name = take_until(line, ' ');
+  module.size = number_at<std::uint64_t>(take_until(line, ' '));
+  for (int skipped = 0; skipped < 3; ++skipped) take_until(line, ' ');
+  if (take_prefix(line, "0x")) module.start = number_at<std::uint64_t>(line, 16);
   if (module.name.empty() || module.start == 0 || module.size == 0) return std::nullopt;
   module.path = "[" + module.name + "]";
   return module;
@@ -152,7 +149,7 @@ std::vector<KernelModule> loaded_modules() {
   if (!text) return modules;  // a kernel without modules
   std::string_view rest = format::as_text(*text);
   while (!rest.empty()) {
-    if (auto module = parse_module_line(next_line(rest))) modules.push_back(std::move(*module));
+    if (auto module = parse_module_line(take_until(rest, '\n'))) modules.push_back(std::move(*module));
   }
   if (modules.empty()) return modules;
   const auto files = module_files();
@@ -217,37 +214,6 @@ void write_program_records(format::ByteWriter& out, const std::vector<bpf::Loade
 
 namespace {
 
-struct Symbol {
-  std::uint64_t address = 0;  // 0: hidden
-  char type = '?';
-  std::string_view name;
-};
-
-// "ffffffffc0a01230 t ext4_read\t[ext4]"; nothing for a line of another form.
-std::optional<Symbol> parse_symbol(std::string_view line) {
-  Symbol symbol;
-  const auto end = std::from_chars(line.data(), line.data() + line.size(), symbol.address, 16);
-  line.remove_prefix(static_cast<std::size_t>(end.ptr - line.data()));
-  if (end.ec != std::errc() || line.size() < 4 || line[0] != ' ' || line[2] != ' ') return std::nullopt;
-  symbol.type = line[1];
-  line.remove_prefix(3);
-  symbol.name = line.substr(0, line.find('\t'));
-  return symbol;
-}
-
-bool is_code(const Symbol& symbol) {
-  return std::string_view("tTwW").find(symbol.type) != std::string_view::npos;
-}
-
-template <class Use>
-void for_each_symbol(std::string_view kallsyms, Use use) {
-  while (!kallsyms.empty()) {
-    const std::string_view line = kallsyms.substr(0, kallsyms.find('\n'));
-    kallsyms.remove_prefix(std::min(line.size() + 1, kallsyms.size()));
-    if (const auto symbol = parse_symbol(line)) use(*symbol);
-  }
-}
-
 // Bytes up to the next symbol; 0: unknown.
 std::uint64_t length_of(std::string_view kallsyms, std::uint64_t address) {
   std::uint64_t next = ~std::uint64_t{0};
@@ -271,11 +237,17 @@ std::string suggestion_for(std::string_view kallsyms, std::string_view function)
 
 }  // namespace
 
+void each_kernel_function(std::string_view kallsyms,
+                          const std::function<void(std::string_view name, std::uint64_t address)>& use) {
+  for_each_symbol(kallsyms, [&use](const Symbol& symbol) {
+    if (is_code(symbol)) use(symbol.name, symbol.address);
+  });
+}
+
 std::vector<std::string> kernel_function_names(std::string_view kallsyms) {
   std::vector<std::string> names;
-  for_each_symbol(kallsyms, [&names](const Symbol& symbol) {
-    if (is_code(symbol)) names.emplace_back(symbol.name);
-  });
+  each_kernel_function(kallsyms,
+                       [&names](std::string_view name, std::uint64_t) { names.emplace_back(name); });
   return names;
 }
 
@@ -306,14 +278,11 @@ struct TraceableLine {
   std::string_view name;  // empty: another kind of line
 };
 TraceableLine next_traceable(std::string_view& traceable, bool has_address) {
-  std::string_view line = traceable.substr(0, traceable.find('\n'));
-  traceable.remove_prefix(std::min(line.size() + 1, traceable.size()));
+  std::string_view line = take_until(traceable, '\n');
   TraceableLine out;
   if (has_address) {
-    const auto end = std::from_chars(line.data(), line.data() + line.size(), out.address, 16);
-    line.remove_prefix(static_cast<std::size_t>(end.ptr - line.data()));
-    if (line.empty() || line.front() != ' ') return {};
-    line.remove_prefix(1);
+    out.address = take_number<std::uint64_t>(line, 16).value_or(0);
+    if (!take_prefix(line, " ")) return {};
   }
   out.name = line.substr(0, line.find_first_of(" \t"));
   return out;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <optional>
@@ -58,7 +59,9 @@ void write_image_records(format::ByteWriter& out, const std::vector<BpfImage>& i
 void write_program_records(format::ByteWriter& out, const std::vector<bpf::LoadedProgram>& programs,
                            std::size_t trailer);
 
-// Functions of the running kernel by name, as /proc/kallsyms lists them, for probes.
+// Calls `use` with each function in /proc/kallsyms, in its order.
+void each_kernel_function(std::string_view kallsyms,
+                          const std::function<void(std::string_view name, std::uint64_t address)>& use);
 
 // Whether the kernel or a module has the function, and `offset` (bytes from its start) is inside. The error
 // names the nearest function, or the function's length. If addresses are hidden (kernel.kptr_restrict), the
@@ -83,8 +86,7 @@ std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_vi
                                                                   std::string_view kallsyms,
                                                                   const std::vector<std::string>& names);
 
-// The kernel's symbol list (/proc/kallsyms), and the records made of it at a capture's start.
-
+// What a capture's start has of the kernel's symbol list (/proc/kallsyms).
 struct KernelSymbols {
   std::optional<KernelText> text;
   std::vector<BpfImage> images;
@@ -94,8 +96,8 @@ struct KernelSymbols {
 // Reads the current ones.
 Result<KernelSymbols> read_kernel_symbols(std::size_t page_size);
 
-// The same on a thread: the kernel needs as much time to write the list as all other work before the first
-// sample.
+// The same on a thread, since it takes as long as all other work before the first sample: the kernel writes
+// the list.
 class KernelSymbolsAhead {
  public:
   explicit KernelSymbolsAhead(std::size_t page_size);

@@ -1,23 +1,23 @@
 #include "record/host/running_processes.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cinttypes>
+#include <cerrno>
 #include <climits>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "format/base/file.h"
+#include "record/events/target.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -28,18 +28,6 @@ constexpr std::size_t kMostProcesses = 100'000;
 constexpr std::size_t kStartField = 22;  // in /proc/PID/stat, counted from 1
 constexpr std::string_view kHead =
     "pid\tpids\tstart_ns\tpid_namespace\tmount_namespace\tcgroup\texecutable\n";
-
-std::optional<std::string> text_of(const std::string& path) {
-  const auto bytes = format::read_file(path);
-  if (!bytes) return std::nullopt;
-  return std::string(format::as_text(*bytes));
-}
-
-std::string_view take_line(std::string_view& text, char end) {
-  const std::string_view line = text.substr(0, text.find(end));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
-  return line;
-}
 
 // The inode of a namespace; 0: it cannot be read.
 std::uint64_t number_of_namespace(const std::string& path) {
@@ -72,11 +60,7 @@ std::string in_one_field(std::string_view name) {
 }  // namespace
 
 std::string numbers_in_namespaces(std::string_view status) {
-  constexpr std::string_view kField = "\nNSpid:\t";
-  const auto at = status.find(kField);
-  if (at == std::string_view::npos) return {};
-  status.remove_prefix(at + kField.size());
-  std::string numbers(take_line(status, '\n'));
+  std::string numbers(field_of_status(status, "NSpid"));
   std::ranges::replace(numbers, '\t', ',');
   return numbers.find_first_not_of("0123456789,") == std::string::npos ? numbers : std::string();
 }
@@ -86,23 +70,22 @@ unsigned long long start_of(std::string_view stat, long ticks_a_second) {
   const auto name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || ticks_a_second <= 0) return 0;
   stat.remove_prefix(std::min(name_end + 2, stat.size()));
-  for (std::size_t field = 3; field < kStartField; ++field) take_line(stat, ' ');
-  unsigned long long ticks = 0;
-  const auto [end, code] = std::from_chars(stat.data(), stat.data() + stat.size(), ticks);
+  for (std::size_t field = 3; field < kStartField; ++field) take_until(stat, ' ');
+  const auto ticks = number_at<unsigned long long>(stat);
   const auto tick_ns = 1'000'000'000ULL / static_cast<unsigned long long>(ticks_a_second);
-  return code == std::errc{} && ticks < ULLONG_MAX / tick_ns ? ticks * tick_ns : 0;
+  return ticks < ULLONG_MAX / tick_ns ? ticks * tick_ns : 0;
 }
 
 std::string cgroup_path(std::string_view lines) {
   std::string second;
   while (!lines.empty()) {
     // "4:net_cls,perf_event:/docker/4f" of version 1, "0::/system.slice" of version 2
-    std::string_view line = take_line(lines, '\n');
-    take_line(line, ':');
-    std::string_view controllers = take_line(line, ':');
+    std::string_view line = take_until(lines, '\n');
+    take_until(line, ':');
+    std::string_view controllers = take_until(line, ':');
     if (controllers.empty()) second = line;
     while (!controllers.empty()) {
-      if (take_line(controllers, ',') == "perf_event") return std::string(line);
+      if (take_until(controllers, ',') == "perf_event") return std::string(line);
     }
   }
   return second;
@@ -114,12 +97,11 @@ void ProcessTable::add(int process) {
   if (count_ >= kMostProcesses) return;
   const std::string number = std::to_string(process);
   const std::string folder = proc_ + "/" + number;
-  const auto status = text_of(folder + "/status");
-  if (!status) return;
-  std::string numbers = numbers_in_namespaces(*status);
+  const std::string status = text_of_file(folder + "/status");
+  if (status.empty()) return;
+  std::string numbers = numbers_in_namespaces(status);
   if (numbers.empty()) numbers = number;
-  const std::string stat = text_of(folder + "/stat").value_or("");
-  const std::string cgroups = text_of(folder + "/cgroup").value_or("");
+  const std::string stat = text_of_file(folder + "/stat"), cgroups = text_of_file(folder + "/cgroup");
   ++count_;
   text_ += number + '\t' + numbers + '\t' + std::to_string(start_of(stat, sysconf(_SC_CLK_TCK))) + '\t' +
            std::to_string(number_of_namespace(folder + "/ns/pid")) + '\t' +
@@ -130,40 +112,13 @@ void ProcessTable::add(int process) {
 namespace {
 
 namespace abi = format::abi;
-namespace fs = std::filesystem;
 
-// The numbers among the names of a directory, ascending.
-std::vector<int> numbers_in(const std::string& directory) {
-  std::vector<int> numbers;
-  std::error_code code;
-  for (fs::directory_iterator entry(directory, code), end; !code && entry != end; entry.increment(code)) {
-    const std::string name = entry->path().filename();
-    int number = 0;
-    const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && rest == name.data() + name.size()) numbers.push_back(number);
-  }
-  std::ranges::sort(numbers);
-  return numbers;
-}
-
-// "PPid:\t12" in /proc/PID/status.
-std::uint32_t parent_of(const std::string& status) {
-  constexpr std::string_view kField = "\nPPid:\t";
-  const auto at = status.find(kField);
-  std::uint32_t parent = 0;
-  if (at != std::string::npos) {
-    std::from_chars(status.data() + at + kField.size(), status.data() + status.size(), parent);
-  }
-  return parent;
-}
-
+// Takes a hexadecimal number and the letter `end` behind it.
 template <class Number>
-bool take_number(std::string_view& rest, Number& value, int base, char end) {
-  const auto [stop, code] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
-  const auto size = static_cast<std::size_t>(stop - rest.data());
-  if (code != std::errc{} || size >= rest.size() || rest[size] != end) return false;
-  rest.remove_prefix(size + 1);
-  return true;
+bool take_hex(std::string_view& rest, Number& value, char end) {
+  const auto number = take_number<Number>(rest, 16);
+  value = number.value_or(Number{});
+  return number && take_prefix(rest, {&end, 1});
 }
 
 // The kernel writes a newline in a path as \012 here, and as itself in its own MMAP2 records.
@@ -184,19 +139,17 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
   format::MmapRecord& mapping = out.mapping;
   std::uint64_t end = 0;
   std::string_view rest = line;
-  if (!take_number(rest, mapping.start, 16, '-') || !take_number(rest, end, 16, ' ') || end < mapping.start) {
+  if (!take_hex(rest, mapping.start, '-') || !take_hex(rest, end, ' ') || end < mapping.start)
     return std::nullopt;
-  }
   if (rest.size() < 5 || rest[4] != ' ') return std::nullopt;
   const std::string_view rights = rest.substr(0, 4);
   rest.remove_prefix(5);
-  if (!take_number(rest, mapping.page_offset, 16, ' ') || !take_number(rest, mapping.major, 16, ':') ||
-      !take_number(rest, mapping.minor, 16, ' ')) {
+  if (!take_hex(rest, mapping.page_offset, ' ') || !take_hex(rest, mapping.major, ':') ||
+      !take_hex(rest, mapping.minor, ' '))
     return std::nullopt;
-  }
-  const auto [stop, code] = std::from_chars(rest.data(), rest.data() + rest.size(), mapping.inode);
-  if (code != std::errc{}) return std::nullopt;
-  rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
+  const auto inode = take_number<std::uint64_t>(rest);
+  if (!inode) return std::nullopt;
+  mapping.inode = *inode;
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
 
   mapping.is_mmap2 = true;
@@ -211,26 +164,35 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
 
 std::optional<MapsLine> MapsReader::next() {
   while (!rest_.empty())
-    if (auto line = parse_maps_line(take_line(rest_, '\n'))) return line;
+    if (auto line = parse_maps_line(take_until(rest_, '\n'))) return line;
   return std::nullopt;
+}
+
+void each_code_mapping(std::uint32_t process, const std::function<bool(const format::MmapRecord&)>& use) {
+  const std::string text = text_of_file(fmt::format("/proc/{}/maps", process));
+  MapsReader reader(text);
+  while (auto parsed = reader.next()) {
+    parsed->mapping.pid = process;
+    if (parsed->is_executable && !use(parsed->mapping)) return;
+  }
 }
 
 std::vector<int> RunningProcesses::all() const { return numbers_in(proc_); }
 
 void RunningProcesses::describe(int process, format::ByteWriter& out, Describe describe) {
   const std::string folder = proc_ + "/" + std::to_string(process);
-  const auto status = text_of(folder + "/status");
-  if (!status) return;
+  const std::string status = text_of_file(folder + "/status");
+  if (status.empty()) return;
   const auto pid = static_cast<std::uint32_t>(process);
   for (const int thread : numbers_in(folder + "/task")) {
-    auto name = text_of(folder + "/task/" + std::to_string(thread) + "/comm");
-    if (!name) continue;
-    if (name->ends_with('\n')) name->pop_back();
+    std::string name = text_of_file(folder + "/task/" + std::to_string(thread) + "/comm");
+    if (name.empty()) continue;
+    if (name.ends_with('\n')) name.pop_back();
     const auto tid = static_cast<std::uint32_t>(thread);
     // The parent of a thread is taken to be its process, as perf does.
-    const std::uint32_t parent = tid == pid ? parent_of(*status) : pid;
+    const std::uint32_t parent = tid == pid ? number_at<std::uint32_t>(field_of_status(status, "PPid")) : pid;
     format::write_fork(out, {pid, parent, tid, parent, 0, false}, trailer_);
-    format::write_comm(out, {pid, tid, *name, false}, trailer_);
+    format::write_comm(out, {pid, tid, name, false}, trailer_);
   }
   if (records_.namespaces) describe_namespaces(process, out);
   if (describe == Describe::All) describe_mappings(process, out);
@@ -251,9 +213,8 @@ void RunningProcesses::describe_namespaces(int process, format::ByteWriter& out)
 }
 
 void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
-  const auto text = text_of(proc_ + "/" + std::to_string(process) + "/maps");
-  if (!text) return;
-  MapsReader reader(*text);
+  const std::string text = text_of_file(proc_ + "/" + std::to_string(process) + "/maps");
+  MapsReader reader(text);
   while (auto parsed = reader.next()) {
     format::MmapRecord& mapping = parsed->mapping;
     if (!parsed->is_executable) {
@@ -273,8 +234,7 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
   const auto [found, is_new] = build_ids_.try_emplace({mapping.major, mapping.minor, mapping.inode});
   if (!is_new) return found->second;
   const std::string folder = proc_ + "/" + std::to_string(process);
-  char range[40];
-  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, mapping.start, mapping.start + mapping.length);
+  const std::string range = fmt::format("{:x}-{:x}", mapping.start, mapping.start + mapping.length);
   // By /proc/PID/map_files, which also works for deleted files; else by its path in the process's root.
   const auto head = reader_.head_of(
       {{"", folder + "/map_files/" + range, mapping.inode},
@@ -282,6 +242,24 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
       TimedFileReader::scope_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
   if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
   return found->second;
+}
+
+std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code) {
+  std::vector<std::byte> bytes(size);
+  iovec to{bytes.data(), bytes.size()};
+  // Page by page: the kernel fails a part as a whole.
+  constexpr std::uint64_t kPage = 4096;
+  std::vector<iovec> from;
+  for (std::uint64_t at = address, left = size; left != 0;) {
+    const std::uint64_t piece = std::min(left, kPage - at % kPage);
+    from.push_back({reinterpret_cast<void*>(at), piece});  // NOLINT: of another process
+    at += piece;
+    left -= piece;
+  }
+  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread), &to, 1, from.data(), from.size(), 0);
+  code = got < 0 ? errno : 0;
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
 }
 
 std::chrono::nanoseconds thread_cpu_time() {

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,16 +35,13 @@ class ProcessTable {
   std::size_t count_ = 0;
 };
 
-// The pids of a process in its pid namespaces, outermost first: "812,7,1" from the line NSpid of
-// /proc/PID/status; empty: there is no such line.
+// The pids of a process in its pid namespaces, outermost first: "812,7,1" from the field NSpid of
+// /proc/PID/status; empty: there is no such field (before Linux 4.1).
 std::string numbers_in_namespaces(std::string_view status);
 // The start time in ns after boot, from /proc/PID/stat; 0: it cannot be read.
 unsigned long long start_of(std::string_view stat, long ticks_a_second);
 // Its path in the cgroup hierarchy of perf events, from /proc/PID/cgroup.
 std::string cgroup_path(std::string_view lines);
-
-// Processes that ran before the recording: FORK, COMM and MMAP2 records from /proc, as the kernel would have
-// written them.
 
 // One line of /proc/PID/maps.
 struct MapsLine {
@@ -62,13 +60,19 @@ class MapsReader {
   std::string_view rest_;
 };
 
-// What records describe besides comms and code mappings.
+// The mapped code of a process that runs, from /proc/PID/maps. `use` gets each mapping until it returns
+// false.
+void each_code_mapping(std::uint32_t process, const std::function<bool(const format::MmapRecord&)>& use);
+
+// What is described besides names of threads and code mappings.
 struct ProcessRecords {
   bool data_mappings = false;  // also mappings without execute permission
   bool namespaces = false;
   bool build_ids = true;
 };
 
+// Processes that ran before the recording: FORK, COMM and MMAP2 records from /proc, as the kernel would have
+// written them.
 class RunningProcesses {
  public:
   // `proc`: the directory, "/proc" outside of tests. `trailer`: bytes of sample_id_all in every record.
@@ -97,6 +101,9 @@ class RunningProcesses {
   TimedFileReader reader_;
   std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, even if many processes map it
 };
+
+// Reads memory of another process, at most `size` bytes; fewer if a mapping ends. `code`: errno; 0: none.
+std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code);
 
 // CPU time of the calling thread.
 std::chrono::nanoseconds thread_cpu_time();

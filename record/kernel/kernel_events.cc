@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -149,8 +148,8 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
       events.planned_ = plan.events;
       events.ring_pages_ = plan.ring_pages;
       events.sideband_pages_ = plan.sideband_pages;
-      events.rings_.reserve(events.rings_.size() +
-                            2 * plan.later_cpus.size());  // reserved, since there are pointers to rings
+      // Rings must not move: there are pointers to them.
+      events.rings_.reserve(events.rings_.size() + 2 * plan.later_cpus.size());
       events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
       return events;
     }
@@ -226,15 +225,24 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
       event.ring = owner->second->ring;
       continue;
     }
-    const bool is_backward = plan.events[event.event].attr.has(abi::kWriteBackward);
-    auto ring = PerfRing::map(event.fd, is_sideband ? plan.sideband_pages : plan.ring_pages, host.page_size,
-                              is_backward ? RingKind::Backward : RingKind::Forward);
-    if (!ring) return std::move(ring.error());
-    ring->end_with(format::sample_id_size(plan.events[event.event].attr));
-    event.ring = rings_.size();
-    rings_.push_back(std::move(*ring));
-    holds_sideband_.push_back(is_sideband);
+    auto done =
+        map_ring(event, plan.events[event.event], is_sideband ? plan.sideband_pages : plan.ring_pages, host);
+    if (!done) return done;
   }
+  return Done{};
+}
+
+// Maps a new ring for the event.
+Result<> KernelEvents::map_ring(OpenEvent& event, const PlannedEvent& planned, std::size_t pages,
+                                const Host& host) {
+  const bool is_backward = planned.attr.has(abi::kWriteBackward);
+  auto ring =
+      PerfRing::map(event.fd, pages, host.page_size, is_backward ? RingKind::Backward : RingKind::Forward);
+  if (!ring) return std::move(ring.error());
+  ring->end_with(format::sample_id_size(planned.attr));
+  event.ring = rings_.size();
+  rings_.push_back(std::move(*ring));
+  holds_sideband_.push_back(planned.is_sideband);
   return Done{};
 }
 
@@ -268,14 +276,11 @@ Result<> KernelEvents::enable_samples() const {
   return done;
 }
 
-// Of an event on many CPUs the first one counts.
+// Notes the time when the first of an event's descriptors is switched.
 void KernelEvents::note_switch(std::size_t event, bool on, std::vector<std::size_t>& switched) const {
   std::vector<Switched>& all = (*switched_)[event];
   if (!all.empty() && all.back().on == on) return;
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  all.push_back(
-      {static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec), on});
+  all.push_back({monotonic_now(), on});
   switched.push_back(event);
 }
 
@@ -292,28 +297,21 @@ bool KernelEvents::was_on(std::size_t event, std::uint64_t time) const {
 // Events that cannot be disabled belong to a task that ended.
 void KernelEvents::disable() const {
   std::vector<std::size_t> switched;
-  for (const OpenEvent& event : events_) {
+  each_open([&](const OpenEvent& event, const PlannedEvent&) {
     (void)disable_event(event.fd);
     note_switch(event.event, false, switched);
-  }
-  again_->each([](const OpenEvent& event) { (void)disable_event(event.fd); });
+  });
   call_on_switch(switched, Sampling::Off);
 }
 
 Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) const {
   bool any = name.empty();
   std::vector<std::size_t> switched;
-  for (const OpenEvent& event : events_) {
-    const PlannedEvent& planned = planned_[event.event];
-    if (planned.is_sideband || (!name.empty() && planned.name != name)) continue;
+  each_open([&](const OpenEvent& event, const PlannedEvent& planned) {
+    if (planned.is_sideband || (!name.empty() && planned.name != name)) return;
     any = true;
     (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
     note_switch(event.event, sampling == Sampling::On, switched);
-  }
-  again_->each([&](const OpenEvent& event) {
-    const PlannedEvent& planned = planned_[event.event];
-    if (planned.is_sideband || (!name.empty() && planned.name != name)) return;
-    (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
   });
   call_on_switch(switched, sampling);
   if (any) return Done{};
@@ -326,12 +324,15 @@ Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) c
 
 // Events that cannot be paused belong to a task that ended, and write no more.
 void KernelEvents::pause_backward_rings(bool pause) const {
-  for (const OpenEvent& event : events_) {
-    if (planned_[event.event].attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
-  }
-  again_->each([&](const OpenEvent& event) {
-    if (planned_[event.event].attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
+  each_open([pause](const OpenEvent& event, const PlannedEvent& planned) {
+    if (planned.attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
   });
+}
+
+// Calls `what` for the events as opened at the start, and then for reopened ones.
+void KernelEvents::each_open(const std::function<void(const OpenEvent&, const PlannedEvent&)>& what) const {
+  for (const OpenEvent& event : events_) what(event, planned_[event.event]);
+  again_->each([&](const OpenEvent& event) { what(event, planned_[event.event]); });
 }
 
 Losses KernelEvents::loss_of(const OpenEvent& event) const {
@@ -372,8 +373,6 @@ format::EventSet KernelEvents::event_set() const {
 }
 
 // Events of CPUs that came back online.
-
-namespace abi = format::abi;
 
 void KernelEvents::Again::each(const std::function<void(const OpenEvent&)>& what) const {
   const std::lock_guard lock(mutex_);
@@ -454,14 +453,8 @@ Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
   if (rings_.size() == rings_.capacity()) return Error{"it was not present at the start of the recording"};
   format::Fd owner(fcntl(event.fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!owner) return system_error("a descriptor of its ring", errno);
-  const bool is_backward = planned_[event.event].attr.has(abi::kWriteBackward);
-  auto ring = PerfRing::map(event.fd, is_sideband ? sideband_pages_ : ring_pages_, host.page_size,
-                            is_backward ? RingKind::Backward : RingKind::Forward);
-  if (!ring) return std::move(ring.error());
-  ring->end_with(format::sample_id_size(planned_[event.event].attr));
-  event.ring = rings_.size();
-  rings_.push_back(std::move(*ring));
-  holds_sideband_.push_back(is_sideband);
+  auto done = map_ring(event, planned_[event.event], is_sideband ? sideband_pages_ : ring_pages_, host);
+  if (!done) return done;
   later_rings_.emplace(key, LaterRing{std::move(owner), event.ring});
   return Done{};
 }
@@ -494,26 +487,23 @@ Result<KernelEvents::Reopened> KernelEvents::reopen_cpu(int cpu, const Host& hos
   }
   if (opened.empty() && !any_of_tasks) return Error{left_out};
   for (const OpenEvent& open : opened) rings_[open.ring].rename(open.own_id, open.id);
-  std::vector<Losses> before;
-  again_->each([&](const OpenEvent& gone) {
-    if (gone.cpu == cpu) before.push_back(loss_of(gone));
-  });
-  return Reopened{again_->take(cpu, std::move(opened), std::move(before)), std::move(left_out)};
+  return Reopened{again_->take(cpu, std::move(opened), losses_of_cpu(cpu)), std::move(left_out)};
 }
 
-void KernelEvents::close_cpu(int cpu) {
-  std::vector<Losses> before;
-  again_->each([&](const OpenEvent& gone) {
-    if (gone.cpu == cpu) before.push_back(loss_of(gone));
+void KernelEvents::close_cpu(int cpu) { (void)again_->take(cpu, {}, losses_of_cpu(cpu)); }
+
+// Losses of the reopened events of a CPU.
+std::vector<Losses> KernelEvents::losses_of_cpu(int cpu) const {
+  std::vector<Losses> losses;
+  again_->each([&](const OpenEvent& event) {
+    if (event.cpu == cpu) losses.push_back(loss_of(event));
   });
-  (void)again_->take(cpu, {}, std::move(before));
+  return losses;
 }
 
 Result<> KernelEvents::enable_cpu(std::span<const OpenEvent> events) const {
   for (const OpenEvent& event : events) {
-    const std::vector<Switched>& switched = (*switched_)[event.event];
-    const bool is_on = planned_[event.event].is_sideband || (!switched.empty() && switched.back().on);
-    if (!is_on) continue;
+    if (!planned_[event.event].is_sideband && !is_on(event.event)) continue;
     if (auto done = enable_event(event.fd); !done) return done;
   }
   return Done{};

@@ -1,4 +1,4 @@
-// All events of a plan, open in the kernel (perf_event_open), with their rings, and what they lose.
+// The events of a plan, open in the kernel (perf_event_open), with their rings, and their losses.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,6 @@
 namespace tacho::record {
 
 // Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST).
-
 struct Losses {
   std::size_t event = 0;  // index in the plan
   std::uint64_t id = 0;
@@ -57,8 +56,6 @@ class ReportedLost {
   std::map<std::tuple<std::uint64_t, std::uint64_t, int, bool>, Reported> reported_;
   std::map<std::size_t, std::uint64_t> totals_;  // sums by event
 };
-
-// All events of a plan, open in the kernel (perf_event_open), with the rings they write to.
 
 // One descriptor: an event of the plan on one CPU, of one task.
 struct OpenEvent {
@@ -143,6 +140,9 @@ class KernelEvents {
   Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
   Result<int> leader_of(const Plan& plan, std::size_t event, int task, int cpu) const;
   Result<> map_rings(const Plan& plan, const Host& host);
+  Result<> map_ring(OpenEvent& event, const PlannedEvent& planned, std::size_t pages, const Host& host);
+  void each_open(const std::function<void(const OpenEvent&, const PlannedEvent&)>& what) const;
+  std::vector<Losses> losses_of_cpu(int cpu) const;
   Result<OpenEvent> reopen_one(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
                                const Host& host) const;
   Result<> give_ring(OpenEvent& event, const Host& host);
@@ -195,7 +195,6 @@ class KernelEvents {
 };
 
 // Probes with arguments: opened in the kernel, with the programs that write their samples.
-
 class ArgumentProbes {
  public:
   // Opens the probes; their samples are recorded once the events are enabled. The destructor detaches them.
@@ -222,10 +221,9 @@ class ArgumentProbes {
   std::vector<One> probes_;
 };
 
-// BPF programs that make perf events lose tracepoint samples (bpf/object/kernel_btf.h): found at
-// the start and at the end of a recording, reported to the user, and written into the capture, since the
-// kernel counts no loss for what they drop.
-
+// A BPF program that makes perf events lose tracepoint samples (bpf/object/kernel_btf.h), for which the
+// kernel counts no loss. Such programs are looked for at the start and at the end of a recording, reported to
+// the user, and written into the capture.
 struct DroppingProgram {
   format::AttachedProgram program;  // of another process: without an object
   std::vector<std::string> events;  // of this recording, on its tracepoint

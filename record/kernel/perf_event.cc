@@ -107,14 +107,14 @@ bool is_kept_out_of_kernel(const Host& host) {
   return static_cast<bool>(open_event(clock, 0, -1));
 }
 
-// The reason why a counter is missing on this machine, with an alternative.
+namespace {
+
+// For a counter that this machine lacks.
 std::string without_counters(const PlannedEvent& event) {
   return "this machine has no counter for it (virtual machines often have none); -e cpu-clock samples by "
          "time" +
          std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
 }
-
-namespace {
 
 // Whether the kernel accepts the event with its default clock.
 bool refuses_clock(const PlannedEvent& event, int cpu) {

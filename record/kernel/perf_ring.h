@@ -18,9 +18,8 @@
 
 namespace tacho::record {
 
-// Ids of events that replace others: their records get the ids that are in the capture.
-
-// Events of a CPU that comes back online have new ids, which are not in the capture's header.
+// Ids of events of a CPU that came back online: they are new, and their records get the ids that the
+// capture's header has.
 class RenamedIds {
  public:
   // Replaces `id` by `as` in records. The rule is kept after the event is closed, since its records may be in
@@ -38,13 +37,12 @@ class RenamedIds {
   std::unordered_map<std::uint64_t, std::uint64_t> as_;
 };
 
-// The mmap ring buffer of the events of one CPU. The kernel writes at data_head; the reader frees up to
-// data_tail.
-
 // The behaviour of a full ring: drop new records, or overwrite the oldest (from the end of the ring to its
 // start, so that the newest record is found first).
 enum class RingKind : std::uint8_t { Forward, Backward };
 
+// The mmap ring buffer of the events of one CPU. The kernel writes at data_head; the reader frees up to
+// data_tail.
 class PerfRing {
  public:
   // `pages`: a power of two. The error carries the errno (EPERM: more than this user may lock).

@@ -1,5 +1,4 @@
 // `tacho bpf` without a capture: records the BPF programs that are loaded now, and runs tacho-report.
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "bpf/object/loaded_programs.h"
 #include "cli/exit_status.h"
+#include "cli/option_rows.h"
 #include "cli/options.h"
 #include "cli/text_table.h"
 #include "format/base/printable.h"
@@ -24,6 +24,7 @@
 #include "record/list/listing.h"
 #include "record/messages.h"
 #include "record/now/host_now.h"
+#include "record/parse_text.h"
 #include "record/session/capture_start.h"
 
 namespace tacho::record {
@@ -63,8 +64,7 @@ Result<> write_programs(const format::Fd& memory, const std::vector<std::string>
   return writer->close({});
 }
 
-// ---- costs, every so often
-
+// The options of --interval: the costs of programs in each interval.
 struct Watching {
   std::uint64_t seconds = 0;
   std::optional<std::uint64_t> count;  // intervals; nullopt: until a signal
@@ -78,30 +78,16 @@ Result<std::optional<Watching>> watching_of(const std::vector<std::string>& argu
   if (std::ranges::none_of(arguments, is_interval)) return std::optional<Watching>();
   cli::CommandLine line;
   line.program = "tacho bpf";
-  line.options = {
-      {"--interval", cli::Takes::Value, "S", "seconds",
-       [&watching](std::string_view text) -> Result<> {
-         const auto seconds = cli::parse_number("--interval", text, 1, 86400);
-         if (!seconds) return seconds.error();
-         watching.seconds = *seconds;
-         return Done{};
-       }},
-      {"--count", cli::Takes::Value, "N", "intervals",
-       [&watching](std::string_view text) -> Result<> {
-         const auto count = cli::parse_number("--count", text, 1, ~std::uint32_t{0});
-         if (!count) return count.error();
-         watching.count = *count;
-         return Done{};
-       }},
-      {"--json", cli::Takes::Nothing, "", "as JSON",
-       [&watching](std::string_view) -> Result<> {
-         watching.as_json = true;
-         return Done{};
-       }},
-      {"--wide", cli::Takes::Nothing, "", "whole names", [&watching](std::string_view) -> Result<> {
-         watching.is_wide = true;
-         return Done{};
-       }}};
+  line.options = {{"--interval", cli::Takes::Value, "S", "seconds",
+                   [&watching](std::string_view text) {
+                     return store(watching.seconds, cli::parse_number("--interval", text, 1, 86400));
+                   }},
+                  {"--count", cli::Takes::Value, "N", "intervals",
+                   [&watching](std::string_view text) {
+                     return store(watching.count, cli::parse_number("--count", text, 1, ~std::uint32_t{0}));
+                   }},
+                  cli::flag("--json", "as JSON", watching.as_json),
+                  cli::flag("--wide", "whole names", watching.is_wide)};
   line.words = [](const std::vector<std::string>& words) -> Result<> {
     return use_error("'" + words.front() +
                      "': --interval without FILE shows the programs of this host, all of them");

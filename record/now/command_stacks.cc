@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -31,6 +29,7 @@
 #include "record/now/thread_stacks.h"
 #include "record/objects/channel_rings.h"
 #include "record/options/options.h"
+#include "record/parse_text.h"
 #include "record/plan/plan.h"
 #include "record/session/capture_start.h"
 #include "record/session/packing.h"
@@ -57,42 +56,39 @@ cli::CommandLine describe(Options& options) {
   line.program = "tacho stacks";
   line.synopsis = "-p PID | -t TID | -a [-o FILE] [options]; stacks FILE [options]";
   line.description =
-      "Shows the current stack of every thread, running or blocked: its state, the system call it is in, the "
-      "mutex "
-      "it waits for and who has it, and its stack, in the kernel and outside of it. Threads with equal "
-      "stacks "
-      "are shown together, and mutexes that wait for each other are named as a deadlock. Blocked threads are "
-      "not stopped; a thread that runs is, for less than a millisecond as a rule, and the longest time is "
-      "said. With the name of a capture that -o wrote, shows that one.";
+      "Shows every thread, running or blocked: its state, the system call it is in, the mutex it waits for "
+      "and "
+      "the mutex's owner, and its current stack in kernel and user mode. Threads with equal stacks are shown "
+      "together, and mutexes that wait for each other as a deadlock. Blocked threads are not stopped; "
+      "running "
+      "threads are, usually for less than a millisecond, and the longest time is printed. With FILE, a "
+      "capture "
+      "written by -o, shows the threads in that.";
   line.options = {
       {"-p,--pid", cli::Takes::Value, "PID[,PID...]", "all threads of these processes",
        [&options](std::string_view text) -> Result<> {
-         auto ids = parse_id_list(text);
-         if (!ids) return std::move(ids.error()).in("-p");
-         options.target.processes = std::move(*ids);
-         return Done{};
+         auto done = store(options.target.processes, parse_id_list(text));
+         return done ? std::move(done) : std::move(done.error()).in("-p");
        }},
       {"-t,--tid", cli::Takes::Value, "TID[,TID...]", "these threads",
        [&options](std::string_view text) -> Result<> {
-         auto ids = parse_id_list(text);
-         if (!ids) return std::move(ids.error()).in("-t");
-         options.target.threads = std::move(*ids);
-         return Done{};
+         auto done = store(options.target.threads, parse_id_list(text));
+         return done ? std::move(done) : std::move(done.error()).in("-t");
        }},
-      cli::flag("-a,--all-cpus", "every thread of the system, the kernel's own included",
-                options.target.all_cpus),
-      cli::text("-o,--output", "FILE", "write a capture too, which every view reads, also elsewhere",
+      cli::flag("-a,--all-cpus", "every thread of the system, also kernel threads", options.target.all_cpus),
+      cli::text("-o,--output", "FILE", "also write a capture, for all views and other machines",
                 options.output),
-      cli::flag("--stop",
-                "stop every thread by ptrace, one after the other, and take kernel stacks from /proc, as is "
-                "done where the kernel's iterator over threads cannot be used",
-                options.stops_all),
+      cli::flag(
+          "--stop",
+          "stop every thread by ptrace, one after another, and read kernel stacks from /proc (the default "
+          "if the kernel's BPF iterator over threads cannot be used)",
+          options.stops_all),
       {"--json", cli::Takes::Nothing, "", "one JSON object (docs/stacks.md)",
        [&options](std::string_view) -> Result<> {
          options.view.emplace_back("--json");
          return Done{};
        }},
-      {"--wide", cli::Takes::Nothing, "", "do not cut names, which on a terminal are cut in the middle",
+      {"--wide", cli::Takes::Nothing, "", "do not shorten names to the width of the terminal",
        [&options](std::string_view) -> Result<> {
          options.view.emplace_back("--wide");
          return Done{};
@@ -107,16 +103,15 @@ cli::CommandLine describe(Options& options) {
       cli::flag("-q,--quiet", "no notes", options.is_quiet),
   };
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1)
-      return use_error("stacks takes one capture, and '" + words[1] + "' is a second one");
+    if (words.size() > 1) return use_error("'" + words[1] + "': only one capture can be shown");
     options.capture = words.front();
     return Done{};
   };
   line.epilog =
       "Examples:\n"
       "  tacho stacks -p 4711                where a program hangs\n"
-      "  tacho stacks -a -o now.data         the whole system, to be looked at elsewhere\n"
-      "  tacho stacks now.data               and there\n"
+      "  tacho stacks -a -o now.data         the whole system, for another machine\n"
+      "  tacho stacks now.data               shows that capture there\n"
       "\n"
       "Exit status: 0 whole, 1 wrong use, 2 nothing could be read, 3 parts are missing, 4 output failed.\n";
   return line;
@@ -131,11 +126,9 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   const int named = (target.all_cpus ? 1 : 0) + (target.processes.empty() ? 0 : 1) +
                     (target.threads.empty() ? 0 : 1) + (options.capture.empty() ? 0 : 1);
   if (options.outcome == cli::Parsed::Run && named != 1)
-    return use_error("name what to look at: one of -p PID, -t TID and -a, or a capture");
+    return use_error("give one of -p PID, -t TID and -a, or a capture");
   return options;
 }
-
-// ---- the capture
 
 using Field = format::PayloadField;
 
@@ -292,19 +285,13 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   format::write_mark(described, abi::kRecordFinishedInit);
   format::Features late;
   late.environment.sample_time = {time, time};
-  for (const auto step : {0, 1, 2, 3, 4}) {
-    Result<> done = Done{};
-    if (step == 0) done = writer->write_plain(kernel.view());
-    if (step == 1) done = writer->write_plain(described.view());
-    if (step == 2) done = writer->write_records(samples.view());
-    if (step == 3) done = writer->finish_round();
-    if (step == 4) done = writer->close(late);
-    if (!done) return std::move(done.error()).in(path.empty() ? "the capture in memory" : path);
-  }
-  return Done{};
+  Result<> done = writer->write_plain(kernel.view());
+  if (done) done = writer->write_plain(described.view());
+  if (done) done = writer->write_records(samples.view());
+  if (done) done = writer->finish_round();
+  if (done) done = writer->close(late);
+  return done ? std::move(done) : std::move(done.error()).in(path.empty() ? "the capture in memory" : path);
 }
-
-// ---- the text
 
 int fail(const Error& error, const StopSignals* signals = nullptr) {
   print_failure(error, "stacks");
@@ -344,9 +331,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   const auto program = report_program();
   if (!program)
-    return fail(
-        Error{"tacho-report is not installed beside tacho-record, and nothing can unwind and name "
-              "stacks"});
+    return fail(Error{"tacho-report, which unwinds stacks, is not installed beside tacho-record"});
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   std::vector<std::string> words{*program, "stacks"};

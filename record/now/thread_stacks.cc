@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -25,8 +24,9 @@
 #include <utility>
 
 #include "bpf/thread_list.h"
-#include "format/base/file.h"
+#include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -143,25 +143,6 @@ CurrentCall call_in(std::span<const std::uint64_t> words) {
   return call;
 }
 
-// At most `size` bytes; fewer if a mapping ends.
-std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code) {
-  std::vector<std::byte> bytes(size);
-  iovec to{bytes.data(), bytes.size()};
-  // Page by page: the kernel fails a part as a whole.
-  constexpr std::uint64_t kPage = 4096;
-  std::vector<iovec> from;
-  for (std::uint64_t at = address, left = size; left != 0;) {
-    const std::uint64_t piece = std::min(left, kPage - at % kPage);
-    from.push_back({reinterpret_cast<void*>(at), piece});  // NOLINT: of another process
-    at += piece;
-    left -= piece;
-  }
-  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread), &to, 1, from.data(), from.size(), 0);
-  code = got < 0 ? errno : 0;
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return bytes;
-}
-
 // Copies the stack from the stack pointer on. Registers are known.
 void copy_stack(ThreadStack& thread) {
   int code = 0;
@@ -206,13 +187,6 @@ ThreadStack made_of(const bpf::ListedThread& listed) {
 std::string in_task(std::uint32_t pid, std::uint32_t tid, std::string_view file) {
   return fmt::format("/proc/{}/task/{}/{}", pid, tid, file);
 }
-
-std::string text_of(const std::string& path) {
-  const auto bytes = format::read_file(path, std::uint64_t{1} << 20);
-  return bytes ? std::string(format::as_text(*bytes)) : std::string();
-}
-
-// ---- threads that stay where they are
 
 // Copies the stacks of blocked threads.
 class Copying {
@@ -273,11 +247,9 @@ class Copying {
   bool is_first_ = true;
 };
 
-// ---- threads that are stopped
-
-constexpr milliseconds kPatience{100};
-
+// Stops a thread and copies its registers and stack.
 void copy_stopped(ThreadStack& thread) {
+  constexpr milliseconds kPatience{100};
   auto stopped = StoppedThread::stop(static_cast<pid_t>(thread.tid), kPatience);
   if (!stopped) {
     thread.missing_reason = std::move(stopped.error().what);
@@ -308,10 +280,8 @@ Result<> stop_and_copy(std::span<ThreadStack*> threads, const std::function<bool
   return stop() ? Result<>(Error{"stopped by a signal", EINTR}) : Result<>(Done{});
 }
 
-// ---- without BPF
-
 // The fields of /proc/PID/stat after the name, which may contain anything. The first one is the state.
-std::string_view behind_name(std::string_view stat) {
+std::string_view fields_after_name(std::string_view stat) {
   const auto end = stat.rfind(") ");
   return end == std::string_view::npos ? std::string_view() : stat.substr(end + 2);
 }
@@ -340,10 +310,8 @@ ThreadState state_of_letter(char letter) {
 
 bool is_kernel_thread(std::string_view fields) {
   constexpr int kFlagsField = 6;  // index after the state
-  for (int i = 0; i < kFlagsField; ++i) fields.remove_prefix(std::min(fields.find(' ') + 1, fields.size()));
-  std::uint32_t flags = 0;
-  (void)std::from_chars(fields.data(), fields.data() + fields.size(), flags);
-  return (flags & kKernelThread) != 0;
+  for (int i = 0; i < kFlagsField; ++i) take_until(fields, ' ');
+  return (number_at<std::uint32_t>(fields) & kKernelThread) != 0;
 }
 
 // Addresses of kernel functions, read when the first stack needs them.
@@ -358,23 +326,15 @@ class KernelAddresses {
  private:
   void read() {
     is_read_ = true;
-    const auto bytes = format::read_file("/proc/kallsyms", std::uint64_t{1} << 28);
-    std::string_view text = bytes ? format::as_text(*bytes) : std::string_view();
-    while (!text.empty()) {
-      std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-      std::uint64_t address = 0;
-      const auto end = std::from_chars(line.data(), line.data() + line.size(), address, 16).ptr;
-      line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-      constexpr std::size_t kNameAt = 3;  // " t name"
-      if (line.size() <= kNameAt || (line[1] | 0x20) != 't') continue;
-      places_.emplace(line.substr(kNameAt, line.find('\t') - kNameAt), address);
-    }
+    each_kernel_function(
+        text_of_file("/proc/kallsyms"),
+        [this](std::string_view name, std::uint64_t address) { places_.emplace(name, address); });
   }
   bool is_read_ = false;
   std::map<std::string, std::uint64_t, std::less<>> places_;
 };
 
+// Without BPF: threads of /proc, stopped one by one.
 Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const std::function<bool()>& stop,
                                                  std::vector<std::string>& notes) {
   std::vector<ThreadStack> threads;
@@ -383,20 +343,20 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
   for (const int tid : tasks.threads) {
     ThreadStack thread;
     thread.tid = static_cast<std::uint32_t>(tid);
-    const std::string status = text_of(fmt::format("/proc/{}/status", tid));
-    const auto group = status.find("\nTgid:\t");
-    if (group == std::string::npos) continue;  // it ended
-    (void)std::from_chars(status.data() + group + 7, status.data() + status.size(), thread.pid);
+    const std::string status = text_of_file(fmt::format("/proc/{}/status", tid));
+    const auto group = whole_number<std::uint32_t>(field_of_status(status, "Tgid"));
+    if (!group) continue;  // it ended
+    thread.pid = *group;
     if (thread.pid == static_cast<std::uint32_t>(::getpid())) continue;
-    const std::string stat = text_of(in_task(thread.pid, thread.tid, "stat"));
-    const std::string_view fields = behind_name(stat);
+    const std::string stat = text_of_file(in_task(thread.pid, thread.tid, "stat"));
+    const std::string_view fields = fields_after_name(stat);
     if (fields.empty()) continue;
     thread.state = state_of_letter(fields.front());
     has_sleepers |= thread.state != ThreadState::Runnable;
-    thread.kernel = parse_kernel_stack(text_of(in_task(thread.pid, thread.tid, "stack")),
+    thread.kernel = parse_kernel_stack(text_of_file(in_task(thread.pid, thread.tid, "stack")),
                                        [&](std::string_view function) { return kernel.of(function); });
     has_kernel_stacks |= !thread.kernel.empty();
-    if (const auto line = parse_call_line(text_of(in_task(thread.pid, thread.tid, "syscall")))) {
+    if (const auto line = parse_call_line(text_of_file(in_task(thread.pid, thread.tid, "syscall")))) {
       thread.call = line->call;
       // Nothing else is known of a thread that does not stop.
       thread.registers.assign(kRegisterCount, 0);
@@ -422,8 +382,6 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
   if (auto done = stop_and_copy(to_stop, stop); !done) return std::move(done.error());
   return threads;
 }
-
-// ---- what they wait for
 
 constexpr std::int32_t kFutex = SYS_futex;
 constexpr std::uint64_t kFutexCommand = 0x7f;  // without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME
@@ -482,17 +440,14 @@ AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uin
   return {};
 }
 
-void say_what_they_wait_for(std::vector<ThreadStack>& threads) {
+void add_waits(std::vector<ThreadStack>& threads) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> all;
   for (const ThreadStack& each : threads) all.emplace(each.pid, each.tid);
-  // For processes of which some threads were left out.
   for (ThreadStack& thread : threads) {
     thread.call.file = file_of(thread);
     thread.lock = lock_of(thread, all);
   }
 }
-
-// ---- all together
 
 // All threads, as a target.
 Target everything() {
@@ -576,17 +531,14 @@ std::vector<std::uint64_t> parse_kernel_stack(
     std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& start_of) {
   std::vector<std::uint64_t> addresses;
   while (!lines.empty()) {
-    std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    std::string_view line = take_until(lines, '\n');
     const auto name = line.find("] ");
     if (name == std::string_view::npos) continue;
     line.remove_prefix(name + 2);
     const auto plus = line.find("+0x");
-    std::uint64_t offset = 0;
     if (plus == std::string_view::npos) continue;
-    (void)std::from_chars(line.data() + plus + 3, line.data() + line.size(), offset, 16);
     if (const std::uint64_t start = start_of(line.substr(0, plus)); start != 0)
-      addresses.push_back(start + offset);
+      addresses.push_back(start + number_at<std::uint64_t>(line.substr(plus + 3), 16));
   }
   return addresses;
 }
@@ -595,18 +547,14 @@ std::optional<CallLine> parse_call_line(std::string_view line) {
   CallLine out;
   constexpr std::size_t kMostWords = 9;
   std::vector<std::uint64_t> words;
-  const bool is_in_none = line.starts_with("-1");
-  if (is_in_none) line.remove_prefix(2);
+  const bool is_in_none = take_prefix(line, "-1");
   while (words.size() < kMostWords) {
     line.remove_prefix(std::min(line.find_first_not_of(" \n"), line.size()));
     if (line.empty()) break;
-    const bool is_hex = line.starts_with("0x");
-    if (is_hex) line.remove_prefix(2);
-    std::uint64_t word = 0;
-    const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), word, is_hex ? 16 : 10);
-    if (code != std::errc{}) return std::nullopt;
-    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-    words.push_back(word);
+    const int base = take_prefix(line, "0x") ? 16 : 10;
+    const auto word = take_number<std::uint64_t>(line, base);
+    if (!word) return std::nullopt;
+    words.push_back(*word);
   }
   if (words.size() != (is_in_none ? 2 : kMostWords)) return std::nullopt;
   out.sp = words[words.size() - 2];
@@ -638,7 +586,7 @@ Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std:
   }
   if (!threads) return std::move(threads.error());
   std::ranges::sort(*threads, {}, [](const ThreadStack& each) { return std::pair(each.pid, each.tid); });
-  say_what_they_wait_for(*threads);
+  add_waits(*threads);
   for (const ThreadStack& each : *threads)
     if (out.processes.empty() || out.processes.back() != each.pid) out.processes.push_back(each.pid);
   out.threads = std::move(*threads);

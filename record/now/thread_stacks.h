@@ -19,7 +19,7 @@
 namespace tacho::record {
 
 // A thread stopped by ptrace while its registers and its stack are read.
-
+//
 // It is attached by PTRACE_SEIZE and stopped by PTRACE_INTERRUPT: no signal is sent, a thread that was
 // stopped by a signal stays stopped afterwards, and if this process dies at any moment, the kernel resumes
 // the thread. One thread must construct and destroy it (tracers are threads).
@@ -45,14 +45,6 @@ class StoppedThread {
   int signal_ = 0;  // pending for the thread, and delivered
   std::chrono::steady_clock::time_point began_;
 };
-
-// Every thread now: its state, its kernel stack, and a copy of its registers and its user stack, which
-// tacho-report unwinds.
-//
-// A blocked thread is not stopped: BPF's task iterator provides its registers, its stack is read from
-// outside, and the iterator shows afterwards whether it ran meanwhile. Threads that are never blocked long
-// enough, and all threads if there is no iterator, are stopped by ptrace, one at a time, while registers and
-// stack are copied: for some tens of microseconds.
 
 // The numbers are those of the enumeration in the capture's payload.
 enum class ThreadState : std::uint32_t {
@@ -97,6 +89,13 @@ struct ThreadStack {
   std::string missing_reason;         // why the user part is missing; empty: it is not
 };
 
+// Every thread now: its state, its kernel stack, and a copy of its registers and its user stack, which
+// tacho-report unwinds.
+//
+// A blocked thread is not stopped: BPF's task iterator provides its registers, its stack is read from
+// outside, and the iterator shows afterwards whether it ran meanwhile. Threads that are never blocked long
+// enough, and all threads if there is no iterator, are stopped by ptrace, one at a time, while registers and
+// stack are copied: for some tens of microseconds.
 struct ThreadsNow {
   std::vector<ThreadStack> threads;
   std::vector<std::uint32_t> processes;  // each once

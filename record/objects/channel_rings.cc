@@ -1,7 +1,5 @@
 #include "record/objects/channel_rings.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "format/base/cursor.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
+#include "record/host/host.h"
 
 namespace tacho::record {
 
@@ -182,8 +181,6 @@ std::vector<Losses> attributed_by_programs(const KernelEvents& events, const Ope
 
 namespace {
 
-namespace abi = format::abi;
-
 constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
 constexpr std::size_t kMostRecordBytes = 65528;
 
@@ -194,12 +191,6 @@ std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
 }
 
 }  // namespace
-
-std::uint64_t monotonic_now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
   format::Cursor in(bytes);

@@ -23,9 +23,6 @@
 
 namespace tacho::record {
 
-// Special payload fields of a ring buffer's event (bpf/include/tacho/event.h): its stack, ROLE("stack"), and
-// its weight. (For perf event arrays the kernel walks the stack.)
-
 // Makes a call chain as the kernel writes it: PERF_CONTEXT_KERNEL before kernel addresses, PERF_CONTEXT_USER
 // before user addresses.
 class ChainBuilder {
@@ -39,6 +36,8 @@ class ChainBuilder {
   std::uint64_t mark_ = 0;  // the last context marker; 0: none
 };
 
+// The fields of a ring buffer's event that become parts of its sample (bpf/include/tacho/event.h): its stack,
+// ROLE("stack"), and its weight. (For perf event arrays the kernel walks the stack.)
 class RingLayout {
  public:
   RingLayout() = default;  // of payloads without a schema
@@ -65,7 +64,6 @@ class RingLayout {
 
 // --sample-rate and --max-rate for events of BPF programs that do not apply them in the kernel
 // (tacho/emit.h).
-
 class RateLimit {
  public:
   explicit RateLimit(const bpf::EventRate& rate) : rate_(rate) {}
@@ -81,7 +79,6 @@ class RateLimit {
 };
 
 // Lost events as BPF programs counted them: by CPU and cgroup, with the time (tacho/emit.h).
-
 struct AttributedLoss {
   int cpu = -1;
   std::uint64_t cgroup = 0;           // id; 0: unknown
@@ -122,9 +119,6 @@ struct SampleParts {
 };
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
                    const format::EventAttr& attr, const SampleParts& parts);
-
-// Nanoseconds of CLOCK_MONOTONIC.
-std::uint64_t monotonic_now();
 
 class ChannelRings {
  public:

@@ -114,8 +114,9 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
   return ids;
 }
 
-// Objects that filter by themselves, since they follow kernel objects from a followed thread into others.
-std::vector<std::size_t> wandering_objects(const OpenedRecording& recording) {
+// Objects that choose threads themselves, since they follow kernel objects from a followed thread into
+// others.
+std::vector<std::size_t> objects_in_all_threads(const OpenedRecording& recording) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < recording.objects.size(); ++i)
     if (follows_objects_anywhere(recording.objects[i])) found.push_back(i);
@@ -157,7 +158,7 @@ Result<Channels> Channels::open(const OpenedRecording& recording, const KernelEv
   if (!recording.follower && !limits_here) return channels;
   std::vector<std::uint64_t> filtered =
       recording.follower ? events.system_wide_ids() : std::vector<std::uint64_t>();
-  const auto unfiltered = ids_fed_by(wandering_objects(recording), recording, events);
+  const auto unfiltered = ids_fed_by(objects_in_all_threads(recording), recording, events);
   std::erase_if(filtered,
                 [&](std::uint64_t id) { return std::ranges::find(unfiltered, id) != unfiltered.end(); });
   channels.filter_.emplace(std::move(filtered), [&recording](int thread) {

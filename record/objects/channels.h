@@ -23,14 +23,13 @@
 
 namespace tacho::record {
 
-// Removes and counts samples of threads that the recording does not follow. BPF programs run in every thread,
-// and those without tacho_wants() (tacho/emit.h) write samples of all.
-
 // Makes the table of followed threads: those in `tasks` and the ones that they started meanwhile, or
 // `command` from its exec on.
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
                                     std::optional<int> command);
 
+// Removes and counts samples of threads that the recording does not follow. BPF programs run in every thread,
+// and programs without tacho_wants() (tacho/emit.h) write samples of all.
 class TargetFilter {
  public:
   // `ids`: of the events that need filtering; `is_followed`: whether a thread is wanted.

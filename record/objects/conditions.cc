@@ -22,27 +22,27 @@ Result<Condition> compile(const cli::Expression& expression, const format::Paylo
                           std::string_view place = kOption) {
   auto condition = compile_condition(place, expression, {.payload = payload});
   if (!condition) return condition;
-  const auto asks_number = [](const bpf::FilterStep& step) {
+  const auto tests_pid = [](const bpf::FilterStep& step) {
     return step.value == bpf::FilterValue::Process || step.value == bpf::FilterValue::Thread;
   };
-  if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, asks_number))
+  if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, tests_pid))
     return use_error(
         std::string(place) +
         ": pids in this PID namespace differ from the kernel's; use comm, cgroup or uid, or -p and -t");
   return condition;
 }
 
-// Refuses conditions for recorders whose events are about another moment than that of their emission.
-Error asks_at_two_moments(const EventRequest& request) {
+// For a condition on the thread and on members, where a recorder checks them at two moments.
+Error mixes_moments(const EventRequest& request) {
   return use_error(std::string(kOption) + ": the recorder " + request.recorder +
                    " checks the thread at the start of a call and the members of its event at the end: a "
                    "condition can use either, not both. Its options choose threads, too (" +
                    request.recorder + "/comm=NAME/)");
 }
 
-Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
-  const auto asks = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
-  if (!request.recorder.empty() && std::ranges::any_of(object.channels(), asks))
+Error lacks_filter(const bpf::UserObject& object, const EventRequest& request) {
+  const auto filters = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
+  if (!request.recorder.empty() && std::ranges::any_of(object.channels(), filters))
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
                      " reports other threads than the current one: a condition may only use members of its "
                      "event, and its options choose threads (" +
@@ -57,14 +57,14 @@ Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
       "with tacho script --where");
 }
 
-Error does_not_ask_filled(const bpf::UserObject& object, const bpf::Channel& channel) {
+Error lacks_member_filter(const bpf::UserObject& object, const bpf::Channel& channel) {
   return use_error(std::string(kOption) + ": " + object.path() + " does not check its event '" +
                    channel.event +
                    "' after filling it, so members cannot be compared; use tacho_wants_this(" +
                    channel.event + ", &event) or tacho_submit() (tacho/emit.h)");
 }
 
-bool asks_about_thread(const Condition& condition) {
+bool tests_thread(const Condition& condition) {
   return std::ranges::any_of(condition.steps, [](const bpf::FilterStep& step) {
     return step.value != bpf::FilterValue::Member && step.value != bpf::FilterValue::None;
   });
@@ -76,26 +76,25 @@ bool asks_about_thread(const Condition& condition) {
 Result<> set_condition(bpf::UserObject& object, const cli::Expression& expression,
                        const EventRequest& request) {
   const auto& channels = object.channels();
-  const auto asks = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
-  const auto asks_here = [&](const bpf::Channel& each) {
-    return each.kind == bpf::ChannelKind::PerfEventArray && asks(each);
+  const auto filters = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
+  const auto filters_at_once = [&](const bpf::Channel& each) {
+    return each.kind == bpf::ChannelKind::PerfEventArray && filters(each);
   };
-  const bool all_ask = !channels.empty() && std::ranges::all_of(channels, asks);
-  const bool all_ask_here = !channels.empty() && std::ranges::all_of(channels, asks_here);
-  if (!object.supports_filter() && !all_ask) return does_not_ask(object, request);
+  const bool all_filter = !channels.empty() && std::ranges::all_of(channels, filters);
+  const bool all_filter_at_once = !channels.empty() && std::ranges::all_of(channels, filters_at_once);
+  if (!object.supports_filter() && !all_filter) return lacks_filter(object, request);
   std::vector<Condition> own;
   for (const bpf::Channel& channel : channels) {
     auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
     if (!condition) return std::move(condition.error());
-    if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
+    if (condition->has_members && !filters(channel)) return lacks_member_filter(object, channel);
     const bool is_filled_later =
         !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeaders;
-    if (is_filled_later && object.supports_filter() && condition->has_members &&
-        asks_about_thread(*condition))
-      return asks_at_two_moments(request);
-    if (!object.supports_filter() && !all_ask_here &&
-        (!condition->has_members || asks_about_thread(*condition)))
-      return does_not_ask(object, request);
+    if (is_filled_later && object.supports_filter() && condition->has_members && tests_thread(*condition))
+      return mixes_moments(request);
+    if (!object.supports_filter() && !all_filter_at_once &&
+        (!condition->has_members || tests_thread(*condition)))
+      return lacks_filter(object, request);
     own.push_back(std::move(*condition));
   }
   if (std::ranges::any_of(own, &Condition::has_members)) {

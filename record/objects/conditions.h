@@ -11,7 +11,6 @@
 #include "format/base/result.h"
 #include "record/events/event_request.h"
 #include "record/kernel/kernel_events.h"
-#include "record/messages.h"
 #include "record/plan/plan.h"
 
 namespace tacho::record {

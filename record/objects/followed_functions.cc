@@ -30,6 +30,7 @@
 #include "record/host/probe_offsets.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -112,30 +113,37 @@ void report_instances(const EventRequest& request, const std::string& pattern, c
         request.text, name, pattern));
 }
 
-std::string setting(const EventRequest& request, std::string_view name) {
-  const auto found = std::ranges::find(request.constants(), name, &ConstantSetting::name);
-  return found == request.constants().end() ? std::string() : found->value.value_or("");
-}
-
 std::string unquoted(std::string text) {
   if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
     return text.substr(1, text.size() - 2);
   return text;
 }
 
-// Of a `const volatile` global.
-std::string text_of(const std::vector<std::byte>& constant) {
-  const std::string_view all(reinterpret_cast<const char*>(constant.data()), constant.size());
-  return std::string(all.substr(0, all.find('\0')));
+// Values of a `const volatile` global.
+std::string text_of(const bpf::UserObject& object, std::string_view name) {
+  return std::string(format::text_of(object.constant(name)));
 }
-std::uint32_t number_of(const std::vector<std::byte>& constant) {
+std::uint32_t number_of(const bpf::UserObject& object, std::string_view name) {
+  const auto constant = object.constant(name);
   std::uint32_t number = 0;
   if (constant.size() == sizeof number) std::memcpy(&number, constant.data(), sizeof number);
   return number;
 }
 
-// Functions that -e calls and func leave out, and offsets of the matching ones, each once. IFUNC resolvers
-// run when a program starts, whatever is called later by their name.
+Error wrong(const EventRequest& request, const std::string& what) {
+  return use_error(fmt::format("-e {}: {}", request.text, what));
+}
+
+Result<FunctionOffsets> functions_in(const EventRequest& request, const std::string& path) {
+  const auto file = format::read_file(path);
+  if (!file) return file.error();
+  auto functions = functions_of(*file);
+  if (!functions) return wrong(request, fmt::format("{}: {}", path, functions.error().what));
+  return functions;
+}
+
+// Offsets of the functions that match, each once. `with_all`: also of functions that return probes would
+// break. IFUNC resolvers are left out: they run when a program starts, and calls go to other functions.
 std::vector<std::uint64_t> matching(const FunctionOffsets& functions, const std::string& pattern,
                                     bool with_all) {
   std::unordered_set<std::uint64_t> left_out;  // by any name
@@ -165,7 +173,7 @@ std::vector<std::string> names_of(const FunctionOffsets& functions, std::span<co
   return called;
 }
 
-// By any name, in order.
+// Offsets of is_changed_copy() functions, ascending.
 std::vector<std::uint64_t> changed_copies(const FunctionOffsets& functions) {
   std::vector<std::uint64_t> offsets;
   for (const FunctionOffset& each : functions.functions)
@@ -195,7 +203,7 @@ Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern
 }
 
 // The colon in "FILE:PATTERN" (not a "::" of C++ names); npos: there is no file.
-std::size_t colon_behind_file(std::string_view name) {
+std::size_t colon_after_file(std::string_view name) {
   for (std::size_t at = name.rfind(':'); at != std::string_view::npos && at > 0;
        at = name.rfind(':', at - 1)) {
     if (name[at - 1] != ':') return at;
@@ -205,7 +213,7 @@ std::size_t colon_behind_file(std::string_view name) {
   return std::string_view::npos;
 }
 
-// Of -e stackcount.
+// -e stackcount: the tracepoint of its setting `tracepoint`.
 Result<bpf::FunctionTargets> named_tracepoint(const EventRequest& request, const std::string& tracepoint) {
   const std::size_t colon = tracepoint.find(':');
   const auto tracefs = Tracefs::find();
@@ -215,8 +223,7 @@ Result<bpf::FunctionTargets> named_tracepoint(const EventRequest& request, const
                          ? Result<std::vector<Tracepoint>>(use_error("a tracepoint is SYSTEM:NAME"))
                          : tracefs->matching(system, tracepoint.substr(colon + 1));
   if (!found) return Error{found.error()}.in("-e " + request.text + ": tracepoint");
-  if (found->size() != 1)
-    return use_error(fmt::format("-e {}: tracepoint: {} match; name one", request.text, found->size()));
+  if (found->size() != 1) return wrong(request, fmt::format("tracepoint: {} match; name one", found->size()));
   bpf::FunctionTargets targets;
   targets.tracepoint = found->front().system + "/" + found->front().name;
   return targets;
@@ -225,19 +232,18 @@ Result<bpf::FunctionTargets> named_tracepoint(const EventRequest& request, const
 // -e func: the functions of its settings `name` ("FILE:PATTERN", or a pattern for the kernel) and `count`.
 Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, const bpf::UserObject& object,
                                                const Messages& messages) {
-  const std::string name = text_of(object.constant("name"));
-  const std::uint32_t pid = number_of(object.constant("pid"));
+  const std::string name = text_of(object, "name");
+  const std::uint32_t pid = number_of(object, "pid");
   const auto count = object.constant("count");
-  const std::size_t colon = colon_behind_file(name);
-  const auto wrong = [&](const std::string& what) {
-    return use_error(fmt::format("-e {}: {}", request.text, what));
-  };
-  const std::string tracepoint = text_of(object.constant("tracepoint"));
-  if (!tracepoint.empty() && !name.empty()) return wrong("name or tracepoint, not both");
+  const std::size_t colon = colon_after_file(name);
+  const std::string tracepoint = text_of(object, "tracepoint");
+  if (!tracepoint.empty() && !name.empty()) return wrong(request, "name or tracepoint, not both");
   if (!tracepoint.empty()) return named_tracepoint(request, tracepoint);
   if (name.empty())
-    return wrong("functions are missing: name='libc.so.6:getenv*', or of the kernel name='vfs_*'" +
-                 std::string(object.constant("tracepoint").empty() ? "" : "; or tracepoint='SYSTEM:NAME'"));
+    return wrong(
+        request,
+        "functions are missing: name='libc.so.6:getenv*', or of the kernel name='vfs_*'" +
+            std::string(object.constant("tracepoint").empty() ? "" : "; or tracepoint='SYSTEM:NAME'"));
   bpf::FunctionTargets targets;
   targets.entries_only = !count.empty() && count.front() != std::byte{0};
   if (colon == std::string::npos) {
@@ -245,39 +251,42 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
     targets.notice = [messages](std::string_view line) { messages.note("func: " + std::string(line)); };
     targets.one_by_one = !bpf::has_kprobe_multi();
     auto addresses = matching_in_kernel(name, targets.one_by_one);
-    if (!addresses) return wrong(addresses.error().what);
+    if (!addresses) return wrong(request, addresses.error().what);
     if (targets.one_by_one && addresses->size() > kMostOneByOne)
-      return wrong(fmt::format(
-          "{} functions match, more than the {} that can be probed one by one (without CONFIG_FPROBE this "
-          "kernel cannot probe them together); choose fewer",
-          addresses->size(), kMostOneByOne));
+      return wrong(request, fmt::format("{} functions match, more than the {} that can be probed one by one "
+                                        "(without CONFIG_FPROBE this "
+                                        "kernel cannot probe them together); choose fewer",
+                                        addresses->size(), kMostOneByOne));
     targets.offsets = std::move(*addresses);
   } else {
     targets.process = pid == 0 ? -1 : static_cast<int>(pid);
     const auto path = library_file(name.substr(0, colon), targets.process);
-    if (!path) return wrong(path.error().what);
+    if (!path) return wrong(request, path.error().what);
     targets.path = *path;
-    const auto file = format::read_file(*path);
-    if (!file) return file.error();
-    const auto functions = functions_of(*file);
-    if (!functions) return wrong(fmt::format("{}: {}", *path, functions.error().what));
+    const auto functions = functions_in(request, *path);
+    if (!functions) return functions.error();
     if (functions->is_go && !targets.entries_only)
-      return wrong(fmt::format(
-          "{} is a Go program, whose stacks move: return probes would crash it; count needs none: it "
-          "counts calls",
-          *path));
+      return wrong(
+          request,
+          fmt::format(
+              "{} is a Go program, whose stacks move: return probes would crash it; count needs none: it "
+              "counts calls",
+              *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
     targets.shown_names = names_of(*functions, targets.offsets);
     const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionOffset& each) {
       return each.is_chooser && is_called(each.name.substr(0, each.name.find('@')), pattern);
     };
     if (targets.offsets.empty() && std::ranges::any_of(functions->functions, is_chosen_at_start))
-      return wrong(fmt::format(
-          "{} of {} is an IFUNC: calls go to one of several functions, chosen when a program starts; "
-          "tacho list 'uprobe:{}:*{}*' shows them if the file has their names",
-          name.substr(colon + 1), *path, *path, name.substr(colon + 1)));
+      return wrong(
+          request,
+          fmt::format(
+              "{} of {} is an IFUNC: calls go to one of several functions, chosen when a program starts; "
+              "tacho list 'uprobe:{}:*{}*' shows them if the file has their names",
+              name.substr(colon + 1), *path, *path, name.substr(colon + 1)));
     if (targets.offsets.empty())
       return wrong(
+          request,
           fmt::format("{} has no function that matches '{}'; tacho list 'uprobe:{}:*' lists its functions",
                       *path, name.substr(colon + 1), *path));
     if (functions->throws && !targets.entries_only)
@@ -288,25 +297,20 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
   }
   if (!targets.in_kernel) report_instances(request, name.substr(colon + 1), messages);
   if (targets.offsets.size() > kMostFunctions)
-    return wrong(fmt::format("{} functions match, more than {}; choose fewer", targets.offsets.size(),
-                             kMostFunctions));
+    return wrong(request, fmt::format("{} functions match, more than {}; choose fewer",
+                                      targets.offsets.size(), kMostFunctions));
   return targets;
 }
 
 // The functions of a library that the object's programs name.
 Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const bpf::UserObject& object,
                                              const std::vector<std::string>& names) {
-  const std::uint32_t pid = number_of(object.constant("pid"));
+  const std::uint32_t pid = number_of(object, "pid");
   const int process = pid == 0 ? -1 : static_cast<int>(pid);
-  const auto wrong = [&](const std::string& what) {
-    return use_error(fmt::format("-e {}: {}", request.text, what));
-  };
-  const auto path = library_file(text_of(object.constant("lib")), process);
-  if (!path) return wrong(path.error().what + "; lib='...' names the library or program");
-  const auto file = format::read_file(*path);
-  if (!file) return file.error();
-  const auto functions = functions_of(*file);
-  if (!functions) return wrong(fmt::format("{}: {}", *path, functions.error().what));
+  const auto path = library_file(text_of(object, "lib"), process);
+  if (!path) return wrong(request, path.error().what + "; lib='...' names the library or program");
+  const auto functions = functions_in(request, *path);
+  if (!functions) return functions.error();
   bpf::FunctionTargets targets;
   targets.path = *path;
   targets.process = process;
@@ -317,7 +321,8 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
     targets.offsets.push_back(found->offset);
   }
   if (targets.names.empty() || targets.names.front() != names.front())
-    return wrong(fmt::format("{} has no function {}(); lib='...' names the library or program that has it",
+    return wrong(request,
+                 fmt::format("{} has no function {}(); lib='...' names the library or program that has it",
                              *path, names.front()));
   return targets;
 }
@@ -326,22 +331,18 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
 // probes.
 Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, const Messages& messages,
                                                  bool has_returns) {
-  const std::string binary = unquoted(setting(request, "binary"));
-  const std::string pattern = unquoted(setting(request, "functions"));
-  const auto wrong = [&](const std::string& what) {
-    return use_error(fmt::format("-e {}: {}", request.text, what));
-  };
-  if (binary.empty()) return wrong("the program is missing: binary='./prog'");
+  const std::string binary = unquoted(request.value_of("binary"));
+  const std::string pattern = unquoted(request.value_of("functions"));
+  if (binary.empty()) return wrong(request, "the program is missing: binary='./prog'");
   const auto path = binary.find('/') == std::string::npos ? path_of_program(binary) : std::optional(binary);
   std::error_code failed;
   const auto whole = std::filesystem::canonical(path.value_or(binary), failed);
-  if (failed) return wrong(fmt::format("{}: {}", binary, failed.message()));
-  const auto file = format::read_file(whole);
-  if (!file) return file.error();
-  auto functions = functions_of(*file);
-  if (!functions) return wrong(fmt::format("{}: {}", binary, functions.error().what));
+  if (failed) return wrong(request, fmt::format("{}: {}", binary, failed.message()));
+  const auto functions = functions_in(request, whole);
+  if (!functions) return functions.error();
   if (functions->is_go && has_returns)
-    return wrong(fmt::format("{} is a Go program, whose stacks move: return probes would crash it", binary));
+    return wrong(request,
+                 fmt::format("{} is a Go program, whose stacks move: return probes would crash it", binary));
   bpf::FunctionTargets targets;
   targets.path = whole;
   targets.offsets = matching(*functions, pattern, false);
@@ -350,12 +351,13 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
                                 std::back_inserter(targets.changed_copies));
   if (targets.offsets.empty())
     return wrong(
+        request,
         functions->functions.empty()
             ? fmt::format("{} has no symbols (it was stripped), so its functions are unknown", binary)
             : fmt::format("{} has no function that matches '{}'", binary, pattern));
   if (targets.offsets.size() > kMostFunctions)
-    return wrong(fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'", binary,
-                             targets.offsets.size(), kMostFunctions));
+    return wrong(request, fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'",
+                                      binary, targets.offsets.size(), kMostFunctions));
   report_instances(request, pattern, messages);
   if (functions->throws && has_returns)
     messages.warn(fmt::format(
@@ -367,7 +369,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
 
 // Whether a function begins with endbr64 (for indirect calls), which the kernel must single-step, and then an
 // instruction that it emulates, which is much faster.
-bool has_cheap_place_behind(std::string_view code) {
+bool has_cheap_place_after(std::string_view code) {
   constexpr std::string_view kMark = "\xf3\x0f\x1e\xfa";
   static_assert(kMark.size() == kMarkBytes);
   if (!code.starts_with(kMark)) return false;
@@ -417,7 +419,7 @@ std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
   std::size_t chosen = 0;
   for (std::size_t i = 0; i < targets.offsets.size(); ++i) {
     std::uint64_t& offset = targets.offsets[i];
-    if (offset >= bytes.size() || !has_cheap_place_behind(bytes.substr(offset))) continue;
+    if (offset >= bytes.size() || !has_cheap_place_after(bytes.substr(offset))) continue;
     if (targets.names.empty()) {  // else the cookie is the name's number
       targets.cookies.resize(targets.offsets.size());
       targets.cookies[i] |= kBehindMark;
@@ -445,19 +447,18 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
   const auto file = format::read_file(targets->path);
   if (!file) return file.error();
   const auto calls = call_facts(*file);
-  if (!calls) return use_error(fmt::format("-e {}: {}: {}", request.text, targets->path, calls.error().what));
+  if (!calls) return wrong(request, targets->path + ": " + calls.error().what);
   if (const std::string refusal = refusal_of(*calls, targets->path); !refusal.empty())
-    return use_error(fmt::format("-e {}: {}", request.text, refusal));
+    return wrong(request, refusal);
   const auto library = own_library("libtacho-calls.so");
   if (!library)
     return Error{fmt::format("-e {}: libtacho-calls.so is not installed beside tacho-record", request.text)};
   if (!can_be_preloaded(*library))
-    return use_error(
-        fmt::format("-e {}: {}: a path in LD_PRELOAD must not have a blank, a colon or a dollar sign; "
-                    "install tacho elsewhere, or use -e calls",
-                    request.text, *library));
+    return wrong(request, *library +
+                              ": a path in LD_PRELOAD must not have a blank, a colon or a dollar sign; "
+                              "install tacho elsewhere, or use -e calls");
   if (const auto fault = object.set_constant("lib", *library))
-    return use_error(fmt::format("-e {}: {}: {}", request.text, *library, fault->what));
+    return wrong(request, *library + ": " + fault->what);
   if (calls->reports_entries) {
     if (auto done = add_function_types(object, *targets, stop, attachments, messages); !done)
       return std::move(done.error());
@@ -472,7 +473,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
                   before != nullptr ? before : ""),
       fmt::format("TACHO_CALLS_MIN_NS={}", min_us > kMostMicroseconds ? UINT64_MAX : min_us * 1000),
       fmt::format("TACHO_CALLS_RETURNS_OF={}", calls->reports_entries ? targets->path : std::string()),
-      fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
+      fmt::format("TACHO_CALLS_DEPTH={}", number_of(object, "depth"))};
 }
 
 Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets& targets,
@@ -504,22 +505,10 @@ namespace {
 constexpr std::size_t kMostTogether = 5000;
 constexpr std::string_view kShow = "show", kShownFields = "shown";
 
-// Of a `const volatile` global.
-std::string text_of(const bpf::UserObject& object, std::string_view name) {
-  const auto bytes = object.constant(name);
-  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return std::string(all.substr(0, all.find('\0')));
-}
-
 std::vector<std::string> members_of(std::string_view list) {
   std::vector<std::string> members;
-  while (!list.empty()) {
-    std::string_view one = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(one.size() + 1, list.size()));
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    while (one.ends_with(' ')) one.remove_suffix(1);
-    if (!one.empty()) members.emplace_back(one);
-  }
+  while (!list.empty())
+    if (const std::string_view one = trimmed(take_until(list, ',')); !one.empty()) members.emplace_back(one);
   return members;
 }
 
@@ -592,13 +581,12 @@ Result<Chosen> choose(std::vector<bpf::TakingFunction> functions) {
 }
 
 std::string counted_in_words(const std::string& type, std::size_t taking, const Chosen& chosen) {
-  std::string out = fmt::format("{} functions of the kernel take a {} *", taking, type);
   std::string left;
   if (chosen.not_traceable != 0) left += fmt::format("{} that cannot be traced", chosen.not_traceable);
   if (chosen.ambiguous != 0)
     left += fmt::format("{}{} with ambiguous names", left.empty() ? "" : ", ", chosen.ambiguous);
-  return out +
-         fmt::format("; {} are followed{}{}", chosen.functions.size(), left.empty() ? "" : ", not ", left);
+  return fmt::format("{} functions of the kernel take a {} *; {} are followed{}{}", taking, type,
+                     chosen.functions.size(), left.empty() ? "" : ", not ", left);
 }
 
 // Sets the cookies, and finds `start` and `stop` among the functions.

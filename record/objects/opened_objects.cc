@@ -24,14 +24,15 @@
 #include "record/host/attachments.h"
 #include "record/objects/conditions.h"
 #include "record/objects/followed_functions.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
 namespace {
 
+constexpr std::string_view kDisks = "tacho_disks", kDisk = "disk";
 // Options of all recorders (bpf/programs/recorders/recorder.h): `cgroup`, a path, and the numbers that
 // programs compare.
-constexpr std::string_view kDisks = "tacho_disks", kDisk = "disk";
 constexpr std::string_view kCgroup = "cgroup", kCgroupNumber = "cgroup_number", kCgroupLevel = "cgroup_level";
 
 Error error_in_setting(const EventRequest& request, std::size_t at, const std::string& name,
@@ -48,11 +49,6 @@ Result<> set_cgroup(bpf::UserObject& object, const EventRequest& request, const 
   auto fault = object.set_constant(kCgroupNumber, std::to_string(number->id));
   if (!fault) fault = object.set_constant(kCgroupLevel, std::to_string(number->level));
   return fault ? error_in_setting(request, setting.name_at, setting.name, fault->what) : Result<>(Done{});
-}
-
-std::vector<BlockDevice> devices_here() {
-  const auto partitions = format::read_file("/proc/partitions");
-  return partitions ? block_devices(format::as_text(*partitions)) : std::vector<BlockDevice>();
 }
 
 // Fills the table of disks of a program. It has no partitions: requests are recorded for the whole disk.
@@ -74,9 +70,8 @@ std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
 // option `disk`.
 Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   if (object.constant(kDisks).empty()) return Done{};
-  std::vector<BlockDevice> devices = devices_here();
-  const auto wanted = std::ranges::find(request.constants(), kDisk, &ConstantSetting::name);
-  if (wanted != request.constants().end()) {
+  std::vector<BlockDevice> devices = block_devices(text_of_file("/proc/partitions"));
+  if (const ConstantSetting* const wanted = request.setting(kDisk)) {
     const auto disk = disk_named(devices, wanted->value.value_or(""));
     if (!disk) return error_in_setting(request, wanted->value_at, wanted->name, disk.error().what);
     if (const auto fault = object.set_constant("dev", std::to_string(disk->dev)))

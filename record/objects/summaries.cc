@@ -14,10 +14,10 @@
 namespace tacho::record {
 namespace {
 
-constexpr std::size_t kSizeAt = 6;  // offset of the size in a record's header
-// Limits for iterators, which run on the thread of the record loop.
 using std::chrono::milliseconds;
 
+constexpr std::size_t kSizeAt = 6;  // offset of the size in a record's header
+// The time that iterators may take: they run on the thread of the record loop.
 constexpr std::chrono::seconds kMostGathering{10};
 
 }  // namespace
@@ -49,8 +49,7 @@ Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recordin
     if (map.empty())
       return use_error(object.path() + ": SUMMARY(" + source.name +
                        "): ROLE(\"stack\") needs one map of type BPF_MAP_TYPE_STACK_TRACE; if there are "
-                       "several, name one: "
-                       "ROLE(\"stack:MAP\")");
+                       "several, name one: ROLE(\"stack:MAP\")");
     auto stacks = object.open_map(map);
     if (!stacks) return std::move(stacks.error());
     source.stacks.push_back(std::move(*stacks));

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "record/events/target.h"
 #include "record/host/pfm_events.h"
 #include "record/options/output_options.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -32,7 +32,7 @@ constexpr std::uint64_t kLeastBudget = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostUsualBudget = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMostBudget = std::uint64_t{64} << 30;
 
-// -m auto: of the machine's memory a hundredth, which no service will miss.
+// -m auto: a hundredth of the machine's memory.
 std::uint64_t usual_budget() {
   const auto pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
   const auto page_size = static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
@@ -65,10 +65,9 @@ Result<> set_ring_size(RecordOptions& options, std::string_view text) {
     return use_error("-m: '" + std::string(text) + "' is too large: at most " + most);
   };
   constexpr std::uint64_t kMostPages = kMostRingBytes / 4096;
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || value == 0) return wrong();
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  std::string_view unit = text;
+  const std::uint64_t value = take_number<std::uint64_t>(unit).value_or(0);
+  if (value == 0) return wrong();
   if (unit.empty()) {
     if (value > kMostPages) return too_large(std::to_string(kMostPages) + " pages");
     options.ring_pages = value;
@@ -92,17 +91,6 @@ Result<> set_compression(RecordOptions& options, std::string_view text) {
   return Done{};
 }
 
-Result<> add_pfm_events(std::vector<EventRequest>& events, std::string_view text) {
-  auto parsed = parse_pfm_events(text);
-  if (!parsed) return std::move(parsed.error());
-  const std::size_t option = events.empty() ? 1 : events.back().option + 1;
-  for (EventRequest& event : *parsed) {
-    event.option = option;
-    events.push_back(std::move(event));
-  }
-  return Done{};
-}
-
 using cli::flag;
 using cli::Takes;
 
@@ -111,8 +99,8 @@ std::vector<cli::Option> rows(Gathered& to) {
   std::vector<cli::Option> rows{
       {"-e,--event", Takes::Value, "EVENT",
        "The events to record, repeated or separated by commas, in perf's language (see below): cpu-clock, "
-       "cycles:u, "
-       "SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. Default: "
+       "cycles:u, SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. "
+       "Default: "
        "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events of -e, one on each in this "
        "order; without any, each on a cpu-clock event (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
@@ -120,7 +108,7 @@ std::vector<cli::Option> rows(Gathered& to) {
        "CPU events by the vendor's names, repeated or separated by commas; braces make a group: "
        "inst_retired:any_p, skl::uops_issued:any:c=1:u. Needs libpfm4; tacho list 'skl::*' lists the events. "
        "-e accepts EVENT:MASK too, unless a tracepoint has that name",
-       [&options](std::string_view text) { return add_pfm_events(options.events, text); }},
+       [&options](std::string_view text) { return add_parsed(options.events, parse_pfm_events(text)); }},
       flag("--off-cpu",
            "Also record what threads wait for, how long, and with which stack: adds the recorder -e offcpu",
            to.takes_off_cpu),
@@ -200,8 +188,7 @@ cli::CommandLine command_line(Gathered& to) {
       "inherit,\n"
       "                                          no-inherit, config=N, config1=N, config2=N\n"
       "  ./PROG.bpf.c/GLOBAL=VALUE,.../          sets `const volatile` globals of a BPF program by name and "
-      "type "
-      "(numbers,\n"
+      "type (numbers,\n"
       "                                          true, 'text', enumerators, ports=80:443, limits.low, "
       "ports[1]);\n"
       "                                          map:MAP.event=EVENT: events of the map become samples of "
@@ -241,11 +228,7 @@ cli::CommandLine command_line(Gathered& to) {
 void reshape(cli::CommandLine& line, CommandShape shape) {
   const auto spellings = [](std::string_view names) {
     std::vector<std::string> out;
-    for (std::size_t at = 0; at <= names.size();) {
-      const std::size_t end = std::min(names.find(',', at), names.size());
-      out.emplace_back(names.substr(at, end - at));
-      at = end + 1;
-    }
+    while (!names.empty()) out.emplace_back(take_until(names, ','));
     return out;
   };
   std::vector<std::string> taken;
@@ -308,8 +291,6 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, C
 
 namespace {
 
-using cli::Takes;
-
 struct Row {
   std::string_view names;
   Takes takes;
@@ -319,8 +300,7 @@ struct Row {
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
 constexpr std::string_view kThreads =
     "no effect: one thread reads all rings, and another one compresses and writes; if events are "
-    "lost, "
-    "larger rings help (-m 8M)";
+    "lost, larger rings help (-m 8M)";
 constexpr std::string_view kSoon = "no effect: every event is written to the file within half a second";
 constexpr std::string_view kDescribed = "no effect: one thread reads the running processes at the start";
 constexpr std::string_view kClang =
@@ -392,16 +372,8 @@ void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>
 namespace {
 
 Result<> set_list(std::vector<int>& list, Result<std::vector<int>> parsed, std::string_view option) {
-  if (!parsed) return std::move(parsed.error()).in(option);
-  list = std::move(*parsed);
-  return Done{};
-}
-
-Result<> set_user(TargetOptions& target, std::string_view text) {
-  const auto user = parse_user(std::string(text));
-  if (!user) return user.error();
-  target.user = *user;
-  return Done{};
+  auto done = store(list, std::move(parsed));
+  return done ? std::move(done) : std::move(done.error()).in(option);
 }
 
 using FindCgroup = Result<std::string> (*)(const std::string& mount, const std::string& name);
@@ -418,7 +390,6 @@ Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name
 }  // namespace
 
 void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
-  using cli::Takes;
   std::vector<cli::Option> own{
       cli::flag("-a,--all-cpus", "Record the whole system", target.all_cpus),
       {"-p,--pid", Takes::Value, "PID[,PID]", "Record these processes with all their threads",
@@ -427,7 +398,7 @@ void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
        [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
       {"-u,--uid", Takes::Value, "USER",
        "Record the current processes of this user (name or id), and their children",
-       [&target](std::string_view text) { return set_user(target, text); }},
+       [&target](std::string_view text) { return store(target.user, parse_user(std::string(text))); }},
       {"-C,--cpu", Takes::Value, "CPUS", "Record these CPUs, as in 0-3,6",
        [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
       {"-G,--cgroup", Takes::Value, "NAME[,NAME]",

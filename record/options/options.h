@@ -1,7 +1,6 @@
 // The command line of `tacho record` as a plain struct.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,7 +40,7 @@ struct ParsedOptions {
   RecordOptions options;
 };
 Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments);
-// The same for another command that records, with options of its own, which must differ from those of record.
+// Another command that records, with options of its own; those replace options of record with the same names.
 struct CommandShape {
   std::string program, synopsis, description, epilog;
   std::vector<cli::Option> options;
@@ -52,9 +51,8 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, C
 // to use instead. Others have no effect, and add a message to `notes`, which must outlive the parsing.
 void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes);
 
-// Options that choose the target: -a, -p, -t, -u, -C, -G, --container.
-
-// Their rows; they set `target`, which must outlive the parsing.
+// Appends the options that choose the target (-a, -p, -t, -u, -C, -G, --container); they set `target`, which
+// must outlive the parsing.
 void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows);
 
 }  // namespace tacho::record

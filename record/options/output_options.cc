@@ -3,9 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -14,6 +11,7 @@
 #include "format/base/units.h"
 #include "format/container/content_classes.h"
 #include "record/options/time_options.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -23,11 +21,10 @@ constexpr std::uint64_t kMostFiles = 1'000'000;
 // A file has its own description of the host, which takes a megabyte and more.
 constexpr std::uint64_t kLeastSwitchBytes = std::uint64_t{1} << 20;
 
-// Names of classes between commas; nothing is all of them.
+// Names of classes between commas; empty: all.
 Result<> check_classes(std::string_view classes) {
   while (!classes.empty()) {
-    const std::string_view name = classes.substr(0, classes.find(','));
-    classes.remove_prefix(std::min(classes.size(), name.size() + 1));
+    const std::string_view name = take_until(classes, ',');
     if (name == "all" || format::find_content(name)) continue;
     std::string known;
     for (const format::ContentRow& row : format::kContents) known += ' ' + std::string(row.name);
@@ -68,12 +65,7 @@ Result<> set_switch_rule(OutputOptions& files, std::string_view text) {
 cli::Option size_option(std::string names, std::string help, std::uint64_t& bytes) {
   const std::string name = names;
   return {std::move(names), cli::Takes::Value, "SIZE", std::move(help),
-          [name, &bytes](std::string_view text) -> Result<> {
-            const auto parsed = parse_size(name, text);
-            if (!parsed) return parsed.error();
-            bytes = *parsed;
-            return Done{};
-          }};
+          [name, &bytes](std::string_view text) { return store(bytes, parse_size(name, text)); }};
 }
 
 }  // namespace
@@ -105,11 +97,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        [&files](std::string_view text) { return set_switch_rule(files, text); }},
       {"--switch-max-files", Takes::Value, "N",
        "Keep the last N files of --switch-output, including the current one, and remove older ones",
-       [&files](std::string_view text) -> Result<> {
-         const auto most = cli::parse_number("--switch-max-files", text, 1, kMostFiles);
-         if (!most) return most.error();
-         files.most_files = *most;
-         return Done{};
+       [&files](std::string_view text) {
+         return store(files.most_files, cli::parse_number("--switch-max-files", text, 1, kMostFiles));
        }},
       {"--overwrite", Takes::Nothing, "",
        "Flight recorder: keep the last samples in the rings (-m sets their size). A capture is written at "
@@ -135,12 +124,9 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        "Read files for embedding symbols for at most SECONDS (default: 300). Addresses without a name by "
        "then stay without one, and files that do not answer, as on a network that hangs, are left out. tacho "
        "pack allows more time (--max-file-time)",
-       [&files](std::string_view text) -> Result<> {
+       [&files](std::string_view text) {
          constexpr std::uint64_t kDay = 24 * 60 * 60;
-         const auto seconds = cli::parse_number("--max-pack-time", text, 1, kDay);
-         if (!seconds) return seconds.error();
-         files.longest_packing = std::chrono::seconds(*seconds);
-         return Done{};
+         return store(files.longest_packing, cli::parse_number("--max-pack-time", text, 1, kDay));
        }},
       {"--redact", Takes::Optional, "CLASSES",
        "At the end, remove private data from the capture, or replace it by aliases: command lines, the "
@@ -187,8 +173,7 @@ Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput s
   if (files.redacts && (files.to_pipe || files.is_named_by_time || files.overwrite))
     return use_error(
         "--redact: only one file is redacted at the end of a recording, and no pipe; leave it out, and run "
-        "tacho redact "
-        "on each capture");
+        "tacho redact on each capture");
   if (!files.to_pipe) return Done{};
   if (files.is_named_by_time || files.overwrite || files.least_free != 0) {
     return use_error(std::string(files.overwrite          ? "--overwrite"

@@ -13,6 +13,7 @@
 #include "cli/option_rows.h"
 #include "format/records/perf_abi.h"
 #include "record/events/sample_fields.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
@@ -27,17 +28,8 @@ using cli::Takes;
 Result<> set_frequency(SamplingOptions& options, std::string_view text) {
   options.most_frequent = text == "max";
   if (options.most_frequent) return Done{};
-  const auto hertz = cli::parse_number("-F", text, 1, std::numeric_limits<std::uint32_t>::max());
-  if (!hertz) return hertz.error();
-  options.frequency = *hertz;
-  return Done{};
-}
-
-Result<> set_period(SamplingOptions& options, std::string_view text) {
-  const auto period = cli::parse_number("-c", text, 1, std::numeric_limits<std::int64_t>::max());
-  if (!period) return period.error();
-  options.period = *period;
-  return Done{};
+  return store(options.frequency,
+               cli::parse_number("-F", text, 1, std::numeric_limits<std::uint32_t>::max()));
 }
 
 Result<> set_call_graph(SamplingOptions& options, std::string_view text) {
@@ -48,7 +40,7 @@ Result<> set_call_graph(SamplingOptions& options, std::string_view text) {
   return Done{};
 }
 
-// "=?" lists them; without a value all are meant.
+// "=?" lists the registers; without a value all are recorded.
 Result<> set_registers(SamplingOptions& options, std::uint64_t& registers, std::string_view text,
                        std::string_view option) {
   if (text == "?") {
@@ -90,8 +82,8 @@ constexpr FieldRow kFields[] = {
      abi::kSampleRaw},
 };
 
-// A filter is for the events of the last -e: tracepoints' filters are the kernel's, others are conditions
-// that tacho compiles; further ones narrow it.
+// A filter is for the events of the last -e: the kernel has a language for tracepoints, tacho compiles
+// others. If there are several filters, all must match.
 Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tracepoints,
                     const std::string& of_others, const char* option) {
   if (events.empty()) return use_error(std::string(option) + ": it belongs after the -e that it is for");
@@ -131,10 +123,8 @@ Result<> set_sample_rate(SamplingOptions& options, std::string_view text) {
   if (!text.starts_with("1/"))
     return use_error("--sample-rate: '" + std::string(text) +
                      "' is not 1/N, as 1/100 for every hundredth event");
-  const auto one_in = cli::parse_number("--sample-rate 1/", text.substr(2), 1, kMost);
-  if (!one_in) return one_in.error();
-  options.rate_of_objects.one_in = static_cast<std::uint32_t>(*one_in);
-  return Done{};
+  return store(options.rate_of_objects.one_in,
+               cli::parse_number("--sample-rate 1/", text.substr(2), 1, kMost));
 }
 
 void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
@@ -157,7 +147,10 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                              1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
   rows.push_back({"-c,--count", Takes::Value, "PERIOD",
                   "Take a sample every PERIOD events (of clocks: ns) instead",
-                  [&options](std::string_view text) { return set_period(options, text); }});
+                  [&options](std::string_view text) {
+                    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+                    return store(options.period, cli::parse_number("-c", text, 1, kMost));
+                  }});
 }
 
 void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
@@ -179,11 +172,9 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                   [&options](std::string_view text) { return set_call_graph(options, text); }});
   rows.push_back({"--max-stack", Takes::Value, "FRAMES",
                   "Record at most FRAMES frames of a stack. Default: kernel.perf_event_max_stack",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto frames = cli::parse_number("--max-stack", text, 1, kMostStackFrames);
-                    if (!frames) return frames.error();
-                    options.stacks.max_frames = static_cast<std::uint16_t>(*frames);
-                    return Done{};
+                  [&options](std::string_view text) {
+                    return store(options.stacks.max_frames,
+                                 cli::parse_number("--max-stack", text, 1, kMostStackFrames));
                   }});
   rows.push_back(flag("--user-callchains", "Record only the user part of stacks", options.user_callchains));
   rows.push_back(
@@ -250,7 +241,10 @@ void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 }  // namespace
 
 Result<> add_events(std::vector<EventRequest>& events, std::string_view text) {
-  auto parsed = parse_events(text);
+  return add_parsed(events, parse_events(text));
+}
+
+Result<> add_parsed(std::vector<EventRequest>& events, Result<std::vector<EventRequest>> parsed) {
   if (!parsed) return std::move(parsed.error());
   const std::size_t option = events.empty() ? 1 : events.back().option + 1;
   for (EventRequest& event : *parsed) event.option = option;

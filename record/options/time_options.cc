@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <string>
@@ -11,14 +10,13 @@
 #include <utility>
 
 #include "format/base/units.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
 std::optional<int> parse_descriptor(std::string_view text) {
-  int number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = code == std::errc{} && end == text.data() + text.size() && number >= 0;
-  return is_number ? std::optional(number) : std::nullopt;
+  const auto number = whole_number<int>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 Result<ControlChannel> parse_control(std::string_view text) {
@@ -52,13 +50,10 @@ Error wrong_delay(std::string_view text) {
                    "' is neither a number of ms, nor -1, nor intervals such as 10-20,30-40 in ms");
 }
 
-// Ms at the start of `text`, which is shortened by them.
+// Removes a number of ms from the start of `text`.
 std::optional<milliseconds> take_ms(std::string_view& text) {
-  std::uint32_t ms = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (code != std::errc{} || milliseconds(ms) > kLongest) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return milliseconds(ms);
+  const auto ms = take_number<std::uint32_t>(text);
+  return ms && milliseconds(*ms) <= kLongest ? std::optional(milliseconds(*ms)) : std::nullopt;
 }
 
 }  // namespace
@@ -75,16 +70,14 @@ Result<Delay> parse_delay(std::string_view text) {
       if (*begin != milliseconds(0)) delay.ranges.push_back({*begin, {}});
       return delay;
     }
-    if (!rest.starts_with('-')) return wrong_delay(text);
-    rest.remove_prefix(1);
+    if (!take_prefix(rest, "-")) return wrong_delay(text);
     const auto end = take_ms(rest);
     if (!end || *end <= *begin) return wrong_delay(text);
     if (!delay.ranges.empty() && *begin <= *delay.ranges.back().end)
       return use_error("-D: '" + std::string(text) + "': each interval starts after the one before it");
     delay.ranges.push_back({*begin, *end});
     if (rest.empty()) return delay;
-    if (!rest.starts_with(',')) return wrong_delay(text);
-    rest.remove_prefix(1);
+    if (!take_prefix(rest, ",")) return wrong_delay(text);
   }
 }
 
@@ -129,29 +122,14 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
       {"-D,--delay", Takes::Value, "MS",
        "Begin sampling MS milliseconds after the start, or sample only in the intervals MS-MS,MS-MS; -1: "
        "begin when --control enables events",
-       [&time](std::string_view text) -> Result<> {
-         auto delay = parse_delay(text);
-         if (!delay) return std::move(delay.error());
-         time.delay = std::move(*delay);
-         return Done{};
-       }},
+       [&time](std::string_view text) { return store(time.delay, parse_delay(text)); }},
       {"--duration", Takes::Value, "TIME",
        "Without a COMMAND: end after TIME, as in 10 (seconds), 500ms, 15m",
-       [&time](std::string_view text) -> Result<> {
-         const auto duration = parse_duration("--duration", text);
-         if (!duration) return duration.error();
-         time.duration = *duration;
-         return Done{};
-       }},
+       [&time](std::string_view text) { return store(time.duration, parse_duration("--duration", text)); }},
       {"--interval", Takes::Value, "TIME",
        "Read the maps in which BPF programs count (SUMMARY() in tacho/event.h) every TIME, as in 1 "
        "(seconds), 100ms, and not only at the end. Each sample then has the increase since the last reading",
-       [&time](std::string_view text) -> Result<> {
-         const auto interval = parse_duration("--interval", text);
-         if (!interval) return interval.error();
-         time.interval = *interval;
-         return Done{};
-       }},
+       [&time](std::string_view text) { return store(time.interval, parse_duration("--interval", text)); }},
       {"--control", Takes::Value, "WHERE",
        "Read commands, one a line: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, stop. "
        "WHERE: fd:N[,N] or fifo:PATH[,PATH]; answers, \"ack\" or \"error: ...\", are written to the second "

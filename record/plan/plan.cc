@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -179,8 +178,6 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
 
 namespace {
 
-namespace abi = format::abi;
-
 // The program runs on every hit of a tracepoint or probe, and unwinds before the kernel decides whether to
 // sample.
 bool has_walks_for_nothing(const EventRequest& request, const format::EventAttr& attr) {
@@ -218,8 +215,6 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: for each thread
@@ -368,8 +363,8 @@ class Planner {
     if (sum && plan_.events[*added].attr.samples(abi::kSampleCallchain)) {
       if (request.tracepoint() != nullptr)
         return use_error("-e " + request.text +
-                         ": hits of a tracepoint are counted without stacks (-g); "
-                         "-e stackcount/tracepoint='...'/ counts stacks");
+                         ": hits of a tracepoint are counted without stacks (-g); -e "
+                         "stackcount/tracepoint='...'/ counts stacks");
       plan_.notes.push_back("-e " + request.text +
                             ": with -g each hit is a sample, and nothing is added up in the kernel");
       sum.reset();
@@ -402,8 +397,8 @@ class Planner {
       planned.attr.sample_max_stack = 0;
     return Done{};
   }
-  // The first event of a group is its leader: the others count while it does. With the modifier S only the
-  // leader samples, with the counts of all; the kernel does not support children then.
+
+  // The first event of a group is its leader: the others count while it does.
   void join_group(const EventRequest& request, PlannedEvent& planned) {
     const std::pair key{request.option, request.group};
     if (group_ != key) {
@@ -503,9 +498,9 @@ class Planner {
       const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
       if (has_stack && !brings_stack && bpf::is_summary(connection.kind))
-        plan_.notes.push_back("the summary '" + connection.map +
-                              "' has only stacks that its program puts into the map "
-                              "(ROLE(\"stack\") in tacho/event.h)");
+        plan_.notes.push_back(
+            "the summary '" + connection.map +
+            "' has only stacks that its program puts into the map (ROLE(\"stack\") in tacho/event.h)");
       if (has_stack && !brings_stack && !bpf::is_summary(connection.kind))
         plan_.notes.push_back(
             "the ring buffer '" + connection.map +

@@ -23,9 +23,6 @@
 
 namespace tacho::record {
 
-// perf_event_attr of one event, from its -e, the options and the host; and how its user stacks are unwound.
-// Pure functions.
-
 // Stack options from the terms of the event, or else from the options.
 StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options);
 
@@ -40,20 +37,20 @@ struct Following {
   bool at_exec = false;  // events are enabled by the exec of the command
 };
 
-// Messages about requests that are met in part only go into `notes`, each once.
+// perf_event_attr of one event, from its -e, the options and the host. `notes` gets messages about requests
+// that are met only in part, each once.
 Result<format::EventAttr> sampling_attr(const EventRequest& request, const SamplingOptions& options,
                                         const Host& host, Following following,
                                         std::vector<std::string>& notes);
 
-// For the sideband event, which carries mappings, names and ends of processes.
+// perf_event_attr of the sideband event, which carries mappings, names and ends of processes.
 format::EventAttr sideband_attr(const SamplingOptions& options, Following following);
 
 // Requests a copy of the user's registers and of `bytes` of the stack, instead of the user part of the call
 // chain: the fields that perf requests, so that perf's unwinder and tacho's can use them.
 void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes);
 
-// Which events' stacks are unwound in the kernel (--call-graph ehframe, and -g if possible).
-
+// Whether an event's stacks are unwound in the kernel (--call-graph ehframe, and -g if possible).
 struct UnwindingChoice {
   std::uint16_t frames = 0;             // maximum of a walk; 0: the stacks are not unwound
   bool may_use_frame_pointers = false;  // if unwinding is refused: ehframe is only the default
@@ -64,13 +61,11 @@ struct UnwindingChoice {
 Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::EventAttr& attr,
                                      const StackOptions& stacks, bool per_thread);
 
-// The plan: the exact events that will be opened, made from options, requests and facts of the host.
-
 struct PlannedEvent {
   format::EventAttr attr;
   std::string name{};
-  // Carries the mappings, names and ends of processes. It has its own rings, so that many samples never cost
-  // a mapping.
+  // The event of mappings, names and ends of processes. It has its own rings, so that no mapping is lost
+  // because of many samples.
   bool is_sideband = false;
   // Descriptor of the cgroup's folder, owned elsewhere; -1: every thread.
   int cgroup = -1;
@@ -85,11 +80,11 @@ struct PlannedEvent {
   bool most_precise = false;  // highest precise_ip that the kernel accepts
   // tacho unwinds its user stacks, up to this many frames (record/stacks); 0: the kernel walks them.
   std::uint16_t unwound_frames = 0;
-  bool unwinds_in_program =
-      false;  // by the BPF program that fills a ring buffer; the kernel's event is unchanged
-  bool may_use_frame_pointers = false;   // or copies, if unwinding is refused: ehframe is only the default
+  bool unwinds_in_program = false;  // the BPF program that fills a ring buffer calls the unwinder itself
+  // If unwinding is refused, copies or frame pointers may be used: ehframe is only the default (-g).
+  bool may_use_frame_pointers = false;
   std::string unwind_fallback_reason{};  // why one of these is used; empty: the user chose it
-  bool copies_stacks = false;            // for that reason: unwound after the recording
+  bool copies_stacks = false;            // its stacks are copied, and unwound after the recording
   // --filter of events other than tracepoints: the kernel evaluates it before it takes a sample; empty: no
   // filter.
   bpf::FilterSteps condition = {};
@@ -169,9 +164,8 @@ struct ObjectFacts {
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host);
 
-// Limits events to cgroups (-G, --for-each-cgroup).
-
-// `cgroups`: the folders in the order of the option; an empty Fd is for all cgroups. As in perf, one applies
+// Limits events to cgroups (-G). `cgroups`: the folders in the order of the option; an empty Fd is for all
+// cgroups. As in perf, one applies
 // to all events, several to one event each, in order. The sideband stays system-wide: a process may enter the
 // cgroup long after it mapped its files.
 Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
@@ -180,10 +174,8 @@ Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 // event of a BPF object, with one descriptor for each CPU in its map, cannot be opened twice.
 Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 
-// Checks which options ring buffers and summaries of BPF objects support: fewer than perf events do.
-
-// A usage error if the map does not support the options. `object`: its path, or the name of a ready-made
-// recorder.
+// A usage error if the map (a ring buffer or summary supports fewer options than perf events) does not
+// support the options. `object`: its path, or the name of a ready-made recorder.
 Result<> check_channel(const std::string& object, const std::string& map, bpf::ChannelKind kind,
                        const RecordOptions& options);
 

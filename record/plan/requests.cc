@@ -11,17 +11,20 @@
 #include "record/events/recorders.h"
 #include "record/events/tracepoint.h"
 #include "record/host/pfm_events.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
 namespace {
+
+namespace abi = format::abi;
 
 // "inst_retired:any_p": an event of the CPU by its vendor's name. If there is none, returns the tracepoint's
 // error with the reason.
 Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint) {
   const std::string name = request.tracepoint()->system + ":" + request.tracepoint()->name;
   no_tracepoint = std::move(no_tracepoint).in("-e " + request.text);
-  if (name.find_first_of("*?[") != std::string::npos) return no_tracepoint;
+  if (is_glob(name)) return no_tracepoint;
   const auto library = PfmLibrary::open();
   const auto found = library ? library->event(name) : Result<EventRequest>(Error{library.error()});
   if (!found) {
@@ -145,8 +148,6 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 // "cpu-clock:u", "cycles:ppu", "sched:sched_switch:u", "cpu/event=1/u".
 std::string with_user_modifier(const EventRequest& request) {

@@ -17,10 +17,9 @@ namespace tacho::record {
 Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
                                                       format::TracingData& tracing);
 
-// exclude_kernel for users without the right to record the kernel: of events without a :u or :k modifier.
-
-// Whether exclude_kernel helps: no option names a privilege level, and processes are watched. It does not
-// help with -a or -C, as the kernel refuses system-wide events anyway.
+// Whether exclude_kernel() helps a user without the right to record the kernel: no option names a privilege
+// level, and processes are watched. It does not help with -a or -C, as the kernel refuses system-wide events
+// anyway.
 bool may_exclude_kernel(const RecordOptions& options);
 
 // As perf with a high kernel.perf_event_paranoid: events without :u or :k exclude the kernel, and their names

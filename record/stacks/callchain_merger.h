@@ -34,7 +34,7 @@ class CallchainMerger {
   // instead, because readers do not know the event of walks.
   void add_walks(std::uint64_t id, const format::EventAttr& attr, std::uint64_t sample_id);
 
-  // The walks of one ring whose samples have not come yet.
+  // A user stack that the BPF program walked.
   struct Walk {
     std::uint32_t tid = 0;
     std::uint16_t end = 0;
@@ -48,6 +48,7 @@ class CallchainMerger {
     std::uint32_t process = 0;
     std::uint64_t time = 0;  // 0: the event has no time
   };
+  // The walks of one ring whose samples have not come yet.
   using Waiting = std::vector<Walk>;
 
   // Rewrites `records` from `begin` on: samples get their stacks, and walks are removed. False, without a

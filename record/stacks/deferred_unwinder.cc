@@ -1,14 +1,10 @@
 #include "record/stacks/deferred_unwinder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 #include <new>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -334,7 +330,10 @@ void DeferredUnwinder::run() {
       Work work = begin_next();
       const bool is_last = waiting_.empty();
       lock.unlock();
-      finish(work);
+      finish_unwind(work.walk, work.copy, most_frames_,
+                    [&](std::uint64_t address, bool is_return, std::uint16_t& end) {
+                      return row_at(work, address, is_return, end);
+                    });
       if (is_last) {  // files that could not be found may exist by then
         looked_up_.clear();
         std::erase_if(open_, [](const auto& each) { return !each.second.rows && !each.second.is_bare; });
@@ -359,13 +358,6 @@ DeferredUnwinder::Work DeferredUnwinder::begin_next() {
           thread_cpu_time()};
 }
 
-void DeferredUnwinder::finish(Work& work) {
-  finish_unwind(work.walk, work.copy, most_frames_,
-                [&](std::uint64_t address, bool is_return, std::uint16_t& end) {
-                  return row_at(work, address, is_return, end);
-                });
-}
-
 // A file may have any content, and a hostile one takes any time.
 bool DeferredUnwinder::shall_stop(const Work& work) const {
   return is_given_up_ || thread_cpu_time() - work.begin > kMostTime;
@@ -383,7 +375,7 @@ const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint6
 std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& work, std::uint64_t address,
                                                                  bool is_return, std::uint16_t& end) {
   const tacho_code_range* const range = mapped_at(work, address);
-  // Checked first: a guessed word must be checked to be code, however little time is left.
+  // Checked even if no time is left: a guessed return address that is not code must not stay in the stack.
   end = range == nullptr ? TACHO_END_NO_MAPPING : TACHO_END_NO_TABLE;
   if (range == nullptr || shall_stop(work)) return std::nullopt;
   File& file = opened_file(*range, work.process);
@@ -395,19 +387,13 @@ std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& wor
 
 CodeMaps::Ranges DeferredUnwinder::ranges_of_running(std::uint32_t process) {
   CodeMaps::Ranges ranges;
-  const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
-  MapsReader reader(maps ? format::as_text(*maps) : std::string_view{});
-  while (ranges.size() < TACHO_MOST_RANGES_OF_PROCESS) {
-    const auto parsed = reader.next();
-    if (!parsed) break;
-    if (!parsed->is_executable) continue;
-    MappedFile file = file_of(parsed->mapping);
-    file.process = process;
+  each_code_mapping(process, [&](const format::MmapRecord& mapping) {
+    const MappedFile file = file_of(mapping);
     const std::uint32_t module =
         is_code_of_no_file(file.name) ? TACHO_MODULE_OF_NO_FILE : TACHO_MODULE_REQUESTED;
-    ranges.push_back(
-        {file.start, file.end, file.start - parsed->mapping.page_offset, module, number_of(file)});
-  }
+    ranges.push_back({file.start, file.end, file.start - mapping.page_offset, module, number_of(file)});
+    return ranges.size() < TACHO_MOST_RANGES_OF_PROCESS;
+  });
   return ranges;
 }
 
@@ -453,7 +439,7 @@ void DeferredUnwinder::make_room() {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Then a round ends although a file is slow.
+// The longest time that a slow file delays the end of a round.
 constexpr std::chrono::milliseconds kPatience{1000};
 
 }  // namespace

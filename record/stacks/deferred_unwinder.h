@@ -1,5 +1,5 @@
-// Deferred unwinding, of stacks that the BPF walk left at a module without a table. A thread finishes them
-// from a copy of the stack, with the same unwind rows (bpf/programs/stack_walk.h).
+// Deferred unwinding: a thread finishes stacks that the BPF walk left at a module without a table, from a
+// copy of the stack, with the same unwind rows (bpf/programs/stack_walk.h).
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,6 @@
 
 namespace tacho::record {
 
-// Copies of stacks, and the continuation of the walk.
-
 // struct tacho_stack_copy, with as many bytes as were copied.
 struct StackCopy {
   std::uint64_t number = 0, sp = 0, bp = 0, rbx = 0;
@@ -59,9 +57,8 @@ using RowOfAddress = std::function<std::optional<unwind::RowFinder::Found>(
 void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size_t most,
                    const RowOfAddress& row_of);
 
-// Finishes stacks that the BPF walk left, on a thread. Only the rows for these stacks are made, from files
-// that are opened when the first stack needs them.
-
+// The thread that finishes stacks. Only the rows for these stacks are made, from files that are opened when
+// the first stack needs them.
 class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
  public:
   struct Stack {
@@ -126,7 +123,6 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
 
   void run();
   Work begin_next();
-  void finish(Work& work);
   bool shall_stop(const Work& work) const;
   const tacho_code_range* mapped_at(const Work& work, std::uint64_t address);
   std::optional<unwind::RowFinder::Found> row_at(const Work& work, std::uint64_t address, bool is_return,
@@ -157,7 +153,6 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
 };
 
 // Deferred samples: held until the mappings up to their time are known, and their stacks are finished.
-
 class DeferredSamples {
  public:
   // The source of copies (bpf::StackWalker).

@@ -53,8 +53,6 @@ class IdRangeAllocator {
   std::uint32_t size_ = 0, taken_ = 0;
 };
 
-// Mapped files: their identity, where to open them, and their tables.
-
 // A mapped file: its identity, and where to open it.
 struct MappedFile {
   format::BuildId build_id;

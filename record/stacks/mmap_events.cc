@@ -17,36 +17,36 @@ namespace {
 
 namespace abi = format::abi;
 
-std::optional<MmapEvent> news_in(const format::Record& record) {
-  MmapEvent news;
+std::optional<MmapEvent> event_of(const format::Record& record) {
+  MmapEvent event;
   if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {
     if (mapping->is_data || mapping->pid == ~0U || mapping->length == 0) return std::nullopt;
-    news.process = mapping->pid;
-    news.start = mapping->start;
-    news.end = mapping->start + mapping->length;
-    news.offset = mapping->page_offset;
-    news.file = file_of(*mapping);
-    return news;
+    event.process = mapping->pid;
+    event.start = mapping->start;
+    event.end = mapping->start + mapping->length;
+    event.offset = mapping->page_offset;
+    event.file = file_of(*mapping);
+    return event;
   }
   if (const auto* const comm = std::get_if<format::CommRecord>(&record)) {
     if (!comm->is_exec) return std::nullopt;
-    news.kind = MmapEvent::Kind::Exec;
-    news.process = comm->pid;
-    return news;
+    event.kind = MmapEvent::Kind::Exec;
+    event.process = comm->pid;
+    return event;
   }
   if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
-    news.kind = task->is_exit ? MmapEvent::Kind::Exit : MmapEvent::Kind::Fork;
-    news.process = task->pid;
-    news.parent = task->parent_pid;
+    event.kind = task->is_exit ? MmapEvent::Kind::Exit : MmapEvent::Kind::Fork;
+    event.process = task->pid;
+    event.parent = task->parent_pid;
     if (task->is_exit ? task->pid != task->tid : task->pid == task->parent_pid) return std::nullopt;
-    return news;
+    return event;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& news) {
+void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& events) {
   while (records.size() >= format::kRecordHeaderSize) {
     std::uint16_t size = 0;
     std::memcpy(&size, records.data() + sizeof(std::uint32_t) + sizeof size, sizeof size);
@@ -58,10 +58,10 @@ void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std
                          record.type == abi::kRecordExit;
     if (!matters) continue;
     const auto parsed = format::parse_record(record, attr);
-    auto found = parsed ? news_in(*parsed) : std::nullopt;
+    auto found = parsed ? event_of(*parsed) : std::nullopt;
     if (!found) continue;
     found->time = format::record_time(record, attr).value_or(0);
-    news.push_back(std::move(*found));
+    events.push_back(std::move(*found));
   }
 }
 

@@ -17,8 +17,6 @@
 
 namespace tacho::record {
 
-// Mmap, fork, exec and exit records of the kernel, and the history of mappings that result from them.
-
 // One of these records.
 struct MmapEvent {
   std::uint64_t time = 0;
@@ -29,9 +27,7 @@ struct MmapEvent {
 };
 
 // Appends the mmap, fork, exec and exit records of this event, in order. Stops at bytes that are no records.
-void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& news);
-
-// The latest mappings by process and address, with their modules. The oldest are dropped.
+void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& events);
 
 // The start of a mapping.
 struct MmapKey {
@@ -40,6 +36,7 @@ struct MmapKey {
   friend bool operator==(const MmapKey&, const MmapKey&) = default;
 };
 
+// The latest mappings by process and address, with their modules. The oldest are dropped.
 class MmapHistory {
  public:
   // Keeps `most` mappings.
@@ -68,7 +65,6 @@ class MmapHistory {
 };
 
 // Mapped code ranges of each process, from the kernel's records.
-
 class CodeMaps {
  public:
   // Ascending, without overlaps.

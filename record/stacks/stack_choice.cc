@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -108,22 +109,18 @@ bool is_unwound(const Plan& plan, std::size_t object) {
 // before its statistics.
 std::string in_a_line(std::string_view text) {
   const std::string head(text.substr(0, std::min(text.find('\n'), text.rfind("; its last lines"))));
-  std::string said;
-  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at)) {
-    const std::size_t begin = std::min(text.find_first_not_of("\n ", at), text.size());
-    const std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
-    if (!line.empty() && !line.starts_with("processed ")) said = line;
-    at = begin;
+  std::string_view last;
+  take_until(text, '\n');
+  while (!text.empty()) {
+    const std::string_view line = trimmed(take_until(text, '\n'));
+    if (!line.empty() && !line.starts_with("processed ")) last = line;
   }
-  return said.empty() ? head : head + ": " + said;
+  return last.empty() ? head : head + ": " + std::string(last);
 }
 
 void give_up_walks(Plan& plan, std::size_t object, const std::string& why) {
-  for (const Connection& each : plan.connections) {
-    if (each.object != object) continue;
-    PlannedEvent& event = plan.events[each.event];
-    use_frame_pointers(plan, event, why);
-  }
+  for (const Connection& each : plan.connections)
+    if (each.object == object) use_frame_pointers(plan, plan.events[each.event], why);
 }
 
 }  // namespace

@@ -32,10 +32,9 @@ void relax_sideband(Plan& plan, const Host& host);
 // was requested.
 format::StringPairs facts_of_choice(const Plan& plan);
 
-// Loads users' BPF objects, and links the unwinder into those whose events' stacks are unwound.
-
-// Loads and attaches them. `walker`: null: nothing is unwound. If the kernel accepts an object only without
-// the unwinder, its stacks are walked by frame pointers, and `plan` gets a message.
+// Loads and attaches users' BPF objects, and links the unwinder into those whose events' stacks are unwound.
+// `walker`: null: nothing is unwound. If the kernel accepts an object only without the unwinder, its stacks
+// are walked by frame pointers, and `plan` gets a message.
 Result<> load_objects(Plan& plan, std::span<bpf::UserObject> objects, const bpf::StackWalker* walker);
 
 }  // namespace tacho::record

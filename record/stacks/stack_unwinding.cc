@@ -46,10 +46,6 @@ struct Ends {
   Counted without;  // samples of threads without a user stack; not in `all`
 };
 
-void sort(Counted& counted) {
-  std::ranges::stable_sort(counted, std::greater<>{}, &Counted::value_type::first);
-}
-
 Ends ends_of(const StackCounts& counts) {
   constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
       "",
@@ -80,8 +76,8 @@ Ends ends_of(const StackCounts& counts) {
   if (counts.without != 0)
     ends.others.emplace_back(
         counts.without, "before their first step, as the process was not known yet or the rings were full");
-  sort(ends.others);
-  sort(ends.without);
+  for (Counted* const counted : {&ends.others, &ends.without})
+    std::ranges::stable_sort(*counted, std::greater<>{}, &Counted::value_type::first);
   return ends;
 }
 
@@ -143,8 +139,7 @@ format::StringPairs facts_of(const StackCounts& counts) {
 std::string described(const TableFacts& facts) {
   return fmt::format(
       "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
-      "{} "
-      "had to make room; {} were found by stacks before their mapping was known",
+      "{} had to make room; {} were found by stacks before their mapping was known",
       facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
       static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,
       facts.evicted, facts.asked);
@@ -250,17 +245,15 @@ Result<> WalkHooks::attach(const OpenEvent& open, const PlannedEvent& planned, c
 
 namespace {
 
-namespace abi = format::abi;
 using Clock = std::chrono::steady_clock;
 
-// Stacks that come before their tables are finished from copies, so not all tables are waited for.
+// Stacks that come before their tables are finished from copies, so the start waits only this long for
+// tables.
 constexpr std::chrono::milliseconds kPatienceAtStart{30};
-constexpr std::chrono::milliseconds kPatienceWithProgram{200};  // a compiler's table takes 50
-constexpr std::chrono::milliseconds kPatienceUnasked{
-    50};                                       // if other events' stacks are unwound, but not these
-constexpr std::chrono::seconds kLingering{2};  // a process may have threads after its first one has ended
-constexpr std::uint32_t kRangesOfProcess =
-    48;  // a slot for each process that runs now, and as many for later ones
+constexpr std::chrono::milliseconds kPatienceWithProgram{200};  // of a COMMAND; a compiler's table takes 50
+constexpr std::chrono::milliseconds kPatienceByDefault{50};  // the same, if ehframe is only the default (-g)
+constexpr std::chrono::seconds kLingering{2};   // a process may have threads after its first one has ended
+constexpr std::uint32_t kRangesOfProcess = 48;  // for each process now, and as many for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
 // If the program reads mappings itself, ranges are for deferred stacks only, which find others by reading the
@@ -282,7 +275,7 @@ bool has_living_thread(std::uint32_t process) {
   for (; !failed && tasks != std::filesystem::directory_iterator(); tasks.increment(failed)) {
     const auto stat = format::read_file(tasks->path() / "stat");
     if (!stat) continue;
-    const std::string_view text(reinterpret_cast<const char*>(stat->data()), stat->size());
+    const std::string_view text = format::as_text(*stat);
     const auto name_end = text.rfind(") ");  // the name may contain anything
     if (name_end == std::string_view::npos || name_end + 2 >= text.size()) continue;
     const char state = text[name_end + 2];
@@ -291,8 +284,8 @@ bool has_living_thread(std::uint32_t process) {
   return false;
 }
 
-// Whether questions about files can be answered from the process's mappings; else the kernel's records are
-// needed immediately.
+// Whether files can be opened through /proc/PID/map_files, which answers the program's file requests; else
+// the kernel's mmap records are needed immediately.
 bool may_open_mappings() {
   std::error_code failed;
   const std::filesystem::directory_iterator mappings("/proc/self/map_files", failed);
@@ -300,7 +293,7 @@ bool may_open_mappings() {
          format::open_input(mappings->path()).operator bool();
 }
 
-// A command will map many of the files that this process maps.
+// `processes`, or this process (`own`) if there are none: a command will map many of the same files.
 std::span<const int> or_own(std::span<const int> processes, const int& own) {
   return processes.empty() ? std::span(&own, 1) : processes;
 }
@@ -321,7 +314,7 @@ struct StackUnwinding::State {
 
   bpf::StackWalker walker;
   format::EventAttr sideband;
-  bool is_asked_for = true;     // by name
+  bool is_asked_for = true;     // --call-graph ehframe, and not only -g
   mutable std::mutex counting;  // guards the merger's counts, which the writing thread reads, too
   struct Ring {
     bool is_sideband = false;
@@ -349,8 +342,9 @@ struct StackUnwinding::State {
   std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
   std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
-  UnwindTables tables;                                                   // its thread uses the members above
-  DeferredSamples deferred;                                              // and so does its
+  // Last: their threads use the members above.
+  UnwindTables tables;
+  DeferredSamples deferred;
 
   std::uint32_t expect(const std::string& path);
   void apply(const MmapEvent& what);
@@ -465,7 +459,7 @@ Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, Pe
 
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StackUnwinding::~StackUnwinding() {
-  if (state_ && !state_->tables.end()) (void)state_.release();  // its thread ends with the program
+  if (state_ && !state_->tables.end()) (void)state_.release();  // leaked: the thread hangs, and uses it
 }
 
 Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const Host& host, const Log& log) {
@@ -514,8 +508,8 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
   const bool may_wait = std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
     return event.unwound_frames != 0 && !event.attr.has(abi::kWriteBackward);
   });
-  if (!may_wait) return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
-  if (auto done = state->deferred.start(); !done) return std::move(done.error()).in("--call-graph ehframe");
+  if (may_wait)
+    if (auto done = state->deferred.start(); !done) return std::move(done.error()).in("--call-graph ehframe");
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
 }
 
@@ -523,22 +517,23 @@ Result<> StackUnwinding::reopen_cpu(int cpu, std::span<const OpenEvent> opened, 
                                     KernelEvents& events, const Host& host) {
   const std::lock_guard lock(state_->counting);
   std::set<std::size_t> done_rings;
+  const auto is_walked = [](const PlannedEvent& planned) {
+    return planned.unwound_frames != 0 && !planned.unwinds_in_program;
+  };
   for (const OpenEvent& open : events.open_events()) {
     const PlannedEvent& planned = plan.events[open.event];
     PerfRing& ring = events.rings()[open.ring];
     const auto known = state_->rings.find(&ring);
     if (open.cpu != cpu || known == state_->rings.end() || !known->second.walks.fd) continue;
-    if (planned.unwound_frames == 0 || planned.unwinds_in_program) continue;
-    if (!done_rings.insert(open.ring).second) continue;
+    if (!is_walked(planned) || !done_rings.insert(open.ring).second) continue;
     if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
   }
   for (const OpenEvent& open : opened) {
     const PlannedEvent& planned = plan.events[open.event];
     PerfRing& ring = events.rings()[open.ring];
-    const bool is_walked = planned.unwound_frames != 0 && !planned.unwinds_in_program;
-    // Of a CPU that was offline at first, and comes online again.
-    const bool has_walks = is_walked && state_->rings[&ring].walks.fd;
-    if (is_walked && done_rings.insert(open.ring).second && has_walks)
+    // The ring has walks already if the CPU was offline at first, and comes online again.
+    const bool has_walks = is_walked(planned) && state_->rings[&ring].walks.fd;
+    if (is_walked(planned) && done_rings.insert(open.ring).second && has_walks)
       if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
     if (auto done = state_->join(open, plan, ring, host); !done) return done;
   }
@@ -555,11 +550,10 @@ void StackUnwinding::begin(std::span<const int> processes) {
       state_->maps.running(number, state_->deferred.ranges_of_running(number));
     }
     const bool is_command = state_->expected != UnwindTables::kBare;
-    const auto patience = state_->is_asked_for ? kPatienceWithProgram : kPatienceUnasked;
+    const auto patience = state_->is_asked_for ? kPatienceWithProgram : kPatienceByDefault;
     const auto end = Clock::now() + patience;
     (void)state_->tables.wait_for(state_->expected, patience);
-    // A command shares the few libraries of this process; with the whole system there are many more.
-    // more.
+    // A command shares the few libraries of this process; the whole system has many more.
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     (void)state_->tables.wait(is_command ? std::max(rest, std::chrono::milliseconds(0)) : kPatienceAtStart);
     return;
@@ -607,8 +601,7 @@ bool StackUnwinding::writes_mappings() const { return !state_->walker.reads_mapp
 
 void StackUnwinding::expect(const std::string& program, const std::function<bool()>& stop) {
   std::error_code failed;
-  const std::string path =
-      std::filesystem::canonical(program, failed);  // a text that is no path is no file's name
+  const std::string path = std::filesystem::canonical(program, failed);
   if (failed) return;
   state_->expected = state_->expect(path);
   if (state_->expected == UnwindTables::kBare) return;

@@ -1,5 +1,5 @@
-// User stacks unwound in the kernel (--call-graph ehframe): keeps the BPF program's tables and mappings up to
-// date, joins its walks to samples, and counts complete stacks.
+// User stacks unwound in the kernel (--call-graph ehframe), joined to their samples, and counts of complete
+// stacks.
 #pragma once
 
 #include <cstddef>
@@ -43,9 +43,7 @@ StackCounts operator-(StackCounts counts, const StackCounts& before);
 // Tables and memory, for -v.
 std::string described(const TableFacts& facts);
 
-// The hooks of the program that walks stacks, and the events with its output.
-
-// The kind of program that runs when the event happens.
+// The kind of program that walks the stack when the event happens.
 bpf::StackHook hook_of(const PlannedEvent& event);
 
 // An event of the recorder that writes walks into a ring of samples.
@@ -58,6 +56,7 @@ struct WalksEvent {
 Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, const PlannedEvent& planned,
                               const Host& host);
 
+// The attachments of the program that walks stacks to events.
 class WalkHooks {
  public:
   // `walker` must outlive this.
@@ -70,23 +69,23 @@ class WalkHooks {
   Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
 
   bpf::StackWalker* walker_;
-  std::vector<format::Fd> holders_;                           // events that hold the program on tracepoints
-  std::vector<format::Fd> held_;                              // keeps it attached there
+  std::vector<format::Fd> holders_;                           // events that keep the program on tracepoints
+  std::vector<format::Fd> held_;                              // links of the program to these events
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes
   // Links of the program to events, by event, CPU and task: replaced after a CPU was offline.
   std::map<std::tuple<std::size_t, int, int>, format::Fd> links_;
   std::map<std::size_t, bpf::EventFilter> conditions_;  // by event, with --filter
 };
 
-// --call-graph ehframe: a BPF program unwinds users' stacks in the kernel, with tables made of the binaries'
-// own unwind information. This class keeps the program's tables and mappings up to date while a recording
-// runs, and puts the stacks into their samples.
+// A BPF program unwinds user stacks in the kernel, with tables made of the binaries' unwind information. This
+// class keeps the program's tables and mappings up to date while a recording runs, and puts the stacks into
+// their samples.
 //
 //   auto walker = StackUnwinding::load(plan, host, log);                // before the events are opened
 //   auto stacks = StackUnwinding::create(*walker, plan, events, host);  // attached; nothing is sampled yet
-//   stacks->begin(processes);                                           // what runs already
-//   stacks->take(ring, records, begin);                                 // for each ring, again and again
-//   stacks->end_pass(records);                                    // after all rings
+//   stacks->begin(processes);                                           // processes that run already
+//   stacks->take(ring, records, begin);                                 // for each ring, in each pass
+//   stacks->end_pass(records);                                          // after all rings
 
 inline constexpr std::uint64_t kTableBudget = std::uint64_t{64} << 20;  // bytes of unwind tables
 
@@ -131,7 +130,7 @@ class StackUnwinding {
   // The last pass that ended, and whether samples up to it are still held.
   std::uint64_t last_pass() const;
   bool holds_samples_until(std::uint64_t pass) const;
-  // Held samples will come unfinished.
+  // Held samples are written with unfinished stacks by the next end_pass().
   void give_up();
   // Whether a round may end here, because no sample older than the end of the last round will come. The
   // caller then ends it.
@@ -153,7 +152,6 @@ class StackUnwinding {
 };
 
 // The events of a plan, open in the kernel, with their user stacks.
-
 struct UnwoundEvents {
   KernelEvents events;
   std::unique_ptr<StackUnwinding> stacks;  // null: no event has unwound stacks

@@ -1,7 +1,6 @@
 #include "record/stacks/unwind_tables.h"
 
 #include <elf.h>
-#include <fmt/format.h>
 #include <limits.h>
 #include <malloc.h>
 #include <poll.h>
@@ -16,7 +15,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 #include <limits>
 #include <new>
 #include <optional>
@@ -26,6 +24,7 @@
 #include "format/base/file.h"
 #include "record/host/host.h"
 #include "record/host/running_processes.h"
+#include "record/parse_text.h"
 #include "unwind/elf_image.h"
 
 namespace tacho::record {
@@ -39,14 +38,6 @@ constexpr std::size_t kMostLibraries = 128, kMostEntries = 1U << 16;
 // Limits for one file, and for looking up files in the folders that it names.
 constexpr std::size_t kMostNames = 128, kMostFolders = 64, kMostLooks = 1U << 14;
 constexpr std::size_t kLongestName = NAME_MAX, kLongestPath = PATH_MAX - 1;
-constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
-constexpr std::size_t kHeadSize = 48, kEntrySize = 24;
-constexpr std::uint32_t kThisMachine = 0x0303;  // FLAG_X8664_LIB64 | FLAG_ELF_LIBC6
-
-std::string_view text_at(Bytes bytes, std::uint64_t offset) {
-  return offset < bytes.size() ? format::text_of(bytes.subspan(static_cast<std::size_t>(offset)))
-                               : std::string_view{};
-}
 
 // The text at an offset; empty: it is longer than `longest`.
 std::string_view short_text_at(Bytes bytes, std::uint64_t offset, std::size_t longest) {
@@ -62,11 +53,10 @@ struct Needs {
   std::vector<std::string> names, folders;
 };
 
-std::vector<std::string> split(std::string_view folders, const std::string& origin) {
+std::vector<std::string> split_folders(std::string_view folders, const std::string& origin) {
   std::vector<std::string> found;
   while (!folders.empty() && found.size() < kMostFolders) {
-    const std::string_view written = folders.substr(0, folders.find(':'));
-    folders.remove_prefix(std::min(folders.size(), written.size() + 1));
+    const std::string_view written = take_until(folders, ':');
     if (written.size() > kLongestPath) continue;
     std::string one(written);
     for (const std::string_view word : {"$ORIGIN", "${ORIGIN}"})
@@ -97,7 +87,7 @@ Needs needs_of(const std::string& path) {
       if (!name.empty()) needs.names.emplace_back(name);
     }
     if ((tag == DT_RPATH || tag == DT_RUNPATH) && !std::exchange(has_folders, true))
-      needs.folders = split(short_text_at(texts->bytes, value, kMostFolders * PATH_MAX), origin);
+      needs.folders = split_folders(short_text_at(texts->bytes, value, kMostFolders * PATH_MAX), origin);
   }
   return needs;
 }
@@ -115,26 +105,6 @@ std::optional<std::string> find_library(const std::string& name, const std::vect
 }
 
 }  // namespace
-
-// char magic[20]; u32 libraries, text bytes; 20 bytes; then for each: u32 flags, offset of the name, offset
-// of the path, u32 version, u64 hardware. Offsets count from the magic.
-LibraryPaths libraries_of_cache(Bytes cache) {
-  LibraryPaths paths;
-  Cursor head(cache);
-  if (head.text(kMagic.size()) != kMagic) return paths;
-  const std::uint32_t count = head.u32();
-  if (cache.size() < kHeadSize) return paths;
-  Cursor in(cache.subspan(kHeadSize));
-  for (std::uint32_t i = 0; i < count && in.left() >= kEntrySize; ++i) {
-    const std::uint32_t flags = in.u32(), name = in.u32(), path = in.u32();
-    in.u32();  // version
-    const std::uint64_t hardware = in.u64();
-    const std::string_view where = text_at(cache, path);
-    if (flags == kThisMachine && hardware == 0 && where.starts_with('/'))
-      paths.emplace(text_at(cache, name), where);
-  }
-  return paths;
-}
 
 std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known,
                                           const std::function<bool()>& stop) {
@@ -458,21 +428,18 @@ void UnwindTables::serve_file_requests(std::unique_lock<std::mutex>& lock) {
 
 // Builds tables of all files that a process maps. A file mapped by many is opened once.
 void UnwindTables::look_at_one(int process) {
-  const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
-  if (!maps) return;
-  MapsReader reader(format::as_text(*maps));
-  while (const auto parsed = reader.next()) {
-    if (!parsed->is_executable || parsed->mapping.inode == 0) continue;
-    MappedFile file = file_of(parsed->mapping);
-    file.process = static_cast<std::uint32_t>(process);
-    if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;
+  each_code_mapping(static_cast<std::uint32_t>(process), [this](const format::MmapRecord& mapping) {
+    MappedFile file = file_of(mapping);
+    if (mapping.inode == 0 || is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second)
+      return true;
     if (seen_.size() > kMostSeen) seen_.clear();
-    if (!answers(file)) continue;
+    if (!answers(file)) return true;
     const auto opened = open_binary(file);
     if (opened) know(file, *opened);
     const std::lock_guard lock(mutex_);
     (void)number_of(file, false);
-  }
+    return true;
+  });
 }
 
 // Checks it first: a file on a file system that hangs would block all others.
@@ -532,7 +499,7 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
   }
   for (;;) {
     const auto found = blocks_.take(blocks, IdRangeAllocator::Clock::now());
-    if (found || (is_over_)) return found;
+    if (found || is_over_) return found;
     if (grow()) continue;
     // Evicts all at once, and some more for the next tables, because other tables wait each time. Freed
     // blocks may be scattered: nearly all tables would have to be evicted until enough blocks were adjacent.

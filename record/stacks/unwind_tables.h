@@ -1,5 +1,5 @@
-// Unwind tables of mapped files for the BPF program that walks stacks; and finds the libraries that a program
-// will map, before it starts.
+// Unwind tables of mapped files for the BPF program that walks stacks; and the libraries that a program will
+// map, found before it starts.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,40 +24,32 @@
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "record/host/foreign_file.h"
+#include "record/host/probe_offsets.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
 #include "unwind/row_table.h"
 
 namespace tacho::record {
 
-// The libraries that a program maps when it starts, from its dynamic section and the host's dynamic linker.
-// This is a guess, good enough to build tables ahead.
-
-// By name, from /etc/ld.so.cache for this machine; the first of several. Empty: the file is not in glibc's
-// format (2.2 and later).
-using LibraryPaths = std::map<std::string, std::string, std::less<>>;
-LibraryPaths libraries_of_cache(format::Bytes cache);
-
-// Paths, nearest first, each once: the program's interpreter, its libraries, and theirs. At most 128. The
-// files may be hostile: of each, at most 128 names of at most 255 bytes and 64 folders are read. When `stop`
-// is true, the result is what was found so far (it may be empty).
+// The libraries that a program will probably map when it starts, from its dynamic section and `known`, so
+// that tables can be built ahead. Paths, nearest first, each once: the program's interpreter, its libraries,
+// and theirs. At most 128. The files may be hostile: of each, at most 128 names of at most 255 bytes and 64
+// folders are read. When `stop` is true, the result is what was found so far (it may be empty).
 std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known,
                                           const std::function<bool()>& stop = {});
 
-// Unwind tables of mapped files, for the BPF program that walks stacks. A thread builds them, once for each
-// file, within a budget of memory: the table least recently used by a stack is evicted first, and built again
-// on demand. If the program reads mappings itself, it asks for files without a table; these come first.
-
 struct TableFacts {
-  std::size_t files = 0;  // files whose tables were requested
-  std::size_t bare =
-      0;  // of them, files without a table: not readable, not ELF, or without unwind information
+  std::size_t files = 0;                  // files whose tables were requested
+  std::size_t bare = 0;                   // files without a table: not readable, or no unwind information
   std::size_t evicted = 0;                // tables that were removed for others
   std::size_t asked = 0;                  // files that a stack needed before their mapping was known
   std::uint64_t bytes = 0, budget = 0;    // size of the tables: now, and at most
   std::chrono::microseconds building{0};  // CPU time in all
 };
 
+// Unwind tables of mapped files, for the BPF program that walks stacks. A thread builds them, once for each
+// file, within a budget of memory: the table least recently used by a stack is evicted first, and built again
+// on demand. If the program reads mappings itself, it requests files without a table; these come first.
 class UnwindTables {
  public:
   // The module number of code without a file or a table, which is walked by frame pointers.

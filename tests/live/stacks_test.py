@@ -416,8 +416,8 @@ class Stacks(programs.Scratch):
 
     def test_bad_use(self):
         for words, said in (
-            ([], "name what to look at"),
-            (["-p", "1", "-a"], "name what to look at"),
+            ([], "give one of -p PID"),
+            (["-p", "1", "-a"], "give one of -p PID"),
             (["-p", "x"], "-p: 'x'"),
             (["-p", "999999999"], "there is no process or thread 999999999"),
             (["--nothing"], "--nothing"),
