@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -35,18 +34,18 @@ struct PreparedRecording {
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
   std::vector<format::Attachment> attachments;  // what the capture needs to show the objects' samples
-  std::vector<std::size_t> limited_here;  // objects whose programs do not ask how many events are wanted
+  std::vector<std::size_t> limited_here;  // objects whose programs do not apply --sample-rate and --max-rate
   format::TracingData tracing;
   TargetTasks tasks;
-  std::vector<format::Fd> cgroups;   // folders, which the plan's events name
-  std::unique_ptr<const Plan> plan;  // at one address, which the opened events refer to
-  std::optional<Plan> switch_plan;   // of --switch-output-event, but for its sideband
+  std::vector<format::Fd> cgroups;   // their folders; events of the plan have the descriptors
+  std::unique_ptr<const Plan> plan;  // must not move: the opened events refer to it
+  std::optional<Plan> switch_plan;   // of --switch-output-event, without sideband
   std::optional<Workload> workload;
-  std::function<bool()> stop;  // whether a signal came; polled wherever the start may take long
+  std::function<bool()> stop;  // whether a signal came; polled by steps that may take long
 };
 
-// Its events open in the kernel and joined to programs; nothing is sampled yet. Made by open_events(), at one
-// address.
+// The events are open in the kernel and joined to programs; nothing is sampled yet. Made by open_events(); it
+// must not move.
 struct OpenedRecording : PreparedRecording {
   OpenedRecording(PreparedRecording prepared, UnwoundEvents opened)
       : PreparedRecording(std::move(prepared)),
@@ -61,8 +60,8 @@ struct OpenedRecording : PreparedRecording {
   std::vector<DroppingProgram> dropping;   // at the start
   ArgumentProbes argument_probes;
   EventFilters conditions;  // the events keep their programs
-  // Read beside the opening; null: programs of the objects come first, which make the kernel name code of its
-  // own.
+  // Read while events are opened. Null if there are objects: the kernel adds symbols for their programs, so
+  // its symbols are read later.
   std::unique_ptr<KernelSymbolsAhead> kernel_symbols;
   std::unique_ptr<StackUnwinding> stacks;  // null: no event wants it
   KernelEvents events;

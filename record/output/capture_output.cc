@@ -6,11 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
-#include <iterator>
 #include <string_view>
 #include <utility>
 

@@ -50,8 +50,8 @@ class CaptureOutput {
   virtual Result<> close(const format::Features& late) = 0;
   // The last call of a failed recording: drops the unfinished round if possible.
   virtual Result<> close_after_failure() = 0;
-  // After that: what is readable of the records that were written, of which `rounds` were in whole rounds.
-  // nullopt: there is no file.
+  // After a failure: the counts of the records that a reader finds in the file. `rounds`: counts of the whole
+  // rounds that were written. nullopt: there is no file.
   virtual std::optional<RecordCounts> kept(const RecordCounts& rounds) const { return rounds; }
   // As stored, so far; for a series, of the current file.
   virtual std::uint64_t bytes() const = 0;
@@ -81,7 +81,6 @@ Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const fo
                                                         const format::WriteOptions& options);
 
 // The finished captures of a recording, named by time.
-
 class FinishedFiles {
  public:
   // `path`: of the current file, which is renamed to PATH.TIME at its end. `most`: the maximum of files,

@@ -17,8 +17,7 @@
 
 namespace tacho::record {
 
-// Counts whole records as the kernel wrote them: samples, losses, times.
-
+// Counts of whole records as the kernel wrote them.
 struct RecordCounts {
   std::uint64_t samples = 0;
   std::uint64_t lost = 0;                                       // sum of LOST records
@@ -40,19 +39,15 @@ void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std
 // Counts `records`; false when they are not whole records one after another.
 bool count_records(format::Bytes records, RecordCounts& counts);
 
-// A queue of record batches with a limit in bytes. Batches may have been compressed while they were in the
-// ring (RingCompressor).
-
-// Compresses the contents of a ring while they are in the kernel's memory: similar records are compared
-// there, and only their differences are copied.
-
-// Bytes as they go into the capture: records, compressed or plain.
+// A compressed part of a batch, as it goes into the capture.
 struct CompressedRun {
   std::size_t begin = 0, end = 0;  // offsets in the batch
   std::size_t inflated = 0;        // bytes of the records in them
   RecordCounts counts;             // of these records only
 };
 
+// Compresses the contents of a ring while they are in the kernel's memory: similar records are compared
+// there, and only their differences are copied.
 class RingCompressor {
  public:
   // With less than this in a ring, several rings are better compressed together.
@@ -86,10 +81,6 @@ class RingCompressor {
   bool is_cut_alone_ = false;  // the bytes before it are compressed
 };
 
-// A queue between the thread that drains the rings and the one that writes, with a limit in bytes. If it is
-// full, the draining thread waits, the rings fill up, and the kernel counts what it drops: every loss is
-// counted.
-
 // Actions of the writing thread after a batch: the steps from one file to the next.
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
 
@@ -101,6 +92,8 @@ struct Batch {
   std::vector<CompressedRun> packed = {};  // of `records`, in their order
 };
 
+// A queue between the thread that drains the rings and the one that writes, with a limit in bytes. If it is
+// full, the draining thread waits, the rings fill up, and the kernel counts the samples that it drops.
 class RecordQueue {
  public:
   explicit RecordQueue(std::size_t limit) : limit_(limit) {}

@@ -20,6 +20,8 @@
 namespace tacho::record {
 namespace {
 
+namespace abi = format::abi;
+
 // Names of the cgroups that lost events; a cgroup that was removed has its id.
 std::map<std::uint64_t, std::string> paths_of_cgroups(const std::vector<Losses>& losses) {
   std::map<std::uint64_t, std::string> paths;
@@ -112,9 +114,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
 
 namespace {
 
-namespace abi = format::abi;
-
-// Record types that explain later samples, so that a reader needs the ones from before a sample.
+// Types of records that a reader needs to understand later samples.
 constexpr std::uint32_t kSideband[] = {abi::kRecordMmap,    abi::kRecordComm,     abi::kRecordExit,
                                        abi::kRecordFork,    abi::kRecordMmap2,    abi::kRecordNamespaces,
                                        abi::kRecordKsymbol, abi::kRecordBpfEvent, abi::kRecordCgroup,
@@ -125,15 +125,17 @@ constexpr std::chrono::seconds kFresh{10};
 
 }  // namespace
 
-void append_sideband(format::Bytes records, std::vector<std::byte>& out) {
+void append_sideband(format::Bytes records, std::vector<std::byte>& sideband,
+                     std::vector<std::byte>* others) {
   while (records.size() >= format::kRecordHeaderSize) {
     format::Cursor header(records);
     const std::uint32_t type = header.u32();
     header.u16();  // misc
     const std::size_t size = header.u16();
     if (size < format::kRecordHeaderSize || size > records.size()) return;
-    if (std::ranges::find(kSideband, type) != std::end(kSideband))
-      out.insert(out.end(), records.begin(), records.begin() + static_cast<long>(size));
+    const bool is_sideband = std::ranges::find(kSideband, type) != std::end(kSideband);
+    if (std::vector<std::byte>* const out = is_sideband ? &sideband : others)
+      out->insert(out->end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(size));
     records = records.subspan(size);
   }
 }
@@ -202,26 +204,6 @@ Result<> CaptureSeries::begin_next() {
 
 Result<> CaptureSeries::finish() { return callbacks_.end(counts_, *this); }
 
-namespace {
-
-// Copies the records that are not sideband: samples, counts, switches.
-void append_the_others(format::Bytes records, std::vector<std::byte>& out) {
-  while (records.size() >= format::kRecordHeaderSize) {
-    format::Cursor header(records);
-    header.u32();  // type
-    header.u16();  // misc
-    const std::size_t size = header.u16();
-    if (size < format::kRecordHeaderSize || size > records.size()) return;
-    std::vector<std::byte> sideband;
-    append_sideband(records.first(size), sideband);
-    if (sideband.empty())
-      out.insert(out.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(size));
-    records = records.subspan(size);
-  }
-}
-
-}  // namespace
-
 FlightRecorder::FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
                                CaptureSeries::Callbacks callbacks, std::size_t most_log)
     : path_(std::move(path)),
@@ -234,8 +216,7 @@ FlightRecorder::FlightRecorder(std::string path, std::size_t most_files, LastNam
 FlightRecorder::~FlightRecorder() = default;
 
 Result<> FlightRecorder::write_records(format::Bytes records) {
-  append_the_others(records, samples_);
-  append_sideband(records, intervals_.back().log);
+  append_sideband(records, intervals_.back().log, &samples_);
   if (intervals_.back().log.size() <= most_log_) return Done{};
   auto now = callbacks_.describe();
   if (!now) return std::move(now.error());

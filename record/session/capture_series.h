@@ -23,8 +23,6 @@
 
 namespace tacho::record {
 
-// Writes the end of a capture: losses, and facts known only then.
-
 // Programs that drop events and were loaded after the start.
 std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording);
 
@@ -32,12 +30,12 @@ std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& record
 // they are open, and with --overwrite.
 std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels);
 
-// The same for the capture: with names of events and cgroups (`cgroups`: of the command line), and the times
-// of the kernel's reports.
+// These losses as the capture has them: with names of events and cgroups (`cgroups`: of the command line),
+// and the times of the kernel's reports.
 format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
                                   const OpenedRecording& recording, const std::vector<std::string>& cgroups);
 
-// Ends each file of a recording.
+// Writes the end of each file of a recording: losses, and facts known only then.
 class CaptureEnd {
  public:
   // The arguments must outlive this.
@@ -62,7 +60,6 @@ class CaptureEnd {
 // No record is lost between two files. prepare_next() reads the running processes; later sideband records go
 // into the old file and, from memory, to the start of the next one. begin_next() starts it when the contents
 // of the rings at that time are written.
-
 class CaptureSeries final : public CaptureOutput {
  public:
   struct Callbacks {
@@ -108,8 +105,10 @@ class CaptureSeries final : public CaptureOutput {
   std::uint64_t finished_bytes_ = 0;
 };
 
-// Appends the sideband records (mmap, comm, fork, exit), and no sample. `records`: whole ones.
-void append_sideband(format::Bytes records, std::vector<std::byte>& out);
+// Appends the sideband records (mmap, comm, fork, exit) among whole `records` to `sideband`, and all others
+// to `others` (null: they are dropped).
+void append_sideband(format::Bytes records, std::vector<std::byte>& sideband,
+                     std::vector<std::byte>* others = nullptr);
 
 // Flight recorder (--overwrite): the kernel overwrites old samples in its rings, and a capture of the latest
 // ones is made on demand.
@@ -117,7 +116,6 @@ void append_sideband(format::Bytes records, std::vector<std::byte>& out);
 // Mappings and names are recorded once, perhaps long before the samples that they explain, so they are kept
 // in memory: the processes at the start, and the sideband since. When this log grows too large, the processes
 // are read again and a new interval begins; the previous interval is kept, earlier ones are dropped.
-
 class FlightRecorder final : public CaptureOutput {
  public:
   enum class LastName : std::uint8_t { Path, PathAndTime };

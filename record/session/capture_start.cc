@@ -4,17 +4,14 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,6 +38,7 @@
 namespace tacho::record {
 namespace {
 
+namespace abi = format::abi;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostFrames = 127;
@@ -51,23 +49,6 @@ constexpr std::chrono::seconds kMostSearchTime{5};
 // Words of struct pt_regs of x86-64.
 constexpr std::size_t kBp = 4, kBx = 5, kIp = 16, kCs = 17, kSp = 19;
 constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
-constexpr std::uint64_t kPage = 4096;
-
-// Copies memory from the address on, at most up to the end of the mapping.
-std::vector<std::byte> read_stack(std::uint32_t thread, std::uint64_t address) {
-  std::vector<std::byte> bytes(kMostBytes);
-  iovec to{bytes.data(), bytes.size()};
-  std::vector<iovec> from;
-  for (std::uint64_t at = address, left = bytes.size(); left != 0;) {
-    const std::uint64_t piece = std::min(left, kPage - at % kPage);
-    from.push_back({reinterpret_cast<void*>(at), piece});  // NOLINT: of another process
-    at += piece;
-    left -= piece;
-  }
-  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread), &to, 1, from.data(), from.size(), 0);
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return bytes;
-}
 
 DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread) {
   DeferredUnwinder::Stack stack;
@@ -79,7 +60,8 @@ DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread) {
   stack.copy.rbx = thread.registers[kBx];
   stack.copy.frames = 1;
   stack.copy.is_bp_known = stack.copy.is_rbx_known = true;
-  stack.copy.bytes = read_stack(thread.tid, stack.copy.sp);
+  int code = 0;  // without a stack it is not unwound
+  stack.copy.bytes = read_memory(thread.tid, stack.copy.sp, kMostBytes, code);
   stack.pass = thread.switches;
   return stack;
 }
@@ -213,10 +195,10 @@ void add_objects(std::span<const bpf::UserObject> objects, const std::vector<bpf
   }
 }
 
-// Symbols of the kernel and of BPF programs are needed only if an event samples kernel code.
-bool looks_into_kernel(const Plan& plan) {
+// Whether an event samples kernel code: then symbols of the kernel and of BPF programs are needed.
+bool samples_kernel(const Plan& plan) {
   return std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
-    return !event.is_sideband && !event.attr.has(format::abi::kExcludeKernel);
+    return !event.is_sideband && !event.attr.has(abi::kExcludeKernel);
   });
 }
 
@@ -239,7 +221,7 @@ std::vector<format::EventGroup> groups_of(const Plan& plan) {
 // Feature CLOCK_DATA, unless times are of the kernel's perf clock.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
   timespec resolution{}, wall{}, now{};
-  if (!attr.has(format::abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
+  if (!attr.has(abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
   const auto nanoseconds = [](const timespec& time) {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
   };
@@ -259,7 +241,7 @@ Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
   features.environment.groups = groups_of(plan);
   describe_clock(plan.events.front().attr, features.environment);
   features.environment.has_branch_stack = std::ranges::any_of(
-      plan.events, [](const auto& event) { return event.attr.samples(format::abi::kSampleBranchStack); });
+      plan.events, [](const auto& event) { return event.attr.samples(abi::kSampleBranchStack); });
   features.tracing = std::move(tracing);
   features.schemas = schemas_of(plan, objects);
 
@@ -272,19 +254,12 @@ Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
 
   head.modules = loaded_modules();
   features.environment.build_ids = kernel_build_ids(head.modules);
-  if (!looks_into_kernel(plan)) head.notes.clear();
+  if (!samples_kernel(plan)) head.notes.clear();
   return head;
 }
 
-namespace {
-
-// Limit of the BTF of other users' BPF programs, in bytes.
-constexpr std::size_t kMostTypes = std::size_t{4} << 20;
-
-}  // namespace
-
 void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::Environment& environment) {
-  std::size_t room = kMostTypes;
+  std::size_t room = std::size_t{4} << 20;  // of BTF
   for (const bpf::LoadedProgram& program : programs) {
     environment.bpf_programs.push_back(program.info);
     const bool is_known =
@@ -300,7 +275,7 @@ void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head) {
   if (auto programs = bpf::loaded_programs()) {
     head.programs = std::move(*programs);
-  } else if (looks_into_kernel(plan)) {
+  } else if (samples_kernel(plan)) {
     head.notes.push_back("BPF programs loaded before will have no names: " + programs.error().what);
   }
   format::Environment& environment = head.features.environment;
@@ -312,8 +287,6 @@ void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 // Start-up records are written in pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
@@ -348,7 +321,7 @@ std::size_t trailer_of(const OpenedRecording& recording) {
 // ":-1".
 constexpr std::string_view kNoThread = "[no thread]";
 
-bool has_samples_of_nobody(const Plan& plan) {
+bool has_samples_without_thread(const Plan& plan) {
   return std::ranges::any_of(plan.connections, [](const Connection& connection) {
     return bpf::is_summary(connection.kind) || connection.kind == bpf::ChannelKind::PlainRing;
   });
@@ -356,7 +329,8 @@ bool has_samples_of_nobody(const Plan& plan) {
 
 void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, format::ByteWriter& out) {
   const std::size_t trailer = trailer_of(recording);
-  if (has_samples_of_nobody(*recording.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
+  if (has_samples_without_thread(*recording.plan))
+    format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
@@ -379,13 +353,28 @@ RunningProcesses processes_of(const OpenedRecording& recording, const RecordOpti
           {data, recording.plan->events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
-// The first capture uses the symbols that were read ahead.
-Result<KernelSymbols> symbols_for(const OpenedRecording& recording) {
+// The head without processes and BPF programs. The first call uses the kernel symbols that were read ahead.
+Result<CaptureHead> describe_host_and_plan(const OpenedRecording& recording, const RecordOptions& options,
+                                           const std::vector<std::string>& command_line) {
   auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
-  return ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
+  auto kernel = ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
+  if (!kernel) return std::move(kernel.error());
+  auto head = describe_capture(*recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+                               command_line);
+  if (!head) return head;
+  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
+  head->features.attachments.insert(head->features.attachments.end(), recording.attachments.begin(),
+                                    recording.attachments.end());
+  return head;
 }
 
-// Facts that are in no record.
+void add_programs_and_stacks(const OpenedRecording& recording, CaptureHead& head) {
+  add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
+               head);
+  head.features.environment.user_stacks = facts_of_choice(*recording.plan);
+}
+
+// Adds facts about processes that no record has.
 Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   ProcessTable table;
   for (const int process : processes) table.add(process);
@@ -393,11 +382,6 @@ Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   if (!packed) return std::move(packed.error());
   head.features.attachments.push_back(std::move(*packed));
   return Done{};
-}
-
-void add_attachments(const OpenedRecording& recording, CaptureHead& head) {
-  head.features.attachments.insert(head.features.attachments.end(), recording.attachments.begin(),
-                                   recording.attachments.end());
 }
 
 Result<> write_startup_records(OpenedRecording& recording, const CaptureHead& head,
@@ -439,10 +423,8 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
 }
 
 // --min-free applies from the start.
-Result<> check_room(const RecordOptions& options) {
-  const auto slash = options.output.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
-  if (!is_disk_short({.least_free = options.files.least_free, .path = folder})) return Done{};
+Result<> check_disk(const RecordOptions& options) {
+  if (!is_disk_short({.least_free = options.files.least_free, .path = folder_of(options)})) return Done{};
   return output_error(options.output +
                       ": its file system has less free space than --min-free; nothing is recorded");
 }
@@ -476,24 +458,16 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording,
                                                      const Messages& messages) {
   if (recording.stop()) return Error{"stopped by a signal", EINTR};
   build_tables(recording, options);
-  auto kernel = symbols_for(recording);
-  if (!kernel) return std::move(kernel.error());
-  auto head = describe_capture(*recording.plan, std::move(*kernel), recording.objects, recording.tracing,
-                               command_line);
+  auto head = describe_host_and_plan(recording, options, command_line);
   if (!head) return std::move(head.error());
-  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   const auto listed = processes_of(recording, options);
-  add_attachments(recording, *head);
   if (auto done = add_processes(processes_to_describe(recording, options, listed), *head); !done)
     return std::move(done.error());
-  // From here on the kernel reports all programs and mappings, so the lists below may overlap with its
-  // records but miss nothing.
+  // Enabled before programs and mappings are listed: the lists and the records may overlap, but miss nothing.
   if (auto done = recording.events.enable_sideband(); !done) return std::move(done.error());
-  add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
-               *head);
-  head->features.environment.user_stacks = facts_of_choice(*recording.plan);
+  add_programs_and_stacks(recording, *head);
   for (const std::string& note : head->notes) messages.note(note);
-  if (auto room = check_room(options); !room) return std::move(room.error());
+  if (auto room = check_disk(options); !room) return std::move(room.error());
   const FileIdentity before = identity_of(options.output);
   auto output = open_output(options, recording.events.event_set(), std::move(head->features));
   if (!output) return without_unusable_file(std::move(output.error()), before, options.output);
@@ -504,27 +478,20 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording,
 }
 
 Result<> check_place(const RecordOptions& options) {
-  if (auto done = check_room(options); !done) return done;
+  if (auto done = check_disk(options); !done) return done;
   return format::check_output(options.output);
 }
 
 Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
                                   const std::vector<std::string>& command_line) {
-  auto kernel = symbols_for(recording);
-  if (!kernel) return std::move(kernel.error());
-  auto head = describe_capture(*recording.plan, std::move(*kernel), recording.objects, recording.tracing,
-                               command_line);
+  auto head = describe_host_and_plan(recording, options, command_line);
   if (!head) return std::move(head.error());
-  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
-  add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
-               *head);
-  head->features.environment.user_stacks = facts_of_choice(*recording.plan);
+  add_programs_and_stacks(recording, *head);
   RunningProcesses running = processes_of(recording, options);
   // Children of the recorded processes may have been reparented: scan all processes.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
   const std::vector<int> processes =
       have_children ? running.all() : processes_to_describe(recording, options, running);
-  add_attachments(recording, *head);
   if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
   format::ByteWriter out;
   describe_kernel(recording, *head, out);
@@ -534,7 +501,12 @@ Result<CaptureStart> describe_now(const OpenedRecording& recording, const Record
   return CaptureStart{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};
 }
 
-Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
+std::string folder_of(const RecordOptions& options) {
+  const auto slash = options.output.rfind('/');
+  return slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
+}
+
+Result<> check_size(const CaptureOutput& output, const RecordOptions& options) {
   const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
   if (most == 0 || head < most) return Done{};
   if (!options.files.to_pipe) (void)::unlink(options.output.c_str());

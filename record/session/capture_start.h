@@ -24,11 +24,10 @@
 
 namespace tacho::record {
 
-// User stacks of threads that sleep when a recording begins, for recorders of waits. A BPF program can only
-// walk the stack of the running thread, so these are unwound here, from copies, without stopping the threads.
-
 // Puts the user stacks of the target's sleeping threads into the maps of objects that have such a map
-// (programs/recorders/before.h). `stop`: a signal came. The error says what is missing.
+// (programs/recorders/before.h), for waits that began before the recording. A BPF program can only walk the
+// stack of the running thread, so these are unwound here, from copies, without stopping the threads. `stop`:
+// a signal came. The error says what is missing.
 Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
                               const TargetTasks& tasks, const std::function<bool()>& stop);
 
@@ -72,11 +71,13 @@ struct CaptureStart {
 };
 // Checks that a capture can be made at the path, and --min-free.
 Result<> check_place(const RecordOptions& options);
-// The running processes now; sideband records cover changes meanwhile.
+// Describes the host and the running processes; sideband records have later changes.
 Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
                                   const std::vector<std::string>& command_line);
 
 // Removes the capture if its start leaves no room for samples (--max-size).
-Result<> check_room(const CaptureOutput& output, const RecordOptions& options);
+Result<> check_size(const CaptureOutput& output, const RecordOptions& options);
+// The folder of the capture.
+std::string folder_of(const RecordOptions& options);
 
 }  // namespace tacho::record

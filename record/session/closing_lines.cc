@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/message_text.h"
@@ -35,16 +34,14 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     const std::string name(row->object.empty() ? row->name : row->object);
     names.push_back(distinct_name(
         name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
-    // tacho report shows all events; other views get --event if there are several.
+    // With several events a view gets --event, except tacho report, which shows all, and tacho calls, which
+    // finds its events by their fields.
+    const std::string_view view = view_of(*row, request.constants());
     const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
-    // `tacho calls` finds its events by their fields.
-    const std::string_view plain = view_of(*row, request.constants());
-    const bool takes_event = !plain.starts_with("tacho calls");
-    const bool is_chosen =
-        takes_event && events.size() > 1 && (is_repeated || !plain.starts_with("tacho report"));
-    const std::string view =
-        is_chosen ? fmt::format("{} --event {}", plain, names.back()) : std::string(plain);
-    lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));
+    const bool is_chosen = events.size() > 1 && !view.starts_with("tacho calls") &&
+                           (is_repeated || !view.starts_with("tacho report"));
+    lines.push_back(fmt::format("{}: {}{} -i {}", row->name, view,
+                                is_chosen ? " --event " + names.back() : "", cli::shell_word(capture)));
   }
   return lines;
 }
@@ -103,26 +100,26 @@ bool is_clock(const PlannedEvent& event) {
 }
 
 // "min_us=10000, path=/x": the recorder's settings that leave events out, from its preset or as typed.
-std::string choices_of(const EventRequest& request) {
-  constexpr std::string_view kNoChoices[] = {"name", "binary", "type", "show", "depth", "lib", "count"};
-  std::vector<std::string> choices;
+std::string filters_of(const EventRequest& request) {
+  constexpr std::string_view kNoFilters[] = {"name", "binary", "type", "show", "depth", "lib", "count"};
+  std::vector<std::string> filters;
   for (const ConstantSetting& one : request.constants())
-    if (std::ranges::find(kNoChoices, one.name) == std::end(kNoChoices))
-      choices.push_back(one.value ? one.name + "=" + *one.value : one.name);
-  return fmt::format("{}", fmt::join(choices, ", "));
+    if (std::ranges::find(kNoFilters, one.name) == std::end(kNoFilters))
+      filters.push_back(one.value ? one.name + "=" + *one.value : one.name);
+  return fmt::format("{}", fmt::join(filters, ", "));
 }
 
 // A line for each recorder: its target, its settings, and a common cause of no events.
 void report_silent_recorders(const RecordOptions& options, const Messages& messages) {
-  std::string whose = watched_tasks(options.target);
-  if (whose.empty() && options.target.watch == Watch::Command) whose = "the command and what it starts";
+  std::string tasks = watched_tasks(options.target);
+  if (tasks.empty() && options.target.watch == Watch::Command) tasks = "the command and what it starts";
   for (const EventRequest& request : options.events) {
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr || row->object.empty()) continue;
     std::string line = fmt::format("{}: no events recorded", row->name);
-    if (!whose.empty()) line += fmt::format(" of {} (-a records all processes)", whose);
-    if (const std::string choices = choices_of(request); !choices.empty())
-      line += fmt::format("; {} may have left them out", choices);
+    if (!tasks.empty()) line += fmt::format(" of {} (-a records all processes)", tasks);
+    if (const std::string filters = filters_of(request); !filters.empty())
+      line += fmt::format("; {} may have left them out", filters);
     if (const std::string_view why = why_silent(row->object); !why.empty()) line += fmt::format("; {}", why);
     messages.bracketed(line);
   }
@@ -150,8 +147,8 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
   if (are_clocks && !tasks.empty()) {
     const bool is_process = options.target.watch == Watch::Processes;
     messages.bracketed(
-        fmt::format("No event happened: {} slept, or ran less than one period of {}; "
-                    "tacho record -e offcpu {} {} records where threads wait",
+        fmt::format("No event happened: {} slept, or ran less than one period of {}; tacho record -e offcpu "
+                    "{} {} records where threads wait",
                     tasks, listed, is_process ? "-p" : "-t", options.target.ids.front()));
   } else {
     messages.bracketed(
@@ -165,8 +162,6 @@ std::string not_redacted(const RecordOptions& options) {
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 std::uint64_t recursion_misses(const OpenedRecording& recording) {
   std::uint64_t misses = 0;
@@ -188,11 +183,10 @@ std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& 
       named += fmt::format("{}{} {}", i == 0 ? ": " : ", ", functions[i].first, functions[i].second);
     if (functions.size() > kMostNamed)
       named += fmt::format(" and {} other functions", functions.size() - kMostNamed);
-    messages.warn(
-        fmt::format("warning: {}: {} calls are lost, nested deeper than the 64 calls of a thread whose "
-                    "returns the kernel "
-                    "can follow; the calls around them are recorded{}",
-                    object.path(), lost, named));
+    messages.warn(fmt::format(
+        "warning: {}: {} calls are lost, nested deeper than the 64 calls of a thread whose returns "
+        "the kernel can follow; the calls around them are recorded{}",
+        object.path(), lost, named));
   }
   return all;
 }

@@ -37,9 +37,7 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
 // After a failure with --redact: that the file is not redacted; empty without the option.
 std::string not_redacted(const RecordOptions& options);
 
-// Messages about losses.
-
-// `lost`: the number of lost samples.
+// Warns about lost samples (`lost`: their number), lost sideband records, and skipped runs of BPF programs.
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const Channels& channels, const RecordOptions& options, const Messages& messages);
 

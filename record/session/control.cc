@@ -20,6 +20,7 @@
 #include "record/kernel/perf_event.h"
 #include "record/messages.h"
 #include "record/output/record_queue.h"
+#include "record/parse_text.h"
 #include "record/plan/requests.h"
 
 namespace tacho::record {
@@ -69,9 +70,8 @@ Result<format::Fd> open_fifo(const std::string& path) {
 }  // namespace
 
 ControlCommand parse_command(std::string_view line) {
-  const auto blank = line.find(' ');
-  const std::string_view word = line.substr(0, blank);
-  const std::string_view rest = blank == std::string_view::npos ? "" : line.substr(blank + 1);
+  std::string_view rest = line;
+  const std::string_view word = take_until(rest, ' ');
   for (const KindName& row : kKinds) {
     if (row.name == word && (row.takes_argument || rest.empty())) return {row.kind, std::string(rest)};
   }
@@ -92,9 +92,6 @@ Result<Control> Control::open(const ControlChannel& place) {
   control.answers_ = std::move(*answers);
   return control;
 }
-
-Control::Control(Control&& other) noexcept = default;
-Control::~Control() = default;
 
 std::vector<ControlCommand> Control::take() {
   std::vector<ControlCommand> commands;
@@ -125,8 +122,6 @@ void Control::refuse(std::string_view why) { answer("error: " + std::string(why)
 void Control::answer(std::string_view line) {
   if (answers_) write_patiently(answers_.get(), line, patience_);
 }
-
-using Kind = ControlCommand::Kind;
 
 void ControlHandler::handle_commands() {
   for (const ControlCommand& command : control_.take()) {
@@ -194,7 +189,7 @@ namespace {
 
 constexpr std::string_view kOption = "--switch-output-event";
 
-// The options that do not concern recorded events.
+// The options without those of recorded events and their rings.
 RecordOptions without_details(const RecordOptions& options) {
   RecordOptions plain = options;
   plain.sampling = SamplingOptions{};
@@ -209,15 +204,16 @@ RecordOptions without_details(const RecordOptions& options) {
 
 Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads,
                                 const Host& host) {
-  for (const EventRequest& request : options.switch_events)
+  for (const EventRequest& request : options.switch_events) {
+    const auto refused = [&request](std::string_view why) {
+      return use_error(fmt::format("{}: '{}' {}", kOption, request.text, why));
+    };
     if (request.object() != nullptr)
-      return use_error(std::string(kOption) + ": '" + request.text +
-                       "' is a BPF program, which only -e records; name an event of the kernel, or a probe");
-  for (const EventRequest& request : options.switch_events)
+      return refused("is a BPF program, which only -e records; name an event of the kernel, or a probe");
     if (request.sum)
-      return use_error(
-          std::string(kOption) + ": '" + request.text +
-          "' counts in a map and has no samples while recording; name the probe or tracepoint itself");
+      return refused(
+          "counts in a map and has no samples while recording; name the probe or tracepoint itself");
+  }
   auto requests = find_probes(options.switch_events);
   if (!requests) return std::move(requests.error()).in(kOption);
   format::TracingData unused;  // the events are not decoded
@@ -247,8 +243,7 @@ std::uint64_t SwitchEvents::take() {
   std::uint64_t happened = 0;
   for (PerfRing& ring : events_.rings()) {
     std::vector<std::byte> records;  // one buffer: records that wrap come in two pieces
-    (void)ring.drain(
-        [&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+    ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
     RecordCounts counts;
     if (count_records(records, counts)) happened += counts.samples + counts.lost;
   }

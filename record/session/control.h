@@ -22,9 +22,6 @@
 
 namespace tacho::record {
 
-// --control: perf's protocol for commands to a running recording. Each command is a line from a descriptor or
-// FIFO; the answer goes to another one.
-
 struct ControlCommand {
   enum class Kind : std::uint8_t { Enable, Disable, EventList, Snapshot, Stop, Ping, Unknown };
   Kind kind = Kind::Unknown;
@@ -32,17 +29,13 @@ struct ControlCommand {
 };
 ControlCommand parse_command(std::string_view line);
 
+// --control: perf's protocol for commands to a running recording. Each command is a line from a descriptor or
+// FIFO; the answer goes to another one.
 class Control {
  public:
   // Opens the descriptors or FIFOs of commands and answers. FIFOs must exist; for root, other users must not
   // be able to write or replace them.
   static Result<Control> open(const ControlChannel& place);
-  Control(Control&& other) noexcept;
-  Control& operator=(Control&&) = delete;
-  Control(const Control&) = delete;
-  Control& operator=(const Control&) = delete;
-  ~Control();
-
   int fd() const { return commands_.get(); }
   // The commands that have arrived. A line may arrive in pieces.
   std::vector<ControlCommand> take();
@@ -63,7 +56,6 @@ class Control {
 };
 
 // Executes the commands.
-
 class ControlHandler {
  public:
   struct Callbacks {
@@ -92,13 +84,12 @@ class ControlHandler {
   Control& control_;
   const KernelEvents& events_;
   Callbacks callbacks_;
-  std::size_t snapshots_ = 0;        // snapshot commands without an answer
-  std::size_t begun_snapshots_ = 0;  // of these, commands whose file is being written
+  std::size_t snapshots_ = 0;        // snapshot commands that were not answered yet
+  std::size_t begun_snapshots_ = 0;  // those whose file is being written
 };
 
-// --switch-output-event: events that start the next file. They are not recorded.
-
-// The events of the option as a plan, with the smallest rings. `threads`: of the target.
+// The events of --switch-output-event as a plan, with the smallest rings. They start the next file and are
+// not recorded. `threads`: of the target.
 Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads, const Host& host);
 
 class SwitchEvents {

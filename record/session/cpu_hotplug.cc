@@ -8,27 +8,26 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
-#include "format/base/file.h"
 #include "record/events/target.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
 namespace {
 
 constexpr std::string_view kUeventHead = "online@/devices/system/cpu/cpu";
-constexpr unsigned kOfKernel = 1;             // netlink group of the kernel's uevents (udev's are in group 2)
+constexpr unsigned kKernelGroup = 1;          // netlink group of the kernel's uevents (udev's is 2)
 constexpr std::size_t kLongestUevent = 8192;  // bytes; the kernel's limit is 2,048 and a path
 constexpr int kMostAtOnce = 4096;
 
 // A socket filter for messages that start with "onli": others would wake the loop in vain and fill the
 // socket.
-bool take_only_comings(int socket) {
+bool only_online_events(int socket) {
   constexpr std::uint32_t kOnli = 'o' << 24 | 'n' << 16 | 'l' << 8 | 'i';
   std::array<sock_filter, 4> steps{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
                                     {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, kOnli},
@@ -42,19 +41,17 @@ bool take_only_comings(int socket) {
 
 std::optional<int> cpu_that_came(format::Bytes message) {
   std::string_view rest = format::as_text(message);
-  const std::string_view head = rest.substr(0, rest.find('\0'));
-  if (!head.starts_with(kUeventHead)) return std::nullopt;
-  int cpu = -1;
-  const auto [end, code] = std::from_chars(head.data() + kUeventHead.size(), head.data() + head.size(), cpu);
-  if (code != std::errc() || end != head.data() + head.size() || cpu < 0) return std::nullopt;
+  std::string_view head = take_until(rest, '\0');
+  if (!take_prefix(head, kUeventHead)) return std::nullopt;
+  const auto cpu = whole_number<int>(head);
+  if (!cpu || *cpu < 0) return std::nullopt;
   bool is_cpu = false;
   while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find('\0'));
+    const std::string_view word = take_until(rest, '\0');
     if (word.starts_with("SYNTH_UUID=")) return std::nullopt;
     is_cpu |= word == "SUBSYSTEM=cpu";
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
-  return is_cpu ? std::optional(cpu) : std::nullopt;
+  return is_cpu ? cpu : std::nullopt;
 }
 
 CpuUevents CpuUevents::open() {
@@ -62,8 +59,8 @@ CpuUevents CpuUevents::open() {
   format::Fd socket(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
-  own.nl_groups = kOfKernel;
-  if (socket && take_only_comings(socket.get()) &&
+  own.nl_groups = kKernelGroup;
+  if (socket && only_online_events(socket.get()) &&
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0)
     uevents.socket_ = std::move(socket);
   return uevents;
@@ -116,11 +113,8 @@ void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_reported, std:
 
 std::vector<CpuWatch::Change> CpuWatch::look(std::span<const int> came) {
   std::vector<Change> changes;
-  const auto text =
-      cpus_.empty() ? Result<std::vector<std::byte>>(Error{"none"}) : format::read_file(online_file_);
-  if (!text) return changes;
-  const auto list = format::as_text(*text);
-  const auto online = parse_cpu_list(list.substr(0, list.find('\n')));
+  if (cpus_.empty()) return changes;
+  const auto online = parse_cpu_list(trimmed(text_of_file(online_file_)));
   if (!online) return changes;
   for (const int cpu : cpus_) {
     const bool is_online = std::ranges::find(*online, cpu) != online->end();
@@ -156,7 +150,7 @@ Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start)
     const std::string when =
         fmt::format("{:.1f} s after the start", static_cast<double>(since_start.count()) / 1000);
     if (change.is_online) {
-      if (auto done = take_in(change.cpu, when, poller); !done) return done;
+      if (auto done = came_online(change.cpu, when, poller); !done) return done;
       continue;
     }
     events_.note_cpu(change.cpu, fmt::format("offline {}", when));
@@ -166,7 +160,7 @@ Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start)
 }
 
 // A CPU that cannot be recorded does not end the recording.
-Result<> CpuHotplug::take_in(int cpu, const std::string& when, Poller& poller) {
+Result<> CpuHotplug::came_online(int cpu, const std::string& when, Poller& poller) {
   const auto open = reopen_cpu_ ? reopen_cpu_(cpu)
                                 : Result<KernelEvents::Reopened>(Error{"start another recording for it"});
   if (!open) {

@@ -19,12 +19,11 @@
 
 namespace tacho::record {
 
-// Uevents of CPUs that come online (udev receives the same).
-
-// The CPU that came online; nothing if the message is another one, or was triggered by a write to
-// /sys/devices/.../uevent.
+// The CPU that came online by this uevent; nullopt: the message is another one, or was triggered by a write
+// to /sys/devices/.../uevent.
 std::optional<int> cpu_that_came(format::Bytes message);
 
+// The kernel's uevents about CPUs that come online (udev receives the same).
 class CpuUevents {
  public:
   // If uevents are not available (in a user namespace), came() is always empty.
@@ -38,7 +37,6 @@ class CpuUevents {
 
 // Finds recorded CPUs that go offline and online: when a CPU goes offline, the kernel disables its events for
 // good and reports nothing.
-
 class CpuWatch {
  public:
   // `cpus`: the recorded CPUs that are online now; -1 (any CPU) is ignored. `later`: the recorded CPUs
@@ -63,8 +61,7 @@ class CpuWatch {
   std::string online_file_;
 };
 
-// Follows CPU hotplug in a recording: opens the events of a CPU again when it is back.
-
+// Opens the events of a CPU again when it is back online.
 class CpuHotplug {
  public:
   // Opens all events of a CPU, and enables the ones that are enabled now.
@@ -75,12 +72,12 @@ class CpuHotplug {
   // reported.
   CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu reopen_cpu, Say say);
 
-  // Call it often: it checks ten times a second. Events of a CPU before that check are not recorded.
-  // `since_start`: time since the start of the recording.
+  // Checks the CPUs ten times a second; call it more often. Events of a CPU between its return and the check
+  // are not recorded. `since_start`: time since the start of the recording.
   Result<> look(Poller& poller, std::chrono::milliseconds since_start);
 
  private:
-  Result<> take_in(int cpu, const std::string& when, Poller& poller);
+  Result<> came_online(int cpu, const std::string& when, Poller& poller);
 
   KernelEvents& events_;
   CpuWatch watch_;

@@ -20,7 +20,7 @@ struct Packing {
   std::string capture;
   std::uint64_t least_free = 0;  // bytes that must stay free on the file system
   bool is_quiet = false;
-  std::chrono::seconds longest{300};    // pack_symbols() alone
+  std::chrono::seconds longest{300};    // of pack_symbols() and unwind_copies()
   const PinnedFiles* pinned = nullptr;  // further files with symbols; must stay open meanwhile
 };
 
@@ -29,7 +29,7 @@ struct Packing {
 // changed.
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
-// Replaces stack copies by call chains, in the same way. On a failure readers have to unwind the copies.
+// Replaces stack copies by call chains, with the same limits. On a failure readers have to unwind the copies.
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
 // Checks that tacho-report is installed, which --redact needs, before anything is recorded.

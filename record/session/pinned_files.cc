@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <ctime>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -27,6 +25,7 @@
 #include "record/host/foreign_file.h"
 #include "record/host/host.h"
 #include "record/host/running_processes.h"
+#include "record/parse_text.h"
 #include "record/stacks/file_table.h"
 
 namespace tacho::record {
@@ -42,7 +41,7 @@ constexpr milliseconds kSoon{100}, kLater{1000};
 constexpr int kSoonTries = 20, kMostTries = 80;
 constexpr int kNice = 5;
 
-// Folders of packages: only an upgrade replaces files there.
+// Whether the file belongs to a package of the system: only an upgrade replaces it.
 bool is_of_system(std::string_view name) {
   constexpr std::array<std::string_view, 7> kFolders = {"/usr/",  "/lib/",       "/lib64/", "/bin/",
                                                         "/sbin/", "/nix/store/", "/snap/"};
@@ -60,20 +59,13 @@ bool is_same(const struct stat& one, const struct stat& other) {
 
 std::string folder_of(std::uint32_t process) { return fmt::format("/proc/{}", process); }
 
-// The process's pid in its own namespace, which is in the name of its perf map.
+// The process's pid in its own namespace, which is in the name of its perf map; nullopt: it has ended.
 std::optional<std::uint32_t> own_number(std::uint32_t process) {
-  const auto status = format::read_file(folder_of(process) + "/status");
-  if (!status) return std::nullopt;
-  const std::string_view text = format::as_text(*status);
-  constexpr std::string_view kKey = "\nNSpid:";
-  const auto at = text.find(kKey);
-  if (at == std::string_view::npos) return process;  // before Linux 4.1
-  std::string_view line = text.substr(at + kKey.size());
-  line = line.substr(0, line.find('\n'));
-  line.remove_prefix(line.find_last_of(" \t") + 1);
-  std::uint32_t number = 0;
-  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), number);
-  return failed == std::errc{} && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+  const std::string status = text_of_file(folder_of(process) + "/status");
+  if (status.empty()) return std::nullopt;
+  const std::string numbers = numbers_in_namespaces(status);
+  if (numbers.empty()) return process;  // before Linux 4.1
+  return whole_number<std::uint32_t>(std::string_view(numbers).substr(numbers.rfind(',') + 1));
 }
 
 struct PerfMap {
@@ -135,18 +127,12 @@ class FilePinner::Work {
     maps_.erase(map);
   }
 
-  // Looks at a process that was running before.
+  // Pins files of a process that was running at the start.
   void look_at(int process) {
-    const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
-    if (!text) return;
-    MapsReader reader(format::as_text(*text));
-    while (!state_.is_left) {
-      auto parsed = reader.next();
-      if (!parsed) break;
-      if (!parsed->is_executable) continue;
-      parsed->mapping.pid = static_cast<std::uint32_t>(process);
-      consider(file_of(parsed->mapping));
-    }
+    each_code_mapping(static_cast<std::uint32_t>(process), [this](const format::MmapRecord& mapping) {
+      if (!state_.is_left) consider(file_of(mapping));
+      return !state_.is_left;
+    });
   }
 
   void look_for_maps(bool is_last) {

@@ -1,5 +1,5 @@
-// Pinned files: kept open from their first mapping on, for symbols after the recording, when they may not
-// exist any more: deleted files, files of containers, outputs of compilers and tests, perf maps and jitdumps.
+// Pinned files: kept open from their first mapping on, since they may not exist any more when their symbols
+// are packed: deleted files, files of containers, outputs of compilers and tests, perf maps and jitdumps.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tacho::record {
 
-// Limits on this process and on the disk: a deleted file keeps its blocks while it is open.
+// Limits: each file takes a descriptor, and a deleted one keeps its disk blocks while it is open.
 inline constexpr std::size_t kMostPinnedFiles = 256;
 inline constexpr std::uint64_t kMostPinnedBytes = std::uint64_t{4} << 30;
 
@@ -26,7 +26,7 @@ struct PinnedFile {
     Binary,   // mapped code
     PerfMap,  // names of code that the process made at run time
   } kind = Kind::Binary;
-  std::uint32_t process = 0;  // that mapped or wrote it
+  std::uint32_t process = 0;  // the process that mapped it, or wrote the perf map
   format::BuildId build_id;   // empty: it has none
   std::string name;           // of a binary, as in the mapping record
   format::Fd file;

@@ -39,16 +39,11 @@ constexpr milliseconds kPatienceWithStacks{1000}, kStackWait{1};
 constexpr milliseconds kMemoryWait{10};
 constexpr int kPatienceWithMemory = 20;
 
-// At the end of a recording the queue must be written within this time; a signal ends the wait. After a
-// second a message says so.
-constexpr milliseconds kTellOfWaiting{1000};
-constexpr milliseconds kWritingBound{30'000};
+// At the end of a recording the queue must be written within kWritingBound; a signal ends the wait. A message
+// says so after kQuietWait.
+constexpr milliseconds kQuietWait{1000}, kWritingBound{30'000};
 // A write in progress then has this long to return; after that its thread is detached.
 constexpr milliseconds kStuckBound{2000};
-
-OutputLimits limits_of(const RecordOptions& options) {
-  return {options.files.most_bytes, options.files.least_free, options.output};
-}
 
 constexpr const char* kNoRecord = "the kernel's ring has bytes that are not a record; recording stops here";
 
@@ -73,7 +68,9 @@ class RecordLoop::Loop {
             [&recording](std::string_view line) { recording.say(line); }),
         queue_(queue_limit(switch_rule_)),
         round_(recording.channels().target_filter(), stacks_, recording.pinner(), std::move(compressor)),
-        writing_(recording.output(), queue_, limits_of(recording.options()),
+        writing_(recording.output(), queue_,
+                 {recording.options().files.most_bytes, recording.options().files.least_free,
+                  recording.options().output},
                  [&recording](const RecordCounts& counts) { return recording.write_end(counts); }) {
     if (control_ == nullptr) return;
     control_handler_.emplace(
@@ -94,7 +91,7 @@ class RecordLoop::Loop {
 
   LoopReport run() {
     began_at_ = file_began_at_ = Clock::now();
-    // Slow steps for the next file are done ahead.
+    // Reading the processes for the next file takes long, so it is done ahead.
     if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
     while (!stopped_at_) {
       wait(until_next_step());
@@ -111,7 +108,7 @@ class RecordLoop::Loop {
       report_.failure = std::move(done.error());
     events_.disable();
     read_summaries();
-    take_the_rest();
+    drain_all();
     take_snapshot();
     hand_over(true);
     queue_.close();
@@ -145,7 +142,7 @@ class RecordLoop::Loop {
     report_.wakeups += ready->rings ? 1 : 0;
   }
 
-  // Records before the switch go into the old file.
+  // The next file begins later; records until then go into the old one.
   void take_switch_events() {
     const std::uint64_t happened = switches_->take();
     if (happened == 0) return;
@@ -168,7 +165,7 @@ class RecordLoop::Loop {
       if (signal->is_snapshot()) {
         if (auto begun = begin_snapshot(); !begun) recording_.say("SIGUSR2: " + begun.error().what);
       } else if (stopped_at_) {
-        shall_not_wait_ = true;
+        is_wait_ended_ = true;
       } else {
         if (report_.stop_signal == 0) report_.stop_signal = signal->number;
         stop_by_hand(signal->for_command, signal->from_terminal, signal->number);
@@ -220,7 +217,7 @@ class RecordLoop::Loop {
     }
   }
 
-  // The contents of the rings now belong to the old file.
+  // Hands over the present contents of the rings, which belong to the old file, and begins the next one.
   void begin_next_file() {
     // Samples stop first, mappings are drained second: so no sample lacks its mapping.
     events_.pause_backward_rings(true);
@@ -309,21 +306,21 @@ class RecordLoop::Loop {
   // has freed its memory.
   void wait_for_memory() {
     const bool is_all_written = queue_.bytes() == 0 && round_.is_empty();
-    if (is_all_written && ++refused_in_vain_ > kPatienceWithMemory) return fail(Error{"out of memory"});
-    if (!is_all_written) refused_in_vain_ = 0;
+    if (is_all_written && ++failed_allocations_ > kPatienceWithMemory) return fail(Error{"out of memory"});
+    if (!is_all_written) failed_allocations_ = 0;
     if (!round_.is_empty()) hand_over(false);
     if (round_.is_empty()) round_.free_room();
     queue_.free_spares();
     std::this_thread::sleep_for(kMemoryWait);
   }
 
-  void take_the_rest() {
+  void drain_all() {
     while (!(pass() && settle()) && !gave_up_ && !report_.failure) {
       if (has_waited_long_enough()) give_up_writing();
     }
   }
 
-  // Queues the deferred samples. False: an allocation failed.
+  // Waits for the stacks of deferred samples, and queues these. False: an allocation failed.
   bool settle() {
     if (stacks_ == nullptr) return true;
     const auto end = Clock::now() + kPatienceWithStacks;
@@ -351,7 +348,7 @@ class RecordLoop::Loop {
     if (summaries_ != nullptr && !stopped_at_ && summaries_->is_due()) read_summaries();
     while (summaries_ != nullptr && summaries_->has_more())
       if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
-    refused_in_vain_ = 0;
+    failed_allocations_ = 0;
     return true;
   }
 
@@ -413,27 +410,29 @@ class RecordLoop::Loop {
     return (poller[0].revents & POLLIN) != 0;
   }
 
+  double megabytes_left() { return static_cast<double>(queue_.bytes()) / (1 << 20); }
+
   bool has_waited_long_enough() {
     if (!stopped_at_ || gave_up_) return false;
     const auto waited = Clock::now() - *stopped_at_;
-    if (waited < kTellOfWaiting) return false;
-    if (!is_waiting_told_) {
-      is_waiting_told_ = true;
+    if (waited < kQuietWait) return false;
+    if (!has_warned_of_wait_) {
+      has_warned_of_wait_ = true;
       recording_.say(fmt::format(
           "writing the last {:.1f} MB takes long; waiting {} s at most, another signal gives them up",
-          static_cast<double>(queue_.bytes()) / (1 << 20), kWritingBound / std::chrono::seconds(1)));
+          megabytes_left(), kWritingBound / std::chrono::seconds(1)));
     }
-    return shall_not_wait_ || waited >= kWritingBound;
+    return is_wait_ended_ || waited >= kWritingBound;
   }
 
   void give_up_writing() {
     gave_up_ = true;
-    const double left = static_cast<double>(queue_.bytes()) / (1 << 20);
+    const double left = megabytes_left();
     queue_.abandon();
     report_.failure = output_error(
         fmt::format("the last {:.1f} MB were not written {}", left,
-                    shall_not_wait_ ? "before a second signal gave them up"
-                                    : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
+                    is_wait_ended_ ? "before a second signal gave them up"
+                                   : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
   }
 
   RunningRecording& recording_;
@@ -457,13 +456,13 @@ class RecordLoop::Loop {
   LoopReport report_;
   Poller poller_;
   Round round_;
-  int refused_in_vain_ = 0;  // consecutive failed allocations with an empty queue
+  int failed_allocations_ = 0;  // consecutive failed allocations with an empty queue
   Clock::time_point began_at_, file_began_at_;
   std::optional<Clock::time_point> stopped_at_;  // when the recording ended; only writing is left
   int stop_signals_ = 0, last_signal_ = 0;
   std::optional<Clock::time_point> give_up_at_;  // end of the wait for the command
-  bool shall_not_wait_ = false;                  // a signal came after the end of the recording
-  bool is_waiting_told_ = false, gave_up_ = false;
+  bool is_wait_ended_ = false;                   // a signal came after the end of the recording
+  bool has_warned_of_wait_ = false, gave_up_ = false;
   WritingThread writing_;  // destroyed first: it uses the members above
 };
 

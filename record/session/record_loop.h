@@ -16,12 +16,11 @@ namespace tacho::record {
 
 struct LoopReport {
   RecordCounts counts;
-  RecordCounts kept;                // those in complete rounds of the file
-  std::uint64_t wakeups = 0;        // by rings
-  std::uint64_t switch_events = 0;  // events of --switch-output-event
-  std::uint64_t merged_switches =
-      0;                       // switch events while a file was being started, which started no other one
-  Channels::LeftOut left_out;  // events that channels left out; set by the loop's caller
+  RecordCounts kept;                  // those in complete rounds of the file
+  std::uint64_t wakeups = 0;          // by rings
+  std::uint64_t switch_events = 0;    // events of --switch-output-event
+  std::uint64_t merged_switches = 0;  // those that came while a file was being started, and started no other
+  Channels::LeftOut left_out;         // events that channels left out; set by the loop's caller
   std::optional<int> command_status;  // wait status; nothing: it has not ended
   bool command_left_running = false;  // it did not end after the signal
   int stop_signal = 0;                // the signal that ended the recording; 0: none

@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <span>
 #include <utility>
 
 #include "cli/exit_status.h"
 #include "cli/nearest.h"
 #include "format/base/byte_writer.h"
 #include "format/records/perf_abi.h"
-#include "format/records/record.h"
-#include "format/records/sample.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/host/probes.h"
@@ -38,12 +35,13 @@ namespace {
 
 namespace abi = format::abi;
 
-std::string suggested(const bpf::UnknownWord& unknown) {
+std::string suggestion_for(const bpf::UnknownWord& unknown) {
   std::string nearest = cli::suggestion(unknown.word, unknown.known);
   const bool is_near = !nearest.empty() || unknown.known.empty();
   return is_near ? nearest : "; there are: " + cli::some_of(unknown.known);
 }
 
+// Messages about declarations of an object that have no effect.
 std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
   constexpr std::size_t kMostDoubts = 10;
   std::vector<std::string> doubts;
@@ -51,7 +49,7 @@ std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
     doubts.push_back(problem + "; its payload prints as hex");
   for (const bpf::UnknownWord& each : declared.unknown_words)
     doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.declaration, each.kind,
-                                 cli::shortened(each.word), suggested(each)));
+                                 cli::shortened(each.word), suggestion_for(each)));
   if (doubts.size() <= kMostDoubts) return doubts;
   const std::size_t more = doubts.size() - kMostDoubts;
   doubts.resize(kMostDoubts);
@@ -88,7 +86,7 @@ bool runs(const bpf::UserObject& object) {
   return std::ranges::any_of(programs, [](const auto& program) { return program.state == "attached"; });
 }
 
-// Whether any program can write samples of this event.
+// Whether the event can have samples: an event of BPF programs needs one that is attached.
 bool can_happen(const PreparedRecording& recording, std::size_t event) {
   if (recording.plan->events[event].is_sideband) return false;
   if (!recording.plan->events[event].attr.is_bpf_output()) return true;
@@ -97,7 +95,7 @@ bool can_happen(const PreparedRecording& recording, std::size_t event) {
   });
 }
 
-// Warns about objects whose programs were all optional, and none could be attached.
+// Warns about objects of whose optional programs none could be attached.
 Result<> check_that_programs_run(const PreparedRecording& recording, const Messages& messages) {
   bool any_idle = false;
   for (const bpf::UserObject& object : recording.objects) {
@@ -338,7 +336,7 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
                               FilePinner* pinner, const RecordOptions& options,
                               const std::vector<std::string>& command_line, const StopSignals& signals,
                               const Messages& messages) {
-  if (auto done = check_room(*output, options); !done) return std::move(done.error());
+  if (auto done = check_size(*output, options); !done) return std::move(done.error());
   auto running = RunningRecording::start(recording, output, pinner, options, command_line, messages);
   if (!running) return std::move(running.error());
   auto loop = RecordLoop::create(**running, signals);
@@ -351,9 +349,9 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
 }
 
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
-  const std::string what = report.failure ? report.failure->what : "the disk does not respond";
+  const std::string what = report.failure ? report.failure->what + ", and the" : "the";
   messages.warn(options.output + ": " + what +
-                ", and does not respond: the file ends with the last whole round that was written" +
+                " disk does not respond: the file ends with the last whole round that was written" +
                 not_redacted(options));
   _exit(cli::kNoOutput);
 }

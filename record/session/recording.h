@@ -27,7 +27,8 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
 // Loads and attaches the programs, opens the events and connects them; samples are not enabled yet.
 Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared, const Messages& messages);
 
-// For --overwrite, instead of begin_capture(): writes nothing yet. The arguments must outlive the result.
+// The output of --overwrite, which writes nothing yet (other outputs: begin_capture()). The arguments must
+// outlive the result.
 Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, const RecordOptions& options,
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages);
@@ -44,18 +45,18 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
                               const std::vector<std::string>& command_line, const StopSignals& signals,
                               const Messages& messages);
 
-// Exits with a message when the writing thread hangs (LoopReport::writer_is_stuck); without destructors,
-// since the thread still uses its data.
+// Prints a message and exits, when the writing thread hangs (LoopReport::writer_is_stuck): without
+// destructors, since that thread still uses the data.
 [[noreturn]] void leave_stuck(const LoopReport& report, const RecordOptions& options,
                               const Messages& messages);
 
-// Prints the closing lines that do not depend on packing (report_captured() prints the others), and returns
-// the exit status and, after a failure, whether the file is closed.
+// The result of finish(): the exit status, or a failure and whether the file is closed.
 struct Finished {
   Result<int> status;
   bool is_closed = true;
   std::optional<Captured> captured = {};
 };
+// Prints the closing lines that do not depend on packing (report_captured() prints the others).
 Finished finish(const OpenedRecording& recording, const FinishedRecording& finished, CaptureOutput& output,
                 const RecordOptions& options, const Messages& messages);
 

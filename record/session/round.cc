@@ -10,8 +10,9 @@ constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // contents of one zstd frame
 // Records that are compressed in the ring take less than this share of their size, so rounds may be larger.
 constexpr std::size_t kPackedShare = 4;
-// From the kernel's ring to the disk takes at most half a second: the longest wait, this time, and writing.
-constexpr std::chrono::milliseconds kLongestMerge{200};
+// The longest time that a round stays open. With the loop's longest wait and the writing, a record is on disk
+// within half a second.
+constexpr std::chrono::milliseconds kLongestRound{200};
 
 }  // namespace
 
@@ -76,28 +77,27 @@ bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& cou
   return true;
 }
 
-Round::Taken Round::end_pass(RecordCounts& counts) {
-  if (stacks_ == nullptr) return Taken::Nothing;
-  const std::size_t begin = buffer_.size();
-  stacks_->end_pass(buffer_);
-  if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
+// Counts the records from `begin` on.
+Round::Taken Round::count_from(std::size_t begin, RecordCounts& counts) {
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
   return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
 }
 
+Round::Taken Round::end_pass(RecordCounts& counts) {
+  if (stacks_ == nullptr) return Taken::Nothing;
+  const std::size_t begin = buffer_.size();
+  stacks_->end_pass(buffer_);
+  if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
+  return count_from(begin, counts);
+}
+
 Round::Taken Round::take(ChannelRings& rings, RecordCounts& counts) {
   const std::size_t begin = buffer_.size();
   const bool is_fine = rings.take(buffer_);
-  if (buffer_.size() != begin) {
-    open();
-    if (!count_records(format::Bytes(buffer_).subspan(begin), counts)) {
-      buffer_.resize(begin);
-      return Taken::Damage;
-    }
-  }
-  if (!is_fine) return Taken::NoMemory;
-  return buffer_.size() == begin ? Taken::Nothing : Taken::Records;
+  const Taken taken = count_from(begin, counts);
+  if (taken == Taken::Damage) buffer_.resize(begin);
+  return taken == Taken::Damage || is_fine ? taken : Taken::NoMemory;
 }
 
 Round::Taken Round::take(Summaries& summaries, RecordCounts& counts) {
@@ -108,9 +108,7 @@ Round::Taken Round::take(Summaries& summaries, RecordCounts& counts) {
     buffer_.resize(begin);
     return Taken::NoMemory;
   }
-  if (buffer_.size() == begin) return Taken::Nothing;
-  open();
-  return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
+  return count_from(begin, counts);
 }
 
 Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts) {
@@ -124,10 +122,8 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
       if (stacks_ != nullptr) stacks_->take_copy(records, begin);
     }
     if (filter_ != nullptr) filter_->remove_unwanted(records, 0);
-    if (records.empty()) return Taken::Nothing;
     buffer_.insert(buffer_.end(), records.begin(), records.end());
-    open();
-    return count_records(records, counts) ? Taken::Records : Taken::Damage;
+    return count_from(buffer_.size() - records.size(), counts);
   } catch (const std::bad_alloc&) {
     return Taken::NoMemory;
   }
@@ -137,7 +133,7 @@ bool Round::is_large() const { return buffer_.size() >= kBatchBytes; }
 
 bool Round::is_due() const {
   return is_open_ &&
-         (buffer_.size() + inflated_ / kPackedShare >= kRoundBytes || Clock::now() - began_ >= kLongestMerge);
+         (buffer_.size() + inflated_ / kPackedShare >= kRoundBytes || Clock::now() - began_ >= kLongestRound);
 }
 
 Batch Round::hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next) {

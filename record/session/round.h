@@ -33,7 +33,7 @@ class Round {
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
-  // The content of a ring. Sideband is not compressed in place, since it is read again.
+  // The content of a ring. Sideband is not compressed in the ring, since its mmap records are read here.
   enum class Content : std::uint8_t { Samples, Sideband };
   // Drains a ring and adds its records to `counts`. A damaged ring is emptied. If an allocation fails, the
   // records stay in the ring.
@@ -64,6 +64,7 @@ class Round {
   void open();
   void drain(PerfRing& ring, Content content);
   bool count(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
+  Taken count_from(std::size_t begin, RecordCounts& counts);
 
   TargetFilter* filter_;
   StackUnwinding* stacks_;

@@ -101,9 +101,8 @@ void RunningRecording::switch_samples(std::span<const std::size_t> switched, Sam
   if (now == Sampling::On) switch_objects(switched, now);
 }
 
-// Programs run also while events are disabled. Programs with the flag read it and then emit nothing, so that
-// --max-rate and losses count only enabled events. When events are enabled, an iterator notes the waits in
-// progress.
+// Programs run also while events are disabled: want_events() makes them emit nothing then, so that --max-rate
+// and losses count only enabled events. When events are enabled, an iterator notes the waits in progress.
 void RunningRecording::switch_objects(std::span<const std::size_t> switched, Sampling now) {
   const Plan& plan = *opened_.plan;
   for (std::size_t i = 0; i < opened_.objects.size(); ++i) {
@@ -131,7 +130,7 @@ Result<> RunningRecording::end_objects() const {
 void RunningRecording::drop_rights() {
   const OutputOptions& files = options_.files;
   const bool makes_files = files.is_named_by_time || files.overwrite;
-  const bool packs = options_.files.is_packed_at_end();
+  const bool packs = files.is_packed_at_end();
   const LaterWork work{
       .describes_again = makes_files,
       .lists_programs =
@@ -145,9 +144,8 @@ void RunningRecording::drop_rights() {
                       std::ranges::find(opened_.plan->tasks, -1) != opened_.plan->tasks.end() ||
                       std::ranges::any_of(opened_.plan->events, &PlannedEvent::system_wide),
       .maps_rings = !opened_.plan->later_cpus.empty()};
-  const auto slash = options_.output.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : options_.output.substr(0, slash + 1);
-  const auto kept = record::drop_rights(work, makes_files || packs || files.redacts ? folder : "");
+  const auto kept =
+      record::drop_rights(work, makes_files || packs || files.redacts ? folder_of(options_) : "");
   if (kept) return messages_.detail("capabilities kept while recording: " + names_of(*kept));
   messages_.warn("warning: rights that are no longer needed could not be dropped: " + kept.error().what);
 }
@@ -161,7 +159,7 @@ void RunningRecording::file_begun() {
 }
 
 Result<> RunningRecording::write_end(const RecordCounts& counts) {
-  // A series and a flight recorder call it for each file themselves.
+  // A series and a flight recorder write the end of each file themselves.
   if (options_.files.is_named_by_time || options_.files.overwrite) return output_->finish();
   return end_.write(counts, *output_);
 }

@@ -14,12 +14,12 @@
 
 namespace tacho::record {
 
-// Signals that end a recording, and SIGUSR2 for a snapshot, read from a signalfd.
+// A signal that ends a recording, or SIGUSR2 for a snapshot, read from a signalfd.
 struct StopSignal {
   int number = 0;
   // Whether the terminal or the kernel sent it: then a command in the same process group got it too.
   bool from_terminal = false;
-  // The signal to pass on to the command: the same one, but TERM for signals that are for the recorder only.
+  // The signal that the command gets: the same, or TERM for signals that mean something only to the recorder.
   int for_command = 0;
 
   // SIGUSR2: a snapshot; the recording goes on.
@@ -52,7 +52,6 @@ class StopSignals {
 };
 
 // The recorded command: forked early, so that events can be opened on it, and exec()ed when all is ready.
-
 class Workload {
  public:
   // The command's standard output: the recorder's, or standard error when the capture goes to standard
@@ -70,7 +69,6 @@ class Workload {
   ~Workload();
 
   pid_t pid() const { return pid_; }
-  // Whether start() was called.
   bool is_started() const { return started_; }
   // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
   int end_fd() const { return pidfd_.get(); }
