@@ -84,14 +84,15 @@ int fail(const Error& error, std::string_view command = "record") {
   return cli::status_of(error);
 }
 
-// A signal came before anything was recorded: the status is that of a program which it ended.
-int interrupted(const StopSignals& signals, const Error& error) {
+// A failed recording. If a signal came before the recording began: the status of a program that it ended.
+int fail_recording(const StopSignals& signals, const Error& error, std::string_view command = "record") {
   const int number = signals.start_ended_by();
+  if (number == 0) return fail(error, command);
   print_failure(Error{fmt::format("ended by signal {} before recording began: {}", number, error.what)});
   return 128 + number;
 }
 
-// After a failed recording: the partial capture is redacted too, or a message says that it is not.
+// After a failed recording: redacts the partial capture, or says that it is not redacted.
 int end_failed(Error failure, FileState file_state, const RecordOptions& options,
                const StopSignals& signals) {
   const bool is_there = file_state != FileState::None && ::access(options.output.c_str(), F_OK) == 0;
@@ -101,7 +102,7 @@ int end_failed(Error failure, FileState file_state, const RecordOptions& options
     const auto done = redact_capture(finishing, options.files.redacted_classes, signals, Messages(options));
     if (!done) failure.what += "; " + done.error().what;
   }
-  return signals.start_ended_by() == 0 ? fail(failure) : interrupted(signals, failure);
+  return fail_recording(signals, failure);
 }
 
 int say(const std::string& line) {
@@ -136,15 +137,13 @@ std::optional<int> handle_recorder_help(const RecordOptions& options, std::strin
   return std::nullopt;
 }
 
-// The view ends when nothing more comes; when it ended first, as head makes it end, there was no more to do.
+// Waits for the view, which ends with the recording. It may also end first (`| head`), which is no failure.
 int end_live(LiveView& view, const Result<Recorded>& recorded, FileState file_state,
              const StopSignals& signals) {
   if (!recorded && file_state == FileState::None) view.kill();
   const int shown = view.finish();
   if (recorded) return recorded->status != cli::kWhole ? recorded->status : shown;
-  if (recorded.error().code == EPIPE) return shown;
-  return signals.start_ended_by() == 0 ? fail(recorded.error(), "live")
-                                       : interrupted(signals, recorded.error());
+  return recorded.error().code == EPIPE ? shown : fail_recording(signals, recorded.error(), "live");
 }
 
 // `tacho live`.
@@ -168,7 +167,7 @@ int run_live(const std::vector<std::string>& command_line) {
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
     return fail(done.error(), "live");
   options.compression_level.reset();
-  options.time.needs_summary = false;  // tables come every so often, whatever is in them
+  options.time.needs_summary = false;  // the interval is also that of tables
   FileState file_state = FileState::None;
   const auto recorded = record_events(options, command_line, *signals, file_state);
   return end_live(*view, recorded, file_state, *signals);
@@ -229,26 +228,22 @@ int run_top(const std::vector<std::string>& command_line) {
     view->terminate();
   const int shown = view->finish();
   errors.print();
-  if (!recorded && recorded.error().code != EPIPE)
-    return signals->start_ended_by() == 0 ? fail(recorded.error(), "top")
-                                          : interrupted(*signals, recorded.error());
-  // Left by the user, or ended by a signal: the status of the command does not count.
+  if (!recorded && recorded.error().code != EPIPE) return fail_recording(*signals, recorded.error(), "top");
+  // The user or a signal ended it: the status of the command does not count.
   const bool is_left = !recorded || recorded->stop_signal != 0 || shown >= 128;
   return shown != cli::kWhole && shown < 128 ? shown : is_left ? cli::kWhole : recorded->status;
 }
 
 int run_program(const std::vector<std::string>& command_line) {
-  if (command_line.size() > 1 && command_line[1] == "--list-events")
-    return run_list({command_line.begin() + 2, command_line.end()});
-  // Made of `tacho doctor` by the dispatcher; no recorded command starts like this.
-  if (command_line.size() > 1 && command_line[1] == "--doctor")
-    return run_doctor({command_line.begin() + 2, command_line.end()});
-  if (command_line.size() > 1 && command_line[1] == "--live") return run_live(command_line);
-  if (command_line.size() > 1 && command_line[1] == "--top") return run_top(command_line);
-  if (command_line.size() > 1 && command_line[1] == "--bpf")
-    return run_bpf({command_line.begin() + 2, command_line.end()}, command_line);
-  if (command_line.size() > 1 && command_line[1] == "--stacks")
-    return run_stacks({command_line.begin() + 2, command_line.end()}, command_line);
+  // tacho starts its other commands of this program by a first argument: `tacho list` by --list-events.
+  const std::string first = command_line.size() > 1 ? command_line[1] : "";
+  const auto rest = [&] { return std::vector<std::string>(command_line.begin() + 2, command_line.end()); };
+  if (first == "--list-events") return run_list(rest());
+  if (first == "--doctor") return run_doctor(rest());
+  if (first == "--live") return run_live(command_line);
+  if (first == "--top") return run_top(command_line);
+  if (first == "--bpf") return run_bpf(rest(), command_line);
+  if (first == "--stacks") return run_stacks(rest(), command_line);
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
@@ -264,13 +259,12 @@ int run_program(const std::vector<std::string>& command_line) {
     if (auto done = check_redaction(); !done) return fail(done.error());
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
-  // Everything of the recording is closed and detached when it returns.
   FileState file_state = FileState::None;
   const bool packs = options.files.is_packed_at_end() && report_program();
   FilePinner pinner;
   const auto recorded = record_events(options, command_line, *signals, file_state, packs ? &pinner : nullptr);
   const PinnedFiles pinned = pinner.take();
-  // A reader of a pipe closes it when it has enough; but a command that never ran did not succeed.
+  // The reader of a pipe may end early, which is no failure unless the command has not run.
   if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) {
     if (options.command.empty()) return cli::kWhole;
     return end_failed(

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "format/base/result.h"

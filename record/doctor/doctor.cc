@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +26,7 @@
 #include "record/kernel/perf_event.h"
 #include "record/list/listing.h"
 #include "record/messages.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -40,24 +39,6 @@ bool can_access(const std::string& path, int how) {
   return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
 }
 bool exists(const std::string& path) { return can_access(path, F_OK); }
-
-std::string text_of(const std::string& path) {
-  const auto bytes = format::read_file(path);
-  return bytes ? std::string(format::as_text(*bytes)) : std::string();
-}
-
-std::uint64_t number_of(std::string_view text, int base = 10) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return value;
-}
-
-std::uint64_t held_capabilities() {
-  const std::string status = text_of("/proc/self/status");
-  constexpr std::string_view kField = "\nCapEff:\t";
-  const auto at = status.find(kField);
-  return at == std::string::npos ? 0 : number_of(std::string_view(status).substr(at + kField.size()), 16);
-}
 
 // The word in brackets, of "none [integrity] confidentiality".
 std::string lockdown_of(const std::string& text) {
@@ -105,10 +86,10 @@ void look_at_names(HostFacts& facts) {
     facts.can_read_tracefs = can_access(facts.tracefs + "/events/sched/sched_switch/format", R_OK);
   }
   // Without the right to search the directory its content is invisible, but mountinfo shows the mount.
-  if (facts.tracefs.empty() && text_of("/proc/self/mountinfo").find(" - tracefs ") != std::string::npos)
+  if (facts.tracefs.empty() && text_of_file("/proc/self/mountinfo").find(" - tracefs ") != std::string::npos)
     facts.tracefs = "/sys/kernel/tracing";
-  facts.shows_kernel_symbols = find_kernel_text(text_of("/proc/kallsyms")).has_value();
-  facts.kptr_restrict = static_cast<int>(number_of(text_of("/proc/sys/kernel/kptr_restrict")));
+  facts.shows_kernel_symbols = find_kernel_text(text_of_file("/proc/kallsyms")).has_value();
+  facts.kptr_restrict = number_at<int>(text_of_file("/proc/sys/kernel/kptr_restrict"));
   facts.has_btf = can_access("/sys/kernel/btf/vmlinux", R_OK);
 }
 
@@ -128,10 +109,11 @@ HostFacts look_at_host() {
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
   if (length > 0) facts.program.assign(self.data(), static_cast<std::size_t>(length));
   facts.is_root = geteuid() == 0;
-  facts.capabilities = held_capabilities();
-  facts.lockdown = lockdown_of(text_of("/sys/kernel/security/lockdown"));
+  const std::string status = text_of_file("/proc/self/status");
+  facts.capabilities = number_at<std::uint64_t>(field_of_status(status, "CapEff"), 16);
+  facts.lockdown = lockdown_of(text_of_file("/sys/kernel/security/lockdown"));
   if (auto host = read_host()) facts.host = std::move(*host);
-  const std::string mounts = text_of("/proc/self/mountinfo");
+  const std::string mounts = text_of_file("/proc/self/mountinfo");
   facts.cgroup_mount = cgroup_mount(mounts);
   facts.has_cgroups_v1 = mounts.find(" " + facts.cgroup_mount + " ") != std::string::npos &&
                          !exists(facts.cgroup_mount + "/cgroup.controllers");
@@ -143,7 +125,7 @@ HostFacts look_at_host() {
   if (const auto walker = bpf::StackWalker::load({}, {}); !walker)
     facts.unwinding_refusal = walker.error().what;
   if (auto clang = bpf::find_clang()) facts.clang = std::move(*clang);
-  facts.ring_kib = number_of(text_of("/proc/sys/kernel/perf_event_mlock_kb"));
+  facts.ring_kib = number_at<std::uint64_t>(text_of_file("/proc/sys/kernel/perf_event_mlock_kb"));
   facts.locked_bytes = hard_limit(RLIMIT_MEMLOCK);
   facts.descriptors = hard_limit(RLIMIT_NOFILE);
   return facts;
@@ -361,10 +343,10 @@ cli::CommandLine command_line(bool& json) {
   line.synopsis = "[--json]";
   line.description =
       "Reports what this user can record on this host: for each capability its state, what cannot be "
-      "recorded "
-      "without it, and the command that fixes it. It opens events and loads empty BPF programs to see "
-      "whether "
-      "the kernel allows it, and changes nothing. tacho doctor FILE reports what a capture needs on another "
+      "recorded without it, and the command that fixes it. It opens events and loads empty BPF programs to "
+      "see "
+      "whether the kernel allows it, and changes nothing. tacho doctor FILE reports what a capture needs on "
+      "another "
       "machine (tacho doctor FILE --help).";
   line.options = {
       cli::flag("--json",

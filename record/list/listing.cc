@@ -33,6 +33,7 @@
 #include "record/kernel/perf_event.h"
 #include "record/objects/followed_functions.h"
 #include "record/objects/opened_objects.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 
@@ -59,6 +60,7 @@ void JsonLine::texts(std::string_view name, const std::vector<std::string>& valu
 namespace {
 
 namespace abi = format::abi;
+using format::printable;
 
 struct Line {
   std::string name, alias;
@@ -96,7 +98,7 @@ bool is_of(const std::vector<std::string>& kinds, const Line& line) {
 
 bool matches(const std::string& pattern, const std::string& name) {
   if (pattern.empty()) return true;
-  if (pattern.find_first_of("*?[") == std::string::npos) return name.find(pattern) != std::string::npos;
+  if (!is_glob(pattern)) return name.find(pattern) != std::string::npos;
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
@@ -207,8 +209,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "uprobe:FILE:GLOB, kprobe:GLOB and usdt:FILE:GLOB list functions and USDT markers for probes. "
       "tacho list recorders lists the ready-made BPF tools of tacho record -e NAME. tacho list bpf lists the "
       "loaded BPF programs of all processes: where they are attached, which processes hold them, and their "
-      "run "
-      "times.";
+      "run times.";
   line.options.push_back(cli::flag(
       "-v,--verbose", "Also the fields of tracepoints and PMUs, and the arguments of up to 20 functions",
       options.fields));
@@ -216,12 +217,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       {"--cost", cli::Takes::Optional, "SECONDS",
        "With bpf: measure the programs' run times for SECONDS (1 to 60; default: 1). Meanwhile the kernel's "
        "statistics are enabled, which adds some 20 ns to each run of a program",
-       [&options](std::string_view text) -> Result<> {
-         const auto seconds =
-             text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("--cost", text, 1, 60);
-         if (!seconds) return seconds.error();
-         options.cost_seconds = *seconds;
-         return Done{};
+       [&options](std::string_view text) {
+         return store(options.cost_seconds, cli::parse_number("--cost", text.empty() ? "1" : text, 1, 60));
        }});
   line.options.push_back(cli::flag(
       "--json",
@@ -277,10 +274,9 @@ Result<std::string> list_events(const ListOptions& options) {
       continue;
     }
     const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
-    out += fmt::format("  {:<50} [{}]\n", format::printable(names), line.kind);
+    out += fmt::format("  {:<50} [{}]\n", printable(names), line.kind);
     if (!options.fields) continue;
-    for (const std::string& detail : line.details)
-      out += fmt::format("      {}\n", format::printable(detail));
+    for (const std::string& detail : line.details) out += fmt::format("      {}\n", printable(detail));
   }
   if (!out.empty()) return out;
   if (!tracepoints && is_of(options.kinds, {"", "", kTracepointKind, {}})) return tracepoints.error();
@@ -291,8 +287,6 @@ Result<std::string> list_events(const ListOptions& options) {
 }
 
 namespace {
-
-using format::printable;
 
 // Functions whose arguments are listed: debugging information is read again for each one.
 constexpr std::size_t kMostExplained = 20;
@@ -444,7 +438,12 @@ Result<std::string> list_probes(const ListOptions& options) {
 
 namespace {
 
-using format::printable;
+using Costs = std::map<std::uint32_t, bpf::Cost>;
+
+bpf::Cost cost_of(const Costs& costs, const bpf::ListedProgram& program) {
+  const auto found = costs.find(program.id);
+  return found == costs.end() ? bpf::Cost{} : found->second;
+}
 
 // Nanoseconds of one run; "-" without runs.
 std::string time_of_one(std::uint64_t runs, std::uint64_t nanoseconds) {
@@ -474,8 +473,7 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
     auto& row = rows.emplace_back(std::vector<std::string>{std::to_string(program.id), program.type,
                                                            program.tag, printable(program.name)});
     if (costs) {
-      const auto found = costs->find(program.id);
-      const bpf::Cost cost = found == costs->end() ? bpf::Cost{} : found->second;
+      const bpf::Cost cost = cost_of(*costs, program);
       const auto interval = static_cast<double>(seconds);
       row.push_back(fmt::format("{:.0f}", static_cast<double>(cost.runs) / interval));
       row.push_back(time_of_one(cost.runs, cost.nanoseconds));
@@ -514,8 +512,7 @@ std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
     json.number("run_ns", program.nanoseconds);
     json.number("skipped", program.skipped);
     if (costs) {
-      const auto found = costs->find(program.id);
-      const bpf::Cost cost = found == costs->end() ? bpf::Cost{} : found->second;
+      const bpf::Cost cost = cost_of(*costs, program);
       json.number("measured_seconds", seconds);
       json.number("measured_runs", cost.runs);
       json.number("measured_ns", cost.nanoseconds);
@@ -548,8 +545,6 @@ Result<std::string> list_bpf_programs(const ListOptions& options) {
 }
 
 namespace {
-
-using format::printable;
 
 // Hooks of a recorder that attaches to functions by name: of programs, of the kernel (follow), or both
 // (func).
@@ -609,8 +604,7 @@ std::string clock_help(const RecorderRow& row) {
       "  {:<24} fp, ehframe, dwarf or no (default: as -g)\n"
       "  {:<24} most frames of a stack\n"
       "\nIt is the event cpu-clock, with --filter and the modifiers u (user mode only) and k (kernel mode "
-      "only): "
-      "profile/hz=99/u.\n"
+      "only): profile/hz=99/u.\n"
       "\nThen: {}\n",
       row.name, row.summary, row.name, "hz", "call-graph", "max-stack", row.view);
 }

@@ -21,15 +21,16 @@
 #include "format/base/file.h"
 #include "record/events/recorders.h"
 #include "record/host/report_program.h"
+#include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
 
-constexpr int kScreenPipe =
-    1 << 20;  // bytes of the pipe to a screen view, which reads nothing while it draws
+// Bytes of the pipe to a view on the screen, which reads nothing while it draws.
+constexpr int kScreenPipe = 1 << 20;
 constexpr std::string_view kEachEvent = "script --columns auto";
-constexpr std::string_view kFollowing[] = {"script", "table",
-                                           "hist"};  // views that print while the capture grows
+// Views that print while the capture grows.
+constexpr std::string_view kFollowing[] = {"script", "table", "hist"};
 
 bool has_option(const std::vector<std::string>& words, std::string_view name) {
   return std::ranges::any_of(words, [name](const std::string& word) {
@@ -44,8 +45,8 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
   line.description =
       "Records and prints at the same time: a line for each event, or a table or histograms each second and "
       "totals at the end. EVENT is a recorder (tacho list recorders) or any event of tacho record -e, and "
-      "OPTION "
-      "any option of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at Ctrl-C.";
+      "OPTION any option of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at "
+      "Ctrl-C.";
   line.options = {
       cli::text(
           "--view", "VIEW",
@@ -138,12 +139,7 @@ struct TopValues {
 cli::Option duration(std::string names, std::string help, std::chrono::milliseconds& to) {
   const std::string last = names.substr(names.rfind(',') + 1);
   return {std::move(names), cli::Takes::Value, "TIME", std::move(help),
-          [last, &to](std::string_view text) -> Result<> {
-            const auto time = parse_duration(last, text);
-            if (!time) return time.error();
-            to = *time;
-            return Done{};
-          }};
+          [last, &to](std::string_view text) { return store(to, parse_duration(last, text)); }};
 }
 
 // An option that is passed on to the view unchanged.
@@ -165,10 +161,10 @@ CommandShape shape_of(TopValues& to) {
   shape.description =
       "Shows the functions that run now, the most expensive first, refreshed every two seconds. Enter opens "
       "a function's callers; with -g, functions count what they call, as in perf top -g. The screen is that "
-      "of "
-      "tacho report. Without -p, -t, -u, -C, -G or a COMMAND it shows the whole system. Samples of the last "
-      "15 to "
-      "30 seconds are counted, so memory is bounded. Keys: h help, f freeze, z count anew at each refresh, w "
+      "of tacho report. Without -p, -t, -u, -C, -G or a COMMAND it shows the whole system. Samples of the "
+      "last "
+      "15 to 30 seconds are counted, so memory is bounded. Keys: h help, f freeze, z count anew at each "
+      "refresh, w "
       "write the samples to a capture, q quit. Without a terminal, rows are printed as text.";
   shape.options = {
       duration("-d,--delay", "Time between refreshes, in seconds or with a unit as in 500ms (default: 2)",
@@ -211,8 +207,7 @@ CommandShape shape_of(TopValues& to) {
       "  tacho top --stdio | head -40    as text\n"
       "\n"
       "Exit status: 0 after q, or that of COMMAND if it ended by itself; 1 for a wrong command line; 2 if "
-      "the "
-      "kernel refuses.";
+      "the kernel refuses.";
   return shape;
 }
 
@@ -221,18 +216,25 @@ bool is_terminal() {
   return ::isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && *term != 0;
 }
 
-}  // namespace
+// The view of a single recorder among the events; empty: there are other events.
+std::string_view suggested_view(const std::vector<EventRequest>& events) {
+  if (events.size() != 1) return {};
+  if (!events.front().view.empty()) return events.front().view;
+  const RecorderRow* const row = find_recorder(events.front().recorder);
+  return row != nullptr ? view_of(*row, events.front().constants()) : std::string_view();
+}
+
+// Its words, without "tacho".
+std::vector<std::string> words_of_view(std::string_view view) {
+  auto words = words_of(view);
+  if (!words.empty() && words.front() == "tacho") words.erase(words.begin());
+  return words;
+}
 
 // Options of the view for a table of a single recorder's events, made from its view: `table` and `hist` keep
 // their keys, `script` gets default keys. Empty: functions and call graphs are shown instead.
 std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
-  if (events.size() != 1) return {};
-  const EventRequest& event = events.front();
-  const RecorderRow* const row = find_recorder(event.recorder);
-  auto words = words_of(!event.view.empty() ? std::string_view(event.view)
-                        : row != nullptr    ? view_of(*row, event.constants())
-                                            : std::string_view());
-  if (!words.empty() && words.front() == "tacho") words.erase(words.begin());
+  const auto words = words_of_view(suggested_view(events));
   if (words.empty()) return {};
   const std::string view = words.front();
   if (view == "calls") return {"--table", "--table-by=function"};
@@ -252,6 +254,8 @@ std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
   }
   return table;
 }
+
+}  // namespace
 
 Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   constexpr std::uint64_t kUsualFrequency = 99;
@@ -313,13 +317,8 @@ std::vector<std::string> words_of(std::string_view text) {
 
 Result<std::vector<std::string>> live_view(const LiveOptions& options,
                                            const std::vector<EventRequest>& events) {
-  const RecorderRow* const row = events.size() == 1 ? find_recorder(events.front().recorder) : nullptr;
-  const std::string_view suggested = events.size() == 1 && !events.front().view.empty()
-                                         ? std::string_view(events.front().view)
-                                     : row != nullptr ? view_of(*row, events.front().constants())
-                                                      : kEachEvent;
-  auto words = words_of(!options.view.empty() ? std::string_view(options.view) : suggested);
-  if (!words.empty() && words.front() == "tacho") words.erase(words.begin());
+  const std::string_view view = options.view.empty() ? suggested_view(events) : options.view;
+  auto words = words_of_view(view.empty() ? kEachEvent : view);
   const bool is_following =
       !words.empty() && std::ranges::find(kFollowing, words.front()) != std::end(kFollowing);
   if (!is_following && !options.view.empty())
