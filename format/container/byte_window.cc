@@ -14,8 +14,6 @@
 namespace tacho::format {
 namespace {
 
-// Bytes of one read: few system calls, and the block stays in the L2 cache.
-constexpr std::size_t kChunk = 1024 * 1024;
 // Bytes of the first read after a skip: the next record may be skipped as well.
 constexpr std::size_t kFirstChunk = 16 * 1024;
 

@@ -25,9 +25,9 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::size_t kPackingSize = 262;    // bytes that parse_file_head() needs to recognize a tar archive
-constexpr std::uint64_t kIdsEntrySize = 16;  // bytes: {offset, size} of an event's ids, after its attr
-constexpr std::uint64_t kUpdateName = 2;     // kind of an EVENT_UPDATE record that names its event
+constexpr std::size_t kPackingSize = 262;  // bytes that parse_file_head() needs to recognize a tar archive
+constexpr std::uint64_t kUpdateName = 2;   // kind of an EVENT_UPDATE record that names its event
+constexpr int kPatience = 100;             // ms: how long wait_for_more() waits
 
 }  // namespace
 
@@ -193,7 +193,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
                         *diagnostics);
   names.add_tracepoints(features.tracing, events);
   name_events();
-  check_descriptions(events, features, head.attr_size - kIdsEntrySize, *diagnostics);
+  check_descriptions(events, features, head.attr_size - FileHead::kIdsEntrySize, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
   if (options.following != nullptr) {
     growing.emplace(file.get(), head.data.offset);
@@ -219,7 +219,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
 }
 
 Result<> CaptureReader::State::read_attrs(const FileHead& head) {
-  if (head.attr_size < kIdsEntrySize + 64 || head.attr_size > 65536)
+  if (head.attr_size < FileHead::kIdsEntrySize + 64 || head.attr_size > 65536)
     return Error{"has event attributes of " + std::to_string(head.attr_size) +
                  " bytes, at least 80 were expected"};
   if (head.attrs.offset > layout.file_size || head.attrs.size > layout.file_size - head.attrs.offset)
@@ -234,7 +234,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   std::uint64_t ids_left = layout.file_size;
   while (in.left() >= head.attr_size) {
     Cursor entry(in.take(head.attr_size), head.order);
-    const Cursor attr_bytes(entry.take(head.attr_size - kIdsEntrySize), head.order);
+    const Cursor attr_bytes(entry.take(head.attr_size - FileHead::kIdsEntrySize), head.order);
     const FileSection ids{entry.u64(), entry.u64()};
     auto attr = parse_event_attr(attr_bytes);
     if (!attr) return std::move(attr.error()).in("event " + std::to_string(events.size()));
@@ -463,15 +463,14 @@ bool CaptureReader::State::end_following(Following::End why) {
 
 // Call it only after all available bytes were read.
 bool CaptureReader::State::is_stopped() {
-  constexpr std::uint32_t kRecordsUnasked = 1024;
+  constexpr std::uint32_t kRecordsBetween = 1024;
   if (options.following == nullptr || was_stopped) return was_stopped;
-  if (++following_records % kRecordsUnasked != 0 || options.following->waits()) return false;
+  if (++following_records % kRecordsBetween != 0 || options.following->waits()) return false;
   end_following(Following::End::Stopped);
   return was_stopped = true;
 }
 
 bool CaptureReader::State::wait_for_file() {
-  constexpr int kPatience = 100;  // ms
   // Opening the file was the first look at its size.
   if (growing->end() == Following::End::NotYet) ::poll(nullptr, 0, kPatience);
   const std::uint64_t end = growing->data_end();
@@ -484,7 +483,6 @@ bool CaptureReader::State::wait_for_file() {
 }
 
 bool CaptureReader::wait_for_more() {
-  constexpr int kPatience = 100;  // ms
   State& state = *state_;
   if (state.was_stopped) return false;
   if (!state.stream->grows()) return state.end_following(Following::End::Closed);

@@ -14,7 +14,6 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::uint64_t kIdsEntry = 16;     // {offset, size} of an event's ids, after its attr
 constexpr std::uint64_t kRatioOffset = 12;  // into COMPRESSED, after version, type and level
 
 }  // namespace
@@ -30,6 +29,15 @@ Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& 
   features.environment.compression = CompressionInfo{
       1, static_cast<std::uint32_t>(*options.compression_level), 1, 2 * RecordCompressor::kMaxInput};
   return std::optional(std::move(*created));
+}
+
+Result<Bytes> packed_records(std::optional<RecordCompressor>& compressor, Bytes records,
+                             std::vector<std::byte>& scratch) {
+  if (!compressor) return records;
+  scratch.clear();
+  if (auto compressed = compressor->compress(records, scratch); !compressed)
+    return std::move(compressed.error());
+  return Bytes(scratch);
 }
 
 std::uint64_t room_for_end(const EventSet& events) {
@@ -84,8 +92,8 @@ Result<> CaptureWriter::write_head(const EventSet& events, Features features, co
     ids.push_back({out.size(), event.ids.size() * sizeof(std::uint64_t)});
     for (const std::uint64_t id : event.ids) out.u64(id);
   }
-  attrs_ = {out.size(), events.size() * (attr_size + kIdsEntry)};
-  attr_size_ = attr_size + kIdsEntry;
+  attr_size_ = attr_size + FileHead::kIdsEntrySize;
+  attrs_ = {out.size(), events.size() * attr_size_};
   for (std::size_t i = 0; i < events.size(); ++i) {
     write_event_attr(out, events[i].attr, attr_size);
     out.u64(ids[i].offset).u64(ids[i].size);
@@ -106,7 +114,7 @@ Result<> CaptureWriter::write_head(const EventSet& events, Features features, co
   end_ = data_offset_;
   sound_end_ = data_offset_;
   if (auto written = write_at(file_.get(), 0, out.view()); !written) return written;
-  return make_true(end_);
+  return update_header(end_);
 }
 
 bool CaptureWriter::is_early(std::uint32_t feature) const {
@@ -148,41 +156,24 @@ Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t 
 
 Result<> CaptureWriter::write_plain(Bytes records) { return append(records); }
 
-// The records as written to the file, compressed or not; valid until the next call.
-Result<Bytes> CaptureWriter::packed(Bytes records) {
-  if (!compressor_) return records;
-  packed_.clear();
-  if (auto compressed = compressor_->compress(records, packed_); !compressed)
-    return std::move(compressed.error());
-  return Bytes(packed_);
-}
-
 Result<> CaptureWriter::write_packed(Bytes packed, std::uint64_t inflated) {
   if (auto written = append(packed); !written) return written;
-  count_packed(packed.size(), inflated);
-  return Done{};
-}
-
-void CaptureWriter::count_packed(std::uint64_t packed, std::uint64_t inflated) {
-  if (!compressor_) return;
-  packed_bytes_ += packed;
+  if (!compressor_) return Done{};
+  packed_bytes_ += packed.size();
   inflated_ += inflated;
+  return Done{};
 }
 
 Result<> CaptureWriter::write_records(Bytes records) {
-  const auto bytes = packed(records);
-  if (!bytes) return bytes.error();
-  if (auto written = append(*bytes); !written) return written;
-  count_packed(bytes->size(), records.size());
-  return Done{};
+  const auto bytes = packed_records(compressor_, records, packed_);
+  return bytes ? write_packed(*bytes, records.size()) : bytes.error();
 }
 
 Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
-  const auto bytes = packed(records);
+  const auto bytes = packed_records(compressor_, records, packed_);
   if (!bytes) return bytes.error();
   if (end_ + table_size() + bytes->size() + closing_room_ > most_bytes) return false;
-  if (auto written = append(*bytes); !written) return std::move(written.error());
-  count_packed(bytes->size(), records.size());
+  if (auto written = write_packed(*bytes, records.size()); !written) return std::move(written.error());
   return true;
 }
 
@@ -190,12 +181,12 @@ Result<> CaptureWriter::finish_round() {
   ByteWriter mark;
   write_mark(mark, abi::kRecordFinishedRound);
   if (auto written = append(mark.view()); !written) return written;
-  return make_true(end_);
+  return update_header(end_);
 }
 
 // Writes the table after the data before the header's data size. After a kill between the two writes the
 // header has the old size, and readers use the table in front of the data.
-Result<> CaptureWriter::make_true(std::uint64_t data_end) {
+Result<> CaptureWriter::update_header(std::uint64_t data_end) {
   ByteWriter table;
   FileHead head;
   for (const FeatureSection& section : sections_) {
@@ -245,7 +236,7 @@ Result<> CaptureWriter::add_late(const Features& late) {
   if (auto written = write_at(file_.get(), bodies_at, bodies.view()); !written) return written;
   file_end_ = bodies_at + bodies.size();
   if (auto written = write_early_entries(); !written) return written;
-  if (auto made = make_true(end_); !made) return made;
+  if (auto made = update_header(end_); !made) return made;
   return seal();
 }
 
@@ -292,7 +283,7 @@ Result<> CaptureWriter::close_after_failure() {
   // Truncates an incomplete round first, so that there is room for the table.
   if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
     return output_error(system_error("truncate", errno).what, errno);
-  if (auto made = make_true(end_); !made) return made;
+  if (auto made = update_header(end_); !made) return made;
   return seal();
 }
 

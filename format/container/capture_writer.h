@@ -30,9 +30,12 @@ struct WriteOptions {
   bool copies_data = false;
 };
 
-// Makes the compressor for the options, or nothing, and sets or removes the feature COMPRESSED accordingly.
-// Both writers use it.
+// For both writers: makes the compressor for the options, or nothing, and sets or removes the feature
+// COMPRESSED accordingly.
 Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features);
+// The records as they are written: compressed into `scratch`; without a compressor, unchanged.
+Result<Bytes> packed_records(std::optional<RecordCompressor>& compressor, Bytes records,
+                             std::vector<std::byte>& scratch);
 // Bytes to keep free for the end of a capture of bounded size: a LOST_SAMPLES record for each event id,
 // FINISHED_ROUND records, and the feature sections that are written last.
 std::uint64_t room_for_end(const EventSet& events);
@@ -78,12 +81,11 @@ class CaptureWriter {
       : file_(std::move(file)), compressor_(std::move(compressor)) {}
   Result<> write_head(const EventSet& events, Features features, const WriteOptions& options);
   Result<> append(Bytes bytes);
-  void count_packed(std::uint64_t packed, std::uint64_t inflated);
   // Whether a section is listed in the early table only.
   bool is_early(std::uint32_t feature) const;
   std::uint64_t table_size() const;  // bytes of the table after the data
   Result<> add_late(const Features& late);
-  Result<> make_true(std::uint64_t data_end);
+  Result<> update_header(std::uint64_t data_end);
   Result<> write_early_entries();
   Result<> seal();
   Result<> write_ratio();
@@ -103,7 +105,6 @@ class CaptureWriter {
   std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
   std::uint64_t closing_room_ = 0;
   std::uint64_t inflated_ = 0, packed_bytes_ = 0;  // bytes of the records in COMPRESSED ones, and of these
-  Result<Bytes> packed(Bytes records);
 };
 
 }  // namespace tacho::format

@@ -7,10 +7,8 @@
 namespace tacho::format {
 namespace {
 
-void add_event(const EventAttr& attr, std::array<bool, kContentCount>& holds) {
-  const auto set = [&](Content content, bool is_there) {
-    holds[static_cast<std::size_t>(content)] = holds[static_cast<std::size_t>(content)] || is_there;
-  };
+// Calls set(content, is_there) for the content of an event's samples and records.
+void add_event(const EventAttr& attr, const auto& set) {
   set(Content::Containers,
       attr.has(abi::kCgroup) || attr.has(abi::kNamespaces) || attr.samples(abi::kSampleCgroup));
   set(Content::Payload, attr.samples(abi::kSampleRaw));
@@ -37,7 +35,7 @@ std::vector<ContentClass> content_by_head(const EventSet& events, const Features
   const auto set = [&](Content content, bool is_there) {
     if (is_there) holds[static_cast<std::size_t>(content)] = true;
   };
-  for (const Event& event : events) add_event(event.attr, holds);
+  for (const Event& event : events) add_event(event.attr, set);
   set(Content::CommandLine, !environment.command_line.empty() || features.attachment("processes") != nullptr);
   set(Content::Host, environment.hostname.has_value());
   set(Content::Paths, !events.empty());  // every recorder writes mappings and names of threads

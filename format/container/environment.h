@@ -67,7 +67,7 @@ struct BtfBlob {
   std::vector<std::byte> bytes;
 };
 struct PmuCaps {
-  std::vector<std::pair<std::string, std::string>> caps;
+  StringPairs caps;
   std::string pmu;
 };
 
@@ -136,9 +136,9 @@ struct Environment {
   std::vector<BpfProgramInfo> bpf_programs;
   std::vector<BtfBlob> btf;
   std::optional<CompressionInfo> compression;
-  std::vector<std::pair<std::string, std::string>> cpu_pmu_caps;
+  StringPairs cpu_pmu_caps;
   std::optional<ClockData> clock_data;
-  std::vector<std::pair<std::string, std::string>> hybrid_pmus;
+  StringPairs hybrid_pmus;
   std::vector<PmuCaps> pmu_caps;
   std::optional<std::pair<std::uint32_t, std::uint32_t>> elf_machine;  // e_machine, e_flags
   std::optional<std::uint32_t> cache_line_size;
@@ -146,13 +146,13 @@ struct Environment {
   std::vector<AttachedProgram> attached_programs;
   std::vector<ContentClass> content;  // tacho's feature kFeatureContent; empty: unknown
   // How user stacks were recorded, and how many were whole (tacho's feature kFeatureUserStacks).
-  std::vector<std::pair<std::string, std::string>> user_stacks;
+  StringPairs user_stacks;
   // CPUs that went offline or came online during the recording, and when (tacho's feature
   // kFeatureCpuChanges).
-  std::vector<std::pair<std::string, std::string>> cpu_changes;
+  StringPairs cpu_changes;
   std::vector<BpfMap> bpf_maps;  // of the programs in bpf_programs, sorted by id
   // A program's id in decimal digits, and where it is attached (tacho's feature kFeatureBpfPlaces).
-  std::vector<std::pair<std::string, std::string>> bpf_places;
+  StringPairs bpf_places;
   RecordingLosses losses;  // samples that this file lost; empty: none, or unknown
 };
 

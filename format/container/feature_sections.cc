@@ -112,8 +112,7 @@ bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, s
   };
   const auto is_listed_early = [&](const FeatureSection& section) {
     const auto twin = std::ranges::find(early_sections_, section.feature, &FeatureSection::feature);
-    return twin != early_sections_.end() && twin->place.offset == section.place.offset &&
-           twin->place.size == section.place.size;
+    return twin != early_sections_.end() && twin->place == section.place;
   };
   for (const FeatureSection& section : sections) {
     if (section.place.offset < head_.data.offset && !is_listed_early(section)) return false;

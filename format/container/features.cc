@@ -22,26 +22,50 @@ std::uint32_t checked_count(Cursor& in, std::uint64_t count, std::size_t entry_s
   return static_cast<std::uint32_t>(count);
 }
 
-std::vector<std::string> string_list(Cursor& in) {
-  std::vector<std::string> list;
-  const std::uint32_t count = checked_count(in, in.u32(), sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) list.push_back(header_string(in));
+// `count` items, each read by read(), which takes at least `least_size` bytes. The readers below read fields
+// in braces, since these are evaluated in order.
+template <class Read>
+auto list_of(Cursor& in, std::uint64_t count, std::size_t least_size, Read read) {
+  std::vector<decltype(read())> list;
+  for (std::uint32_t left = checked_count(in, count, least_size); left > 0; --left) list.push_back(read());
   return list;
 }
 
-void write_list(ByteWriter& out, const std::vector<std::string>& list) {
+// The sections that begin with a version have version 1 so far.
+Result<> check_version(std::uint64_t version) {
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  return Done{};
+}
+
+// Writes the number of items and the items. False, and nothing is written, if there are none.
+template <class List, class Write>
+bool write_list(ByteWriter& out, const List& list, Write write) {
+  if (list.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(list.size()));
+  for (const auto& item : list) write(item);
+  return true;
+}
+
+// The same, with version 1 first.
+template <class List, class Write>
+bool write_versioned_list(ByteWriter& out, const List& list, Write write) {
+  if (!list.empty()) out.u32(1);
+  return write_list(out, list, write);
+}
+
+std::vector<std::string> string_list(Cursor& in) {
+  return list_of(in, in.u32(), sizeof(std::uint32_t), [&] { return header_string(in); });
+}
+
+void write_strings(ByteWriter& out, const std::vector<std::string>& list) {
   out.u32(static_cast<std::uint32_t>(list.size()));
   for (const std::string& text : list) out.header_string(text);
 }
 
 StringPairs string_pairs(Cursor& in) {
-  StringPairs pairs;
-  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::string first = header_string(in);
-    pairs.emplace_back(std::move(first), header_string(in));
-  }
-  return pairs;
+  return list_of(in, in.u32(), 2 * sizeof(std::uint32_t), [&] {
+    return std::pair{header_string(in), header_string(in)};
+  });
 }
 
 void write_pairs(ByteWriter& out, const StringPairs& pairs) {
@@ -50,6 +74,11 @@ void write_pairs(ByteWriter& out, const StringPairs& pairs) {
 }
 
 std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<std::uint64_t> words_of(const U64Array& words) {
+  std::vector<std::uint64_t> copy;
+  for (std::size_t i = 0; i < words.size(); ++i) copy.push_back(words[i]);
+  return copy;
+}
 
 // Sections about the host's hardware, and the groups of events.
 
@@ -90,10 +119,7 @@ Result<> read_cpu_topology(Cursor& in, Features& out) {
   topology.cores = string_list(in);
   const std::uint32_t cpus = out.environment.cpus_available.value_or(0);
   if (in.left() >= std::size_t{cpus} * 8) {
-    for (std::uint32_t i = 0; i < cpus; ++i) {
-      const std::uint32_t core = in.u32();
-      topology.cpus.push_back({core, in.u32(), std::nullopt});
-    }
+    for (std::uint32_t i = 0; i < cpus; ++i) topology.cpus.push_back({in.u32(), in.u32(), std::nullopt});
     skip_padding(in);
     if (in.left() > 0) {
       topology.dies = string_list(in);
@@ -110,123 +136,80 @@ Result<> read_cpu_topology(Cursor& in, Features& out) {
 bool write_cpu_topology(const Features& from, ByteWriter& out) {
   const auto& topology = from.environment.cpu_topology;
   if (!topology) return false;
-  write_list(out, topology->packages);
-  write_list(out, topology->cores);
+  write_strings(out, topology->packages);
+  write_strings(out, topology->cores);
   for (const CpuTopologyEntry& cpu : topology->cpus) out.u32(cpu.core).u32(cpu.socket);
   if (topology->dies.empty()) return true;
-  write_list(out, topology->dies);
+  write_strings(out, topology->dies);
   for (const CpuTopologyEntry& cpu : topology->cpus) out.u32(cpu.die.value_or(0));
   return true;
 }
 
 Result<> read_numa(Cursor& in, Features& out) {
-  out.environment.numa_nodes.clear();
-  const std::uint32_t count = checked_count(in, in.u32(), 24);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    NumaNode node;
-    node.node = in.u32();
-    node.total_kib = in.u64();
-    node.free_kib = in.u64();
-    node.cpus = header_string(in);
-    out.environment.numa_nodes.push_back(std::move(node));
-  }
+  out.environment.numa_nodes = list_of(in, in.u32(), 24, [&] {
+    return NumaNode{in.u32(), in.u64(), in.u64(), header_string(in)};
+  });
   return Done{};
 }
 
 bool write_numa(const Features& from, ByteWriter& out) {
-  const auto& nodes = from.environment.numa_nodes;
-  if (nodes.empty()) return false;
-  out.u32(static_cast<std::uint32_t>(nodes.size()));
-  for (const NumaNode& node : nodes)
+  return write_list(out, from.environment.numa_nodes, [&](const NumaNode& node) {
     out.u32(node.node).u64(node.total_kib).u64(node.free_kib).header_string(node.cpus);
-  return true;
+  });
 }
 
 Result<> read_pmus(Cursor& in, Features& out) {
-  out.environment.pmu_mappings.clear();
-  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t type = in.u32();
-    out.environment.pmu_mappings.emplace_back(type, header_string(in));
-  }
+  out.environment.pmu_mappings = list_of(in, in.u32(), 2 * sizeof(std::uint32_t), [&] {
+    return std::pair{in.u32(), header_string(in)};
+  });
   return Done{};
 }
 
 bool write_pmus(const Features& from, ByteWriter& out) {
-  const auto& pmus = from.environment.pmu_mappings;
-  if (pmus.empty()) return false;
-  out.u32(static_cast<std::uint32_t>(pmus.size()));
-  for (const auto& [type, name] : pmus) out.u32(type).header_string(name);
-  return true;
+  return write_list(out, from.environment.pmu_mappings,
+                    [&](const auto& pmu) { out.u32(pmu.first).header_string(pmu.second); });
 }
 
 Result<> read_groups(Cursor& in, Features& out) {
-  out.environment.groups.clear();
-  const std::uint32_t count = checked_count(in, in.u32(), 3 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    EventGroup group;
-    group.name = header_string(in);
-    group.leader = in.u32();
-    group.members = in.u32();
-    out.environment.groups.push_back(std::move(group));
-  }
+  out.environment.groups = list_of(in, in.u32(), 3 * sizeof(std::uint32_t), [&] {
+    return EventGroup{header_string(in), in.u32(), in.u32()};
+  });
   return Done{};
 }
 
 bool write_groups(const Features& from, ByteWriter& out) {
-  const auto& groups = from.environment.groups;
-  if (groups.empty()) return false;
-  out.u32(static_cast<std::uint32_t>(groups.size()));
-  for (const EventGroup& group : groups) out.header_string(group.name).u32(group.leader).u32(group.members);
-  return true;
+  return write_list(out, from.environment.groups, [&](const EventGroup& group) {
+    out.header_string(group.name).u32(group.leader).u32(group.members);
+  });
 }
 
 Result<> read_caches(Cursor& in, Features& out) {
-  out.environment.caches.clear();
-  const std::uint32_t version = in.u32();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
-  const std::uint32_t count = checked_count(in, in.u32(), 28);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    CacheLevel cache;
-    cache.level = in.u32();
-    cache.line_size = in.u32();
-    cache.sets = in.u32();
-    cache.ways = in.u32();
-    cache.type = header_string(in);
-    cache.size = header_string(in);
-    cache.cpus = header_string(in);
-    out.environment.caches.push_back(std::move(cache));
-  }
+  if (auto known = check_version(in.u32()); !known) return known;
+  out.environment.caches = list_of(in, in.u32(), 28, [&] {
+    return CacheLevel{in.u32(),          in.u32(),          in.u32(),         in.u32(),
+                      header_string(in), header_string(in), header_string(in)};
+  });
   return Done{};
 }
 
 bool write_caches(const Features& from, ByteWriter& out) {
-  const auto& caches = from.environment.caches;
-  if (caches.empty()) return false;
-  out.u32(1).u32(static_cast<std::uint32_t>(caches.size()));
-  for (const CacheLevel& cache : caches) {
+  return write_versioned_list(out, from.environment.caches, [&](const CacheLevel& cache) {
     out.u32(cache.level).u32(cache.line_size).u32(cache.sets).u32(cache.ways);
     out.header_string(cache.type).header_string(cache.size).header_string(cache.cpus);
-  }
-  return true;
+  });
 }
 
 Result<> read_memory(Cursor& in, Features& out) {
-  out.environment.memory_nodes.clear();
-  const std::uint64_t version = in.u64();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  if (auto known = check_version(in.u64()); !known) return known;
   out.environment.memory_block_size = in.u64();
-  const std::uint32_t count = checked_count(in, in.u64(), 24);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  out.environment.memory_nodes = list_of(in, in.u64(), 24, [&] {
     MemoryNode node;
     node.node = in.u64();
     in.u64();  // the bitmap's size, repeated in the bitmap's own header
-    const std::uint64_t bits = in.u64();
-    const U64Array words = in.words(bits / 64 + (bits % 64 != 0 ? 1 : 0));
-    for (std::size_t k = 0; k < words.size(); ++k) node.bitmap.push_back(words[k]);
-    node.bits = bits;
-    out.environment.memory_nodes.push_back(std::move(node));
-  }
+    node.bits = in.u64();
+    node.bitmap = words_of(in.words(node.bits / 64 + (node.bits % 64 != 0 ? 1 : 0)));
+    return node;
+  });
   return Done{};
 }
 
@@ -242,36 +225,22 @@ bool write_memory(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_pmu_caps(Cursor& in, Features& out) {
-  out.environment.pmu_caps.clear();
-  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    PmuCaps pmu;
-    pmu.caps = string_pairs(in);
-    pmu.pmu = header_string(in);
-    out.environment.pmu_caps.push_back(std::move(pmu));
-  }
+  out.environment.pmu_caps = list_of(in, in.u32(), 2 * sizeof(std::uint32_t), [&] {
+    return PmuCaps{string_pairs(in), header_string(in)};
+  });
   return Done{};
 }
 
 bool write_pmu_caps(const Features& from, ByteWriter& out) {
-  const auto& pmus = from.environment.pmu_caps;
-  if (pmus.empty()) return false;
-  out.u32(static_cast<std::uint32_t>(pmus.size()));
-  for (const PmuCaps& pmu : pmus) {
+  return write_list(out, from.environment.pmu_caps, [&](const PmuCaps& pmu) {
     write_pairs(out, pmu.caps);
     out.header_string(pmu.pmu);
-  }
-  return true;
+  });
 }
 
 Result<> read_clock_data(Cursor& in, Features& out) {
-  const std::uint32_t version = in.u32();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
-  ClockData clock;
-  clock.clockid = in.u32();
-  clock.wall_ns = in.u64();
-  clock.clock_ns = in.u64();
-  out.environment.clock_data = clock;
+  if (auto known = check_version(in.u32()); !known) return known;
+  out.environment.clock_data = ClockData{in.u32(), in.u64(), in.u64()};
   return Done{};
 }
 
@@ -283,8 +252,7 @@ bool write_clock_data(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_machine(Cursor& in, Features& out) {
-  const std::uint32_t machine = in.u32();
-  out.environment.elf_machine = std::pair(machine, in.u32());
+  out.environment.elf_machine = std::pair{in.u32(), in.u32()};
   return Done{};
 }
 
@@ -315,15 +283,16 @@ constexpr auto write_string = [](const Features& from, ByteWriter& out) {
   out.header_string(*(from.environment.*Member));
   return true;
 };
-template <std::optional<std::uint64_t> Environment::*Member>
-constexpr auto read_u64 = [](Cursor& in, Features& out) -> Result<> {
-  out.environment.*Member = in.u64();
+// The row of a feature that is one number.
+template <class T, std::optional<T> Environment::*Member>
+constexpr auto read_number = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = in.read<T>();
   return Done{};
 };
-template <std::optional<std::uint64_t> Environment::*Member>
-constexpr auto write_u64 = [](const Features& from, ByteWriter& out) {
+template <class T, std::optional<T> Environment::*Member>
+constexpr auto write_number = [](const Features& from, ByteWriter& out) {
   if (!(from.environment.*Member)) return false;
-  out.u64(*(from.environment.*Member));
+  out.write(*(from.environment.*Member));
   return true;
 };
 
@@ -385,7 +354,7 @@ Result<> read_command_line(Cursor& in, Features& out) {
 
 bool write_command_line(const Features& from, ByteWriter& out) {
   if (from.environment.command_line.empty()) return false;
-  write_list(out, from.environment.command_line);
+  write_strings(out, from.environment.command_line);
   return true;
 }
 
@@ -402,8 +371,7 @@ Result<> read_event_desc(Cursor& in, Features& out) {
     event.attr = std::move(*attr);
     const std::uint32_t ids = in.u32();
     event.name = header_string(in);
-    const U64Array words = in.words(ids);
-    for (std::size_t k = 0; k < words.size(); ++k) event.ids.push_back(words[k]);
+    event.ids = words_of(in.words(ids));
     out.event_descriptions.push_back(std::move(event));
   }
   return Done{};
@@ -446,61 +414,41 @@ bool write_sample_time(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_bpf_programs(Cursor& in, Features& out) {
-  out.environment.bpf_programs.clear();
-  const std::uint32_t count = checked_count(in, in.u32(), 16);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  out.environment.bpf_programs = list_of(in, in.u32(), 16, [&] {
     BpfProgramInfo program;
-    const std::uint32_t info_size = in.u32();
-    const std::uint32_t data_size = in.u32();
+    const std::uint32_t info_size = in.u32(), data_size = in.u32();
     program.arrays = in.u64();
     program.info = bytes_of(in.take(info_size));
     program.data = bytes_of(in.take(data_size));
-    out.environment.bpf_programs.push_back(std::move(program));
-  }
+    return program;
+  });
   return Done{};
 }
 
 bool write_bpf_programs(const Features& from, ByteWriter& out) {
-  const auto& programs = from.environment.bpf_programs;
-  if (programs.empty()) return false;
-  out.u32(static_cast<std::uint32_t>(programs.size()));
-  for (const BpfProgramInfo& program : programs) {
+  return write_list(out, from.environment.bpf_programs, [&](const BpfProgramInfo& program) {
     out.u32(static_cast<std::uint32_t>(program.info.size()))
         .u32(static_cast<std::uint32_t>(program.data.size()));
     out.u64(program.arrays).bytes(program.info).bytes(program.data);
-  }
-  return true;
+  });
 }
 
 Result<> read_btf(Cursor& in, Features& out) {
-  out.environment.btf.clear();
-  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    BtfBlob btf;
-    btf.id = in.u32();
-    btf.bytes = bytes_of(in.take(in.u32()));
-    out.environment.btf.push_back(std::move(btf));
-  }
+  out.environment.btf = list_of(in, in.u32(), 2 * sizeof(std::uint32_t), [&] {
+    return BtfBlob{in.u32(), bytes_of(in.take(in.u32()))};
+  });
   return Done{};
 }
 
 bool write_btf(const Features& from, ByteWriter& out) {
-  const auto& blobs = from.environment.btf;
-  if (blobs.empty()) return false;
-  out.u32(static_cast<std::uint32_t>(blobs.size()));
-  for (const BtfBlob& btf : blobs)
+  return write_list(out, from.environment.btf, [&](const BtfBlob& btf) {
     out.u32(btf.id).u32(static_cast<std::uint32_t>(btf.bytes.size())).bytes(btf.bytes);
-  return true;
+  });
 }
 
 Result<> read_compressed(Cursor& in, Features& out) {
   in.u32();  // version: perf writes 0 and accepts any
-  CompressionInfo info;
-  info.type = in.u32();
-  info.level = in.u32();
-  info.ratio = in.u32();
-  info.record_limit = in.u32();
-  out.environment.compression = info;
+  out.environment.compression = CompressionInfo{in.u32(), in.u32(), in.u32(), in.u32()};
   return Done{};
 }
 
@@ -518,22 +466,11 @@ constexpr auto read_pairs = [](Cursor& in, Features& out) -> Result<> {
   return Done{};
 };
 template <StringPairs Environment::*Member>
-constexpr auto put_pairs = [](const Features& from, ByteWriter& out) {
+constexpr auto write_pairs_of = [](const Features& from, ByteWriter& out) {
   if ((from.environment.*Member).empty()) return false;
   write_pairs(out, from.environment.*Member);
   return true;
 };
-
-Result<> read_line_size(Cursor& in, Features& out) {
-  out.environment.cache_line_size = in.u32();
-  return Done{};
-}
-
-bool write_line_size(const Features& from, ByteWriter& out) {
-  if (!from.environment.cache_line_size) return false;
-  out.u32(*from.environment.cache_line_size);
-  return true;
-}
 
 Result<> read_schemas(Cursor& in, Features& out) {
   auto schemas = parse_payload_schemas(in);
@@ -563,60 +500,35 @@ bool write_attachment_list(const Features& from, ByteWriter& out) {
 
 // u32 version, u32 count, then for each: u32 id and four strings.
 Result<> read_attached_programs(Cursor& in, Features& out) {
-  out.environment.attached_programs.clear();
-  const std::uint32_t version = in.u32();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
-  const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    AttachedProgram program;
-    program.id = in.u32();
-    program.name = header_string(in);
-    program.section = header_string(in);
-    program.object = header_string(in);
-    program.state = header_string(in);
-    out.environment.attached_programs.push_back(std::move(program));
-  }
+  if (auto known = check_version(in.u32()); !known) return known;
+  out.environment.attached_programs = list_of(in, in.u32(), 5 * sizeof(std::uint32_t), [&] {
+    const std::uint32_t id = in.u32();
+    return AttachedProgram{header_string(in), header_string(in), header_string(in), id, header_string(in)};
+  });
   return Done{};
 }
 
 bool write_attached_programs(const Features& from, ByteWriter& out) {
-  const auto& programs = from.environment.attached_programs;
-  if (programs.empty()) return false;
-  out.u32(1).u32(static_cast<std::uint32_t>(programs.size()));
-  for (const AttachedProgram& program : programs) {
+  return write_versioned_list(out, from.environment.attached_programs, [&](const AttachedProgram& program) {
     out.u32(program.id).header_string(program.name).header_string(program.section);
     out.header_string(program.object).header_string(program.state);
-  }
-  return true;
+  });
 }
 
 // u32 version, u32 count, then for each: u32 id, type, key bytes, value bytes and entries, string name.
 Result<> read_bpf_maps(Cursor& in, Features& out) {
-  out.environment.bpf_maps.clear();
-  const std::uint32_t version = in.u32();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
-  const std::uint32_t count = checked_count(in, in.u32(), 6 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    BpfMap& map = out.environment.bpf_maps.emplace_back();
-    map.id = in.u32();
-    map.type = in.u32();
-    map.key_bytes = in.u32();
-    map.value_bytes = in.u32();
-    map.most_entries = in.u32();
-    map.name = header_string(in);
-  }
+  if (auto known = check_version(in.u32()); !known) return known;
+  out.environment.bpf_maps = list_of(in, in.u32(), 6 * sizeof(std::uint32_t), [&] {
+    return BpfMap{in.u32(), in.u32(), in.u32(), in.u32(), in.u32(), header_string(in)};
+  });
   return Done{};
 }
 
 bool write_bpf_maps(const Features& from, ByteWriter& out) {
-  const auto& maps = from.environment.bpf_maps;
-  if (maps.empty()) return false;
-  out.u32(1).u32(static_cast<std::uint32_t>(maps.size()));
-  for (const BpfMap& map : maps) {
+  return write_versioned_list(out, from.environment.bpf_maps, [&](const BpfMap& map) {
     out.u32(map.id).u32(map.type).u32(map.key_bytes).u32(map.value_bytes).u32(map.most_entries);
     out.header_string(map.name);
-  }
-  return true;
+  });
 }
 
 Result<> read_symbol_pack(Cursor& in, Features& out) {
@@ -636,20 +548,15 @@ constexpr std::uint32_t kAnyCpu = ~std::uint32_t{0};
 // u32 version, u64 first and last time, u32 count, then for each: two strings, u32 CPU, u64 lost.
 Result<> read_losses(Cursor& in, Features& out) {
   out.environment.losses = {};
-  const std::uint32_t version = in.u32();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  if (auto known = check_version(in.u32()); !known) return known;
   const std::uint64_t first = in.u64(), last = in.u64();
   if (first != kNoTime) out.environment.losses.interval = {first, last};
-  const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    EventLoss loss;
-    loss.event = header_string(in);
-    loss.cgroup = header_string(in);
-    const std::uint32_t cpu = in.u32();
-    loss.cpu = cpu == kAnyCpu ? -1 : static_cast<int>(cpu & 0x7fff'ffff);
-    loss.lost = in.u64();
-    out.environment.losses.events.push_back(std::move(loss));
-  }
+  const auto cpu_of = [](std::uint32_t cpu) {
+    return cpu == kAnyCpu ? -1 : static_cast<int>(cpu & 0x7fff'ffff);
+  };
+  out.environment.losses.events = list_of(in, in.u32(), 5 * sizeof(std::uint32_t), [&] {
+    return EventLoss{header_string(in), header_string(in), cpu_of(in.u32()), in.u64()};
+  });
   return Done{};
 }
 
@@ -667,25 +574,17 @@ bool write_losses(const Features& from, ByteWriter& out) {
 
 // u32 version, u32 count, then for each two strings.
 Result<> read_content(Cursor& in, Features& out) {
-  out.environment.content.clear();
-  const std::uint32_t version = in.u32();
-  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
-  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ContentClass content;
-    content.name = header_string(in);
-    content.state = header_string(in);
-    out.environment.content.push_back(std::move(content));
-  }
+  if (auto known = check_version(in.u32()); !known) return known;
+  out.environment.content = list_of(in, in.u32(), 2 * sizeof(std::uint32_t), [&] {
+    return ContentClass{header_string(in), header_string(in)};
+  });
   return Done{};
 }
 
 bool write_content(const Features& from, ByteWriter& out) {
-  const auto& content = from.environment.content;
-  if (content.empty()) return false;
-  out.u32(1).u32(static_cast<std::uint32_t>(content.size()));
-  for (const ContentClass& one : content) out.header_string(one.name).header_string(one.state);
-  return true;
+  return write_versioned_list(out, from.environment.content, [&](const ContentClass& one) {
+    out.header_string(one.name).header_string(one.state);
+  });
 }
 
 // The row of a feature that is kept as bytes.
@@ -705,7 +604,8 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureCpuDesc, "CPUDESC", read_string<&Env::cpu_description>,
      write_string<&Env::cpu_description>},
     {abi::kFeatureCpuId, "CPUID", read_string<&Env::cpu_id>, write_string<&Env::cpu_id>},
-    {abi::kFeatureTotalMem, "TOTAL_MEM", read_u64<&Env::total_memory_kib>, write_u64<&Env::total_memory_kib>},
+    {abi::kFeatureTotalMem, "TOTAL_MEM", read_number<std::uint64_t, &Env::total_memory_kib>,
+     write_number<std::uint64_t, &Env::total_memory_kib>},
     {abi::kFeatureCmdline, "CMDLINE", read_command_line, write_command_line},
     {abi::kFeatureEventDesc, "EVENT_DESC", read_event_desc, write_event_desc},
     {abi::kFeatureCpuTopology, "CPU_TOPOLOGY", read_cpu_topology, write_cpu_topology},
@@ -719,31 +619,35 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureCache, "CACHE", read_caches, write_caches},
     {abi::kFeatureSampleTime, "SAMPLE_TIME", read_sample_time, write_sample_time},
     {abi::kFeatureMemTopology, "MEM_TOPOLOGY", read_memory, write_memory},
-    {abi::kFeatureClockid, "CLOCKID", read_u64<&Env::clock_resolution_ns>,
-     write_u64<&Env::clock_resolution_ns>},
-    {abi::kFeatureDirFormat, "DIR_FORMAT", read_u64<&Env::directory_format>,
-     write_u64<&Env::directory_format>},
+    {abi::kFeatureClockid, "CLOCKID", read_number<std::uint64_t, &Env::clock_resolution_ns>,
+     write_number<std::uint64_t, &Env::clock_resolution_ns>},
+    {abi::kFeatureDirFormat, "DIR_FORMAT", read_number<std::uint64_t, &Env::directory_format>,
+     write_number<std::uint64_t, &Env::directory_format>},
     {abi::kFeatureBpfProgInfo, "BPF_PROG_INFO", read_bpf_programs, write_bpf_programs},
     {abi::kFeatureBpfBtf, "BPF_BTF", read_btf, write_btf},
     {abi::kFeatureCompressed, "COMPRESSED", read_compressed, write_compressed},
-    {abi::kFeatureCpuPmuCaps, "CPU_PMU_CAPS", read_pairs<&Env::cpu_pmu_caps>, put_pairs<&Env::cpu_pmu_caps>},
+    {abi::kFeatureCpuPmuCaps, "CPU_PMU_CAPS", read_pairs<&Env::cpu_pmu_caps>,
+     write_pairs_of<&Env::cpu_pmu_caps>},
     {abi::kFeatureClockData, "CLOCK_DATA", read_clock_data, write_clock_data},
     {abi::kFeatureHybridTopology, "HYBRID_TOPOLOGY", read_pairs<&Env::hybrid_pmus>,
-     put_pairs<&Env::hybrid_pmus>},
+     write_pairs_of<&Env::hybrid_pmus>},
     {abi::kFeaturePmuCaps, "PMU_CAPS", read_pmu_caps, write_pmu_caps},
     {abi::kFeatureCpuDomainInfo, "CPU_DOMAIN_INFO", kRawRead, kRawWrite},
     {abi::kFeatureEMachine, "E_MACHINE", read_machine, write_machine},
-    {abi::kFeatureClnSize, "CLN_SIZE", read_line_size, write_line_size},
+    {abi::kFeatureClnSize, "CLN_SIZE", read_number<std::uint32_t, &Env::cache_line_size>,
+     write_number<std::uint32_t, &Env::cache_line_size>},
     {abi::kFeaturePayloadSchemas, "PAYLOAD_SCHEMAS", read_schemas, write_schemas},
     {abi::kFeatureAttachments, "ATTACHMENTS", read_attachments, write_attachment_list},
     {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
     {abi::kFeatureSymbolPack, "SYMBOL_PACK", read_symbol_pack, write_symbol_pack},
     {abi::kFeatureContent, "CONTENT", read_content, write_content},
-    {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>, put_pairs<&Env::user_stacks>},
+    {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>,
+     write_pairs_of<&Env::user_stacks>},
     {abi::kFeatureLosses, "LOSSES", read_losses, write_losses},
-    {abi::kFeatureCpuChanges, "CPU_CHANGES", read_pairs<&Env::cpu_changes>, put_pairs<&Env::cpu_changes>},
+    {abi::kFeatureCpuChanges, "CPU_CHANGES", read_pairs<&Env::cpu_changes>,
+     write_pairs_of<&Env::cpu_changes>},
     {abi::kFeatureBpfMaps, "BPF_MAPS", read_bpf_maps, write_bpf_maps},
-    {abi::kFeatureBpfPlaces, "BPF_PLACES", read_pairs<&Env::bpf_places>, put_pairs<&Env::bpf_places>},
+    {abi::kFeatureBpfPlaces, "BPF_PLACES", read_pairs<&Env::bpf_places>, write_pairs_of<&Env::bpf_places>},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

@@ -12,8 +12,6 @@ namespace tacho::format {
 namespace {
 
 constexpr std::string_view kEarlyMagic = "TACHOHD1";
-// Size of the header before perf added the feature bitmap.
-constexpr std::size_t kSizeWithoutFeatures = 72;
 
 void set_features(const std::array<std::uint64_t, 4>& words, FileHead& head) {
   for (std::size_t bit = 0; bit < abi::kFeatureCount; ++bit)
@@ -72,24 +70,23 @@ Result<FileHead> parse_file_head(Bytes start) {
   }
   Cursor in(start.subspan(8), head.order);
   const std::uint64_t size = in.u64();
-  if (in.failed()) return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
+  const auto cut_short = [&] {
+    return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
+  };
+  if (in.failed()) return cut_short();
   if (size == FileHead::kPipeSize) {
     head.is_pipe = true;
     return head;
   }
-  if (size != FileHead::kSize && size != kSizeWithoutFeatures)
+  if (size != FileHead::kSize && size != FileHead::kSizeWithoutFeatures)
     return Error{"has a header of " + std::to_string(size) +
                  " bytes, 104 were expected (72 in the oldest files, 16 in a pipe)"};
   head.attr_size = in.u64();
   head.attrs = {in.u64(), in.u64()};
   head.data = {in.u64(), in.u64()};
   in.skip(16);  // event types, unused
-  if (in.failed()) return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
-  if (size >= FileHead::kSize) {
-    if (start.size() < FileHead::kSize)
-      return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
-    read_features(in, head);
-  }
+  if (in.failed() || start.size() < size) return cut_short();
+  if (size == FileHead::kSize) read_features(in, head);
   return head;
 }
 

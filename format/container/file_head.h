@@ -19,15 +19,18 @@ namespace tacho::format {
 
 struct FileSection {
   std::uint64_t offset = 0, size = 0;  // bytes
+  bool operator==(const FileSection&) const = default;
 };
 
 struct FileHead {
   static constexpr std::size_t kSize = 104;
+  static constexpr std::size_t kSizeWithoutFeatures = 72;  // before perf added the feature bitmap
   static constexpr std::size_t kPipeSize = 16;
+  static constexpr std::uint64_t kIdsEntrySize = 16;  // {offset, size} of an event's ids, after its attr
 
   std::endian order = std::endian::native;
   bool is_pipe = false;
-  std::uint64_t attr_size = 0;  // of one entry of the attr table: attr and 16 bytes
+  std::uint64_t attr_size = 0;  // of one entry of the attr table: attr and kIdsEntrySize
   FileSection attrs, data;
   std::bitset<abi::kFeatureCount> features;
 };

@@ -22,11 +22,11 @@ struct flock mark(short type) {
   return lock;
 }
 
-enum class Mark : std::uint8_t { Held, Free, CannotBeAsked };
+enum class Mark : std::uint8_t { Held, Free, Unknown };
 
 Mark look_at_mark(int fd) {
   struct flock lock = mark(F_RDLCK);
-  if (::fcntl(fd, F_OFD_GETLK, &lock) != 0) return Mark::CannotBeAsked;
+  if (::fcntl(fd, F_OFD_GETLK, &lock) != 0) return Mark::Unknown;
   return lock.l_type == F_UNLCK ? Mark::Free : Mark::Held;
 }
 

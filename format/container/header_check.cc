@@ -61,9 +61,7 @@ void check_early_table(const std::vector<FeatureSection>& early, const std::vect
   for (const FeatureSection& section : sections) {
     if (section.place.offset >= data_offset) continue;  // replaced when the file was closed
     const auto twin = std::ranges::find(early, section.feature, &FeatureSection::feature);
-    if (twin != early.end() && twin->place.offset == section.place.offset &&
-        twin->place.size == section.place.size)
-      continue;
+    if (twin != early.end() && twin->place == section.place) continue;
     diagnostics.add(Damage::BadFeature, section.place.offset,
                     "section " + std::to_string(section.feature) +
                         " has different offsets in the tables before and after the data");
@@ -73,8 +71,7 @@ void check_early_table(const std::vector<FeatureSection>& early, const std::vect
 void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& diagnostics) {
   if (ids.size == 0) return;
   const bool overlaps = ids.offset < attrs.offset + attrs.size && attrs.offset < ids.offset + ids.size;
-  constexpr std::uint64_t kOldHead = 72;
-  if (ids.offset < kOldHead || overlaps || ids.size % 8 != 0)
+  if (ids.offset < FileHead::kSizeWithoutFeatures || overlaps || ids.size % 8 != 0)
     diagnostics.add(
         Damage::BadFeature, ids.offset,
         "the ids of an event, " + std::to_string(ids.size) + " bytes, overlap the header or the events");

@@ -8,8 +8,8 @@
 
 namespace tacho::format {
 
-// "sched:sched_switch 1200 (CPU 0: 900, CPU 1: 300); cpu-clock in web 3 (CPU 1)": most losses first, at most
-// eight events. Names are not made safe for printing.
+// "sched:sched_switch 1200 (CPU 0: 900, CPU 1: 300); cpu-clock in web 3 (CPU 1)": most losses first, of at
+// most four events, with at most eight CPUs each. Names are not made safe for printing.
 std::string where_lost(std::span<const EventLoss> losses);
 
 // "from 0.120 s to 2.400 s after the first sample". Empty: the times are unknown.

@@ -76,6 +76,13 @@ constexpr OwnRecordRow kOwnRecords[] = {
     {abi::kFeatureBuildId, write_build_id_records},
     {abi::kFeatureAuxtrace, [](ByteWriter&, Bytes) {}},
 };
+// False: the section is none of these.
+bool write_own_records(ByteWriter& out, std::uint32_t feature, Bytes section) {
+  const auto own = std::ranges::find(kOwnRecords, feature, &OwnRecordRow::feature);
+  if (own == std::end(kOwnRecords)) return false;
+  own->write(out, section);
+  return true;
+}
 
 Result<> write_attr_record(ByteWriter& out, const Event& event, std::uint32_t attr_size) {
   const std::size_t room = kMostInRecord - kRecordHeaderSize - attr_size;
@@ -104,29 +111,25 @@ void write_name_record(ByteWriter& out, const Event& event) {
 
 Result<PipeWriter> PipeWriter::create(Fd out, const EventSet& events, Features features, WriteOptions options,
                                       PipeNames names) {
-  PipeWriter writer(std::move(out), {});
-  if (auto begun = writer.begin(events, std::move(features), options, names); !begun)
-    return std::move(begun.error());
-  return writer;
+  return begin(PipeWriter(std::move(out), {}), events, std::move(features), options, names);
 }
 
 Result<PipeWriter> PipeWriter::create(Write write, const EventSet& events, Features features,
                                       WriteOptions options, PipeNames names) {
-  PipeWriter writer({}, std::move(write));
-  if (auto begun = writer.begin(events, std::move(features), options, names); !begun)
-    return std::move(begun.error());
-  return writer;
+  return begin(PipeWriter({}, std::move(write)), events, std::move(features), options, names);
 }
 
-Result<> PipeWriter::begin(const EventSet& events, Features features, const WriteOptions& options,
-                           PipeNames names) {
+Result<PipeWriter> PipeWriter::begin(PipeWriter writer, const EventSet& events, Features features,
+                                     const WriteOptions& options, PipeNames names) {
   auto compressor = prepare_compression(options, features);
   if (!compressor) return std::move(compressor.error());
-  compressor_ = std::move(*compressor);
-  closing_room_ = room_for_end(events);
+  writer.compressor_ = std::move(*compressor);
+  writer.closing_room_ = room_for_end(events);
   const std::uint32_t attr_size = common_attr_size(events, options);
   if (!options.as_given) features.event_descriptions.assign(events.begin(), events.end());
-  return write_head(events, features, attr_size, names);
+  if (auto written = writer.write_head(events, features, attr_size, names); !written)
+    return std::move(written.error());
+  return writer;
 }
 
 // perf's order: attrs, sections, tracepoint formats, names.
@@ -139,11 +142,8 @@ Result<> PipeWriter::write_head(const EventSet& events, const Features& features
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
     ByteWriter section;
     if (!write_feature(feature, features, section)) continue;
-    const auto own = std::ranges::find(kOwnRecords, feature, &OwnRecordRow::feature);
-    if (own == std::end(kOwnRecords))
+    if (!write_own_records(own_records, feature, section.view()))
       write_section_records(out, feature, section.view());
-    else
-      own->write(own_records, section.view());
   }
   out.bytes(own_records.view());
   if (names == PipeNames::Write)
@@ -168,22 +168,15 @@ Result<> PipeWriter::write_plain(Bytes records) {
 }
 
 Result<> PipeWriter::write_records(Bytes records) {
-  if (!compressor_) return write_plain(records);
-  packed_.clear();
-  if (auto compressed = compressor_->compress(records, packed_); !compressed) return compressed;
-  return write_plain(packed_);
+  const auto bytes = packed_records(compressor_, records, packed_);
+  return bytes ? write_plain(*bytes) : bytes.error();
 }
 
 Result<bool> PipeWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
-  Bytes bytes = records;
-  if (compressor_) {
-    packed_.clear();
-    if (auto compressed = compressor_->compress(records, packed_); !compressed)
-      return std::move(compressed.error());
-    bytes = packed_;
-  }
-  if (written_ + bytes.size() + closing_room_ > most_bytes) return false;
-  if (auto written = write_plain(bytes); !written) return std::move(written.error());
+  const auto bytes = packed_records(compressor_, records, packed_);
+  if (!bytes) return bytes.error();
+  if (written_ + bytes->size() + closing_room_ > most_bytes) return false;
+  if (auto written = write_plain(*bytes); !written) return std::move(written.error());
   return true;
 }
 
@@ -195,11 +188,7 @@ Result<> PipeWriter::finish_round() {
 
 Result<> PipeWriter::write_section(std::uint32_t feature, Bytes section) {
   ByteWriter out;
-  const auto own = std::ranges::find(kOwnRecords, feature, &OwnRecordRow::feature);
-  if (own == std::end(kOwnRecords))
-    write_section_records(out, feature, section);
-  else
-    own->write(out, section);
+  if (!write_own_records(out, feature, section)) write_section_records(out, feature, section);
   return write_plain(out.view());
 }
 

@@ -113,8 +113,8 @@ class RecordStream {
   bool may_look_ahead_;  // false for a pipe: its records must be returned before waiting for more
   std::optional<InflateAhead> pool_;
   std::uint64_t compressed_records_ = 0, compressed2_records_ = 0;
-  bool stream_broken_ =
-      false;  // a compressed record failed: nothing can be inflated before the next frame starts
+  // A compressed record failed: nothing can be inflated before the next frame starts.
+  bool stream_broken_ = false;
   bool torn_end_is_reported_ = false;
   RecordSearch search_;
   SearchArea outer_;  // the window
