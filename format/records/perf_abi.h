@@ -116,6 +116,7 @@ enum AttrFlag : std::uint64_t {
   kDeferOutput = 1ULL << 39,
 };
 
+inline constexpr std::uint64_t kBranchAny = 1ULL << 3;
 inline constexpr std::uint64_t kBranchCallStack = 1ULL << 11;
 inline constexpr std::uint64_t kBranchHwIndex = 1ULL << 17;
 inline constexpr std::uint64_t kBranchCounters = 1ULL << 19;

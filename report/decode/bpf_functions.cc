@@ -688,7 +688,7 @@ std::string_view BpfCallNames::at(std::uint64_t address) const {
 }
 
 std::string_view BpfCallNames::called(std::int32_t distance) const {
-  return base_ == 0 ? std::string_view() : at(base_ + static_cast<std::uint64_t>(std::int64_t{distance}));
+  return base_ == 0 ? std::string_view() : at(address_of(distance));
 }
 
 std::string BpfCallNames::lines_of_calls(const format::Environment& environment) const {
@@ -697,7 +697,7 @@ std::string BpfCallNames::lines_of_calls(const format::Environment& environment)
   for (const format::BpfProgramInfo& info : environment.bpf_programs)
     for (const BpfCodeLine& line : disassemble_bpf(functions.program(info).translated, {}))
       if (line.instruction.is_call() && !called(line.instruction.immediate).empty())
-        addresses.insert(base_ + static_cast<std::uint64_t>(std::int64_t{line.instruction.immediate}));
+        addresses.insert(address_of(line.instruction.immediate));
   if (addresses.empty()) return {};
   std::string lines = fmt::format("{:016x} T {}\n", base_, kBase);
   for (const std::uint64_t address : addresses)

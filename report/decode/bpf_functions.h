@@ -18,13 +18,10 @@
 
 namespace tacho::report {
 
-// The functions of BPF programs in a capture: from struct bpf_prog_info in HEADER_BPF_PROG_INFO, with names
-// from BTF (Documentation/bpf/btf.rst).
-
 // A source line and the start of its code. Its texts are unchecked bytes, not safe to print.
 struct BpfLine {
-  std::uint64_t offset =
-      0;  // of machine code: bytes from the function's start; else the instruction's number
+  // Of machine code: bytes from the function's start; else the instruction's number.
+  std::uint64_t offset = 0;
   std::string_view file, text;  // of a stripped program `text` is empty
   std::uint32_t line = 0, column = 0;
 };
@@ -87,6 +84,8 @@ class BtfFunctions {
 // "array", "percpu_hash", with bpftool's names; "#99" for an unknown type.
 std::string bpf_map_type(std::uint32_t type);
 
+// The functions of BPF programs in a capture: from struct bpf_prog_info in HEADER_BPF_PROG_INFO, with names
+// from BTF (Documentation/bpf/btf.rst).
 class BpfFunctions {
  public:
   // `environment` must outlive this.
@@ -104,9 +103,6 @@ class BpfFunctions {
   const format::Environment* environment_;
   std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, read on first use
 };
-
-// Disassembles the instructions of BPF programs (RFC 9669, Documentation/bpf/standardization), in the form of
-// the kernel's verifier log and `bpftool prog dump xlated`.
 
 // struct bpf_insn.
 struct BpfInstruction {
@@ -128,19 +124,19 @@ struct BpfCodeLine {
   std::uint32_t number = 0;  // of the instruction; one with an immediate of 64 bits counts as two
   BpfInstruction instruction;
   std::string text;  // "(79) r1 = *(u64 *)(r1 +8)"
-  std::optional<std::uint32_t>
-      target;  // number of the instruction to which it jumps, or whose function it calls
+  // The number of the instruction to which it jumps, or with which the called function begins.
+  std::optional<std::uint32_t> target;
 };
 
-// All instructions of `code`. Nothing is read beyond its end: the last immediate of 64 bits may be cut, and
-// bytes of an incomplete instruction are ignored.
+// Disassembles all instructions of `code` (RFC 9669, Documentation/bpf/standardization), in the form of the
+// kernel's verifier log and `bpftool prog dump xlated`. Nothing is read beyond its end: the last immediate of
+// 64 bits may be cut, and bytes of an incomplete instruction are ignored.
 std::vector<BpfCodeLine> disassemble_bpf(format::Bytes code, const BpfCallName& name_of_call);
-
-// The kernel's functions that BPF programs call, by address.
 
 // The lines of kallsyms with functions that the capture's BPF programs call: `tacho pack` keeps these.
 inline constexpr std::string_view kBpfCallsAttachment = "bpf-calls";
 
+// The kernel's functions that BPF programs call, by address.
 class BpfCallNames {
  public:
   // Reads the attached kallsyms or, in a packed capture, the attachment bpf-calls. Without both, no function
@@ -157,6 +153,9 @@ class BpfCallNames {
   std::string lines_of_calls(const format::Environment& environment) const;
 
  private:
+  std::uint64_t address_of(std::int32_t distance) const {
+    return base_ + static_cast<std::uint64_t>(std::int64_t{distance});
+  }
   std::vector<std::byte> text_;
   std::vector<std::pair<std::uint64_t, std::string_view>> names_;  // ascending
   std::uint64_t base_ = 0;                                         // address of __bpf_call_base; 0: unknown

@@ -128,6 +128,8 @@ std::string_view first_name(std::uint64_t bits, std::span<const std::string_view
   return "No";
 }
 
+std::string lock_text(std::uint64_t source) { return std::string(first_name(kLock.of(source), kLocks)); }
+
 std::string blocked_text(std::uint64_t source) {
   const std::uint64_t blocked = kBlocked.of(source);
   if (blocked == 0 || (blocked & 1) != 0) return " N/A";
@@ -138,53 +140,45 @@ std::string blocked_text(std::uint64_t source) {
 
 std::string data_source_text(std::uint64_t source) {
   constexpr std::size_t kMost = 99;
-  std::string text =
+  const std::string text =
       fmt::format("{:16x} |OP {}|LVL {}|SNP {}|TLB {}|LCK {}|BLK {}", source,
                   first_name(kOperation.of(source), kOperations), level_text(source), snoop_text(source),
-                  tlb_text(source), first_name(kLock.of(source), kLocks), blocked_text(source));
-  if (text.size() > kMost) text.resize(kMost);
-  return text;
+                  tlb_text(source), lock_text(source), blocked_text(source));
+  return text.substr(0, kMost);
 }
 
+namespace {
+
+struct PartRow {
+  Part bits;
+  std::string (*text)(std::uint64_t source);
+};
+// In the order of DataSourcePart.
+constexpr PartRow kSourceParts[] = {{kLevels, level_text},
+                                    {kSnoop, snoop_text},
+                                    {kTlb, tlb_text},
+                                    {kLock, lock_text},
+                                    {kBlocked, blocked_text}};
+
+}  // namespace
+
 std::uint64_t data_source_bits(DataSourcePart part, std::uint64_t source) {
-  switch (part) {
-    case DataSourcePart::Level:
-      return kLevels.of(source);
-    case DataSourcePart::Snoop:
-      return kSnoop.of(source);
-    case DataSourcePart::Tlb:
-      return kTlb.of(source);
-    case DataSourcePart::Lock:
-      return kLock.of(source);
-    case DataSourcePart::Blocked:
-      return kBlocked.of(source);
-  }
-  return 0;
+  return kSourceParts[static_cast<std::size_t>(part)].bits.of(source);
 }
 
 std::string data_source_part(DataSourcePart part, std::uint64_t source) {
   constexpr std::size_t kMost = 63;
-  std::string text;
-  switch (part) {
-    case DataSourcePart::Level:
-      text = level_text(source);
-      break;
-    case DataSourcePart::Snoop:
-      text = snoop_text(source);
-      break;
-    case DataSourcePart::Tlb:
-      text = tlb_text(source);
-      break;
-    case DataSourcePart::Lock:
-      text = first_name(kLock.of(source), kLocks);
-      break;
-    case DataSourcePart::Blocked:
-      text = blocked_text(source);
-      break;
-  }
-  if (text.size() > kMost) text.resize(kMost);
-  return text;
+  return kSourceParts[static_cast<std::size_t>(part)].text(source).substr(0, kMost);
 }
+
+std::string short_size(std::uint64_t bytes) {
+  constexpr std::string_view kUnits = "BKMG";
+  std::size_t unit = 0;
+  for (; bytes / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{}{}", bytes, kUnits[unit]);
+}
+
+std::string page_size_text(std::uint64_t size) { return size == 0 ? "N/A" : short_size(size); }
 
 namespace {
 
@@ -218,11 +212,11 @@ const std::initializer_list<Row> kMips = {
     {28, {"$28", "$29", "$30", "$31"}},
 };
 
-struct SyscallMachine {
+struct RegisterMachine {
   std::string_view prefix;  // of uname's word for it
   std::initializer_list<Row> rows;
 };
-const SyscallMachine kMachines[] = {
+const RegisterMachine kMachines[] = {
     {"x86", kX86},   {"i386", kX86},      {"i486", kX86},        {"i586", kX86},
     {"i686", kX86},  {"aarch64", kArm64}, {"arm64", kArm64},     {"arm", kArm},
     {"s390", kS390}, {"ppc", kPowerpc},   {"powerpc", kPowerpc}, {"mips", kMips},
@@ -232,7 +226,7 @@ const SyscallMachine kMachines[] = {
 
 std::string register_name(std::string_view arch, unsigned number) {
   const auto machine = std::ranges::find_if(
-      kMachines, [arch](const SyscallMachine& candidate) { return arch.starts_with(candidate.prefix); });
+      kMachines, [arch](const RegisterMachine& candidate) { return arch.starts_with(candidate.prefix); });
   if (machine == std::end(kMachines)) return "unknown";
   for (const Row& row : machine->rows) {
     if (number < row.first) continue;
@@ -249,13 +243,11 @@ std::string register_machine(const std::optional<std::string>& recorded) {
   return running.machine;
 }
 
+std::string alternate_hex(std::uint64_t value) { return value == 0 ? "0" : fmt::format("{:#x}", value); }
+
 namespace {
 
 using format::Cursor;
-
-std::string alternate_hex(std::uint64_t value) {  // %#x: zero has no 0x
-  return value == 0 ? "0" : fmt::format("{:#x}", value);
-}
 
 std::string ptwrite(Cursor& in) {
   const std::uint32_t flags = in.u32();

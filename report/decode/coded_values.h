@@ -1,4 +1,5 @@
-// Encoded numbers in perf's records as text: branch flags, data sources, register names, synthesized events.
+// Encoded numbers in perf's records as text: branch flags, data sources, sizes, register names, synthesized
+// events.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,13 @@ enum class DataSourcePart : std::uint8_t { Level, Snoop, Tlb, Lock, Blocked };
 // The bits of a data source that this part compares. Level has only the bits that perf report compares.
 std::uint64_t data_source_bits(DataSourcePart part, std::uint64_t source);
 std::string data_source_part(DataSourcePart part, std::uint64_t source);
+
+// "24G": the largest unit that leaves at least 2.
+std::string short_size(std::uint64_t bytes);
+// "4K", "1024M"; "N/A" for 0.
+std::string page_size_text(std::uint64_t size);
+// As printf's %#x: "0x12", but "0" for 0.
+std::string alternate_hex(std::uint64_t value);
 
 // The name of a register by perf's number (PERF_REG_*): "AX", "lr", "unknown". `arch` is the one in the
 // capture's header: "x86_64", "aarch64".

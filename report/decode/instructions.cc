@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace tacho::report {
@@ -21,9 +22,8 @@ std::optional<Machine> machine_of(std::string_view arch, WordSize words) {
 }
 
 bool is_in(const cs_insn& instruction, std::uint8_t group) {
-  const cs_detail& detail = *instruction.detail;
-  return std::find(detail.groups, detail.groups + detail.groups_count, group) !=
-         detail.groups + detail.groups_count;
+  const std::span groups(instruction.detail->groups, instruction.detail->groups_count);
+  return std::ranges::find(groups, group) != groups.end();
 }
 
 bool is_branch(const cs_insn& instruction) {
@@ -44,6 +44,12 @@ struct Decoder {
     if (scratch != nullptr) cs_free(scratch, 1);
     if (handle != 0) cs_close(&handle);
   }
+  // Decodes the first instruction of `code` into `scratch`. False: there is none.
+  bool decode(format::Bytes code, std::uint64_t address) {
+    const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
+    std::size_t left = code.size();
+    return cs_disasm_iter(handle, &at, &left, &address, scratch);
+  }
   bool open(std::string_view name, WordSize words) {
     const auto machine = machine_of(name, words);
     if (!machine || cs_open(machine->arch, machine->mode, &handle) != CS_ERR_OK) return false;
@@ -58,17 +64,14 @@ struct Decoder {
 // The last numeric operand: the target of a jump.
 std::optional<std::uint64_t> last_number(const Decoder& decoder) {
   const cs_detail& detail = *decoder.scratch->detail;
-  std::optional<std::uint64_t> number;
-  if (decoder.arch == CS_ARCH_X86) {
-    for (std::size_t i = 0; i < detail.x86.op_count; ++i)
-      if (detail.x86.operands[i].type == X86_OP_IMM)
-        number = static_cast<std::uint64_t>(detail.x86.operands[i].imm);
-  } else {
-    for (std::size_t i = 0; i < detail.arm64.op_count; ++i)
-      if (detail.arm64.operands[i].type == ARM64_OP_IMM)
-        number = static_cast<std::uint64_t>(detail.arm64.operands[i].imm);
-  }
-  return number;
+  const auto last = [](const auto& of_machine, auto immediate) {
+    std::optional<std::uint64_t> number;
+    for (std::size_t i = 0; i < of_machine.op_count; ++i)
+      if (of_machine.operands[i].type == immediate)
+        number = static_cast<std::uint64_t>(of_machine.operands[i].imm);
+    return number;
+  };
+  return decoder.arch == CS_ARCH_X86 ? last(detail.x86, X86_OP_IMM) : last(detail.arm64, ARM64_OP_IMM);
 }
 
 std::optional<std::uint64_t> memory_by_counter(const Decoder& decoder) {
@@ -195,26 +198,6 @@ DisassembledInstruction undecoded(const Decoder& decoder, format::Bytes code, st
 
 }  // namespace
 
-struct Instructions::State : Decoder {};
-
-Instructions::Instructions(std::string_view arch, WordSize words) {
-  auto state = std::make_unique<State>();
-  if (state->open(arch, words)) state_ = std::move(state);
-}
-
-Instructions::Instructions(Instructions&&) noexcept = default;
-Instructions& Instructions::operator=(Instructions&&) noexcept = default;
-Instructions::~Instructions() = default;
-
-Instruction Instructions::first_of(format::Bytes code) const {
-  if (state_ == nullptr) return {};
-  const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
-  std::size_t left = code.size();
-  std::uint64_t address = 0;
-  if (!cs_disasm_iter(state_->handle, &at, &left, &address, state_->scratch)) return {};
-  return {state_->scratch->size, is_branch(*state_->scratch)};
-}
-
 struct Disassembler::State : Decoder {};
 
 Disassembler::Disassembler(std::string_view arch, WordSize words, AsmSyntax syntax) {
@@ -230,15 +213,17 @@ Disassembler::Disassembler(Disassembler&&) noexcept = default;
 Disassembler& Disassembler::operator=(Disassembler&&) noexcept = default;
 Disassembler::~Disassembler() = default;
 
+Instruction Disassembler::first_of(format::Bytes code) const {
+  if (state_ == nullptr || !state_->decode(code, 0)) return {};
+  return {state_->scratch->size, is_branch(*state_->scratch)};
+}
+
 std::vector<DisassembledInstruction> Disassembler::disassemble(format::Bytes code,
                                                                std::uint64_t address) const {
   std::vector<DisassembledInstruction> lines;
   if (state_ == nullptr) return lines;
   while (!code.empty()) {
-    const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
-    std::size_t left = code.size();
-    std::uint64_t next = address;
-    const bool is_known = cs_disasm_iter(state_->handle, &at, &left, &next, state_->scratch);
+    const bool is_known = state_->decode(code, address);
     lines.push_back(is_known && state_->scratch->size != 0 ? described(*state_)
                                                            : undecoded(*state_, code, address));
     code = code.subspan(std::min<std::size_t>(lines.back().size, code.size()));

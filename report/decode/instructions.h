@@ -1,4 +1,4 @@
-// Decodes machine instructions with capstone: length, kind, and disassembly.
+// Decodes machine instructions with capstone (x86 and 64-bit Arm): length, kind, and disassembly.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,6 @@ struct Instruction {
 };
 
 enum class WordSize : std::uint8_t { Bits32, Bits64 };
-
-class Instructions {
- public:
-  // `arch` is the one in the capture's header. Supported: x86 and 64-bit Arm.
-  Instructions(std::string_view arch, WordSize words);
-  Instructions(Instructions&&) noexcept;
-  Instructions& operator=(Instructions&&) noexcept;
-  ~Instructions();
-
-  Instruction first_of(format::Bytes code) const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;  // null: unsupported architecture
-};
 
 // The syntax of x86 assembly; arm64 has only one.
 enum class AsmSyntax : std::uint8_t { Att, Intel };
@@ -61,13 +46,14 @@ struct DisassembledInstruction {
 class Disassembler {
  public:
   // `arch` is the one in the capture's header.
-  Disassembler(std::string_view arch, WordSize words, AsmSyntax syntax);
+  Disassembler(std::string_view arch, WordSize words, AsmSyntax syntax = AsmSyntax::Att);
   Disassembler(Disassembler&&) noexcept;
   Disassembler& operator=(Disassembler&&) noexcept;
   ~Disassembler();
 
-  // True for x86 and 64-bit Arm.
   bool knows_machine() const { return state_ != nullptr; }
+  // The first instruction of `code`; its size is 0 if there is none.
+  Instruction first_of(format::Bytes code) const;
   // Disassembles all of `code`, which starts at `address`. Bytes that are no instruction become Bad lines.
   std::vector<DisassembledInstruction> disassemble(format::Bytes code, std::uint64_t address) const;
 

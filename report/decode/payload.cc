@@ -48,18 +48,17 @@ std::int64_t sign_extended(std::uint64_t value, std::uint32_t bits) {
   return static_cast<std::int64_t>(value);
 }
 
-std::optional<std::string_view> read_text(const PayloadField& field, Bytes payload, std::endian order) {
-  const auto room = room_of_text(field, payload, order);
-  return room ? std::optional(format::text_of(*room)) : std::nullopt;
-}
-
-std::string show_number(const PayloadField& field, std::uint64_t bits, std::string decimal) {
-  if (is_shown_in_hex(field)) return fmt::format("{:#x}", bits);
-  if (field.format == "oct") return fmt::format("0{:o}", bits);
-  return decimal;
-}
-
 }  // namespace
+
+const PayloadField* field_named(const PayloadSchema& schema, std::string_view name) {
+  const auto field = std::ranges::find(schema.fields, name, &PayloadField::name);
+  return field == schema.fields.end() ? nullptr : &*field;
+}
+
+const PayloadField* field_with_role(const PayloadSchema& schema, std::string_view role) {
+  const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
+  return field == schema.fields.end() ? nullptr : &*field;
+}
 
 bool is_located(const PayloadField& field) {
   return field.format == kDataLocation || field.format == kRelativeLocation;
@@ -108,9 +107,7 @@ bool is_shown_in_hex(const PayloadField& field) { return field.format == "hex" |
 
 std::string_view name_of(const PayloadField& field, const FieldValue& value) {
   if (field.kind != FieldKind::Enum) return {};
-  std::int64_t number = 0;
-  if (const auto* bits = std::get_if<std::uint64_t>(&value)) number = static_cast<std::int64_t>(*bits);
-  if (const auto* signed_value = std::get_if<std::int64_t>(&value)) number = *signed_value;
+  const auto number = static_cast<std::int64_t>(bits_of(value));
   const auto row =
       std::ranges::find(field.enumerators, number, [](const auto& enumerator) { return enumerator.first; });
   return row == field.enumerators.end() ? std::string_view() : std::string_view(row->second);
@@ -119,8 +116,8 @@ std::string_view name_of(const PayloadField& field, const FieldValue& value) {
 std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, std::endian order,
                                      std::uint32_t index) {
   if (field.kind == FieldKind::Text) {
-    const auto text = read_text(field, payload, order);
-    return text ? std::optional<FieldValue>(*text) : std::nullopt;
+    const auto room = room_of_text(field, payload, order);
+    return room ? std::optional<FieldValue>(format::text_of(*room)) : std::nullopt;
   }
   const auto bits =
       read_bits(payload, field.bit_offset + std::uint64_t{index} * field.bit_size, field.bit_size, order);
@@ -171,12 +168,12 @@ std::string show_value(const PayloadField& field, const FieldValue& value, Names
   if (const auto* text = std::get_if<std::string_view>(&value))
     return fmt::format("\"{}\"", printable(*text, names));
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
-  const bool is_signed = std::holds_alternative<std::int64_t>(value);
-  const std::uint64_t bits =
-      is_signed ? static_cast<std::uint64_t>(std::get<std::int64_t>(value)) : std::get<std::uint64_t>(value);
   if (const auto name = name_of(field, value); !name.empty()) return printable(name, names);
-  return show_number(
-      field, bits, is_signed ? fmt::format("{}", static_cast<std::int64_t>(bits)) : fmt::format("{}", bits));
+  const std::uint64_t bits = bits_of(value);
+  if (is_shown_in_hex(field)) return fmt::format("{:#x}", bits);
+  if (field.format == "oct") return fmt::format("0{:o}", bits);
+  const auto* const number = std::get_if<std::int64_t>(&value);
+  return number != nullptr ? std::to_string(*number) : std::to_string(bits);
 }
 
 std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names,
@@ -203,9 +200,9 @@ std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian
   return shown;
 }
 
-// --- Tracepoint format files: lines "field:TYPE NAME[COUNT];	offset:8;	size:4;	signed:1;" ---
-
 namespace {
+
+// Fields of tracepoint format files: lines "field:TYPE NAME[COUNT];	offset:8;	size:4;	signed:1;".
 
 // The text between `key` and the next ';', blanks trimmed.
 std::optional<std::string_view> value_of_key(std::string_view line, std::string_view key) {
@@ -341,8 +338,6 @@ std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) cons
 }
 
 namespace {
-
-using format::FieldKind;
 
 void describe_value(FieldSink& to, std::string_view name, const PayloadField& field,
                     const FieldValue& value) {

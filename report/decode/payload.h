@@ -31,6 +31,10 @@ inline constexpr int kLargestRecord = 64 * 1024;
 // One value of a field. Text points into the payload.
 using FieldValue = std::variant<std::uint64_t, std::int64_t, double, std::string_view>;
 
+// The field with this name, or the first one with this role; null: there is none.
+const PayloadField* field_named(const PayloadSchema& schema, std::string_view name);
+const PayloadField* field_with_role(const PayloadSchema& schema, std::string_view role);
+
 // Element `index` of `field`; nullopt when the payload is too short.
 std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, std::endian order,
                                      std::uint32_t index = 0);
@@ -90,8 +94,8 @@ class EventSchemas {
   std::map<std::uint64_t, const format::TracepointFormat*> formats_;  // by tracepoint id
   std::map<std::string, const PayloadSchema*> declared_;              // by the name of a BPF event
   std::size_t known_formats_ = 0, known_schemas_ = 0;
-  std::deque<std::optional<std::optional<PayloadSchema>>>
-      known_;  // by event: not looked up yet, none, or the schema
+  // By event: not looked up yet, none, or the schema.
+  std::deque<std::optional<std::optional<PayloadSchema>>> known_;
 };
 
 // Writes the fields of a payload into a sink: numbers as numbers, addresses and masks in hexadecimal, enums

@@ -24,8 +24,8 @@ constexpr std::pair<Kind, char> kLetters[] = {
 };
 constexpr std::size_t kMostArguments = 64, kMostNames = 4096;
 
-// Replaces characters that separate fields of a line.
-std::string plain(std::string_view text) {
+// The text with `?` for control characters: tabs and newlines separate the fields.
+std::string without_separators(std::string_view text) {
   std::string out(text);
   std::ranges::replace_if(
       out, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
@@ -86,12 +86,13 @@ std::string PrototypeWriter::type_text(const ValueType& type) {
     const auto [known, is_new] = enumerations_.try_emplace(type.names.get(), enumerations_.size());
     if (is_new) {
       text_ += "enum";
-      for (const auto& [value, name] : *type.names) text_ += fmt::format("\t{}\t{}", value, plain(name));
+      for (const auto& [value, name] : *type.names)
+        text_ += fmt::format("\t{}\t{}", value, without_separators(name));
       text_ += '\n';
     }
     code += fmt::format(":{}", known->second);
   }
-  return code + '\t' + plain(type.name);
+  return code + '\t' + without_separators(type.name);
 }
 
 void PrototypeWriter::add(std::uint64_t offset, const Prototype& prototype) {
@@ -102,7 +103,8 @@ void PrototypeWriter::add(std::uint64_t offset, const Prototype& prototype) {
     const std::string word = argument.integer_register == Argument::kNoRegister
                                  ? "-"
                                  : fmt::format("{}", argument.integer_register);
-    lines += fmt::format("argument\t{}\t{}\t{}\n", word, type_text(argument.type), plain(argument.name));
+    lines += fmt::format("argument\t{}\t{}\t{}\n", word, type_text(argument.type),
+                         without_separators(argument.name));
   }
   text_ += lines;  // after the enumerations that it refers to
 }

@@ -125,33 +125,37 @@ struct FieldRow {
   std::string (*show)(std::uint64_t);
 };
 
+template <auto Member>
+std::uint64_t value_of(const EventAttr& attr) {
+  return static_cast<std::uint64_t>(attr.*Member);
+}
+
 constexpr FieldRow kBeforeFlags[] = {
-    {"type", [](const EventAttr& a) -> std::uint64_t { return a.type; }, decimal},
-    {"size", [](const EventAttr& a) -> std::uint64_t { return a.size; }, decimal},
-    {"config", [](const EventAttr& a) { return a.config; }, hex},
-    {"{ sample_period, sample_freq }", [](const EventAttr& a) { return a.sample_period; }, decimal},
-    {"sample_type", [](const EventAttr& a) { return a.sample_type; },
+    {"type", value_of<&EventAttr::type>, decimal},
+    {"size", value_of<&EventAttr::size>, decimal},
+    {"config", value_of<&EventAttr::config>, hex},
+    {"{ sample_period, sample_freq }", value_of<&EventAttr::sample_period>, decimal},
+    {"sample_type", value_of<&EventAttr::sample_type>,
      [](std::uint64_t bits) { return bit_names(bits, kSampleTypes); }},
-    {"read_format", [](const EventAttr& a) { return a.read_format; },
+    {"read_format", value_of<&EventAttr::read_format>,
      [](std::uint64_t bits) { return bit_names(bits, kReadFormats); }},
 };
 constexpr FieldRow kAfterFlags[] = {
-    {"{ wakeup_events, wakeup_watermark }", [](const EventAttr& a) -> std::uint64_t { return a.wakeup; },
-     decimal},
-    {"bp_type", [](const EventAttr& a) -> std::uint64_t { return a.bp_type; }, decimal},
-    {"{ bp_addr, config1 }", [](const EventAttr& a) { return a.config1; }, hex},
-    {"{ bp_len, config2 }", [](const EventAttr& a) { return a.config2; }, hex},
-    {"branch_sample_type", [](const EventAttr& a) { return a.branch_sample_type; },
+    {"{ wakeup_events, wakeup_watermark }", value_of<&EventAttr::wakeup>, decimal},
+    {"bp_type", value_of<&EventAttr::bp_type>, decimal},
+    {"{ bp_addr, config1 }", value_of<&EventAttr::config1>, hex},
+    {"{ bp_len, config2 }", value_of<&EventAttr::config2>, hex},
+    {"branch_sample_type", value_of<&EventAttr::branch_sample_type>,
      [](std::uint64_t bits) { return bit_names(bits, kBranchTypes); }},
-    {"sample_regs_user", [](const EventAttr& a) { return a.sample_regs_user; }, hex},
-    {"sample_stack_user", [](const EventAttr& a) -> std::uint64_t { return a.sample_stack_user; }, decimal},
-    {"clockid", [](const EventAttr& a) { return static_cast<std::uint64_t>(a.clockid); },
+    {"sample_regs_user", value_of<&EventAttr::sample_regs_user>, hex},
+    {"sample_stack_user", value_of<&EventAttr::sample_stack_user>, decimal},
+    {"clockid", value_of<&EventAttr::clockid>,
      [](std::uint64_t value) { return std::to_string(static_cast<std::int64_t>(value)); }},
-    {"sample_regs_intr", [](const EventAttr& a) { return a.sample_regs_intr; }, hex},
-    {"aux_watermark", [](const EventAttr& a) -> std::uint64_t { return a.aux_watermark; }, decimal},
-    {"sample_max_stack", [](const EventAttr& a) -> std::uint64_t { return a.sample_max_stack; }, decimal},
-    {"aux_sample_size", [](const EventAttr& a) -> std::uint64_t { return a.aux_sample_size; }, decimal},
-    {"sig_data", [](const EventAttr& a) { return a.sig_data; }, decimal},
+    {"sample_regs_intr", value_of<&EventAttr::sample_regs_intr>, hex},
+    {"aux_watermark", value_of<&EventAttr::aux_watermark>, decimal},
+    {"sample_max_stack", value_of<&EventAttr::sample_max_stack>, decimal},
+    {"aux_sample_size", value_of<&EventAttr::aux_sample_size>, decimal},
+    {"sig_data", value_of<&EventAttr::sig_data>, decimal},
 };
 
 }  // namespace
@@ -182,6 +186,38 @@ std::string attr_text(const EventAttr& attr, AttrList form) {
 namespace {
 
 using namespace format;
+
+// A list with an object for each item.
+template <class List, class Each>
+void objects(FieldSink& to, std::string_view name, const List& list, Each&& each) {
+  to.begin_list(name);
+  for (const auto& item : list) {
+    to.begin_object({});
+    each(item);
+    to.end_object();
+  }
+  to.end_list();
+}
+
+// The same for the next `count` entries of `size` bytes; each(entry) reads one.
+template <class Each>
+void entries(FieldSink& to, std::string_view name, Cursor& in, std::uint64_t count, std::size_t size,
+             Each&& each) {
+  Cursor rest(in.take_items(count, size), in.order());
+  to.begin_list(name);
+  while (rest.left() >= size) {
+    to.begin_object({});
+    each(rest);
+    to.end_object();
+  }
+  to.end_list();
+}
+
+void describe_ids(FieldSink& to, const std::vector<std::uint64_t>& ids) {
+  to.begin_list("ids");
+  for (const std::uint64_t id : ids) to.number({}, id);
+  to.end_list();
+}
 
 void describe_words(FieldSink& to, std::string_view name, const U64Array& words) {
   to.begin_list(name);
@@ -214,9 +250,9 @@ void describe_registers(FieldSink& to, std::string_view name, const Registers& r
   to.end_object();
 }
 
-void describe_branches(FieldSink& to, const Sample& sample, const EventAttr& attr) {
+void describe_branches(FieldSink& to, std::string_view name, const Sample& sample, const EventAttr& attr) {
   if (attr.branch_sample_type & abi::kBranchHwIndex) to.number("branch_hw_index", sample.branch_hw_index);
-  to.begin_list("branches");
+  to.begin_list(name);
   for (std::size_t i = 0; i < sample.branch_count(); ++i) {
     const BranchEntry branch = sample.branch(i);
     to.begin_object({});
@@ -230,71 +266,77 @@ void describe_branches(FieldSink& to, const Sample& sample, const EventAttr& att
     describe_words(to, "branch_counters", sample.branch_counters);
 }
 
-// The fields of a sample in the order of the record. A sample has a field if sample_type of its event has the
-// field's bit.
-struct SampleFieldRow {
-  std::uint64_t bit;
-  void (*describe)(FieldSink& to, const Sample& sample, const EventAttr& attr);
-};
-
-constexpr SampleFieldRow kSampleFields[] = {
-    {abi::kSampleIdentifier | abi::kSampleId,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("id", s.identifier); }},
-    {abi::kSampleIp, [](FieldSink& to, const Sample& s, const EventAttr&) { to.hex("ip", s.ip); }},
-    {abi::kSampleTid,
-     [](FieldSink& to, const Sample& s, const EventAttr&) {
-       to.signed_number("pid", static_cast<std::int32_t>(s.pid));
-       to.signed_number("tid", static_cast<std::int32_t>(s.tid));
-     }},
-    {abi::kSampleTime, [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("time", s.time); }},
-    {abi::kSampleAddr, [](FieldSink& to, const Sample& s, const EventAttr&) { to.hex("addr", s.addr); }},
-    {abi::kSampleStreamId,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("stream_id", s.stream_id); }},
-    {abi::kSampleCpu, [](FieldSink& to, const Sample& s,
-                         const EventAttr&) { to.signed_number("cpu", static_cast<std::int32_t>(s.cpu)); }},
-    {abi::kSamplePeriod,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("period", s.period); }},
-    {abi::kSampleRead, [](FieldSink& to, const Sample& s, const EventAttr&) { describe_read(to, s.read); }},
-    {abi::kSampleCallchain,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { describe_words(to, "callchain", s.callchain); }},
-    {abi::kSampleRaw, [](FieldSink& to, const Sample& s, const EventAttr&) { to.bytes("raw", s.raw); }},
-    {abi::kSampleBranchStack, describe_branches},
-    {abi::kSampleRegsUser,
-     [](FieldSink& to, const Sample& s, const EventAttr&) {
-       describe_registers(to, "user_registers", s.user_registers);
-     }},
-    {abi::kSampleStackUser,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.bytes("user_stack", s.user_stack); }},
-    {abi::kSampleWeight | abi::kSampleWeightStruct,
-     [](FieldSink& to, const Sample& s, const EventAttr& attr) {
-       to.number("weight", s.weight);
-       if (!attr.samples(abi::kSampleWeightStruct)) return;
-       to.number("weight2", s.weight2);
-       to.number("weight3", s.weight3);
-     }},
-    {abi::kSampleDataSrc,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.hex("data_source", s.data_source); }},
-    {abi::kSampleTransaction,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.hex("transaction", s.transaction); }},
-    {abi::kSampleRegsIntr,
-     [](FieldSink& to, const Sample& s, const EventAttr&) {
-       describe_registers(to, "interrupt_registers", s.interrupt_registers);
-     }},
-    {abi::kSamplePhysAddr,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.hex("phys_addr", s.phys_addr); }},
-    {abi::kSampleCgroup,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("cgroup", s.cgroup); }},
-    {abi::kSampleDataPageSize,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("data_page_size", s.data_page_size); }},
-    {abi::kSampleCodePageSize,
-     [](FieldSink& to, const Sample& s, const EventAttr&) { to.number("code_page_size", s.code_page_size); }},
-    {abi::kSampleAux, [](FieldSink& to, const Sample& s, const EventAttr&) { to.bytes("aux", s.aux); }},
-};
-
 void describe_thread(FieldSink& to, std::uint32_t pid, std::uint32_t tid) {
   to.signed_number("pid", static_cast<std::int32_t>(pid));
   to.signed_number("tid", static_cast<std::int32_t>(tid));
 }
+
+// The fields of a sample in the order of the record. A sample has a field if sample_type of its event has the
+// field's bit.
+struct SampleFieldRow {
+  std::string_view name;
+  std::uint64_t bit;
+  void (*describe)(FieldSink& to, std::string_view name, const Sample& sample, const EventAttr& attr);
+};
+
+template <auto Member>
+void as_number(FieldSink& to, std::string_view name, const Sample& sample, const EventAttr&) {
+  to.number(name, sample.*Member);
+}
+template <auto Member>
+void as_hex(FieldSink& to, std::string_view name, const Sample& sample, const EventAttr&) {
+  to.hex(name, sample.*Member);
+}
+template <auto Member>
+void as_bytes(FieldSink& to, std::string_view name, const Sample& sample, const EventAttr&) {
+  to.bytes(name, sample.*Member);
+}
+template <auto Member>
+void as_registers(FieldSink& to, std::string_view name, const Sample& sample, const EventAttr&) {
+  describe_registers(to, name, sample.*Member);
+}
+
+constexpr SampleFieldRow kSampleFields[] = {
+    {"id", abi::kSampleIdentifier | abi::kSampleId, as_number<&Sample::identifier>},
+    {"ip", abi::kSampleIp, as_hex<&Sample::ip>},
+    {"", abi::kSampleTid,
+     [](FieldSink& to, std::string_view, const Sample& s, const EventAttr&) {
+       describe_thread(to, s.pid, s.tid);
+     }},
+    {"time", abi::kSampleTime, as_number<&Sample::time>},
+    {"addr", abi::kSampleAddr, as_hex<&Sample::addr>},
+    {"stream_id", abi::kSampleStreamId, as_number<&Sample::stream_id>},
+    {"cpu", abi::kSampleCpu,
+     [](FieldSink& to, std::string_view name, const Sample& s, const EventAttr&) {
+       to.signed_number(name, static_cast<std::int32_t>(s.cpu));
+     }},
+    {"period", abi::kSamplePeriod, as_number<&Sample::period>},
+    {"read", abi::kSampleRead,
+     [](FieldSink& to, std::string_view, const Sample& s, const EventAttr&) { describe_read(to, s.read); }},
+    {"callchain", abi::kSampleCallchain,
+     [](FieldSink& to, std::string_view name, const Sample& s, const EventAttr&) {
+       describe_words(to, name, s.callchain);
+     }},
+    {"raw", abi::kSampleRaw, as_bytes<&Sample::raw>},
+    {"branches", abi::kSampleBranchStack, describe_branches},
+    {"user_registers", abi::kSampleRegsUser, as_registers<&Sample::user_registers>},
+    {"user_stack", abi::kSampleStackUser, as_bytes<&Sample::user_stack>},
+    {"weight", abi::kSampleWeight | abi::kSampleWeightStruct,
+     [](FieldSink& to, std::string_view name, const Sample& s, const EventAttr& attr) {
+       to.number(name, s.weight);
+       if (!attr.samples(abi::kSampleWeightStruct)) return;
+       to.number("weight2", s.weight2);
+       to.number("weight3", s.weight3);
+     }},
+    {"data_source", abi::kSampleDataSrc, as_hex<&Sample::data_source>},
+    {"transaction", abi::kSampleTransaction, as_hex<&Sample::transaction>},
+    {"interrupt_registers", abi::kSampleRegsIntr, as_registers<&Sample::interrupt_registers>},
+    {"phys_addr", abi::kSamplePhysAddr, as_hex<&Sample::phys_addr>},
+    {"cgroup", abi::kSampleCgroup, as_number<&Sample::cgroup>},
+    {"data_page_size", abi::kSampleDataPageSize, as_number<&Sample::data_page_size>},
+    {"code_page_size", abi::kSampleCodePageSize, as_number<&Sample::code_page_size>},
+    {"aux", abi::kSampleAux, as_bytes<&Sample::aux>},
+};
 
 // JSON has no infinity and no NaN: such a scale is shown by its bits.
 void describe_scale(FieldSink& to, double scale) {
@@ -303,6 +345,12 @@ void describe_scale(FieldSink& to, double scale) {
   else
     to.hex("value", std::bit_cast<std::uint64_t>(scale));
 }
+
+// Records that perf writes itself (types from 64 up) and that tacho does not use: their fields, from a table
+// with a row for each type. A type without a row, or a `body` that is too short, is given as bytes.
+void describe_user_record(FieldSink& to, const RecordView& view, Bytes body);
+// The body of PERF_RECORD_CPU_MAP and of PERF_EVENT_UPDATE__CPUS: a list, bitmap or range of CPUs.
+void describe_cpu_map(FieldSink& to, Cursor in);
 
 // Describes the body of a parsed record: one overload for each alternative of format::Record.
 struct Describer {
@@ -405,9 +453,7 @@ struct Describer {
   }
   void operator()(const HeaderAttrRecord& r) const {
     describe_attr(to, r.attr);
-    to.begin_list("ids");
-    for (const std::uint64_t id : r.ids) to.number({}, id);
-    to.end_list();
+    describe_ids(to, r.ids);
   }
   void operator()(const EventUpdateRecord& r) const {
     to.number("update_kind", r.kind);
@@ -479,7 +525,7 @@ void describe_attr(FieldSink& to, const EventAttr& attr) {
 
 void describe_sample(FieldSink& to, const Sample& sample, const EventAttr& attr) {
   for (const SampleFieldRow& row : kSampleFields)
-    if ((attr.sample_type & row.bit) != 0) row.describe(to, sample, attr);
+    if ((attr.sample_type & row.bit) != 0) row.describe(to, row.name, sample, attr);
 }
 
 void describe_record(FieldSink& to, const Record& record, const RecordView& view) {
@@ -499,8 +545,6 @@ void describe_sample_id(FieldSink& to, const SampleId& id, const EventAttr& attr
 
 namespace {
 
-using namespace format;
-
 void number32(FieldSink& to, std::string_view name, Cursor& in) { to.number(name, in.u32()); }
 void number64(FieldSink& to, std::string_view name, Cursor& in) { to.number(name, in.u64()); }
 void signed32(FieldSink& to, std::string_view name, Cursor& in) {
@@ -509,18 +553,12 @@ void signed32(FieldSink& to, std::string_view name, Cursor& in) {
 
 // u64 ids, indexes, CPUs and threads of every event descriptor.
 void id_index(FieldSink& to, Cursor in) {
-  const std::uint64_t count = in.u64();
-  Cursor entries(in.take_items(count, 32), in.order());
-  to.begin_list("entries");
-  while (entries.left() >= 32) {
-    to.begin_object({});
-    number64(to, "id", entries);
-    number64(to, "index", entries);
-    to.signed_number("cpu", static_cast<std::int64_t>(entries.u64()));
-    to.signed_number("tid", static_cast<std::int64_t>(entries.u64()));
-    to.end_object();
-  }
-  to.end_list();
+  entries(to, "entries", in, in.u64(), 32, [&](Cursor& entry) {
+    number64(to, "id", entry);
+    number64(to, "index", entry);
+    to.signed_number("cpu", static_cast<std::int64_t>(entry.u64()));
+    to.signed_number("tid", static_cast<std::int64_t>(entry.u64()));
+  });
   if (in.left() > 0) to.bytes("guests", in.rest());
 }
 
@@ -554,16 +592,10 @@ void auxtrace_error(FieldSink& to, Cursor in) {
 }
 
 void thread_map(FieldSink& to, Cursor in) {
-  const std::uint64_t count = in.u64();
-  Cursor entries(in.take_items(count, 24), in.order());
-  to.begin_list("threads");
-  while (entries.left() >= 24) {
-    to.begin_object({});
-    to.signed_number("tid", static_cast<std::int64_t>(entries.u64()));
-    to.text("comm", entries.text(16));
-    to.end_object();
-  }
-  to.end_list();
+  entries(to, "threads", in, in.u64(), 24, [&](Cursor& entry) {
+    to.signed_number("tid", static_cast<std::int64_t>(entry.u64()));
+    to.text("comm", entry.text(16));
+  });
 }
 
 // The words of a CPU bitmap; before words of 8 bytes come 4 bytes of padding.
@@ -578,8 +610,6 @@ void cpu_mask(FieldSink& to, Cursor in) {
   while (words.left() >= word_size) to.hex({}, word_size == 8 ? words.u64() : words.u32());
   to.end_list();
 }
-
-}  // namespace
 
 void describe_cpu_map(FieldSink& to, Cursor in) {
   constexpr std::uint16_t kList = 0, kMask = 1;
@@ -600,18 +630,11 @@ void describe_cpu_map(FieldSink& to, Cursor in) {
   }
 }
 
-namespace {
-
 void stat_config(FieldSink& to, Cursor in) {
-  Cursor entries(in.take_items(in.u64(), 16), in.order());
-  to.begin_list("settings");
-  while (entries.left() >= 16) {
-    to.begin_object({});
-    number64(to, "tag", entries);
-    number64(to, "value", entries);
-    to.end_object();
-  }
-  to.end_list();
+  entries(to, "settings", in, in.u64(), 16, [&](Cursor& entry) {
+    number64(to, "tag", entry);
+    number64(to, "value", entry);
+  });
 }
 
 void stat(FieldSink& to, Cursor in) {
@@ -646,15 +669,10 @@ void event_type(FieldSink& to, Cursor in) {
 
 void bpf_metadata(FieldSink& to, Cursor in) {
   to.text("program", in.text(512));
-  Cursor entries(in.take_items(in.u64(), 64 + 256), in.order());
-  to.begin_list("metadata");
-  while (entries.left() >= 64 + 256) {
-    to.begin_object({});
-    to.text("key", entries.text(64));
-    to.text("value", entries.text(256));
-    to.end_object();
-  }
-  to.end_list();
+  entries(to, "metadata", in, in.u64(), 64 + 256, [&](Cursor& entry) {
+    to.text("key", entry.text(64));
+    to.text("value", entry.text(256));
+  });
 }
 
 // The numbers that follow depend on the kernel's version of schedstat: they are printed as they are.
@@ -695,18 +713,12 @@ constexpr UserRecordRow kUserRecords[] = {
     {abi::kRecordSchedstatDomain, 14, schedstat},
 };
 
-}  // namespace
-
 void describe_user_record(FieldSink& to, const RecordView& view, Bytes body) {
   const auto row = std::ranges::find(kUserRecords, view.type, &UserRecordRow::type);
   if (row == std::end(kUserRecords) || body.size() < row->least) return to.bytes("body", body);
   row->describe(to, Cursor(body, view.order));
   if (view.payload_size != 0) to.number("payload_bytes", view.payload_size);
 }
-
-namespace {
-
-using namespace format;
 
 void content(FieldSink& to, Bytes bytes) {
   to.number("bytes", bytes.size());
@@ -721,19 +733,7 @@ void strings(FieldSink& to, std::string_view name, const std::vector<std::string
   to.end_list();
 }
 
-template <class List, class Each>
-void objects(FieldSink& to, std::string_view name, const List& list, Each&& each) {
-  to.begin_list(name);
-  for (const auto& item : list) {
-    to.begin_object({});
-    each(item);
-    to.end_object();
-  }
-  to.end_list();
-}
-
-void pairs(FieldSink& to, std::string_view name,
-           const std::vector<std::pair<std::string, std::string>>& list) {
+void pairs(FieldSink& to, std::string_view name, const StringPairs& list) {
   objects(to, name, list, [&](const auto& pair) {
     to.text("name", pair.first);
     to.text("value", pair.second);
@@ -744,7 +744,7 @@ template <std::optional<std::string> Environment::*Member>
 void one_text(FieldSink& to, const Features& from) {
   to.text("value", (from.environment.*Member).value_or(""));
 }
-template <std::optional<std::uint64_t> Environment::*Member>
+template <auto Member>
 void one_number(FieldSink& to, const Features& from) {
   to.number("value", (from.environment.*Member).value_or(0));
 }
@@ -780,9 +780,7 @@ void event_descriptions(FieldSink& to, const Features& from) {
   objects(to, "events", from.event_descriptions, [&](const Event& event) {
     to.text("name", event.name);
     describe_attr(to, event.attr);
-    to.begin_list("ids");
-    for (const std::uint64_t id : event.ids) to.number({}, id);
-    to.end_list();
+    describe_ids(to, event.ids);
   });
 }
 
@@ -898,10 +896,6 @@ void pmu_caps(FieldSink& to, const Features& from) {
 void machine(FieldSink& to, const Features& from) {
   to.number("machine", from.environment.elf_machine->first);
   to.number("flags", from.environment.elf_machine->second);
-}
-
-void line_size(FieldSink& to, const Features& from) {
-  to.number("value", from.environment.cache_line_size.value_or(0));
 }
 
 void schemas(FieldSink& to, const Features& from) {
@@ -1031,7 +1025,7 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeatureHybridTopology, hybrid},
     {abi::kFeaturePmuCaps, pmu_caps},
     {abi::kFeatureEMachine, machine},
-    {abi::kFeatureClnSize, line_size},
+    {abi::kFeatureClnSize, one_number<&Env::cache_line_size>},
     {abi::kFeaturePayloadSchemas, schemas},
     {abi::kFeatureAttachments, attachments},
     {abi::kFeatureAttachedPrograms, programs},
@@ -1059,9 +1053,7 @@ void describe_event(FieldSink& to, std::size_t index, const EventSet& events) {
   to.number("index", index);
   to.text("name", event.name);
   describe_attr(to, event.attr);
-  to.begin_list("ids");
-  for (const std::uint64_t id : event.ids) to.number({}, id);
-  to.end_list();
+  describe_ids(to, event.ids);
 }
 
 void describe_feature(FieldSink& to, std::uint32_t feature, const Features& features) {

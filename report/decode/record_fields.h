@@ -15,9 +15,9 @@
 
 namespace tacho::report {
 
-// perf_event_attr as text, in the forms of perf's header and of `perf evlist -v`.
-
-// The fields that are not zero: ", type = 1, size = 128" (Header), "type: 1, size: 128" (Evlist).
+// perf_event_attr as text, in the forms of perf's header and of `perf evlist -v`: the fields that are not
+// zero,
+// ", type = 1, size = 128" (Header), "type: 1, size: 128" (Evlist).
 enum class AttrList : std::uint8_t { Header, Evlist };
 std::string attr_text(const format::EventAttr& attr, AttrList form);
 
@@ -29,14 +29,7 @@ void describe_record(FieldSink& to, const format::Record& record, const format::
 // The sample_id at the end of kernel records other than samples (attr.sample_id_all).
 void describe_sample_id(FieldSink& to, const format::SampleId& id, const format::EventAttr& attr);
 
-// Records that perf writes itself (types from 64 up) and that tacho does not use: their fields, from a table
-// with a row for each type. A type without a row, or a `body` that is too short, is given as bytes.
-void describe_user_record(FieldSink& to, const format::RecordView& view, format::Bytes body);
-// The body of PERF_RECORD_CPU_MAP and of PERF_EVENT_UPDATE__CPUS: a list, bitmap or range of CPUs.
-void describe_cpu_map(FieldSink& to, format::Cursor in);
-
-// Decodes all feature sections of the header into named fields, for `tacho dump` and `tacho header --json`.
-
+// The header, for `tacho dump` and `tacho header --json`.
 void describe_layout(FieldSink& to, const format::CaptureLayout& layout);
 // One event: its index, perf_event_attr and ids.
 void describe_event(FieldSink& to, std::size_t index, const format::EventSet& events);

@@ -242,8 +242,6 @@ void PrintProgram::run(TextBuffer& out, format::Bytes record) const {
   }
 }
 
-// The compiler of PrintProgram: translates libtraceevent's syntax tree of a print format.
-
 namespace {
 
 constexpr int kDeepest = 64;  // nested expressions
@@ -257,7 +255,8 @@ bool is_within_record(const tep_format_field* field) {
 
 }  // namespace
 
-// Walks the syntax tree. Each function returns nullopt for something that is not supported.
+// Walks libtraceevent's syntax tree of a print format. Each function returns nullopt for something that is
+// not supported.
 class PrintProgram::Compiler {
  public:
   Compiler(const tep_event& event, const format::ConstantStrings& strings) : event_(&event) {
@@ -508,11 +507,7 @@ class PrintProgram::Compiler {
     program_.nodes_.push_back(node);
     return static_cast<std::uint32_t>(program_.nodes_.size() - 1);
   }
-  std::uint32_t constant(std::uint64_t value) {
-    Node node;
-    node.value = value;
-    return add(node);
-  }
+  std::uint32_t constant(std::uint64_t value) { return add(Node{.value = value}); }
   bool is_constant(std::uint32_t node) const { return program_.nodes_[node].op == Op::Constant; }
   // Expressions that do not depend on the record are evaluated now.
   std::uint32_t folded(const Node& node) {
@@ -541,11 +536,9 @@ class PrintProgram::Compiler {
   }
   std::optional<std::uint32_t> field(const tep_format_field* field) {
     if (!is_within_record(field) || !is_size(field->size)) return std::nullopt;
-    Node node;
-    node.op = Op::Field;
-    node.value = static_cast<std::uint64_t>(field->offset);
-    node.size = static_cast<std::uint8_t>(field->size);
-    return add(node);
+    return add(Node{.op = Op::Field,
+                    .size = static_cast<std::uint8_t>(field->size),
+                    .value = static_cast<std::uint64_t>(field->offset)});
   }
   // REC->args[2]
   std::optional<std::uint32_t> element(const tep_print_arg_op& op, int depth) {
@@ -556,59 +549,40 @@ class PrintProgram::Compiler {
     const auto size = static_cast<int>(field->elementsize);
     const std::uint64_t number = program_.nodes_[*index].value;
     if (!is_size(size) || number > kLargestRecord) return std::nullopt;
-    Node node;
-    node.op = Op::Field;
-    node.value = static_cast<std::uint64_t>(field->offset) + number * static_cast<std::uint64_t>(size);
-    node.size = static_cast<std::uint8_t>(size);
-    return add(node);
+    const std::uint64_t offset =
+        static_cast<std::uint64_t>(field->offset) + number * static_cast<std::uint64_t>(size);
+    return add(Node{.op = Op::Field, .size = static_cast<std::uint8_t>(size), .value = offset});
   }
   std::optional<std::uint32_t> cast(const tep_print_arg_typecast& typecast, int depth) {
     struct Row {
-      std::string_view name;
       std::uint8_t size;
+      std::initializer_list<std::string_view> names;
     };
     // The library drops the sign of a cast and keeps the low bits, so only the size matters.
-    static constexpr Row kTypes[] = {{"unsigned char", 1},
-                                     {"unsigned short", 2},
-                                     {"unsigned int", 4},
-                                     {"char", 1},
-                                     {"short", 2},
-                                     {"int", 4},
-                                     {"u8", 1},
-                                     {"s8", 1},
-                                     {"u16", 2},
-                                     {"s16", 2},
-                                     {"u32", 4},
-                                     {"s32", 4},
-                                     {"u64", 8},
-                                     {"s64", 8},
-                                     {"unsigned long long", 8},
-                                     {"long long", 8},
-                                     {"unsigned long", 8},
-                                     {"long", 8}};
+    static const Row kTypes[] = {
+        {1, {"unsigned char", "char", "u8", "s8"}},
+        {2, {"unsigned short", "short", "u16", "s16"}},
+        {4, {"unsigned int", "int", "u32", "s32"}},
+        {8, {"u64", "s64", "unsigned long long", "long long", "unsigned long", "long"}}};
     const auto inner = expression(typecast.item, depth + 1);
     if (!inner || typecast.type == nullptr) return std::nullopt;
-    const auto row = std::ranges::find(kTypes, std::string_view(typecast.type), &Row::name);
+    const auto row = std::ranges::find_if(kTypes, [&](const Row& one) {
+      return std::ranges::find(one.names, std::string_view(typecast.type)) != one.names.end();
+    });
     if (row == std::end(kTypes)) return std::nullopt;
     if (row->size == 8) return inner;
-    Node node;
-    node.op = Op::Cast;
-    node.size = row->size;
-    node.left = node.right = node.third = *inner;
-    return folded(node);
+    return folded({Op::Cast, row->size, *inner, *inner, *inner, 0});
   }
   std::optional<std::uint32_t> operation(const tep_print_arg_op& op, int depth) {
     if (op.op == nullptr) return std::nullopt;
     const std::string_view name = op.op;
     if (name == "[") return element(op, depth);
-    Node node;
     if (name == "?") {
       if (op.right == nullptr || op.right->type != TEP_PRINT_OP) return std::nullopt;
       const auto which = expression(op.left, depth + 1), yes = expression(op.right->op.left, depth + 1),
                  no = expression(op.right->op.right, depth + 1);
       if (!which || !yes || !no) return std::nullopt;
-      node = {Op::Choose, 0, *which, *yes, *no, 0};
-      return folded(node);
+      return folded({Op::Choose, 0, *which, *yes, *no, 0});
     }
     struct Row {
       std::string_view name;
@@ -629,8 +603,7 @@ class PrintProgram::Compiler {
     if (divides && (!is_constant(*right) || program_.nodes_[*right].value == 0)) return std::nullopt;
     const bool shifts = row->op == Op::ShiftLeft || row->op == Op::ShiftRight;
     if (shifts && (!is_constant(*right) || program_.nodes_[*right].value > 63)) return std::nullopt;
-    node = {row->op, 0, *left, *right, *right, 0};
-    return folded(node);
+    return folded({row->op, 0, *left, *right, *right, 0});
   }
 
   const tep_event* event_;
@@ -703,9 +676,8 @@ class SafetyCheck {
     }
     return true;
   }
-  // A width from the record, or a very large one, could make gigabytes of blanks. The library misreads a
-  // negative
-  // "%.*s" as a format without that argument, so only PrintProgram prints such formats.
+  // A width from the record, or a very large one, could make gigabytes of blanks. The library misreads "%.*s"
+  // with a negative precision as a format without that argument, so only PrintProgram prints such formats.
   bool widths_are_small(const char* format) {
     for (; format != nullptr && *format != '\0'; ++format) {
       if (*format != '%') continue;

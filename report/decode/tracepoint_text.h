@@ -22,7 +22,6 @@ namespace tacho::report {
 // A tracepoint's print format compiled to a list of steps: literal text, fields with their printf conversion,
 // strings. It runs many times faster than libtraceevent, which walks the format's syntax tree for each
 // record. Formats with anything else are not compiled; libtraceevent prints them.
-
 class PrintProgram {
  public:
   // nullopt when the format has something that is not supported. `strings` (of the capture) must outlive the
@@ -115,8 +114,7 @@ class PrintProgram {
 };
 
 // Prints tracepoint records by their print format. Common formats are compiled to a PrintProgram;
-// libtraceevent, perf's library, evaluates the others. Only this file includes it.
-
+// libtraceevent, perf's library, evaluates the others.
 class TracepointText {
  public:
   // Name and start of the kernel function at an address, for %pS; nullopt when unknown.

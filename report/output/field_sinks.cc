@@ -53,25 +53,14 @@ void TextFields::bytes(std::string_view name, format::Bytes value) {
 
 void TextFields::flag(std::string_view name, bool value) { number(name, value ? 1 : 0); }
 
-void TextFields::begin_list(std::string_view name) {
+void TextFields::begin(std::string_view name, char bracket) {
   key(name);
-  out_.character('[');
+  out_.character(bracket);
   first_ = true;
 }
 
-void TextFields::end_list() {
-  out_.character(']');
-  first_ = false;
-}
-
-void TextFields::begin_object(std::string_view name) {
-  key(name);
-  out_.character('{');
-  first_ = true;
-}
-
-void TextFields::end_object() {
-  out_.character('}');
+void TextFields::end(char bracket) {
+  out_.character(bracket);
   first_ = false;
 }
 

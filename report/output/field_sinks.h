@@ -45,13 +45,15 @@ class TextFields : public FieldSink {
   void text(std::string_view name, std::string_view value) override;
   void bytes(std::string_view name, format::Bytes value) override;
   void flag(std::string_view name, bool value) override;
-  void begin_list(std::string_view name) override;
-  void end_list() override;
-  void begin_object(std::string_view name) override;
-  void end_object() override;
+  void begin_list(std::string_view name) override { begin(name, '['); }
+  void end_list() override { end(']'); }
+  void begin_object(std::string_view name) override { begin(name, '{'); }
+  void end_object() override { end('}'); }
 
  private:
   void key(std::string_view name);
+  void begin(std::string_view name, char bracket);
+  void end(char bracket);
 
   TextBuffer& out_;
   bool first_ = false;  // the next value is the first of a list or object: no blank before it

@@ -293,10 +293,6 @@ Result<sandbox::Output> output_of(Result<OutputFile> file) {
                          .is_for_person = shared->is_for_person()};
 }
 
-}  // namespace tacho::report
-
-namespace tacho::report {
-
 namespace {
 
 std::string remedy(const std::string& input) {

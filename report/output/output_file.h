@@ -23,7 +23,6 @@
 namespace tacho::report {
 
 // Blocks the signals that end a process while a temporary file exists, so that none is left behind.
-
 class NoStopping {
  public:
   NoStopping() {

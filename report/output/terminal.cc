@@ -68,9 +68,7 @@ std::string pager_command(const char* tacho_pager, const char* pager, bool has_l
 }
 
 OutputFile standard_output(Paging paging) {
-  const char* const terminal = std::getenv("TERM");
-  const bool is_dumb =
-      terminal != nullptr && std::string_view(terminal) == "dumb";  // less would ask for a key
+  const bool is_dumb = variable("TERM") == "dumb";  // less would ask for a key
   if (paging == Paging::Never || is_dumb || ::isatty(STDOUT_FILENO) == 0) return OutputFile(STDOUT_FILENO);
   const bool has_less = static_cast<bool>(format::find_program("less"));
   std::string command = pager_command(std::getenv("TACHO_PAGER"), std::getenv("PAGER"), has_less);

@@ -28,7 +28,6 @@ bool has_colour(Colour colour, bool is_for_person);
 std::string coloured_share(double percent, std::string_view text);
 
 // Tables that fit a terminal (cli/text_table.h).
-
 using cli::cut_in_the_middle;
 using cli::fit_columns;
 using cli::kLeastNameWidth;
@@ -37,7 +36,6 @@ using cli::terminal_width;
 
 // The pager for standard output, as in git: only on a terminal; TACHO_PAGER, else PAGER, else less if it is
 // installed.
-
 enum class Paging : std::uint8_t {
   OnTerminal,
   Never,  // --no-pager
@@ -50,7 +48,6 @@ std::string pager_command(const char* tacho_pager, const char* pager, bool has_l
 OutputFile standard_output(Paging paging);
 
 // A progress line on standard error, shown after a second and only on a terminal.
-
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;

@@ -13,8 +13,6 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kWord = kWordDigits;
-
 std::size_t decimal_size(std::uint64_t value) {
   std::size_t size = 1;
   for (; value >= 10; value /= 10) ++size;
@@ -41,7 +39,7 @@ void TextBuffer::long_decimal(std::uint64_t value, std::size_t width, char fille
   if (size < width) fill(filler, width - size);
   if (value < kEightDigits) return decimal(value, 0, filler);
   decimal(value / kEightDigits, 0, filler);
-  decimal(value % kEightDigits, kWord, '0');
+  decimal(value % kEightDigits, kWordDigits, '0');
 }
 
 void TextBuffer::negative(std::int64_t value, std::size_t width) {
@@ -55,14 +53,14 @@ void TextBuffer::negative(std::int64_t value, std::size_t width) {
 void TextBuffer::hex(std::uint64_t value, std::size_t width) {
   const auto size = static_cast<std::size_t>(std::bit_width(value | 1) + 3) / 4;
   if (size < width) blanks(width - size);
-  char* const to = room(2 * kWord);
+  char* const to = room(2 * kWordDigits);
   const std::uint64_t low = eight_hex_digits(static_cast<std::uint32_t>(value));
-  if (size <= kWord) {
-    store_text(to, low >> 8 * (kWord - size));
+  if (size <= kWordDigits) {
+    store_text(to, low >> 8 * (kWordDigits - size));
   } else {
     const std::uint64_t high = eight_hex_digits(static_cast<std::uint32_t>(value >> 32));
-    store_text(to, high >> 8 * (2 * kWord - size));
-    store_text(to + size - kWord, low);
+    store_text(to, high >> 8 * (2 * kWordDigits - size));
+    store_text(to + size - kWordDigits, low);
   }
   size_ += size;
 }

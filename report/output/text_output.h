@@ -23,7 +23,6 @@
 namespace tacho::report {
 
 // Names made safe for printing (format/base/printable.h).
-
 using format::is_plain;
 using format::Names;
 using format::printable;
@@ -36,7 +35,6 @@ using format::printable_quoted;
 // as printf does, would cost most of the time of a line of numbers.
 //
 // The word's lowest byte is the first character, on every machine; store_text() keeps it so.
-
 inline constexpr std::size_t kWordDigits = 8;
 inline constexpr std::uint64_t kEightDigits = 100'000'000;  // the least number that has nine
 
@@ -178,7 +176,6 @@ class TextOutput : public TextBuffer {
 };
 
 // An arena for texts: copies them into large blocks, without an allocation for each.
-
 class TextStore {
  public:
   // Returns a copy with a stable address.
@@ -205,17 +202,13 @@ class TextStore {
   std::size_t left_ = 0, size_ = 0;
 };
 
-// Formats the pieces of a long text on several threads and writes them in order.
-
 // Appends a piece of a text to a buffer. Called for each piece once, for several at the same time; `worker`
 // as in WorkerPool::Task.
 using MakePiece = std::function<void(std::size_t piece, unsigned worker, TextBuffer& text)>;
 
-// Writes pieces 0 up to `count` in their order. All workers make them: while some are written, the next few,
-// two for each worker. Ends early when the output is done.
+// Writes a long text, pieces 0 up to `count` in their order. All workers make them: while some are written,
+// the next few, two for each worker. Ends early when the output is done.
 void write_pieces(TextOutput& out, format::WorkerPool& pool, std::size_t count, const MakePiece& make);
-
-// Text in SVG pictures: escaping, cutting to a width, and headings.
 
 // Escapes a text for XML content and attributes. Characters that XML forbids become \xNN.
 std::string xml_text(std::string_view text);

@@ -15,12 +15,12 @@
 #include <string_view>
 #include <variant>
 
-#include "format/base/cursor.h"
 #include "format/container/loss_text.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/decode/bpf_functions.h"
+#include "report/decode/coded_values.h"
 #include "report/decode/record_fields.h"
 
 namespace tacho::report {
@@ -31,14 +31,6 @@ using format::MemoryNode;
 
 void add_siblings(std::string& text, const char* label, const std::vector<std::string>& lists, Names names) {
   for (const std::string& list : lists) text += fmt::format("# {}: {}\n", label, printable(list, names));
-}
-
-// "24G": the largest unit that leaves at least 2.
-std::string short_size(std::uint64_t bytes) {
-  constexpr std::string_view kUnits = "BKMG";
-  std::size_t unit = 0;
-  for (; bytes / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  return fmt::format("{}{}", bytes, kUnits[unit]);
 }
 
 // "0-23,32-199": the bits that are set. perf cuts the list to 99 characters.
@@ -169,11 +161,9 @@ void write_processes(TextBuffer& out, std::string_view table, Names names) {
 
 namespace {
 
-constexpr std::uint64_t kLargestTable = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLargestTable = std::uint64_t{64} << 20;  // bytes of the attachment "processes"
 
 namespace abi = format::abi;
-using format::Cursor;
-using format::Environment;
 
 constexpr std::uint64_t kClockSecond = 1'000'000'000;  // ns
 
@@ -309,11 +299,10 @@ std::string compression_line(const Source& source) {
                      info->level, info->ratio);
 }
 
-std::string caps_list(const std::vector<std::pair<std::string, std::string>>& caps, const Source& source) {
+std::string caps_list(const format::StringPairs& caps, const Source& source) {
   std::string list;
-  for (const auto& [name, value] : caps) {
+  for (const auto& [name, value] : caps)
     list += (list.empty() ? "" : ", ") + source.safe(name) + '=' + source.safe(value);
-  }
   return list;
 }
 
@@ -333,10 +322,10 @@ std::string cpu_caps_line(const Source& source) {
 struct FeatureRow {
   std::uint32_t feature;
   std::string (*lines)(const Source&);
-  std::string (*full)(const Source&) = nullptr;  // with HeaderDetail::Full, where that is another text
+  bool is_long = false;  // perf shows the lines only with -I (HeaderDetail::Full), and says so
 };
 
-// Sorted by bit, which is the order of the lines. perf shows the long ones only with -I, and says so.
+// Sorted by bit, which is the order of the lines.
 constexpr FeatureRow kRows[] = {
     {abi::kFeatureHostname,
      [](const Source& s) { return text_line(s, "hostname", s.environment().hostname); }},
@@ -355,12 +344,9 @@ constexpr FeatureRow kRows[] = {
      }},
     {abi::kFeatureCmdline, command_line},
     {abi::kFeatureEventDesc, event_lines},
-    {abi::kFeatureCpuTopology,
-     [](const Source&) { return std::string("# CPU_TOPOLOGY info available, use -I to display\n"); },
-     [](const Source& s) { return cpu_topology_text(s.environment(), s.names); }},
-    {abi::kFeatureNumaTopology,
-     [](const Source&) { return std::string("# NUMA_TOPOLOGY info available, use -I to display\n"); },
-     [](const Source& s) { return numa_text(s.environment(), s.names); }},
+    {abi::kFeatureCpuTopology, [](const Source& s) { return cpu_topology_text(s.environment(), s.names); },
+     true},
+    {abi::kFeatureNumaTopology, [](const Source& s) { return numa_text(s.environment(), s.names); }, true},
     {abi::kFeatureBranchStack,
      [](const Source&) { return std::string("# contains samples with branch stack\n"); }},
     {abi::kFeaturePmuMappings, pmu_lines},
@@ -368,13 +354,9 @@ constexpr FeatureRow kRows[] = {
     {abi::kFeatureAuxtrace,
      [](const Source&) { return std::string("# contains AUX area data (e.g. instruction trace)\n"); }},
     {abi::kFeatureStat, [](const Source&) { return std::string("# contains stat data\n"); }},
-    {abi::kFeatureCache,
-     [](const Source&) { return std::string("# CACHE info available, use -I to display\n"); },
-     [](const Source& s) { return cache_text(s.environment(), s.names); }},
+    {abi::kFeatureCache, [](const Source& s) { return cache_text(s.environment(), s.names); }, true},
     {abi::kFeatureSampleTime, time_lines},
-    {abi::kFeatureMemTopology,
-     [](const Source&) { return std::string("# MEM_TOPOLOGY info available, use -I to display\n"); },
-     [](const Source& s) { return memory_text(s.environment()); }},
+    {abi::kFeatureMemTopology, [](const Source& s) { return memory_text(s.environment()); }, true},
     {abi::kFeatureClockid,
      [](const Source& s) {
        return fmt::format("# clockid frequency: {} MHz\n",
@@ -424,8 +406,11 @@ void write_features(TextBuffer& out, const format::EventSet& events, const forma
                     Names names, HeaderDetail detail) {
   const Source source{events, features, names};
   for (const FeatureRow& row : kRows) {
-    const bool is_full = detail == HeaderDetail::Full && row.full != nullptr;
-    if (features.present.test(row.feature)) out.text(is_full ? row.full(source) : row.lines(source));
+    if (!features.present.test(row.feature)) continue;
+    const bool is_named_only = row.is_long && detail != HeaderDetail::Full;
+    out.text(is_named_only
+                 ? fmt::format("# {} info available, use -I to display\n", format::feature_name(row.feature))
+                 : row.lines(source));
   }
 }
 
@@ -443,6 +428,8 @@ void write_header(TextBuffer& out, const format::CaptureLayout& layout, const fo
   }
   out.text("# ========\n#\n");
 }
+
+namespace {
 
 void write_symbol_pack(TextBuffer& out, format::Bytes section) {
   const auto pack = format::parse_symbol_pack(section);
@@ -479,6 +466,8 @@ void write_losses(TextBuffer& out, const format::RecordingLosses& losses, Names 
   if (losses.events.size() > kMostLines)
     out.text(fmt::format("# lost samples : and in {} more places\n", losses.events.size() - kMostLines));
 }
+
+}  // namespace
 
 void write_own_features(TextBuffer& out, const format::Features& features, Names names) {
   const auto safe = [&](std::string_view name) { return printable(name, names); };

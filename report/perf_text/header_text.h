@@ -16,7 +16,6 @@
 namespace tacho::report {
 
 // The long feature sections about the recording host, which perf shows with -I.
-
 std::string cpu_topology_text(const format::Environment& environment, Names names);
 std::string numa_text(const format::Environment& environment, Names names);
 std::string cache_text(const format::Environment& environment, Names names);
@@ -41,7 +40,6 @@ void write_features(TextBuffer& out, const format::EventSet& events, const forma
 void write_own_features(TextBuffer& out, const format::Features& features, Names names);
 
 // perf report --stats: counts of records by type and of samples by event.
-
 class RecordCounts {
  public:
   // Records that belong to no known event go to `diagnostics`. Both must outlive this.

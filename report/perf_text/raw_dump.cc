@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "format/container/file_head.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/decode/coded_values.h"
@@ -24,7 +25,19 @@ namespace {
 
 using namespace format;
 
-constexpr std::uint64_t kPipeHeader = 16;  // bytes: magic and the header's size
+// The fields of a sample: the text after "PERF_RECORD_SAMPLE" and the lines below it. `record` is the record
+// of `sample`, `arch` the architecture of its registers (register_machine()).
+void write_raw_sample(TextBuffer& out, const RecordView& record, const Sample& sample, const EventAttr& attr,
+                      std::string_view arch);
+
+// "0x158@perf.data [0x50]: event: 1" and the record's bytes, 16 a line, between blank lines.
+void write_record_bytes(TextBuffer& out, const RecordView& record, std::string_view file);
+
+// The fields of other records: the text after "PERF_RECORD_MMAP" and so on with the newline, and lines below
+// it. For types without fields in perf 6.1, nothing, not even the newline. `event` is the name of the
+// record's event.
+void write_raw_record(TextBuffer& out, const RecordView& record, const EventAttr& attr,
+                      std::string_view event, Names names);
 
 class RawTrace {
  public:
@@ -62,7 +75,7 @@ class RawTrace {
     }
     const auto event = capture_.events().event_of(record);
     if (!event) {
-      if (!is_told_by_counts(record))
+      if (!is_counted(record))
         diagnostics_.add(Damage::UnknownEvent, record.offset, "its id is in no event's list");
       write_record_bytes(out_, record, file_);
       return out_.line_end();
@@ -81,8 +94,8 @@ class RawTrace {
     }
   }
 
-  // Whether RecordCounts reports this finding: it must not be reported twice.
-  static bool is_told_by_counts(const RecordView& record) {
+  // Whether RecordCounts parses such records: it reports their damage, which must not be reported twice.
+  static bool is_counted(const RecordView& record) {
     return record.type == abi::kRecordSample || record.type == abi::kRecordLostSamples;
   }
 
@@ -112,7 +125,7 @@ class RawTrace {
     begin_line(record, id.cpu, id.time);
     const auto parsed = parse_record(record, of.attr);
     if (!parsed) {
-      if (!is_told_by_counts(record)) diagnostics_.add(Damage::BadRecord, record.offset, parsed.error().what);
+      if (!is_counted(record)) diagnostics_.add(Damage::BadRecord, record.offset, parsed.error().what);
       out_.character('\n');
       return out_.line_end();
     }
@@ -153,7 +166,7 @@ class RawTrace {
   // have them, and are -1 if the records of the capture have neither.
   void begin_line(const RecordView& record, std::uint32_t cpu, std::uint64_t time) {
     RecordView shown = record;
-    shown.offset -= is_pipe_ ? kPipeHeader : 0;  // perf counts from a pipe's first record
+    shown.offset -= is_pipe_ ? FileHead::kPipeSize : 0;  // perf counts from a pipe's first record
     write_record_bytes(out_, shown, file_);
     const auto events = std::span(capture_.events().begin(), known_events_);
     if (record.type != abi::kRecordSample && (events.empty() || !events[0].attr.has(abi::kSampleIdAll))) {
@@ -166,8 +179,8 @@ class RawTrace {
       if (any(abi::kSampleTime)) out_.text(fmt::format("{} ", time));
     }
     const std::string_view name = record_name(record.type);
-    out_.text(shown.offset == 0 ? "0" : fmt::format("{:#x}", shown.offset));
-    out_.text(fmt::format(" [{:#x}]: PERF_RECORD_{}", record.bytes.size(), name.empty() ? "UNKNOWN" : name));
+    out_.text(fmt::format("{} [{:#x}]: PERF_RECORD_{}", alternate_hex(shown.offset), record.bytes.size(),
+                          name.empty() ? "UNKNOWN" : name));
   }
 
   TextOutput& out_;
@@ -185,18 +198,7 @@ class RawTrace {
   std::size_t known_events_;  // before the current record: a pipe brings events one by one
 };
 
-}  // namespace
-
-void write_raw_trace(TextOutput& out, CaptureReader& capture, Diagnostics& diagnostics, std::string_view file,
-                     Names names) {
-  RawTrace(out, capture, diagnostics, file, names).run();
-}
-
-namespace {
-
-namespace abi = format::abi;
-
-void write_chain(TextBuffer& out, const format::Sample& sample) {
+void write_chain(TextBuffer& out, const Sample& sample) {
   out.text(fmt::format("... FP chain: nr:{}\n", sample.callchain.size()));
   for (std::size_t i = 0; i < sample.callchain.size(); ++i)
     out.text(fmt::format("..... {:2}: {:016x}\n", i, sample.callchain[i]));
@@ -258,13 +260,11 @@ std::size_t stack_offset(const format::RecordView& record, const format::Sample&
   return static_cast<std::size_t>(sample.user_stack.data() - record.bytes.data()) - sizeof(std::uint64_t);
 }
 
-}  // namespace
-
 void write_raw_sample(TextBuffer& out, const format::RecordView& record, const format::Sample& sample,
                       const format::EventAttr& attr, std::string_view arch) {
   out.text(fmt::format("(IP, {:#x}): {}/{}: {:#x} period: {} addr: {}\n", record.misc,
                        static_cast<std::int32_t>(sample.pid), static_cast<std::int32_t>(sample.tid),
-                       sample.ip, sample.period, sample.addr == 0 ? "0" : fmt::format("{:#x}", sample.addr)));
+                       sample.ip, sample.period, alternate_hex(sample.addr)));
   const auto has = [&](abi::SampleType bit) { return attr.samples(bit); };
   if (has(abi::kSampleCallchain)) write_chain(out, sample);
   if (has(abi::kSampleBranchStack)) write_branches(out, sample, attr);
@@ -289,14 +289,7 @@ void write_raw_sample(TextBuffer& out, const format::RecordView& record, const f
   if (has(abi::kSampleRead)) write_values(out, sample.read);
 }
 
-namespace {
-
-using namespace format;
-
 constexpr std::size_t kBytesInLine = 16;
-
-// 0x12, but 0 without 0x: printf's %#lx.
-std::string hex(std::uint64_t value) { return value == 0 ? "0" : fmt::format("{:#x}", value); }
 
 std::int32_t as_signed(std::uint32_t value) { return static_cast<std::int32_t>(value); }
 
@@ -349,8 +342,8 @@ class Text {
       : out_(out), record_(record), attr_(attr), event_(event), names_(names) {}
 
   void operator()(const MmapRecord& r) {
-    out_.text(fmt::format(" {}/{}: [{}({}) @ {}", as_signed(r.pid), as_signed(r.tid), hex(r.start),
-                          hex(r.length), hex(r.page_offset)));
+    out_.text(fmt::format(" {}/{}: [{}({}) @ {}", as_signed(r.pid), as_signed(r.tid), alternate_hex(r.start),
+                          alternate_hex(r.length), alternate_hex(r.page_offset)));
     if (!r.is_mmap2) {
       out_.text(fmt::format("]: {} ", r.is_data ? 'r' : 'x'));
     } else {
@@ -398,7 +391,7 @@ class Text {
     for (std::size_t i = 0; i < count; ++i) {
       if (i > 0 && i % kInLine == 0) out_.text("\n\t\t ");
       out_.text(fmt::format("{}/{}: {}/{}{}", i, i < kNames.size() ? kNames[i] : "unknown", r.links[2 * i],
-                            hex(r.links[2 * i + 1]), i + 1 < count ? ", " : ""));
+                            alternate_hex(r.links[2 * i + 1]), i + 1 < count ? ", " : ""));
     }
     out_.text("]\n");
   }
@@ -425,9 +418,10 @@ class Text {
   }
   void operator()(const AuxRecord& r) {
     constexpr std::uint64_t kTruncated = 1, kOverwrite = 2, kPartial = 4;
-    out_.text(fmt::format(" offset: {} size: {} flags: {} [{}{}{}]\n", hex(r.offset), hex(r.size),
-                          hex(r.flags), (r.flags & kTruncated) != 0 ? "T" : "",
-                          (r.flags & kOverwrite) != 0 ? "O" : "", (r.flags & kPartial) != 0 ? "P" : ""));
+    out_.text(fmt::format(" offset: {} size: {} flags: {} [{}{}{}]\n", alternate_hex(r.offset),
+                          alternate_hex(r.size), alternate_hex(r.flags),
+                          (r.flags & kTruncated) != 0 ? "T" : "", (r.flags & kOverwrite) != 0 ? "O" : "",
+                          (r.flags & kPartial) != 0 ? "P" : ""));
   }
   void operator()(const ReadRecord& r) {
     const auto entry = r.values.size() == 0 ? ReadValues::Entry{} : r.values.entry(0);
@@ -519,7 +513,7 @@ class Text {
                           multiplier, zero));
     if (is_whole) {
       const std::uint64_t cycles = in.u64(), mask = in.u64();
-      out_.text(fmt::format("... Time Cycles     {}\n... Time Mask       {}\n", cycles, hex(mask)));
+      out_.text(fmt::format("... Time Cycles     {}\n... Time Mask       {}\n", cycles, alternate_hex(mask)));
       out_.text(fmt::format("... Cap Time Zero   {}\n", in.u8()));
       out_.text(fmt::format("... Cap Time Short  {}\n", in.u8()));
     }
@@ -533,11 +527,10 @@ class Text {
   Names names_;
 };
 
-}  // namespace
-
 void write_record_bytes(TextBuffer& out, const RecordView& record, std::string_view file) {
-  out.text(fmt::format("\n{}@{} [{:#x}]: event: {}\n.\n. ... raw event: size {} bytes\n", hex(record.offset),
-                       file, record.bytes.size(), record.type, record.bytes.size()));
+  out.text(fmt::format("\n{}@{} [{:#x}]: event: {}\n.\n. ... raw event: size {} bytes\n",
+                       alternate_hex(record.offset), file, record.bytes.size(), record.type,
+                       record.bytes.size()));
   for (std::size_t at = 0; at < record.bytes.size(); at += kBytesInLine) {
     const Bytes line = record.bytes.subspan(at, std::min(kBytesInLine, record.bytes.size() - at));
     out.text(fmt::format(".  {:04x}: ", at));
@@ -561,6 +554,13 @@ void write_raw_record(TextBuffer& out, const RecordView& record, const EventAttr
   const auto parsed = parse_record(record, attr);
   if (!parsed) return;
   std::visit(Text(out, record, attr, event, names), *parsed);
+}
+
+}  // namespace
+
+void write_raw_trace(TextOutput& out, CaptureReader& capture, Diagnostics& diagnostics, std::string_view file,
+                     Names names) {
+  RawTrace(out, capture, diagnostics, file, names).run();
 }
 
 }  // namespace tacho::report

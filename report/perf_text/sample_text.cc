@@ -40,14 +40,18 @@ void TimeText::write_second(TextBuffer& out, std::uint64_t second) {
   out.short_text(second_text_, second_size_);
 }
 
-void TimeText::write(TextBuffer& out, std::uint64_t time) {
-  time = since_base(time);
-  write_second(out, time / kSecond);
+void TimeText::write_fraction(TextBuffer& out, std::uint64_t time) const {
   if (digits_ == TimeDigits::Nanoseconds) {
     out.zero_filled(time % kSecond, 9);
   } else {
     out.zero_filled(time % kSecond / kMicrosecond, 6);
   }
+}
+
+void TimeText::write(TextBuffer& out, std::uint64_t time) {
+  time = since_base(time);
+  write_second(out, time / kSecond);
+  write_fraction(out, time);
   out.text(": ");
 }
 
@@ -62,11 +66,7 @@ void TimeText::write_of_day(TextBuffer& out, std::uint64_t time) const {
     return out.text("failed ");  // perf's word for a time outside of the calendar
   out.text(date);
   out.character('.');
-  if (digits_ == TimeDigits::Nanoseconds) {
-    out.zero_filled(wall % kSecond, 9);
-  } else {
-    out.zero_filled(wall % kSecond / kMicrosecond, 6);
-  }
+  write_fraction(out, wall);
   out.character(' ');
 }
 
@@ -295,20 +295,6 @@ void BranchText::write(TextBuffer& out, const ResolvedSample& sample, const Fiel
   }
 }
 
-namespace {
-
-constexpr unsigned kRegisters = 64;  // bits of a mask
-
-}  // namespace
-
-std::string page_size_text(std::uint64_t size) {
-  static constexpr std::string_view kUnits = "BKMG";
-  if (size == 0) return "N/A";
-  std::size_t unit = 0;
-  for (; size / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
-  return fmt::format("{}{}", size, kUnits[unit]);
-}
-
 SampleFieldsText::SampleFieldsText(Session& session, Names names)
     : arch_(register_machine(session.features().environment.arch)),
       names_(names),
@@ -316,6 +302,7 @@ SampleFieldsText::SampleFieldsText(Session& session, Names names)
 
 // Writes " ABI:2    AX:0x1    BX:0x2 "; nothing for a sample without registers.
 void SampleFieldsText::write_registers(TextBuffer& out, const format::Registers& registers) {
+  constexpr unsigned kRegisters = 64;  // bits of a mask
   if (registers.abi == 0) return;
   if (register_names_.empty()) {
     for (unsigned number = 0; number < kRegisters; ++number)
@@ -390,7 +377,7 @@ void FrameLines::write(TextBuffer& out, const Location& location, std::uint8_t m
     const std::uint32_t function = location.is_unwound ? kNone : look_up(location, found);
     if (function == kNone) {
       const auto whole = wholes_.find(LocationKey{location.mapping, location.ip.value, mode});
-      return whole != wholes_.end() ? out.text(whole->second) : ask(out, at, location, mode, found);
+      return whole != wholes_.end() ? out.text(whole->second) : resolve(out, at, location, mode, found);
     }
     const std::uint64_t shown =
         location.mapping == nullptr ? location.ip.value : location.mapping->shown_address(location.ip);
@@ -451,8 +438,8 @@ std::uint32_t FrameLines::look_up(const Location& location, Found& found) {
 }
 
 // Resolves the address, writes its text, and caches it.
-void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& location, std::uint8_t mode,
-                     const Found& found) {
+void FrameLines::resolve(TextBuffer& out, std::size_t at, const Location& location, std::uint8_t mode,
+                         const Found& found) {
   Line& line = lines_[at];
   const bool is_alone = (mode & kAlone) != 0;
   auto held = lock();
@@ -558,14 +545,13 @@ void FrameLines::forget_if_large() {
 
 namespace {
 
-constexpr std::uint64_t kMispredicted = 1, kPredicted = 2, kInTransaction = 4, kAborted = 8;
-constexpr unsigned kCyclesAt = 4;
 constexpr std::uint64_t kMostBlock = 16384 - 15, kLongest = 15;  // bytes of a block, of an instruction
 
 bool is_kernel(std::uint64_t address) { return static_cast<std::int64_t>(address) < 0; }
 
-std::string bytes_text(format::Bytes code) {
-  std::string text;
+// "insn: 48 89 e5 ", or "<bad>" for no bytes.
+std::string instruction_text(format::Bytes code) {
+  std::string text = code.empty() ? "<bad>" : "insn: ";
   for (const std::byte byte : code) text += fmt::format("{:02x} ", std::to_integer<unsigned>(byte));
   return text;
 }
@@ -607,9 +593,9 @@ void InstructionText::write_own(TextBuffer& out, const ResolvedSample& sample, c
   const std::size_t size = decoder(here.is_64_bit).first_of(here.code).size;
   if (fields.has(Field::Insnlen)) out.text(fmt::format(" ilen: {}", size));
   if (!fields.has(Field::Insn) || size == 0) return;
-  std::string text = bytes_text(here.code.first(size));
+  std::string text = " " + instruction_text(here.code.first(size));
   text.pop_back();
-  out.text(" insn: " + text);
+  out.text(text);
 }
 
 // Writes "        main+32:" if another function than in the line before begins.
@@ -635,8 +621,7 @@ std::size_t InstructionText::write_instruction(Walk& walk, std::uint64_t address
                                                std::size_t offset) {
   const format::Bytes code = from.code.subspan(std::min(offset, from.code.size()));
   const std::size_t size = decoder(from.is_64_bit).first_of(code).size;
-  walk.out.text(fmt::format("\t{:016x}\t", address));
-  walk.out.text(size == 0 ? "<bad>" : "insn: " + bytes_text(code.first(size)));
+  walk.out.text(fmt::format("\t{:016x}\t{}", address, instruction_text(code.first(size))));
   if (walk.fields.has(Field::Brstackinsnlen)) walk.out.text(fmt::format("\tilen: {}", size));
   walk.out.character('\n');
   return size;
@@ -646,15 +631,15 @@ void InstructionText::write_jump(Walk& walk, std::uint64_t address, std::uint64_
                                  std::size_t offset, std::size_t count) {
   const format::Bytes code = from.code.subspan(std::min(offset, from.code.size()));
   const std::size_t size = decoder(from.is_64_bit).first_of(code).size;
-  walk.out.text(fmt::format("\t{:016x}\t{:<30}\t", address,
-                            size == 0 ? "<bad>" : "insn: " + bytes_text(code.first(size))));
+  walk.out.text(fmt::format("\t{:016x}\t{:<30}\t", address, instruction_text(code.first(size))));
   if (walk.fields.has(Field::Brstackinsnlen)) walk.out.text(fmt::format("ilen: {}\t", size));
   walk.out.character('#');
-  for (const auto& [bit, word] : {std::pair(kPredicted, " PRED"), std::pair(kMispredicted, " MISPRED"),
-                                  std::pair(kInTransaction, " INTX"), std::pair(kAborted, " ABORT")}) {
+  for (const auto& [bit, word] :
+       {std::pair(kBranchPredicted, " PRED"), std::pair(kBranchMispredicted, " MISPRED"),
+        std::pair(kBranchInTransaction, " INTX"), std::pair(kBranchAborted, " ABORT")}) {
     if ((flags & bit) != 0) walk.out.text(word);
   }
-  if (const std::uint64_t cycles = flags >> kCyclesAt & 0xffff; cycles != 0) {
+  if (const std::uint64_t cycles = branch_cycles(flags); cycles != 0) {
     walk.cycles += cycles;
     walk.out.text(fmt::format(" {} cycles [{}]", cycles, walk.cycles));
     if (count != 0)
@@ -688,7 +673,7 @@ void InstructionText::write_between(Walk& walk, std::uint64_t start, std::uint64
 void InstructionText::write_last(Walk& walk) {
   const format::BranchEntry last = walk.sample.fields->branch(0);
   const std::uint64_t ip = walk.sample.fields->ip;
-  if (last.from == ip || (last.flags & kAborted) != 0) return;
+  if (last.from == ip || (last.flags & kBranchAborted) != 0) return;
   constexpr std::uint64_t kScan = 128;  // bytes
   const std::uint64_t start = last.to, end = ip < start ? start + kScan : ip;
   Block code = block(walk.sample, start, end);
@@ -700,12 +685,11 @@ void InstructionText::write_last(Walk& walk) {
     return write_source(walk, ip);
   }
   const std::uint64_t filter = walk.sample.event().attr.branch_sample_type;
-  constexpr std::uint64_t kAllBranches = 1ULL << 3;
   for (std::size_t offset = 0; offset <= end - start;) {
     const std::size_t size = write_instruction(walk, start + offset, code, offset);
     if (size == 0) return;
     const bool may_jump = decoder(code.is_64_bit).first_of(code.code.subspan(offset)).is_branch;
-    if (may_jump && start + offset != ip && (filter == 0 || (filter & kAllBranches) != 0))
+    if (may_jump && start + offset != ip && (filter == 0 || (filter & abi::kBranchAny) != 0))
       return walk.out.text("\t... not reaching sample ...\n");
     write_source(walk, start + offset);
     offset += size;

@@ -29,13 +29,10 @@
 
 namespace tacho::report {
 
-// The start of the line, call chains, and the rare fields.
-
-// The time of a sample as `script` prints it.
-
 enum class TimeDigits : std::uint8_t { Microseconds, Nanoseconds };
 enum class TimeBase : std::uint8_t { Clock, FirstLine, LineBefore };  // as recorded; --reltime; --deltatime
 
+// The time of a sample as `script` prints it.
 class TimeText {
  public:
   TimeText(TimeDigits digits, TimeBase base, std::optional<format::ClockData> clock)
@@ -50,6 +47,7 @@ class TimeText {
  private:
   std::uint64_t since_base(std::uint64_t time);
   void write_second(TextBuffer& out, std::uint64_t second);
+  void write_fraction(TextBuffer& out, std::uint64_t time) const;
 
   TimeDigits digits_;
   TimeBase base_;
@@ -71,8 +69,6 @@ struct LineStart {
 };
 void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times);
 
-// Prints frames as lines of perf script's call chains.
-
 enum class SourcePath : std::uint8_t { Last, Whole };  // of a source file: file name; full path
 
 // Writes "SYMBOL+0xOFFSET" or "[unknown]".
@@ -93,7 +89,6 @@ void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& f
                  SourcePath path = SourcePath::Last);
 
 // Writes source lines (script -F srccode). A line is not repeated while its thread stays on it.
-
 class SourceCode {
  public:
   SourceCode(Resolver& resolver, Names names) : files_(resolver), names_(names) {}
@@ -107,10 +102,7 @@ class SourceCode {
   std::unordered_map<const Thread*, std::pair<std::string, std::uint32_t>> shown_last_;
 };
 
-// Rare fields of `script`: registers, branch stacks, data sources, page sizes, physical addresses, cgroups.
-
 // Writes the branches before a sample (PERF_SAMPLE_BRANCH_STACK) on its line.
-
 class BranchText {
  public:
   BranchText(Resolver& resolver, Names names) : resolver_(&resolver), names_(names) {}
@@ -127,6 +119,7 @@ class BranchText {
   std::unordered_set<const symbolize::Module*> used_;  // modules with samples
 };
 
+// Rare fields of `script`: registers, branch stacks, data sources, page sizes, physical addresses, cgroups.
 class SampleFieldsText {
  public:
   SampleFieldsText(Session& session, Names names);
@@ -151,14 +144,9 @@ class SampleFieldsText {
   BranchText branches_;
 };
 
-// "4K", "1024M"; "N/A" for 0.
-std::string page_size_text(std::uint64_t size);
-
 // Writes lines of call chains as perf script prints them. The text of each function and module is cached, and
 // an address is looked up in its module's table of symbols, so most lines allocate nothing and do not lock
-// the resolver.
-
-// Used by one thread; others may write with the same resolver at the same time.
+// the resolver. Used by one thread; others may write with the same resolver at the same time.
 class FrameLines {
  public:
   struct Options {
@@ -235,7 +223,8 @@ class FrameLines {
   void write(TextBuffer& out, const Location& location, std::uint8_t more_mode);
   std::uint32_t look_up(const Location& location, Found& found);
   ModuleNames& names_of(const symbolize::Mapping& mapping);
-  void ask(TextBuffer& out, std::size_t at, const Location& location, std::uint8_t mode, const Found& found);
+  void resolve(TextBuffer& out, std::size_t at, const Location& location, std::uint8_t mode,
+               const Found& found);
   std::uint32_t function_of(const symbolize::Frame& frame);
   void write_line(TextBuffer& out, std::size_t at) const;
   void forget_if_large();
@@ -262,7 +251,6 @@ class FrameLines {
 
 // The fields insn and brstackinsn of script: the instruction at which a sample was taken, and the
 // instructions between the recorded branches before it.
-
 class InstructionText {
  public:
   static constexpr Fields kFields{Field::Insn, Field::Insnlen, Field::Brstackinsn, Field::Brstackinsnlen};
@@ -280,7 +268,7 @@ class InstructionText {
   struct Walk;  // the branches of one sample
 
   Block block(const ResolvedSample& sample, std::uint64_t start, std::uint64_t end);
-  const Instructions& decoder(bool is_64_bit) const { return is_64_bit ? wide_ : narrow_; }
+  const Disassembler& decoder(bool is_64_bit) const { return is_64_bit ? wide_ : narrow_; }
   void write_own(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_branches(Walk& walk);
   void write_function(Walk& walk, std::uint64_t address);
@@ -295,7 +283,7 @@ class InstructionText {
   Resolver* resolver_;
   Names names_;
   std::size_t most_blocks_;
-  Instructions wide_, narrow_;
+  Disassembler wide_, narrow_;
 };
 
 }  // namespace tacho::report

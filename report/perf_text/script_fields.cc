@@ -17,18 +17,15 @@ struct TypeRow {
   Fields invalid;
 };
 
-constexpr Fields kUsual{Field::Comm, Field::Tid, Field::Cpu, Field::Time,   Field::Event,
-                        Field::Ip,   Field::Sym, Field::Dso, Field::Symoff, Field::Period};
-constexpr Fields kSoftwareFields{Field::Comm,   Field::Tid,    Field::Cpu,       Field::Time,
-                                 Field::Event,  Field::Ip,     Field::Sym,       Field::Dso,
-                                 Field::Symoff, Field::Period, Field::BpfOutput, Field::Payload};
-constexpr Fields kTraceFields{Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event, Field::Trace};
-constexpr Fields kRawFields{
-    Field::Comm,     Field::Tid,     Field::Cpu,    Field::Time,         Field::Event,       Field::Ip,
-    Field::Sym,      Field::Dso,     Field::Symoff, Field::Addr,         Field::Period,      Field::Weight,
-    Field::PhysAddr, Field::DataSrc, Field::InsLat, Field::DataPageSize, Field::CodePageSize};
-constexpr Fields kSynthFields{Field::Comm, Field::Tid, Field::Cpu, Field::Time,   Field::Event,
-                              Field::Ip,   Field::Sym, Field::Dso, Field::Symoff, Field::Synth};
+constexpr Fields kStart{Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event};
+constexpr Fields kPlace = kStart | Fields{Field::Ip, Field::Sym, Field::Dso, Field::Symoff};
+constexpr Fields kUsual = kPlace | Fields{Field::Period};
+constexpr Fields kSoftwareFields = kUsual | Fields{Field::BpfOutput, Field::Payload};
+constexpr Fields kTraceFields = kStart | Fields{Field::Trace};
+constexpr Fields kRawFields =
+    kUsual | Fields{Field::Addr,   Field::Weight,       Field::PhysAddr,    Field::DataSrc,
+                    Field::InsLat, Field::DataPageSize, Field::CodePageSize};
+constexpr Fields kSynthFields = kPlace | Fields{Field::Synth};
 constexpr Fields kNoTrace{Field::Trace};
 constexpr Fields kNoTraceNoBpf{Field::Trace, Field::BpfOutput, Field::Payload};
 
@@ -309,9 +306,9 @@ void FieldChoice::add_chains_of_pipe(const format::EventSet& events) {
 Result<> FieldChoice::settle(const format::EventSet& events, const std::vector<std::string>& event_names,
                              CallChains chains, Origin origin) {
   if (origin == Origin::Pipe && chains == CallChains::Show) add_chains_of_pipe(events);
-  constexpr std::uint64_t kAllBranches = 1ULL << 3;  // PERF_SAMPLE_BRANCH_ANY
-  const bool has_all_branches = std::ranges::any_of(
-      events, [](const format::Event& event) { return (event.attr.branch_sample_type & kAllBranches) != 0; });
+  const bool has_all_branches = std::ranges::any_of(events, [](const format::Event& event) {
+    return (event.attr.branch_sample_type & abi::kBranchAny) != 0;
+  });
   std::array<bool, kTypes> seen{};
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto& attr = events[i].attr;

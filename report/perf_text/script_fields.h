@@ -65,6 +65,11 @@ class Fields {
   constexpr bool has(Field field) const { return (bits_ >> static_cast<unsigned>(field) & 1) != 0; }
   constexpr void add(Field field) { bits_ |= std::uint64_t{1} << static_cast<unsigned>(field); }
   constexpr void remove(Field field) { bits_ &= ~(std::uint64_t{1} << static_cast<unsigned>(field)); }
+  constexpr Fields operator|(const Fields& others) const {
+    Fields all;
+    all.bits_ = bits_ | others.bits_;
+    return all;
+  }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool has_any(const Fields& others) const { return (bits_ & others.bits_) != 0; }
   constexpr std::uint64_t bits() const { return bits_; }

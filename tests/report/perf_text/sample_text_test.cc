@@ -234,7 +234,7 @@ std::vector<std::byte> bytes(std::initializer_list<int> values) {
 }
 
 TEST(Instructions, KnowTheirSizeAndWhetherTheyMayJump) {
-  const Instructions wide("x86_64", WordSize::Bits64), narrow("x86_64", WordSize::Bits32);
+  const Disassembler wide("x86_64", WordSize::Bits64), narrow("x86_64", WordSize::Bits32);
   EXPECT_EQ(wide.first_of(bytes({0x48, 0x89, 0xe5, 0x90})).size, 3u);
   EXPECT_EQ(narrow.first_of(bytes({0x48, 0x89, 0xe5, 0x90})).size, 1u) << "48 is an instruction there";
   EXPECT_TRUE(wide.first_of(bytes({0xe8, 0, 0, 0, 0})).is_branch);
@@ -242,8 +242,8 @@ TEST(Instructions, KnowTheirSizeAndWhetherTheyMayJump) {
   EXPECT_FALSE(wide.first_of(bytes({0x90})).is_branch);
   EXPECT_EQ(wide.first_of(bytes({0x48})).size, 0u) << "cut short";
   EXPECT_EQ(wide.first_of({}).size, 0u);
-  EXPECT_EQ(Instructions("aarch64", WordSize::Bits64).first_of(bytes({0xc0, 0x03, 0x5f, 0xd6})).size, 4u);
-  EXPECT_EQ(Instructions("riscv64", WordSize::Bits64).first_of(bytes({0x90})).size, 0u);
+  EXPECT_EQ(Disassembler("aarch64", WordSize::Bits64).first_of(bytes({0xc0, 0x03, 0x5f, 0xd6})).size, 4u);
+  EXPECT_EQ(Disassembler("riscv64", WordSize::Bits64).first_of(bytes({0x90})).size, 0u);
 }
 
 }  // namespace
