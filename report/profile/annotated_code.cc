@@ -35,47 +35,30 @@ void CodeHits::add(const ResolvedSample& sample) {
   if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
   const HitCount one{1, sample.period};
   totals_[event].add(one);
-  const std::uint32_t at = by_location_.find_or_make(
-      by_location_.hash(event, sample.location_number),
-      [&](std::uint32_t known) {
-        return hits_[known].event == event && hits_[known].location == sample.location_number;
-      },
-      [&] {
-        hits_.push_back({event, sample.location_number, {}});
-        return static_cast<std::uint32_t>(hits_.size() - 1);
-      });
-  hits_[at].count.add(one);
+  const std::uint32_t location = sample.location_number;
+  const auto is_same = [&](const EventHits& known) {
+    return known.event == event && known.location == location;
+  };
+  find_or_add(by_location_, by_location_.hash(event, location), hits_, is_same, {event, location, {}})
+      .count.add(one);
 }
 
 BranchHits& CodeHits::branches_at(std::uint32_t location) {
-  const std::uint32_t at = by_branch_.find_or_make(
-      by_branch_.hash(location, 0),
-      [&](std::uint32_t known) { return branches_[known].location == location; },
-      [&] {
-        branches_.push_back({location, {}});
-        return static_cast<std::uint32_t>(branches_.size() - 1);
-      });
-  return branches_[at].count;
+  const auto is_same = [&](const AddressBranches& known) { return known.location == location; };
+  return find_or_add(by_branch_, by_branch_.hash(location), branches_, is_same, {location, {}}).count;
 }
 
 BranchBlock& CodeHits::block_of(std::uint32_t start, std::uint32_t end) {
-  const std::uint32_t at = by_block_.find_or_make(
-      by_block_.hash(start, end),
-      [&](std::uint32_t known) { return blocks_[known].start == start && blocks_[known].end == end; },
-      [&] {
-        blocks_.push_back({start, end, {}});
-        return static_cast<std::uint32_t>(blocks_.size() - 1);
-      });
-  return blocks_[at].count;
+  const auto is_same = [&](const AddressBlock& known) { return known.start == start && known.end == end; };
+  return find_or_add(by_block_, by_block_.hash(start, end), blocks_, is_same, {start, end, {}}).count;
 }
 
 // As perf, cycles are counted only in samples whose newest branch has some.
 void CodeHits::add_branches(const ResolvedSample& sample) {
-  constexpr std::uint64_t kAny = 1 << 3;  // PERF_SAMPLE_BRANCH_ANY
   const format::Sample& fields = *sample.fields;
   if (fields.branch_count() == 0) return;
   const bool has_cycles = branch_cycles(fields.branch(0).flags) != 0;
-  const bool has_all = (sample.event().attr.branch_sample_type & kAny) != 0;
+  const bool has_all = (sample.event().attr.branch_sample_type & format::abi::kBranchAny) != 0;
   std::optional<std::uint64_t> before;  // the target of the branch before
   for (std::size_t i = fields.branch_count(); i-- > 0;) {
     const format::BranchEntry branch = fields.branch(i);
@@ -146,34 +129,35 @@ void add_totals(HitFunction& function) {
   std::ranges::stable_sort(function.hits, {}, &HitFunction::Hit::offset);
 }
 
-void join_branches(std::vector<HitFunction::Branches>& branches) {
-  std::ranges::sort(branches, {}, &HitFunction::Branches::offset);
+// Sorts items by place(), and adds up those of one place.
+template <class Item, class Place, class Add>
+void join(std::vector<Item>& items, Place place, Add add) {
+  std::ranges::sort(items, {}, place);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < branches.size(); ++i) {
-    if (kept > 0 && branches[kept - 1].offset == branches[i].offset)
-      branches[kept - 1].count.add(branches[i].count);
+  for (const Item& item : items) {
+    if (kept > 0 && place(items[kept - 1]) == place(item))
+      add(items[kept - 1], item);
     else
-      branches[kept++] = branches[i];
+      items[kept++] = item;
   }
-  branches.resize(kept);
+  items.resize(kept);
+}
+
+void join_branches(std::vector<HitFunction::Branches>& branches) {
+  join(
+      branches, [](const auto& branch) { return branch.offset; },
+      [](auto& to, const auto& branch) { to.count.add(branch.count); });
 }
 
 void join_blocks(std::vector<BranchBlock>& blocks) {
-  const auto place = [](const BranchBlock& block) { return std::pair(block.end, block.start); };
-  std::ranges::sort(blocks, {}, place);
-  std::size_t kept = 0;
-  for (const BranchBlock& block : blocks) {
-    if (kept == 0 || place(blocks[kept - 1]) != place(block)) {
-      blocks[kept++] = block;
-      continue;
-    }
-    BranchBlock& same = blocks[kept - 1];
-    same.branches += block.branches;
-    same.predicted += block.predicted;
-    same.timed += block.timed;
-    same.cycles += block.cycles;
-  }
-  blocks.resize(kept);
+  join(
+      blocks, [](const auto& block) { return std::pair(block.end, block.start); },
+      [](auto& to, const auto& block) {
+        to.branches += block.branches;
+        to.predicted += block.predicted;
+        to.timed += block.timed;
+        to.cycles += block.cycles;
+      });
 }
 
 }  // namespace
@@ -232,6 +216,11 @@ constexpr std::uint64_t kMostCode = std::uint64_t{1} << 18;  // bytes of a funct
 
 std::string name_and_offset(std::string_view name, std::uint64_t offset) {
   return offset == 0 ? fmt::format("<{}>", name) : fmt::format("<{}+{:#x}>", name, offset);
+}
+// Empty: the frame has no name.
+std::string name_and_offset(const symbolize::Frame& frame) {
+  if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
+  return name_and_offset(frame.function, frame.shown_address - frame.function_start);
 }
 
 // The instruction at `offset`, searched from line `line` on; null: there is none.
@@ -498,25 +487,17 @@ std::string CodeAnnotator::name_of_target(const FunctionContext& context, std::u
     if (!bpf_calls_) bpf_calls_.emplace(session_->features());
     if (const std::string_view called = bpf_calls_->at(address); !called.empty())
       return name_and_offset(called, 0);
-    const symbolize::Frame& frame = session_->resolver().kernel_frames(address).front();
-    if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
-    return name_and_offset(frame.function, frame.shown_address - frame.function_start);
+    return name_and_offset(session_->resolver().kernel_frames(address).front());
   }
   const bool is_of_kallsyms = context.function.module->kind == symbolize::ModuleKind::Kernel &&
                               context.facts.source != nullptr && !context.facts.source->is_vmlinux &&
                               context.facts.source->packed == nullptr;
-  if (is_of_kallsyms) {
-    const symbolize::Frame& frame = session_->resolver().kernel_frames(address).front();
-    if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
-    return name_and_offset(frame.function, frame.shown_address - frame.function_start);
-  }
+  if (is_of_kallsyms) return name_and_offset(session_->resolver().kernel_frames(address).front());
   const auto shown = addresses_.shown_address(context.facts, address);
   if (!shown) return {};
   const std::uint64_t ip = context.start_ip + (*shown - context.function.start);
-  const symbolize::Frame& frame = session_->resolver().frame(context.at(ip, false));
-  if (!frame.function.empty() && frame.shown_address >= frame.function_start)
-    return name_and_offset(frame.function, frame.shown_address - frame.function_start);
-  if (context.packed == nullptr) return {};
+  std::string name = name_and_offset(session_->resolver().frame(context.at(ip, false)));
+  if (!name.empty() || context.packed == nullptr) return name;
   const auto symbol = session_->resolver().symbol_in_file(*context.function.module, *shown);
   return symbol ? name_and_offset(symbol->name, *shown - symbol->start) : std::string();
 }

@@ -21,8 +21,6 @@
 
 namespace tacho::report {
 
-// Counts samples by function and by address in the function: the numbers beside each instruction.
-
 struct HitCount {
   std::uint64_t samples = 0, period = 0;
   void add(const HitCount& other) {
@@ -77,6 +75,7 @@ struct HitFunction {
   std::vector<BranchBlock> blocks;  // ascending by end and start, each once
 };
 
+// Counts samples by function and by address in the function: the numbers beside each instruction.
 class CodeHits {
  public:
   explicit CodeHits(std::size_t events) : totals_(events) {}
@@ -120,8 +119,7 @@ class CodeHits {
 // periods, most samples first.
 std::map<std::uint32_t, std::vector<std::size_t>> hottest(const std::vector<HitFunction>& functions);
 
-// The instructions of a function with their samples: the data of annotated code, without a layout.
-
+// An instruction with its samples.
 struct CodeLine {
   std::uint64_t offset = 0;  // bytes from the function's start
   DisassembledInstruction instruction;

@@ -52,13 +52,8 @@ std::vector<std::string_view> trait_names(BranchTraits traits) {
 std::uint32_t BranchSteps::number_of(const BranchStep& step) {
   const unsigned marks =
       (step.is_target ? 1U : 0U) | (step.is_predicted ? 2U : 0U) | (step.is_aborted ? 4U : 0U);
-  const std::uint64_t hash = by_step_.hash(marks, step.traits, step.cycles, step.rounds, step.round_cycles);
-  return by_step_.find_or_make(
-      hash, [&](std::uint32_t number) { return steps_[number] == step; },
-      [&] {
-        steps_.push_back(step);
-        return static_cast<std::uint32_t>(steps_.size() - 1);
-      });
+  const std::uint64_t hash = steps_.hash()(marks, step.traits, step.cycles, step.rounds, step.round_cycles);
+  return steps_.number_of(hash, step) + 1;
 }
 
 void BranchCounts::add(const BranchStep& step, std::uint64_t samples, bool is_first) {
@@ -114,10 +109,11 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   collapse_loops();
   add_branches(sample);
   add_callers(sample);
-  if (!begins_with_caller_) add_unwound(sample);
   if (begins_with_caller_) {
     std::ranges::reverse(frames_);
     std::ranges::reverse(frame_steps_);
+  } else {
+    add_unwound(sample);
   }
   return stacks_.intern(frames_, frame_steps_);
 }
@@ -244,15 +240,7 @@ void BranchChains::add_unwound(const ResolvedSample& sample) {
 
 namespace {
 
-namespace abi = format::abi;
-
-char branch_level(std::uint16_t misc) {
-  constexpr std::string_view kLevels = "Hk.Hgu";
-  const unsigned mode = misc & abi::kCpumodeMask;
-  return mode < kLevels.size() ? kLevels[mode] : 'H';
-}
-
-constexpr unsigned kOwnAt = 8;  // the level is in the bits below
+constexpr unsigned kOwnAt = 8;  // in a fact: the level is in the bits below
 
 }  // namespace
 
@@ -292,16 +280,10 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
                       .to = at_end.location_number,
                       .own = sample.location_number,
                       .flags = branch.flags,
-                      .level = branch_level(fields.misc)};
+                      .level = level_of(static_cast<std::uint8_t>(fields.misc & abi::kCpumodeMask))};
     profile.add(at_end, 1);
   }
 }
-
-namespace {
-
-std::uint64_t pointer_word(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
-}  // namespace
 
 // The newest branch is first; the code before the oldest one is unknown.
 void BlockCycles::add(const ResolvedSample& sample) {
@@ -314,13 +296,9 @@ void BlockCycles::add(const ResolvedSample& sample) {
     total_ += cycles;
     if (cycles != 0) {
       const std::uint32_t end = branch_location(sample, branch.from).number;
-      Block& block = blocks_[by_block_.find_or_make(
-          by_block_.hash(start, end),
-          [&](std::uint32_t known) { return blocks_[known].start == start && blocks_[known].end == end; },
-          [&] {
-            blocks_.push_back({.start = start, .end = end});
-            return static_cast<std::uint32_t>(blocks_.size() - 1);
-          })];
+      const auto is_same = [&](const Block& known) { return known.start == start && known.end == end; };
+      Block& block =
+          find_or_add(by_block_, by_block_.hash(start, end), blocks_, is_same, {.start = start, .end = end});
       block.cycles += cycles;
       ++block.branches;
     }
@@ -329,13 +307,8 @@ void BlockCycles::add(const ResolvedSample& sample) {
 }
 
 std::uint32_t BlockCycles::code_of(const Code& code) {
-  return by_code_.find_or_make(
-      by_code_.hash(pointer_word(code.module), code.start, code.end),
-      [&](std::uint32_t known) { return codes_[known] == code; },
-      [&] {
-        codes_.push_back(code);
-        return static_cast<std::uint32_t>(codes_.size() - 1);
-      });
+  const auto module = reinterpret_cast<std::uintptr_t>(code.module);
+  return codes_.number_of(codes_.hash()(module, code.start, code.end), code);
 }
 
 void BlockCycles::take(Resolver& resolver, const Block& block) {
@@ -351,13 +324,9 @@ void BlockCycles::take(Resolver& resolver, const Block& block) {
   const bool has_start =
       block.start != kNone && code_at(resolver.location(block.start), start) == code && start < end;
   const std::uint32_t number = code_of(code);
-  Ended& ended = ended_[by_end_.find_or_make(
-      by_end_.hash(number, end),
-      [&](std::uint32_t known) { return ended_[known].code == number && ended_[known].block.end == end; },
-      [&] {
-        ended_.push_back({.code = number, .block = {.end = end, .last = last}});
-        return static_cast<std::uint32_t>(ended_.size() - 1);
-      })];
+  const auto is_same = [&](const Ended& known) { return known.code == number && known.block.end == end; };
+  Ended& ended = find_or_add(by_end_, by_end_.hash(number, end), ended_, is_same,
+                             {.code = number, .block = {.end = end, .last = last}});
   ended.block.cycles += block.cycles;
   ended.block.branches += block.branches;
   if (!has_start) return;

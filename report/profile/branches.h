@@ -27,9 +27,6 @@ inline const Location& branch_location(const ResolvedSample& sample, std::uint64
   return kernel.mapping != nullptr ? kernel : user;
 }
 
-// Branch data that a call graph with branches (--branch-history) shows for each frame: of the branches that
-// end or begin there.
-
 // The type and the distance of a branch, one bit each: a set of them is one word.
 using BranchTraits = std::uint64_t;
 
@@ -38,7 +35,7 @@ BranchTraits branch_traits(std::uint64_t flags, std::uint64_t from, std::uint64_
 // "COND_FWD", "CALL", "CROSS_2M", in perf's order.
 std::vector<std::string_view> trait_names(BranchTraits traits);
 
-// One end of a branch as a frame of a call chain.
+// One end of a branch as a frame of a call chain (--branch-history).
 struct BranchStep {
   bool is_target = false;  // the target of the branch; else its source
   // Of a target.
@@ -55,11 +52,10 @@ struct BranchStep {
 class BranchSteps {
  public:
   std::uint32_t number_of(const BranchStep& step);
-  const BranchStep& operator[](std::uint32_t number) const { return steps_[number]; }
+  const BranchStep& operator[](std::uint32_t number) const { return steps_[number - 1]; }
 
  private:
-  std::vector<BranchStep> steps_{BranchStep()};
-  IndexTable by_step_;
+  KeyNumbers<BranchStep> steps_;
 };
 
 // The sum of the steps of all samples that pass through a frame of a call graph.
@@ -76,7 +72,6 @@ struct BranchCounts {
 
 // Call chains that begin with the branches recorded with each sample (--branch-history): the last branches
 // before the sample show more of the path than its callers.
-
 class BranchChains {
  public:
   // `begins_with_caller`: chains start with the outermost caller. As in perf, callers that a branch shows
@@ -121,7 +116,6 @@ class BranchChains {
 };
 
 // Adds branch stacks to a profile: each branch is one row, whatever the address of its sample.
-
 class BranchRows {
  public:
   // The facts of a row besides those of keys.
@@ -147,9 +141,6 @@ class BranchRows {
   std::size_t first_ = 0;  // index of its first fact
 };
 
-// Cycles of blocks of code. A block is the code from the target of a branch to the source of the next one;
-// the processor records the cycles with each branch.
-
 // All blocks of a function that end at one address. The longest block inside the function gives the start; if
 // there is none, the start of the function is used.
 struct CycleBlock {
@@ -158,6 +149,8 @@ struct CycleBlock {
   Location last{};                         // where it ends
 };
 
+// Cycles of blocks of code. A block is the code from the target of a branch to the source of the next one;
+// the processor records the cycles with each branch.
 class BlockCycles {
  public:
   // `knows_starts`: all branches were recorded, so a block begins at the target of the branch before.
@@ -186,7 +179,7 @@ class BlockCycles {
     bool operator==(const Code&) const = default;
   };
   struct Ended {
-    std::uint32_t code = 0;  // in codes_
+    std::uint32_t code = 0;  // its number in codes_
     bool has_start = false;
     CycleBlock block;
   };
@@ -197,8 +190,7 @@ class BlockCycles {
   std::uint64_t total_ = 0;
   std::vector<Block> blocks_;
   IndexTable by_block_;
-  std::vector<Code> codes_;
-  IndexTable by_code_;
+  KeyNumbers<Code> codes_;
   std::vector<Ended> ended_;  // sorted by function and end, when settled
   IndexTable by_end_;
 };

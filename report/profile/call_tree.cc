@@ -245,9 +245,9 @@ HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::sp
       if (i + kStacks < wanted.size()) __builtin_prefetch(profile.stack_of(rows[wanted[i + kStacks]]));
       if (i + kFrames < wanted.size())
         __builtin_prefetch(profile.stack_of(rows[wanted[i + kFrames]])->frames.data());
-      stacks.ask(*profile.stack_of(rows[wanted[i]]));
+      stacks.add(*profile.stack_of(rows[wanted[i]]));
     }
-    const auto numbers = stacks.answers();
+    const auto numbers = stacks.numbers();
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t at = wanted[i];
       add(entries[at], numbers[i - begin], profile.weights(profile.rows()[rows[at]])[0]);
@@ -257,15 +257,12 @@ HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::sp
 }
 
 void HeavyChains::add(std::uint32_t entry, std::uint32_t number, const Weight& weight) {
-  const std::uint32_t found = by_entry_and_number_.find_or_make(
-      by_entry_and_number_.hash(entry, number),
-      [&](std::uint32_t known) { return chains_[known].entry == entry && chains_[known].number == number; },
-      [&] {
-        chains_.push_back({entry, number, {}});
-        ++counts_[entry];
-        return static_cast<std::uint32_t>(chains_.size() - 1);
-      });
-  chains_[found].weight += weight;
+  const auto is_same = [&](const Chain& known) { return known.entry == entry && known.number == number; };
+  const std::size_t before = chains_.size();
+  find_or_add(by_entry_and_number_, by_entry_and_number_.hash(entry, number), chains_, is_same,
+              {entry, number, {}})
+      .weight += weight;
+  if (chains_.size() != before) ++counts_[entry];
 }
 
 std::vector<std::vector<Strand>> HeavyChains::strands(std::span<const std::uint32_t> entries,

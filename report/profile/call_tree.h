@@ -127,7 +127,6 @@ class CallTree {
 
 // The call chains of rows above the threshold for call graphs, as chains of functions. Chains of the other
 // rows, the majority, are not drawn and not resolved: functions are looked up after the rows are made.
-
 class HeavyChains {
  public:
   static constexpr std::uint32_t kNone = ~0U;

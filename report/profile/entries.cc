@@ -46,8 +46,6 @@ void EntryIndex::begin_group() {
   group_ = 1;
 }
 
-void EntryIndex::grow() { by_function_.resize(functions_->size()); }
-
 void EntryIndex::learn_functions() {
   for (; learned_ < functions_->size(); ++learned_) code_of(learned_);
   if (functions_->has_ended()) identities_.forget();
@@ -63,12 +61,16 @@ std::uint32_t EntryIndex::make_code(std::uint32_t function) {
   return codes_[function] = identities_.number();
 }
 
+namespace {
+
 CpuMode mode_of_level(char level) {
   return level == 'k'   ? CpuMode::Kernel
          : level == 'g' ? CpuMode::GuestKernel
          : level == 'u' ? CpuMode::GuestUser
                         : CpuMode::User;
 }
+
+}  // namespace
 
 // The level of the rows that a chain makes: of the function, or, where nothing is mapped, of the frame
 // before. Call it for the frames in order, and only where a row is made.
@@ -214,10 +216,8 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
   if (options_.shows_only_with_parent && parent == kNone) part.filtered |= kByParent;
   const bool is_filtered = part.filtered != 0;
   for (std::size_t member = 0; member < members_; ++member) {
-    for (std::vector<Weight>* totals : {&member_totals_, is_filtered ? &filtered_ : nullptr}) {
-      if (totals == nullptr) continue;
-      (*totals)[member] += weights[member];
-    }
+    member_totals_[member] += weights[member];
+    if (is_filtered) filtered_[member] += weights[member];
   }
   if (is_filtered && !options_.keeps_filtered) return kNone;
 
@@ -348,12 +348,12 @@ void Entries::add_part(std::uint32_t number) {
 
 void Entries::add_own(std::uint32_t entry, std::span<const Weight> weights, CpuMode mode) {
   auto& of_mode = of_modes_[static_cast<std::size_t>(mode)];
-  const bool tells_mode = options_.tells_modes && mode != CpuMode::Kernel;
-  if (tells_mode && of_mode.size() < selves_.size()) of_mode.resize(selves_.size());
+  const bool counts_mode = options_.counts_modes && mode != CpuMode::Kernel;
+  if (counts_mode && of_mode.size() < selves_.size()) of_mode.resize(selves_.size());
   for (std::size_t member = 0; member < members_; ++member) {
     const std::size_t at = entry * members_ + member;
     selves_[at] += weights[member];
-    if (tells_mode) of_mode[at] += weights[member];
+    if (counts_mode) of_mode[at] += weights[member];
   }
 }
 
@@ -397,9 +397,7 @@ void Entries::fetch_entry(std::uint32_t entry) const {
 }
 
 void Entries::fetch_function(std::uint32_t entry) const {
-  const auto* const function = reinterpret_cast<const char*>(&function_of(entry));
-  constexpr std::size_t kLine = 64;  // bytes
-  for (std::size_t at = 0; at < sizeof(Function); at += kLine) __builtin_prefetch(function + at);
+  prefetch(function_of(entry));
   __builtin_prefetch(&row_of(entry));
 }
 
@@ -463,13 +461,13 @@ std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
 // All rows of a group have equal values of the keys that do not depend on the function, except keys whose
 // order() compares more.
 RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& facts) const {
-  const bool tells_groups = index_->facts().options().mode == ReportMode::Samples &&
-                            std::ranges::all_of(columns, [this](const Column& column) {
-                              if (column.kind != Column::Kind::Key) return true;
-                              const KeyUse& use = index_->keys()[column.key];
-                              return is_of_function(use) || use.key->ordered_by == nullptr;
-                            });
-  if (!tells_groups) {
+  const bool differs_by_group = index_->facts().options().mode == ReportMode::Samples &&
+                                std::ranges::all_of(columns, [this](const Column& column) {
+                                  if (column.kind != Column::Kind::Key) return true;
+                                  const KeyUse& use = index_->keys()[column.key];
+                                  return is_of_function(use) || use.key->ordered_by == nullptr;
+                                });
+  if (!differs_by_group) {
     facts.reserve(entries_.size());
     walk([&](std::uint32_t entry) { facts.push_back(this->facts(entry)); });
     return RowsToOrder(facts);

@@ -30,10 +30,6 @@
 
 namespace tacho::report {
 
-// Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
-// rows, which differ by their function only, a row is found by one array access. All events of a report share
-// this index, as its size is the number of functions.
-
 // Numbers distinct rows of words of one width from 0 up.
 class IdentityRows {
  public:
@@ -67,6 +63,9 @@ class IdentityRows {
   bool has_forgotten_ = false;
 };
 
+// Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
+// rows, which differ by their function only, a row is found by one array access. All events of a report share
+// this index, as its size is the number of functions.
 class EntryIndex {
  public:
   static constexpr std::uint32_t kNone = ~0U;
@@ -108,7 +107,7 @@ class EntryIndex {
   // key values share a row.
   template <class Make>
   std::uint32_t find_or_make(std::uint32_t function, Make&& make) {
-    if (function >= by_function_.size()) grow();
+    if (function >= by_function_.size()) by_function_.resize(functions_->size());
     Slot& own = by_function_[function];
     if (own.group == group_) return own.entry;
     const std::uint32_t code = code_of(function);
@@ -122,7 +121,6 @@ class EntryIndex {
   struct Slot {
     std::uint32_t group = 0, entry = kNone;
   };
-  void grow();
   std::uint32_t make_code(std::uint32_t function);
 
   std::span<const KeyUse> keys_;
@@ -172,8 +170,7 @@ struct EntryOptions {
   bool keeps_filtered = false;  // refused rows make entries, too, which are marked
   // The level shown in place of the function's. Null: the function's.
   std::function<char(std::span<const std::uint64_t> facts)> level_of;
-  bool tells_modes = true;  // whether the columns of CPU modes (OverheadSys, OverheadUser, guests) are needed
-  // Rows that are not counted at all. Null: none.
+  bool counts_modes = true;  // for the columns of CPU modes: OverheadSys, OverheadUser, guests
   std::function<bool(const ProfileRow&)> is_left_out;
   // The weight that replaces a row's own. Null: its own.
   std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
@@ -249,7 +246,7 @@ class Entries {
     FilterBits filtered = 0;
     bool is_own = true;  // made by a sample's own address
   };
-  // Of an entry with call chains.
+  // The call chains of an entry.
   struct OfChains {
     std::uint32_t part = 0;           // the first part of the entry
     std::uint32_t last_part = kNone;  // the last part that was counted: each counts once
@@ -358,10 +355,8 @@ class Entries {
   std::optional<HeavyChains> heavy_;
 };
 
-// Regular expressions that choose functions by name.
-
-// A POSIX extended regular expression. std::regex recurses for each character of a name, and names are
-// untrusted.
+// A POSIX extended regular expression for names of functions. std::regex recurses for each character of a
+// name, and names are untrusted.
 class NamePattern {
  public:
   explicit NamePattern(const std::string& text);
@@ -383,14 +378,6 @@ class NamePattern {
 // Whether a function's name matches the pattern. Each function is matched once for all of its call chains.
 FunctionTest test_of_name(const std::string& pattern);
 
-// The rows of a report in levels (--hierarchy): a tree. The first level has a row for each value of the first
-// sort keys, the second one for each value of the next keys, and so on. A row's weight is the sum of the rows
-// below it.
-//
-// Filters work as in perf, which makes the tree of all samples: a row is shown if a row below it passes the
-// filter, with its unfiltered weight. The filtered key (thread, module or function) is on a level of its own,
-// or on none.
-
 struct HierarchyLevel {
   std::vector<Column> columns;
   FilterBits decides = 0;  // the filters that test one of its keys
@@ -403,6 +390,13 @@ struct HierarchyOptions {
   FunctionTest is_symbol_shown;  // tests the function of a row's first sample, on any level; null: no filter
 };
 
+// The rows of a report in levels (--hierarchy): a tree. The first level has a row for each value of the first
+// sort keys, the second one for each value of the next keys, and so on. A row's weight is the sum of the rows
+// below it.
+//
+// Filters work as in perf, which makes the tree of all samples: a row is shown if a row below it passes the
+// filter, with its unfiltered weight. The filtered key (thread, module or function) is on a level of its own,
+// or on none.
 class Hierarchy {
  public:
   static constexpr std::uint32_t kNone = ~0U;

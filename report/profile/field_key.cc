@@ -91,13 +91,9 @@ Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, 
                                 std::string_view event) {
   FieldKey key;
   key.name_ = name;
-  const auto field = std::ranges::find(schema.fields, name, &PayloadField::name);
-  if (field != schema.fields.end()) {
-    key.field_ = &*field;
-    return key;
-  }
-  key.own_ = find_own_value(name);
-  if (key.own_ != nullptr) return key;
+  key.field_ = field_named(schema, name);
+  if (key.field_ == nullptr) key.own_ = find_own_value(name);
+  if (key.field_ != nullptr || key.own_ != nullptr) return key;
   std::string known;
   for (const PayloadField& one : schema.fields) known.append(known.empty() ? " " : ", ").append(one.name);
   return use_error(std::string(option) + ": there is no '" + std::string(name) + "'; take " +
@@ -160,7 +156,7 @@ Result<std::vector<FieldKey>> find_keys(std::string_view names, const PayloadSch
 // Splits at the comma between two names of events.
 Result<std::array<std::string, 2>> split_events(std::string_view text,
                                                 const std::vector<std::string>& names) {
-  const auto is_event = [&](std::string_view name) { return report::find_event(name, names).has_value(); };
+  const auto is_event = [&](std::string_view name) { return find_event(name, names).has_value(); };
   const bool is_alone = std::ranges::count(text, ',') == 1;  // then the message names the unknown event
   for (std::size_t comma = text.find(','); comma != std::string_view::npos;
        comma = text.find(',', comma + 1)) {
@@ -173,9 +169,9 @@ Result<std::array<std::string, 2>> split_events(std::string_view text,
       std::string(text) + "' does not name two events of the capture");
 }
 
-Result<std::size_t> find_event(const std::string& wanted, const format::EventSet& events,
-                               const std::vector<std::string>& names) {
-  const auto event = report::find_event(wanted, names);
+Result<std::size_t> find_timed_event(const std::string& wanted, const format::EventSet& events,
+                                     const std::vector<std::string>& names) {
+  const auto event = find_event(wanted, names);
   if (!event) return not_one_event("--between", wanted, names);
   if ((events[*event].attr.sample_type & format::abi::kSampleTime) == 0)
     return use_error("--between: the samples of '" + wanted + "' have no times; record with -T");
@@ -194,7 +190,7 @@ Result<EventPairs> EventPairs::find(const PairQuestion& question, const format::
   std::array<std::size_t, 2> chosen{};
   std::array<std::vector<FieldKey>, 2> keys;
   for (std::size_t i = 0; i < 2; ++i) {
-    auto event = find_event((*wanted)[i], events, names);
+    auto event = find_timed_event((*wanted)[i], events, names);
     if (!event) return std::move(event.error());
     chosen[i] = *event;
     const std::string_view name = question.keys.empty() ? kUsualKey

@@ -19,8 +19,6 @@
 
 namespace tacho::report {
 
-// Groups of samples by a value: a field of the payload or tracepoint, or the sample's thread, process or CPU.
-
 // A value that outlives its sample; monostate: the payload is too short for the field.
 using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
 
@@ -36,10 +34,11 @@ std::string show_key(const PayloadField* field, const KeyValue& value, Names nam
 
 // The fields by which an event is grouped by default: those tagged role:function, else those tagged role:key.
 std::vector<std::string> default_keys(const PayloadSchema& schema);
-
 // The same for tables: the keys of a role "table:KEYS", if there is one, else default_keys().
 std::vector<std::string> default_table_keys(const PayloadSchema& schema);
 
+// A value by which samples are grouped: a field of the payload or tracepoint, or the sample's thread, process
+// or CPU.
 class FieldKey {
  public:
   // The field of `schema` with this name, or else the sample's own value (own_values()). With "sample."
@@ -63,9 +62,7 @@ class FieldKey {
   const OwnValue* own_ = nullptr;  // set if field_ is null
 };
 
-// hist --between: the time from each first event to the next second event with the same key. So a latency can
-// be measured from any two events in a capture, without a BPF program.
-
+// The options --between and --key.
 struct PairQuestion {
   // "FIRST,SECOND", which may be the same event; empty: no pairs. The names may have commas themselves:
   // "cpu/mem-loads,ldlat=30/P,page-faults".
@@ -75,6 +72,8 @@ struct PairQuestion {
   std::vector<std::string> keys;
 };
 
+// hist --between: the time from each first event to the next second event with the same key. So a latency can
+// be measured from any two events in a capture, without a BPF program.
 class EventPairs {
  public:
   // `names` are those of all events. Refused: unknown events or keys, events without times. `schemas` must

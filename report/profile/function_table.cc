@@ -26,12 +26,12 @@ std::uint32_t space_of(char level) {
 
 std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
+}  // namespace
+
 char level_of(std::uint8_t cpumode) {
   constexpr std::string_view kLevels = "Hk.Hgu";
   return cpumode < kLevels.size() ? kLevels[cpumode] : 'H';
 }
-
-}  // namespace
 
 std::uint32_t Identities::number_of(const Words& words) {
   const std::uint64_t hash = by_words_.hash(words.kind, words.space, words.start, words.end);
@@ -65,7 +65,7 @@ std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_
 
 const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::Module& module) {
   if (last_module_ == &module) return last_numbers_;
-  const std::uint32_t number = met_modules_.number_of(hash_of_module_(word_of(&module)), &module);
+  const std::uint32_t number = met_modules_.number_of(met_modules_.hash()(word_of(&module)), &module);
   if (number == module_numbers_.size()) {
     const std::size_t met = module_numbers_.size() + 1;
     module_numbers_.push_back({.id = static_cast<std::uint32_t>(met),
@@ -490,13 +490,13 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, const Frame
   if (const NameList known = by_function_[is_java].find(function); known.count != NameList::kNotMade)
     return known;
   // The offset in the function is not shown.
-  const Function& asked = functions_[function];
+  const Function& known_function = functions_[function];
   symbolize::Frame frame;
-  frame.module = asked.module;
-  frame.function = asked.name();
-  frame.function_start = frame.shown_address = asked.start;
-  frame.is_inlined = asked.is_inlined;
-  frame.is_unnamed = asked.is_unnamed;
+  frame.module = known_function.module;
+  frame.function = known_function.name();
+  frame.function_start = frame.shown_address = known_function.start;
+  frame.is_inlined = known_function.is_inlined;
+  frame.is_unnamed = known_function.is_unnamed;
   made_.clear();
   make_(frame, address, is_java, made_);
   return by_function_[is_java][function] = kept(made_);

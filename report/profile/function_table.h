@@ -102,12 +102,23 @@ struct Function {
 };
 static_assert(sizeof(Function) <= 56);
 
+inline void prefetch(const Function& function) {
+  constexpr std::size_t kLine = 64;  // bytes
+  const auto* const bytes = reinterpret_cast<const char*>(&function);
+  for (std::size_t at = 0; at < sizeof function; at += kLine) __builtin_prefetch(bytes + at);
+}
+
+// perf's letter of a CPU mode: Function::level.
+char level_of(std::uint8_t cpumode);
+
 // Hash table from keys to numbers from 0 up. It has few memory blocks, so that all of it can be freed: a
 // capture may have millions of modules.
 template <class Key>
 class KeyNumbers {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(keys_.size()); }
+  // Computes hashes of integers for number_of().
+  const RowHash& hash() const { return by_hash_.hash; }
   // `hashed`: a hash of the key alone.
   std::uint32_t number_of(std::uint64_t hashed, const Key& key) {
     return by_hash_.find_or_make(
@@ -117,6 +128,7 @@ class KeyNumbers {
           return size() - 1;
         });
   }
+  const Key& operator[](std::uint32_t number) const { return keys_[number]; }
   void forget() {
     by_hash_.forget();
     decltype(keys_)().swap(keys_);
@@ -196,9 +208,8 @@ class FunctionTable {
   // The function of a sample's own address, without inlined calls.
   std::uint32_t of_location(std::uint32_t location);
 
-  const Function& operator[](std::uint32_t id) const {
-    return functions_[id];
-  }                                                                      // its address does not change
+  // Its address does not change.
+  const Function& operator[](std::uint32_t id) const { return functions_[id]; }
   const StableArray<Function>& functions() const { return functions_; }  // by id
   std::size_t size() const { return functions_.size(); }
   // Frees the look-up tables: no location is looked up afterwards.
@@ -252,9 +263,9 @@ class FunctionTable {
   bool keeps_mapped_bytes_ = false, has_ended_ = false;
   bool has_rows_ = false;  // functions are found by their rows, where they can be
   // By location number; kNone: not looked up. Separate arrays, so that they fit into the cache.
-  ByNumber<std::uint32_t> alone_{kNone};
-  ByNumber<std::uint32_t> only_{kNone};  // of frames that are one function
-  ByNumber<std::uint32_t> many_{kNone};  // of other frames: index of a list
+  ByNumber<std::uint32_t> alone_{kNone};  // of samples' own addresses
+  ByNumber<std::uint32_t> only_{kNone};   // of frames that are one function
+  ByNumber<std::uint32_t> many_{kNone};   // of other frames: index of a list
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   std::deque<NamedFacts> named_;
@@ -275,7 +286,6 @@ class FunctionTable {
   format::SeededTextHash hash_;
   KeyNumbers<std::string_view> names_, modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
-  RowHash hash_of_module_;
   KeyNumbers<const symbolize::Module*> met_modules_;
   std::vector<ModuleNumbers, format::LargePages<ModuleNumbers>> module_numbers_;  // by number in these
   const symbolize::Module* last_module_ = nullptr;
@@ -284,11 +294,6 @@ class FunctionTable {
   std::map<std::string, std::uint32_t, std::less<>> lines_;
 };
 
-// The names of call chain frames in folded stacks and flame graphs, each made once for each function.
-
-// Source lines of the functions in a picture: "main.c:12". Only lines of functions that are drawn are looked
-// up.
-
 // The first address of a function.
 struct FrameAddress {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -296,9 +301,9 @@ struct FrameAddress {
   std::uint32_t inlined = 0;  // index of the call at that location, innermost first
 };
 
-// The line where the function starts; for packed names, the line of the first address; for an inlined call,
-// the line in it. Safe to print. Empty: unknown. A file whose lines cannot be read is then reported by
-// Resolver::report_missing().
+// The source line of a function in a picture, "main.c:12": where the function starts; for packed names, the
+// line of the first address; for an inlined call, the line in it. Safe to print. Empty: unknown. A file whose
+// lines cannot be read is then reported by Resolver::report_missing().
 std::string source_line(Resolver& resolver, const FrameAddress& address);
 
 // flamegraph.pl has colours for these endings.
@@ -331,6 +336,7 @@ enum class CodeKind : char {
 };
 CodeKind code_kind(const symbolize::Frame& frame);
 
+// The names of call chain frames in folded stacks and flame graphs, each made once for each function.
 class FrameNames {
  public:
   enum class Order : std::uint8_t { RootFirst, LeafFirst };

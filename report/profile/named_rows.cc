@@ -6,16 +6,17 @@
 
 namespace tacho::report {
 
-void FunctionStacks::ask(const Stack& stack) {
-  Asked& asked = asked_.emplace_back(Asked{.stack = stack.number, .known = by_stack_.find(stack.number)});
-  if (asked.known != kUnasked) return;
-  asked.begin = frames_.size();
+void FunctionStacks::add(const Stack& stack) {
+  Pending& pending =
+      pending_.emplace_back(Pending{.stack = stack.number, .known = by_stack_.find(stack.number)});
+  if (pending.known != kUnknown) return;
+  pending.begin = frames_.size();
   add_frames(stack);
-  asked.end = frames_.size();
-  asked.hash = asked.end - asked.begin;
-  for (std::size_t i = asked.begin; i < asked.end; ++i)
-    asked.hash = by_frames_.hash.add(asked.hash, frames_[i]);
-  by_frames_.prefetch(asked.hash);
+  pending.end = frames_.size();
+  pending.hash = pending.end - pending.begin;
+  for (std::size_t i = pending.begin; i < pending.end; ++i)
+    pending.hash = by_frames_.hash.add(pending.hash, frames_[i]);
+  by_frames_.prefetch(pending.hash);
 }
 
 void FunctionStacks::add_frames(const Stack& stack) {
@@ -52,49 +53,36 @@ void FunctionStacks::add_frames(const Stack& stack) {
   frames_.erase(unknown, frames_.end());
 }
 
-std::span<const std::uint32_t> FunctionStacks::answers() {
+std::span<const std::uint32_t> FunctionStacks::numbers() {
   const auto with_guess = [this](auto&& fetch) {
-    for (const Asked& asked : asked_) {
-      if (asked.known != kUnasked) continue;
-      if (const std::uint32_t guess = by_frames_.guess(asked.hash); guess != IndexTable::kNone) fetch(guess);
+    for (const Pending& pending : pending_) {
+      if (pending.known != kUnknown) continue;
+      if (const std::uint32_t guess = by_frames_.guess(pending.hash); guess != IndexTable::kNone)
+        fetch(guess);
     }
   };
-  if (asked_.size() > 1) {
+  if (pending_.size() > 1) {
     with_guess([this](std::uint32_t guess) { __builtin_prefetch(&chains_[guess]); });
     with_guess([this](std::uint32_t guess) { __builtin_prefetch(chains_[guess].data()); });
   }
-  answers_.clear();
-  for (const Asked& asked : asked_) {
-    answers_.push_back(asked.known != kUnasked ? asked.known : intern(asked));
-    if (asked.known == kUnasked) by_stack_[asked.stack] = answers_.back();
+  numbers_.clear();
+  for (const Pending& pending : pending_) {
+    numbers_.push_back(pending.known != kUnknown ? pending.known : intern(pending));
+    if (pending.known == kUnknown) by_stack_[pending.stack] = numbers_.back();
   }
-  asked_.clear();
+  pending_.clear();
   frames_.clear();
-  return answers_;
+  return numbers_;
 }
 
-std::uint32_t FunctionStacks::intern(const Asked& asked) {
-  const auto frames = std::span(frames_).subspan(asked.begin, asked.end - asked.begin);
+std::uint32_t FunctionStacks::intern(const Pending& pending) {
+  const auto frames = std::span(frames_).subspan(pending.begin, pending.end - pending.begin);
   return by_frames_.find_or_make(
-      asked.hash, [&](std::uint32_t number) { return std::ranges::equal(chains_[number], frames); },
+      pending.hash, [&](std::uint32_t number) { return std::ranges::equal(chains_[number], frames); },
       [&] {
-        chains_.push_back(keep(frames));
+        chains_.push_back(store_.keep(frames));
         return static_cast<std::uint32_t>(chains_.size() - 1);
       });
-}
-
-std::span<const std::uint32_t> FunctionStacks::keep(std::span<const std::uint32_t> frames) {
-  constexpr std::size_t kPiece = std::size_t{1} << 16;  // frames
-  if (frames.size() > left_) {
-    left_ = std::max(frames.size(), kPiece);
-    memory_.push_back(format::make_large_piece<std::uint32_t>(left_));
-    free_ = memory_.back().get();
-  }
-  const std::span kept(free_, frames.size());
-  std::ranges::copy(frames, kept.begin());
-  free_ += frames.size();
-  left_ -= frames.size();
-  return kept;
 }
 
 void NamedRows::name_rows() {
@@ -102,7 +90,6 @@ void NamedRows::name_rows() {
   while (named() < count) name_rows(named(), std::min(count, named() + kTogether));
 }
 
-// First functions in the rows' order, as perf, then chains.
 namespace {
 
 CpuMode mode_of(std::uint8_t cpumode) {
@@ -120,6 +107,7 @@ CpuMode mode_of(std::uint8_t cpumode) {
 
 }  // namespace
 
+// First functions in the rows' order, as perf, then chains.
 void NamedRows::name_rows(std::size_t begin, std::size_t end) {
   const auto& rows = profile_->rows();
   for (std::size_t number = begin; number < end; ++number) {
@@ -128,10 +116,10 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
     const std::uint32_t function = functions_->of_location(row.location);
     const CpuMode mode = mode_of(resolver_->location(row.location).cpumode);
     own_.push_back(function << kModeBits | static_cast<std::uint32_t>(mode));
-    if (const Stack* const stack = stack_of(number)) stacks_->ask(*stack);
+    if (const Stack* const stack = stack_of(number)) stacks_->add(*stack);
   }
   if (!has_stacks()) return;
-  auto chain = stacks_->answers().begin();
+  auto chain = stacks_->numbers().begin();
   for (std::size_t number = begin; number < end; ++number)
     chains_.push_back(stack_of(number) != nullptr ? *chain++ : kNoChain);
 }
@@ -139,7 +127,7 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
 // Each of these needs what the one before prefetched, some rows earlier.
 void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   const auto& rows = profile_->rows();
-  constexpr std::size_t kStacks = 12, kFrames = 9, kAnswers = 6, kLocations = 4,
+  constexpr std::size_t kStacks = 12, kFrames = 9, kLookUps = 6, kLocations = 4,
                         kAddresses = 2;  // rows ahead
   const auto frames_at = [&](std::size_t ahead) -> std::span<const std::uint32_t> {
     const Stack* const stack = at + ahead < end ? stack_of(at + ahead) : nullptr;
@@ -148,9 +136,9 @@ void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   };
   if (at + kStacks < end) __builtin_prefetch(stack_of(at + kStacks));
   if (at + kFrames < end) __builtin_prefetch(frames_at(kFrames).data());
-  if (at + kAnswers < end) functions_->prefetch_alone(rows[at + kAnswers].location);
+  if (at + kLookUps < end) functions_->prefetch_alone(rows[at + kLookUps].location);
   if (at + kLocations < end) __builtin_prefetch(&resolver_->location(rows[at + kLocations].location));
-  for (const std::uint32_t location : frames_at(kAnswers)) functions_->prefetch_frame(location);
+  for (const std::uint32_t location : frames_at(kLookUps)) functions_->prefetch_frame(location);
   for (const std::uint32_t location : frames_at(kLocations)) functions_->prefetch_location(location);
   for (const std::uint32_t location : frames_at(kAddresses)) functions_->prefetch_address(location);
 }

@@ -15,9 +15,6 @@
 
 namespace tacho::report {
 
-// Interns call chains as chains of functions. The distinct stacks of a capture are chains of addresses; there
-// are far fewer distinct chains of functions.
-
 // The first frame of a chain: the outermost caller, or the leaf.
 enum class ChainOrder : std::uint8_t { Caller, Callee };
 
@@ -28,6 +25,8 @@ struct ChainOptions {
   const WaitChains* waits = nullptr;       // the same
 };
 
+// Interns call chains as chains of functions. The distinct stacks of a capture are chains of addresses; there
+// are far fewer distinct chains of functions.
 class FunctionStacks {
  public:
   // The table must outlive this.
@@ -36,13 +35,13 @@ class FunctionStacks {
 
   // The number of the chain of functions of a stack: equal chains have equal numbers, from 0 up without gaps.
   std::uint32_t number_of(const Stack& stack) {
-    ask(stack);
-    return answers()[0];
+    add(stack);
+    return numbers()[0];
   }
-  // The same for many stacks: ask() looks functions up, answers() interns the chains and returns the numbers
-  // for all ask() since the last answers(). The tables exceed the caches, so their look-ups are interleaved.
-  void ask(const Stack& stack);
-  std::span<const std::uint32_t> answers();  // valid until the next ask()
+  // The same for many stacks: add() looks functions up, numbers() interns the chains and returns the numbers
+  // for all add() since the last numbers(). The tables exceed the caches, so their look-ups are interleaved.
+  void add(const Stack& stack);
+  std::span<const std::uint32_t> numbers();  // valid until the next add()
   // The ids of its functions in the chosen order; inlined calls are frames, too. May be empty. Stays valid.
   std::span<const std::uint32_t> frames(std::uint32_t number) const { return chains_[number]; }
   std::size_t size() const { return chains_.size(); }
@@ -53,27 +52,24 @@ class FunctionStacks {
   }
 
  private:
-  static constexpr std::uint32_t kUnasked = ~0U;
-  struct Asked {
+  static constexpr std::uint32_t kUnknown = ~0U;
+  struct Pending {
     std::uint32_t stack = 0;
-    std::uint32_t known = kUnasked;  // the number of its chain
+    std::uint32_t known = kUnknown;  // the number of its chain
     std::size_t begin = 0, end = 0;  // its functions in frames_
     std::uint64_t hash = 0;
   };
   void add_frames(const Stack& stack);
-  std::uint32_t intern(const Asked& asked);
-  std::span<const std::uint32_t> keep(std::span<const std::uint32_t> frames);
+  std::uint32_t intern(const Pending& pending);
 
   FunctionTable* functions_;
   ChainOptions options_;
-  ByNumber<std::uint32_t> by_stack_{kUnasked};
+  ByNumber<std::uint32_t> by_stack_{kUnknown};
   IndexTable by_frames_;
   StableArray<std::span<const std::uint32_t>> chains_;
-  std::vector<Asked> asked_;
-  std::vector<std::uint32_t> frames_, answers_;  // for the stacks of ask()
-  std::vector<format::LargePiece<std::uint32_t>> memory_;
-  std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // number of frames from there on
+  std::vector<Pending> pending_;
+  std::vector<std::uint32_t> frames_, numbers_;  // for the stacks of add()
+  WordStore store_;                              // the frames of chains_
 };
 
 // The CPU mode of the code, as reports count it. User includes hypervisor and unknown.
@@ -143,7 +139,7 @@ class NamedRows {
   FunctionTable* functions_;
   FunctionStacks* stacks_;
   std::uint64_t most_early_;  // functions
-  // By row: its function times 2, plus 1 if its samples are from the kernel.
+  // By row: the id of its function, and in the lowest kModeBits the CPU mode.
   StableArray<std::uint32_t> own_;
   StableArray<std::uint32_t> chains_;  // by row; empty if the profile has no call chains
 };

@@ -19,19 +19,19 @@ const Stack* MarkedStacks::intern(std::span<const std::uint32_t> frames,
       },
       [&] {
         const auto made = static_cast<std::uint32_t>(stacks_.size());
-        stacks_.push_back({made, keep(frames)});
-        words_of_.push_back(keep(words));
+        stacks_.push_back({made, store_.keep(frames)});
+        words_of_.push_back(store_.keep(words));
         return made;
       });
   return &stacks_[number];
 }
 
-std::span<const std::uint32_t> MarkedStacks::keep(std::span<const std::uint32_t> words) {
+std::span<const std::uint32_t> WordStore::keep(std::span<const std::uint32_t> words) {
   constexpr std::size_t kPiece = std::size_t{1} << 16;  // words
   if (words.size() > left_) {
     left_ = std::max(words.size(), kPiece);
-    memory_.push_back(format::make_large_piece<std::uint32_t>(left_));
-    free_ = memory_.back().get();
+    pieces_.push_back(format::make_large_piece<std::uint32_t>(left_));
+    free_ = pieces_.back().get();
   }
   const std::span kept(free_, words.size());
   std::ranges::copy(words, kept.begin());
@@ -61,7 +61,7 @@ std::uint32_t WaitChains::number_of(std::string_view name) {
 }
 
 Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
-    : blocks_(std::move(blocks)), shape_(std::move(shape)), asked_(shape_.facts.size()) {
+    : blocks_(std::move(blocks)), shape_(std::move(shape)), current_(shape_.facts.size()) {
   rows_of_.resize(blocks_.size());
   for (std::uint32_t number = 0; number < blocks_.size(); ++number) {
     const std::size_t end = std::size_t{blocks_[number].leader} + blocks_[number].members;
@@ -99,17 +99,17 @@ void Profile::count(std::uint32_t number, std::size_t event, const Weight& weigh
 }
 
 std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
-  const std::size_t count = asked_.size();
+  const std::size_t count = current_.size();
   if (count == 0) return 0;
-  for (std::size_t i = 0; i < count; ++i) asked_[i] = shape_.facts[i](sample);
+  for (std::size_t i = 0; i < count; ++i) current_[i] = shape_.facts[i](sample);
   const auto is_at = [&](std::uint32_t list) {
-    return std::ranges::equal(std::span(facts_).subspan(list * count, count), asked_);
+    return std::ranges::equal(std::span(facts_).subspan(list * count, count), current_);
   };
   if (fact_lists_ > 0 && is_at(last_facts_)) return last_facts_;
   std::uint64_t hash = 0;
-  for (const std::uint64_t fact : asked_) hash = by_facts_.hash.add(hash, fact);
+  for (const std::uint64_t fact : current_) hash = by_facts_.hash.add(hash, fact);
   return last_facts_ = by_facts_.find_or_make(hash, is_at, [&] {
-    facts_.insert(facts_.end(), asked_.begin(), asked_.end());
+    facts_.insert(facts_.end(), current_.begin(), current_.end());
     return fact_lists_++;
   });
 }
@@ -131,11 +131,11 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 
 // A stack that repeats with the same facts, the usual case, costs one array access.
 std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
-  ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_location_;
+  ByNumber<std::uint32_t>& firsts = stack != nullptr ? by_stack_ : by_location_;
   const std::uint32_t chain = stack != nullptr ? stack->number : rest.location;
-  FirstRow& first = firsts[chain];
-  if (first.row == IndexTable::kNone) return first.row = make_row(sample, rest, stack);
-  if (rest_of(rows_[first.row]) == rest) return first.row;
+  std::uint32_t& first = firsts[chain];
+  if (first == IndexTable::kNone) return first = make_row(sample, rest, stack);
+  if (rest_of(rows_[first]) == rest) return first;
   const std::uint64_t hash = by_rest_.hash(chain, rest.location, rest.block, rest.facts,
                                            reinterpret_cast<std::uintptr_t>(rest.thread),
                                            reinterpret_cast<std::uintptr_t>(rest.comm));

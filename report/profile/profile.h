@@ -1,4 +1,5 @@
-// Profiles, and the stacks with marks that their rows can have.
+// Profiles: weights by event, facts, address and call chain; and the stacks with marks that their rows can
+// have.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,35 @@
 
 namespace tacho::report {
 
+// Copies lists of words into large blocks, without an allocation for each.
+class WordStore {
+ public:
+  // Returns a copy with a stable address.
+  std::span<const std::uint32_t> keep(std::span<const std::uint32_t> words);
+  std::size_t bytes() const { return bytes_; }  // of all lists
+
+ private:
+  std::vector<format::LargePiece<std::uint32_t>> pieces_;
+  std::uint32_t* free_ = nullptr;  // in the last piece
+  std::size_t left_ = 0;           // number of words from there on
+  std::size_t bytes_ = 0;
+};
+
+// The item for which same(item) is true; if there is none, `item` is added. `table` has the indices of
+// `items` by `hash`.
+template <class Items, class Same>
+typename Items::value_type& find_or_add(IndexTable& table, std::uint64_t hash, Items& items, Same&& same,
+                                        typename Items::value_type item) {
+  return items[table.find_or_make(
+      hash, [&](std::uint32_t known) { return same(items[known]); },
+      [&] {
+        items.push_back(std::move(item));
+        return static_cast<std::uint32_t>(items.size() - 1);
+      })];
+}
+
 // Interned stacks with a word for each frame, so that frames of one address can differ: by the step of a
 // branch, or by a mark between two threads.
-
 class MarkedStacks {
  public:
   // `words`: one for each of `frames`. Stack numbers are from 0 up, and of this object only. Valid as long as
@@ -31,23 +58,17 @@ class MarkedStacks {
   // The words of a stack of this object.
   std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[stack.number]; }
   // The memory of frames and words.
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return store_.bytes(); }
 
  private:
-  std::span<const std::uint32_t> keep(std::span<const std::uint32_t> words);
-
   StableArray<Stack> stacks_;
   std::vector<std::span<const std::uint32_t>> words_of_;  // by stack
   IndexTable by_frames_;
-  std::vector<format::LargePiece<std::uint32_t>> memory_;
-  std::size_t bytes_ = 0;          // used of memory_
-  std::uint32_t* free_ = nullptr;  // in the last block
-  std::size_t left_ = 0;           // number of words from there on
+  WordStore store_;
 };
 
 // Call chains of waits with their wakers: below the stack that went to sleep comes a mark, then the waker's
 // stack, from its leaf on, and the waker's name; then the same for the waker's waker.
-
 class WaitChains {
  public:
   static constexpr std::uint32_t kAddress = 0;  // of names_of(): the frame is an ordinary address
@@ -76,10 +97,6 @@ class WaitChains {
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::vector<std::uint32_t> frames_, frame_names_;  // of the current wait
 };
-
-// A profile: each distinct combination of event, process name, facts, address and call chain, with its
-// weight. Memory and the cost of later steps grow with the number of combinations, not of samples: names and
-// chains are looked up for a new row, and rows are sorted after the run.
 
 // Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal
 // facts have equal numbers.
@@ -135,6 +152,9 @@ struct ProfileRow {
 };
 static_assert(sizeof(ProfileRow) == 48);
 
+// A profile: each distinct combination of event, process name, facts, address and call chain, with its
+// weight. Memory and the cost of later steps grow with the number of combinations, not of samples: names and
+// chains are looked up for a new row, and rows are sorted after the run.
 class Profile {
  public:
   // `blocks`: every event that is known by now belongs to exactly one.
@@ -190,10 +210,6 @@ class Profile {
     const char* comm = nullptr;      // the same
     bool operator==(const Rest&) const = default;
   };
-  // The first row of a stack (without stacks: of an address), usually the only one.
-  struct FirstRow {
-    std::uint32_t row = IndexTable::kNone;
-  };
   std::uint32_t row_of(const LateSample& sample, const Rest& rest, const Stack* stack);
   std::uint32_t make_row(const LateSample& sample, const Rest& rest, const Stack* stack);
   Rest rest_of(const ProfileRow& row) const;
@@ -206,16 +222,15 @@ class Profile {
   std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
   std::vector<Weight> weights_;                      // of blocks with several members
   std::vector<std::uint64_t> facts_;
-  std::vector<std::uint64_t> asked_;  // scratch: the current sample's
+  std::vector<std::uint64_t> current_;  // scratch: the current sample's
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
   std::uint64_t left_out_ = 0;
   IndexTable by_facts_, by_rest_;
-  ByNumber<FirstRow> by_stack_, by_location_;  // by stack, by location
+  // The first row of a stack (without stacks: of an address), usually the only one.
+  ByNumber<std::uint32_t> by_stack_{IndexTable::kNone}, by_location_{IndexTable::kNone};
 };
 
-// Events in columns next to each other, in a report or in annotated code.
-
-// Which events are side by side.
+// Which events are side by side, in columns of a report or of annotated code.
 enum class Grouping : std::uint8_t {
   AsRecorded,  // the events of each group
   Always,      // all events, if the capture has no groups

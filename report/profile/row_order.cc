@@ -220,11 +220,11 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
                                                        const SortInput& input) const {
   std::vector<MakeValues> made;
   const RowsToOrder& rows = input.rows;
-  bool tells_functions = false, knows_depths = input.depth == nullptr;
+  bool has_function_key = false, knows_depths = input.depth == nullptr;
   for (const Column& column : columns) {
     if (column.kind == Column::Kind::Key) {
       made.emplace_back([this, &rows, key = column.key] { return OfColumn{{}, ranks_of(key, rows)}; });
-      tells_functions = tells_functions || is_of_function(keys_[column.key]);
+      has_function_key = has_function_key || is_of_function(keys_[column.key]);
       continue;
     }
     // With children, only the first event's numbers decide. Of the rows' own numbers, the first event's are
@@ -248,7 +248,7 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
     });
   }
   // The starts of functions, ascending.
-  if (!tells_functions) return made;
+  if (!has_function_key) return made;
   made.emplace_back([&rows] {
     RowTable<std::uint64_t> values(rows.size());
     rows.walk([&](std::uint32_t row) { values[row] = rows.function(row).start; });

@@ -82,17 +82,12 @@ class RowsToOrder {
     constexpr std::uint32_t kAhead = 12;
     const auto count = static_cast<std::uint32_t>(size());
     for (std::uint32_t row = 0; row < count; ++row) {
-      if (row + kAhead < count) fetch(function(row + kAhead));
+      if (row + kAhead < count) prefetch(function(row + kAhead));
       visit(row);
     }
   }
 
  private:
-  static void fetch(const Function& function) {
-    constexpr std::size_t kLine = 64;  // bytes
-    const auto* const bytes = reinterpret_cast<const char*>(&function);
-    for (std::size_t at = 0; at < sizeof function; at += kLine) __builtin_prefetch(bytes + at);
-  }
   std::span<const RowFacts> facts_;
   std::span<const Cell> cells_;
   std::size_t groups_ = 0;

@@ -95,6 +95,10 @@ std::uint64_t SampleFacts::number_of(std::string key, std::size_t bytes_at, Make
   return entry->second;
 }
 
+std::uint64_t SampleFacts::number_of_text(char kind, const std::string& text) {
+  return number_of(kind + text, 1, [&text] { return text; });
+}
+
 // --raw-trace: each field by itself, with a blank before its name.
 std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
   std::string text;
@@ -133,7 +137,7 @@ std::uint64_t SampleFacts::trace(const ResolvedSample& sample) {
   const bool is_tracepoint = sample.event().attr.type == abi::kTracepoint;
   std::string text = "N/A";
   if (is_tracepoint) text = options_.is_raw_trace ? raw_trace_text(sample) : trace_text(sample);
-  return number_of("t" + text, 1, [&] { return text; });
+  return number_of_text('t', text);
 }
 
 std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadField& field, bool is_raw) {
@@ -141,7 +145,7 @@ std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadFiel
   if (!is_raw && is_named_address(field) && !is_list(field)) {
     const auto value = read_field(field, sample.fields->raw, sample.order);
     std::string name = value ? address_name(session_->resolver(), sample, bits_of(*value)) : std::string();
-    if (!name.empty()) return number_of("a" + name, 1, [&name] { return name; });
+    if (!name.empty()) return number_of_text('a', name);
   }
   const std::string_view bytes = bytes_of(field, sample.fields->raw, sample.order);
   std::string key = "f" + std::to_string(sample.event_index) + (is_raw ? "r" : "v") + field.name + '\0';
@@ -153,20 +157,16 @@ std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadFiel
 std::uint64_t SampleFacts::cgroup(const ResolvedSample& sample) {
   const std::uint64_t id = sample.fields->cgroup;
   const auto known = records_.cgroups_.find(id);
-  if (known == records_.cgroups_.end()) {
-    const std::string text = id == 0 ? "N/A" : "unknown";
-    return number_of("c" + text, 1, [&] { return text; });
-  }
+  if (known == records_.cgroups_.end()) return number_of_text('c', id == 0 ? "N/A" : "unknown");
   // Paths can be as long as a record: each is copied once, not with each sample.
   auto& [path, number] = known->second;
-  if (number == 0) number = number_of("c" + path, 1, [&path = path] { return path; });
+  if (number == 0) number = number_of_text('c', path);
   return number;
 }
 
 std::uint64_t SampleFacts::cgroup_space(const ResolvedSample& sample) {
   const auto space = records_.cgroup_spaces_.find(sample.tid());
-  const std::string text = space != records_.cgroup_spaces_.end() ? space->second : "0/0x0";
-  return number_of("n" + text, 1, [&] { return text; });
+  return number_of_text('n', space != records_.cgroup_spaces_.end() ? space->second : "0/0x0");
 }
 
 void RecordFacts::take(const format::Record& record) {

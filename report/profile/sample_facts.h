@@ -19,7 +19,6 @@
 namespace tacho::report {
 
 // The number of recorded threads that run at the same time, from context switch records.
-
 class Parallelism {
  public:
   // `processors`: the number of CPUs of the host; nullopt: unknown.
@@ -64,7 +63,7 @@ struct FactOptions {
   bool has_nanoseconds = false;              // --ns
   std::uint64_t time_quantum = 100'000'000;  // ns: times in the same quantum are equal
   bool is_verbose = false;                   // -v
-  bool tells_no_address = true;  // "(no address)" for a sample without one, where perf prints zeros
+  bool marks_no_address = true;  // "(no address)" for a sample without one, where perf prints zeros
   ReportMode mode = ReportMode::Samples;
   bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };
@@ -134,6 +133,7 @@ class SampleFacts {
   std::string field_text(const ResolvedSample& sample, const PayloadField& field, bool is_raw);
   template <class MakeText>
   std::uint64_t number_of(std::string key, std::size_t bytes_at, MakeText&& make_text);
+  std::uint64_t number_of_text(char kind, const std::string& text);
 
   Session* session_;
   FactOptions options_;

@@ -174,8 +174,7 @@ Result<> SlowIntervals::find_latency(const std::vector<std::string>& names) {
   if (fitting.size() != 1 && choices.empty())
     return use_error(
         fmt::format("{}: no payload has a latency, a field whose unit is a time; tacho record -e syscall, "
-                    "calls, lock and others "
-                    "write them",
+                    "calls, lock and others write them",
                     event.empty() ? "the slowest intervals" : "--of " + printable(event)));
   if (fitting.size() != 1)
     return use_error(fmt::format("{}: several events have a latency; choose with --of: {}",

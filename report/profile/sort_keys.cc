@@ -10,7 +10,147 @@
 #include "report/samples/tables.h"
 
 namespace tacho::report {
+
+std::uint64_t FactAddress::runtime_start() const {
+  const symbolize::Mapping* const mapping = location->mapping;
+  if (mapping == nullptr || mapping->is_identity) return function->start;
+  return function->start + mapping->start - mapping->page_offset;
+}
+
+FactAddress fact_address(Show show, std::uint64_t number) {
+  const auto id = static_cast<std::uint32_t>(number);
+  FunctionTable& functions = *show.facts.functions;
+  FactAddress at;
+  at.location = &show.facts.session().resolver().location(id);
+  at.function = &functions[functions.of_location(id)];
+  const symbolize::Mapping* const mapping = at.location->mapping;
+  at.address = mapping == nullptr ? at.location->ip.value : mapping->nameless_address(at.location->ip);
+  at.level = mapping == nullptr ? 'H' : at.function->level;  // as perf, which found it in no mode
+  return at;
+}
+
 namespace {
+
+namespace abi = format::abi;
+
+using Order = std::strong_ordering;
+
+constexpr std::size_t kAddressWidth = 16;  // hexadecimal digits
+constexpr std::size_t kUnknownWidth = 22;  // of "[.] 0x0123456789abcdef"
+constexpr std::size_t kAnyWidth = ~std::size_t{0};
+
+// A name from the capture, as the report's options print it.
+std::string shown(Show show, std::string_view name) { return printable(name, show.facts.options().names); }
+
+// Appends `name`, cut as perf cuts names of functions so that both fit into `width`; uncut if `text` alone is
+// wider.
+void add_name(std::string& text, std::string_view name, std::size_t width) {
+  text += width < text.size() ? name : name.substr(0, width - text.size());
+}
+
+// Facts that are numbers, or numbers of texts.
+std::uint64_t fact_of(Show show, Row row) { return show.fact(row); }
+Order by_fact(Show show, Row a, Row b) { return show.fact(a) <=> show.fact(b); }
+Order by_fact_down(Show show, Row a, Row b) { return show.fact(b) <=> show.fact(a); }
+Order by_fact_text(Show show, Row a, Row b) {
+  return show.facts.text(show.fact(a)) <=> show.facts.text(show.fact(b));
+}
+std::string fact_number(Show show, Row row) { return std::to_string(show.fact(row)); }
+std::string fact_text(Show show, Row row) { return shown(show, show.facts.text(show.fact(row))); }
+
+// The short name, or with -v the path; empty: no module.
+std::string_view module_name(Show show, const symbolize::Module* module) {
+  if (module == nullptr) return {};
+  return show.facts.options().is_verbose ? module->path : module->short_name;
+}
+
+// "main.c:12"; without source lines "FUNCTION+OFFSET".
+std::string line_of(Show show, const Function& function) {
+  if (function.line().starts_with('+')) return shown(show, function.name()) + std::string(function.line());
+  return function.line().empty() ? std::string("??:0") : shown(show, function.line());
+}
+
+// "4K" for a fact that is a number of bytes.
+std::string show_page_size(Show show, Row row) { return page_size_text(show.fact(row)); }
+
+// The row's own module, by name; unmapped last.
+Order module_order(Show show, Row a, Row b) {
+  const bool has_a = a.function->module != nullptr, has_b = b.function->module != nullptr;
+  if (has_a != has_b) return has_a ? Order::less : Order::greater;
+  return module_name(show, a.function->module) <=> module_name(show, b.function->module);
+}
+
+// The row's own function, by name; addresses without one last. RowOrder sorts equal names by address.
+std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
+
+Order symbol_order(Show, Row a, Row b) {
+  const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
+  if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
+  return a.function->name() <=> b.function->name();
+}
+
+std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
+
+// "0x4585             d ": printed before a name with -v. 0 has no 0x, as with printf's %#x.
+std::string verbose_start(std::uint64_t address, char source) {
+  return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
+}
+
+// "[.] 0x0000000000001262". Stripped binaries make most of a report of these, so it does not use fmt.
+std::string show_unknown(char level, std::uint64_t address) {
+  constexpr std::string_view kDigits = "0123456789abcdef", kMark = "0x";
+  std::string text = {'[', level, ']', ' '};
+  text.reserve(kUnknownWidth);
+  if (address != 0) text += kMark;  // 0 has no mark, as with printf's %#x
+  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[address >> shift & 15];
+  return text;
+}
+
+FactAddress fact_address_of(Show show, Row row) { return fact_address(show, show.fact(row)); }
+
+// "[k] do_syscall_64"; "[.] sink+0x4" for a variable that contains `address`.
+std::string show_address(Show show, const FactAddress& at, std::uint64_t address, char level,
+                         std::size_t width) {
+  std::string text;
+  if (show.facts.options().is_verbose) text = verbose_start(address, at.function->source);
+  if (!at.has_name()) return text + show_unknown(level, address);
+  text += fmt::format("[{}] ", level);
+  const bool is_data = at.function->is_data;
+  add_name(text, shown(show, at.function->name()), is_data ? kAnyWidth : width);
+  if (is_data) text += fmt::format("+0x{:x}", address - at.runtime_start());
+  return text;
+}
+
+// The column width for show_address().
+std::size_t address_width(Show show, const FactAddress& at) {
+  constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
+  if (!at.has_name()) return kUnknownWidth;
+  return shown(show, at.function->name()).size() + kLevel + (show.facts.options().is_verbose ? kVerbose : 0);
+}
+
+// Of the row of a module: paths differ with -v, else short names.
+std::uint64_t module_number_of(Show show, const Function& function) {
+  return show.facts.options().is_verbose ? function.module_rank : function.module_number;
+}
+
+std::string show_module_of(Show show, const Function& function) {
+  return function.module == nullptr ? std::string("[unknown]")
+                                    : shown(show, module_name(show, function.module));
+}
+
+// Modules by name, descending; addresses without a module first. perf sorts other addresses than the sample's
+// own so.
+Order module_order_down(Show show, const FactAddress& a, const FactAddress& b) {
+  const symbolize::Module *const module_a = a.function->module, *const module_b = b.function->module;
+  if ((module_a == nullptr) != (module_b == nullptr))
+    return module_a == nullptr ? Order::less : Order::greater;
+  return module_name(show, module_b) <=> module_name(show, module_a);
+}
+
+// As perf, which subtracts addresses as signed numbers: kernel addresses are negative.
+Order address_order(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::int64_t>(a) <=> static_cast<std::int64_t>(b);
+}
 
 // The keys for fields of payloads and tracepoints; they are not in the table because they come from the
 // capture.
@@ -65,165 +205,7 @@ void add_fields(std::vector<KeyUse>& uses, SampleFacts& facts, std::size_t event
   }
 }
 
-}  // namespace
-
-std::vector<const SortKey*> sort_keys() {
-  std::vector<const SortKey*> all;
-  for (const std::span<const SortKey> table : {usual_keys(), branch_keys(), memory_keys()}) {
-    for (const SortKey& key : table) all.push_back(&key);
-  }
-  return all;
-}
-
-std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
-  if (word.empty()) return {};
-  for (const SortKey* const key : sort_keys()) {
-    if (!key->name.starts_with(word)) continue;
-    if (key->mode != ReportMode::Samples && key->mode != facts.options().mode) break;
-    return {{.key = key, .header = std::string(key->header), .least_width = key->least_width}};
-  }
-  const bool is_raw = word.ends_with("/raw");
-  if (is_raw) word.remove_suffix(4);
-  // Names of events contain colons and may contain dots: the field comes after the last dot before which
-  // there is an event's name.
-  const std::size_t dot = word.find('.');
-  const format::EventSet& events = facts.session().events();
-  std::vector<KeyUse> uses;
-  const std::string_view asked = word.substr(0, std::min(dot, word.size()));
-  for (std::size_t event = 0; event < events.size(); ++event) {
-    const std::string& name = events[event].name;
-    const bool ends_so =
-        name.size() > asked.size() && name.ends_with(asked) && name[name.size() - asked.size() - 1] == ':';
-    if (dot != std::string_view::npos && (asked == name || ends_so)) {
-      add_fields(uses, facts, event, word.substr(dot + 1), is_raw);
-    } else {
-      add_fields(uses, facts, event, word == "trace_fields" ? "*" : word, is_raw);
-    }
-  }
-  return uses;
-}
-
-std::string sort_key_names(ReportMode mode) {
-  std::string all;
-  for (const SortKey* const key : sort_keys()) {
-    if (key->mode != mode) continue;
-    if (!all.empty()) all += ' ';
-    all += key->name;
-  }
-  return all;
-}
-
-std::string shown(Show show, std::string_view name) { return printable(name, show.facts.options().names); }
-
-void add_name(std::string& text, std::string_view name, std::size_t width) {
-  text += width < text.size() ? name : name.substr(0, width - text.size());
-}
-
-std::uint64_t fact_of(Show show, Row row) { return show.fact(row); }
-Order by_fact(Show show, Row a, Row b) { return show.fact(a) <=> show.fact(b); }
-Order by_fact_down(Show show, Row a, Row b) { return show.fact(b) <=> show.fact(a); }
-Order by_fact_text(Show show, Row a, Row b) {
-  return show.facts.text(show.fact(a)) <=> show.facts.text(show.fact(b));
-}
-std::string fact_number(Show show, Row row) { return std::to_string(show.fact(row)); }
-std::string fact_text(Show show, Row row) { return shown(show, show.facts.text(show.fact(row))); }
-
-std::string_view module_name(Show show, const symbolize::Module* module) {
-  if (module == nullptr) return {};
-  return show.facts.options().is_verbose ? module->path : module->short_name;
-}
-
-std::string line_of(Show show, const Function& function) {
-  if (function.line().starts_with('+')) return shown(show, function.name()) + std::string(function.line());
-  return function.line().empty() ? std::string("??:0") : shown(show, function.line());
-}
-
-std::string show_page_size(Show show, Row row) {
-  static constexpr std::string_view kUnits = "BKMG";
-  std::uint64_t size = show.fact(row);
-  if (size == 0) return "N/A";
-  std::size_t unit = 0;
-  for (; size / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
-  return fmt::format("{}{}", size, kUnits[unit]);
-}
-
-Order module_order(Show show, Row a, Row b) {
-  const bool has_a = a.function->module != nullptr, has_b = b.function->module != nullptr;
-  if (has_a != has_b) return has_a ? Order::less : Order::greater;
-  return module_name(show, a.function->module) <=> module_name(show, b.function->module);
-}
-
-std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
-
-Order symbol_order(Show, Row a, Row b) {
-  const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
-  if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
-  return a.function->name() <=> b.function->name();
-}
-
-std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
-
-std::uint64_t FactAddress::runtime_start() const {
-  const symbolize::Mapping* const mapping = location->mapping;
-  if (mapping == nullptr || mapping->is_identity) return function->start;
-  return function->start + mapping->start - mapping->page_offset;
-}
-
-// 0 has no 0x, as with printf's %#x.
-std::string verbose_start(std::uint64_t address, char source) {
-  return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
-}
-
-FactAddress fact_address(Show show, std::uint64_t number) {
-  const auto id = static_cast<std::uint32_t>(number);
-  FunctionTable& functions = *show.facts.functions;
-  FactAddress at;
-  at.location = &show.facts.session().resolver().location(id);
-  at.function = &functions[functions.of_location(id)];
-  const symbolize::Mapping* const mapping = at.location->mapping;
-  at.address = mapping == nullptr ? at.location->ip.value : mapping->nameless_address(at.location->ip);
-  at.level = mapping == nullptr ? 'H' : at.function->level;  // as perf, which found it in no mode
-  return at;
-}
-
-std::string show_address(Show show, const FactAddress& at, std::uint64_t address, char level,
-                         std::size_t width) {
-  std::string text;
-  if (show.facts.options().is_verbose) text = verbose_start(address, at.function->source);
-  if (!at.has_name())  // 0 has no 0x, as with printf's %#x
-    return text + fmt::format("[{}] {}{:016x}", level, address == 0 ? "" : "0x", address);
-  text += fmt::format("[{}] ", level);
-  const bool is_data = at.function->is_data;
-  add_name(text, shown(show, at.function->name()), is_data ? kAnyWidth : width);
-  if (is_data) text += fmt::format("+0x{:x}", address - at.runtime_start());
-  return text;
-}
-
-std::size_t address_width(Show show, const FactAddress& at) {
-  constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
-  if (!at.has_name()) return kUnknownWidth;
-  return shown(show, at.function->name()).size() + kLevel + (show.facts.options().is_verbose ? kVerbose : 0);
-}
-
-std::string show_module_of(Show show, const FactAddress& at) {
-  const symbolize::Module* const module = at.function->module;
-  return module == nullptr ? std::string("[unknown]") : shown(show, module_name(show, module));
-}
-
-Order module_order_down(Show show, const FactAddress& a, const FactAddress& b) {
-  const symbolize::Module *const module_a = a.function->module, *const module_b = b.function->module;
-  if ((module_a == nullptr) != (module_b == nullptr))
-    return module_a == nullptr ? Order::less : Order::greater;
-  return module_name(show, module_b) <=> module_name(show, module_a);
-}
-
-Order address_order(std::uint64_t a, std::uint64_t b) {
-  return static_cast<std::int64_t>(a) <=> static_cast<std::int64_t>(b);
-}
-
 // Sort keys of all samples.
-
-namespace {
 
 // As perf, which prints microseconds, or nanoseconds with --ns.
 std::string show_time(Show show, Row row) {
@@ -254,11 +236,11 @@ std::string index_text(std::uint64_t number, std::size_t digits) {
   return number == ~0U ? fmt::format("-{:0>{}}", 1, digits) : fmt::format("{:0>{}}", number, digits);
 }
 std::string show_index(Show show, Row row) { return index_text(show.fact(row), kIndexDigits); }
-// As perf, which fills a column of any width with digits,
+// As perf, which fills a column of any width with digits.
 std::string show_cpu_in(Show show, Row row, std::size_t width) {
   return index_text(show.fact(row), std::max<std::size_t>(width, 1));
 }
-// or all but its first three characters.
+// As perf, which fills all but the first three characters with digits.
 std::string show_socket_in(Show show, Row row, std::size_t width) {
   return fmt::format("{:>{}}", index_text(show.fact(row), width > kIndexDigits ? width - kIndexDigits : 1),
                      width);
@@ -270,16 +252,6 @@ std::size_t module_width(Show show, Row row) {
   return is_wide ? std::max(name, kAddressWidth) : name;
 }
 
-// "[.] 0x0000000000001262". Stripped binaries make most of a report of these, so it does not use fmt.
-std::string show_unknown(char level, std::uint64_t address) {
-  constexpr std::string_view kDigits = "0123456789abcdef", kMark = "0x";
-  std::string text = {'[', level, ']', ' '};
-  text.reserve(kUnknownWidth);
-  if (address != 0) text += kMark;  // 0 has no mark, as with printf's %#x
-  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[address >> shift & 15];
-  return text;
-}
-
 std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
@@ -287,7 +259,7 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   // A recorder without stacks records no address. (Code of a process that was called at address 0 has another
   // level.)
   const bool has_address = !function.name().empty() || function.start != 0 || row.level != 'H';
-  if (!has_address && show.facts.options().tells_no_address) return text + "[-] (no address)";
+  if (!has_address && show.facts.options().marks_no_address) return text + "[-] (no address)";
   if (function.name().empty()) return text + show_unknown(row.level, function.start);
   text += fmt::format("[{}] ", row.level);
   add_name(text, shown(show, function.name()), function.is_data ? kAnyWidth : width);
@@ -333,16 +305,13 @@ Order parent_order(Show, Row a, Row b) {
   return parent_name(a) <=> parent_name(b);
 }
 
-std::string show_size_in(Show show, Row row, std::size_t width) {
-  return fmt::format("{:>{}}", show_size(show, row), width);
-}
-
 std::string show_mapped(Show, Row row) {
   return row.function->module == nullptr ? std::string("unknown")
                                          : std::to_string(row.function->mapped_bytes());
 }
-std::string show_mapped_in(Show show, Row row, std::size_t width) {
-  return fmt::format("{:>{}}", show_mapped(show, row), width);
+template <auto ShowKey>
+std::string show_right_in(Show show, Row row, std::size_t width) {
+  return fmt::format("{:>{}}", ShowKey(show, row), width);
 }
 
 // The kind and the end of a transaction, with perf's abbreviations of PERF_TXN_*.
@@ -382,28 +351,37 @@ std::string without_digits(std::string_view name) {
 using format::Sample;
 using Fit = SortKey::Fit;
 
-// In perf's order: an abbreviation is the first key that begins so.
+constexpr SortKey thread_key(std::string_view name, std::string_view help) {
+  return {.name = name,
+          .header = "    Pid:Command",
+          .help = help,
+          .of = KeyOf::Thread,
+          .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
+          .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
+          .show = show_thread,
+          .show_in = show_thread_in,
+          .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
+          .fit = Fit::Whole};
+}
+// A number of the sample: its own, or as perf's sum times the number of the row's samples.
+template <auto Field>
+constexpr SortKey number_key(std::string_view name, std::string_view header, std::string_view help,
+                             std::string (*show)(Show, Row), std::size_t least_width = 0) {
+  return {.name = name,
+          .header = header,
+          .help = help,
+          .read = read_sample<Field>,
+          .identity = fact_of,
+          .order = by_fact_down,
+          .show = show,
+          .least_width = least_width,
+          .fit = Fit::Padded};
+}
+
+// In perf's order.
 constexpr SortKey kSortKeys[] = {
-    {.name = "pid",
-     .header = "    Pid:Command",
-     .help = "the thread's pid and name",
-     .of = KeyOf::Thread,
-     .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
-     .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
-     .show = show_thread,
-     .show_in = show_thread_in,
-     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
-     .fit = Fit::Whole},
-    {.name = "tid",
-     .header = "    Pid:Command",
-     .help = "as pid",
-     .of = KeyOf::Thread,
-     .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
-     .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
-     .show = show_thread,
-     .show_in = show_thread_in,
-     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
-     .fit = Fit::Whole},
+    thread_key("pid", "the thread's pid and name"),
+    thread_key("tid", "as pid"),
     {.name = "comm",
      .header = "Command",
      .help = "the thread's name",
@@ -419,15 +397,9 @@ constexpr SortKey kSortKeys[] = {
      .header = "Shared Object",
      .help = "the shared object: file, kernel or module",
      .of = KeyOf::Function,
-     .identity = [](Show show, Row row) -> std::uint64_t {
-       return show.facts.options().is_verbose ? row.function->module_rank : row.function->module_number;
-     },
+     .identity = [](Show show, Row row) { return module_number_of(show, *row.function); },
      .order = module_order,
-     .show =
-         [](Show show, Row row) {
-           return row.function->module == nullptr ? std::string("[unknown]")
-                                                  : shown(show, module_name(show, row.function->module));
-         },
+     .show = [](Show show, Row row) { return show_module_of(show, *row.function); },
      .width = module_width},
     {.name = "symbol",
      .header = "Symbol",
@@ -492,24 +464,10 @@ constexpr SortKey kSortKeys[] = {
      .order = [](Show show, Row a, Row b) -> Order { return source_file(show, a) <=> source_file(show, b); },
      .show = source_file,
      .fit = Fit::CutOnly},
-    {.name = "local_weight",
-     .header = "Local Weight",
-     .help = "the weight recorded by the processor",
-     .read = read_sample<&Sample::weight>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = fact_number,
-     .least_width = 12,
-     .fit = Fit::Padded},
-    {.name = "weight",
-     .header = "Weight",
-     .help = "local_weight times the number of samples",
-     .read = read_sample<&Sample::weight>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = times_samples,
-     .least_width = 12,
-     .fit = Fit::Padded},
+    number_key<&Sample::weight>("local_weight", "Local Weight", "the weight recorded by the processor",
+                                fact_number, 12),
+    number_key<&Sample::weight>("weight", "Weight", "local_weight times the number of samples", times_samples,
+                                12),
     {.name = "transaction",
      .header = "Transaction                ",
      .help = "the state of a memory transaction (TSX)",
@@ -534,7 +492,7 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show, Row row) { return size_of_function(row); },
      .order = [](Show, Row a, Row b) -> Order { return size_of_function(a) <=> size_of_function(b); },
      .show = show_size,
-     .show_in = show_size_in,
+     .show_in = show_right_in<show_size>,
      .fit = Fit::Whole},
     {.name = "dso_size",
      .header = "DSO size",
@@ -545,7 +503,7 @@ constexpr SortKey kSortKeys[] = {
        return a.function->mapped_bytes() <=> b.function->mapped_bytes();
      },
      .show = show_mapped,
-     .show_in = show_mapped_in,
+     .show_in = show_right_in<show_mapped>,
      .fit = Fit::Whole,
      .has_mapped_bytes = true},
     {.name = "cgroup",
@@ -594,38 +552,14 @@ constexpr SortKey kSortKeys[] = {
      .order = by_fact,
      .show = show_page_size,
      .fit = Fit::Padded},
-    {.name = "local_ins_lat",
-     .header = "Local INSTR Latency",
-     .help = "the instruction's latency in cycles",
-     .read = read_sample<&Sample::weight2>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = fact_number,
-     .fit = Fit::Padded},
-    {.name = "ins_lat",
-     .header = "INSTR Latency",
-     .help = "local_ins_lat times the number of samples",
-     .read = read_sample<&Sample::weight2>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = times_samples,
-     .fit = Fit::Padded},
-    {.name = "local_p_stage_cyc",
-     .header = "Local Pipeline Stage Cycle",
-     .help = "cycles in a stage of the pipeline",
-     .read = read_sample<&Sample::weight3>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = fact_number,
-     .fit = Fit::Padded},
-    {.name = "p_stage_cyc",
-     .header = "Pipeline Stage Cycle",
-     .help = "local_p_stage_cyc times the number of samples",
-     .read = read_sample<&Sample::weight3>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = times_samples,
-     .fit = Fit::Padded},
+    number_key<&Sample::weight2>("local_ins_lat", "Local INSTR Latency",
+                                 "the instruction's latency in cycles", fact_number),
+    number_key<&Sample::weight2>("ins_lat", "INSTR Latency", "local_ins_lat times the number of samples",
+                                 times_samples),
+    number_key<&Sample::weight3>("local_p_stage_cyc", "Local Pipeline Stage Cycle",
+                                 "cycles in a stage of the pipeline", fact_number),
+    number_key<&Sample::weight3>("p_stage_cyc", "Pipeline Stage Cycle",
+                                 "local_p_stage_cyc times the number of samples", times_samples),
     {.name = "addr",
      .header = "Address",
      .help = "the instruction's address",
@@ -657,15 +591,7 @@ constexpr SortKey kSortKeys[] = {
      .show = [](Show show, Row row) { return shown(show, without_digits(row.comm)); }},
 };
 
-}  // namespace
-
-std::span<const SortKey> usual_keys() { return kSortKeys; }
-
 // Sort keys of branches: their source, their target, and their flags.
-
-namespace {
-
-using Fit = SortKey::Fit;
 
 // The fact of an end is its location, with the level of the sample above it, which one key prints.
 constexpr unsigned kLevelAt = 32;
@@ -682,65 +608,67 @@ std::uint64_t read_flags(const KeyUse&, SampleFacts& facts, const ResolvedSample
   return facts.branch.flags >> At & Mask;
 }
 
-FactAddress end_of(Show show, Row row) { return fact_address(show, show.fact(row)); }
-
 std::uint64_t end_identity(Show show, Row row) {
-  const FactAddress end = end_of(show, row);
+  const FactAddress end = fact_address_of(show, row);
   const auto& one = show.facts.one_of_several;
   return end.has_name() ? one(1, end.function->start, end.function->end()) : one(2, end.location->ip.value);
 }
 // By code address; addresses without a name last.
 Order end_order(Show show, Row a, Row b) {
-  const FactAddress end_a = end_of(show, a), end_b = end_of(show, b);
+  const FactAddress end_a = fact_address_of(show, a), end_b = fact_address_of(show, b);
   if (end_a.has_name() != end_b.has_name()) return end_a.has_name() ? Order::less : Order::greater;
   if (!end_a.has_name()) return address_order(end_a.location->ip.value, end_b.location->ip.value);
   const auto order = address_order(end_a.function->start, end_b.function->start);
   return order != 0 ? order : address_order(end_a.function->end(), end_b.function->end());
 }
 std::string show_end_in(Show show, Row row, std::size_t width) {
-  const FactAddress end = end_of(show, row);
+  const FactAddress end = fact_address_of(show, row);
   return show_address(show, end, end.address, end.level, width);
 }
 std::string show_end(Show show, Row row) { return show_end_in(show, row, kAnyWidth); }
 
-std::uint64_t module_number_of(Show show, const FactAddress& end) {
-  return show.facts.options().is_verbose ? end.function->module_rank : end.function->module_number;
+std::uint64_t end_module_identity(Show show, Row row) {
+  return module_number_of(show, *fact_address_of(show, row).function);
 }
-std::uint64_t end_module_identity(Show show, Row row) { return module_number_of(show, end_of(show, row)); }
+std::string show_end_module(Show show, Row row) {
+  return show_module_of(show, *fact_address_of(show, row).function);
+}
 Order end_module_order(Show show, Row a, Row b) {
-  return module_order_down(show, end_of(show, a), end_of(show, b));
+  return module_order_down(show, fact_address_of(show, a), fact_address_of(show, b));
 }
 std::size_t end_module_width(Show show, Row row) {
-  const FactAddress end = end_of(show, row);
-  if (end.has_name()) return show_module_of(show, end).size();
+  const FactAddress end = fact_address_of(show, row);
+  if (end.has_name()) return show_module_of(show, *end.function).size();
   return show.facts.options().widens_unknown ? kAddressWidth : 0;
 }
 
 std::uint64_t end_address_identity(Show show, Row row) {
-  const FactAddress end = end_of(show, row);
-  return show.facts.one_of_several(module_number_of(show, end), end.location->ip.value);
+  const FactAddress end = fact_address_of(show, row);
+  return show.facts.one_of_several(module_number_of(show, *end.function), end.location->ip.value);
 }
 Order end_address_order(Show show, Row a, Row b) {
-  const FactAddress end_a = end_of(show, a), end_b = end_of(show, b);
+  const FactAddress end_a = fact_address_of(show, a), end_b = fact_address_of(show, b);
   const auto order = module_order_down(show, end_a, end_b);
   return order != 0 ? order : address_order(end_a.location->ip.value, end_b.location->ip.value);
 }
 // As perf, which cuts the name so that it fits into the column without the offset.
 std::string show_end_address_in(Show show, Row row, std::size_t width) {
-  const FactAddress end = end_of(show, row);
+  const FactAddress end = fact_address_of(show, row);
   const auto level = static_cast<char>(show.fact(row) >> kLevelAt);
+  if (!end.has_name()) return show_unknown(level, end.address);
   std::string text = fmt::format("[{}] ", level);
-  if (!end.has_name()) return text + fmt::format("{}{:016x}", end.address == 0 ? "" : "0x", end.address);
   add_name(text, shown(show, end.function->name()), end.function->is_data ? kAnyWidth : width);
   const std::uint64_t offset = end.address - end.function->start;
   if (end.function->is_data) return text + fmt::format("+0x{:x}", end.address - end.runtime_start());
   return offset == 0 ? text : text + fmt::format("+0x{:x}", offset);
 }
 std::string show_end_address(Show show, Row row) { return show_end_address_in(show, row, kAnyWidth); }
-std::size_t end_address_width(Show show, Row row) { return end_of(show, row).has_name() ? 0 : kUnknownWidth; }
+std::size_t end_address_width(Show show, Row row) {
+  return fact_address_of(show, row).has_name() ? 0 : kUnknownWidth;
+}
 
-std::string end_line(Show show, Row row) { return line_of(show, *end_of(show, row).function); }
-std::uint64_t end_line_identity(Show show, Row row) { return std::hash<std::string>()(end_line(show, row)); }
+std::string end_line(Show show, Row row) { return line_of(show, *fact_address_of(show, row).function); }
+std::uint64_t end_line_identity(Show show, Row row) { return text_hash(end_line(show, row)); }
 Order end_line_order(Show show, Row a, Row b) { return end_line(show, a) <=> end_line(show, b); }
 
 std::string show_cycles(Show show, Row row) {
@@ -754,47 +682,67 @@ std::string show_prediction(Show show, Row row) {
   return (flags & kBranchMispredicted) != 0 ? "Y" : "N/A";
 }
 
+using Read = std::uint64_t (*)(const KeyUse&, SampleFacts&, const ResolvedSample&);
+
+// The keys of an end of a branch, which read() gives: its source or its target.
+constexpr SortKey end_module_key(std::string_view name, std::string_view header, std::string_view help,
+                                 Read read) {
+  return {.name = name,
+          .header = header,
+          .help = help,
+          .read = read,
+          .identity = end_module_identity,
+          .order = end_module_order,
+          .show = show_end_module,
+          .width = end_module_width,
+          .mode = ReportMode::Branches};
+}
+constexpr SortKey end_symbol_key(std::string_view name, std::string_view header, std::string_view help,
+                                 Read read) {
+  return {.name = name,
+          .header = header,
+          .help = help,
+          .read = read,
+          .identity = end_identity,
+          .order = end_order,
+          .show = show_end,
+          .show_in = show_end_in,
+          .width = [](Show show, Row row) { return address_width(show, fact_address_of(show, row)); },
+          .fit = Fit::Whole,
+          .mode = ReportMode::Branches};
+}
+constexpr SortKey end_line_key(std::string_view name, std::string_view header, std::string_view help,
+                               Read read) {
+  return {.name = name,
+          .header = header,
+          .help = help,
+          .read = read,
+          .identity = end_line_identity,
+          .order = end_line_order,
+          .show = end_line,
+          .mode = ReportMode::Branches,
+          .has_lines = true};
+}
+constexpr SortKey end_address_key(std::string_view name, std::string_view header, std::string_view help,
+                                  Read read) {
+  return {.name = name,
+          .header = header,
+          .help = help,
+          .read = read,
+          .identity = end_address_identity,
+          .order = end_address_order,
+          .show = show_end_address,
+          .show_in = show_end_address_in,
+          .width = end_address_width,
+          .fit = Fit::Whole,
+          .mode = ReportMode::Branches};
+}
+
 constexpr SortKey kBranchKeys[] = {
-    {.name = "dso_from",
-     .header = "Source Shared Object",
-     .help = "the dso of the branch's source",
-     .read = read_from,
-     .identity = end_module_identity,
-     .order = end_module_order,
-     .show = [](Show show, Row row) { return show_module_of(show, end_of(show, row)); },
-     .width = end_module_width,
-     .mode = ReportMode::Branches},
-    {.name = "dso_to",
-     .header = "Target Shared Object",
-     .help = "the dso of the branch's target",
-     .read = read_to,
-     .identity = end_module_identity,
-     .order = end_module_order,
-     .show = [](Show show, Row row) { return show_module_of(show, end_of(show, row)); },
-     .width = end_module_width,
-     .mode = ReportMode::Branches},
-    {.name = "symbol_from",
-     .header = "Source Symbol",
-     .help = "the function of the branch's source",
-     .read = read_from,
-     .identity = end_identity,
-     .order = end_order,
-     .show = show_end,
-     .show_in = show_end_in,
-     .width = [](Show show, Row row) { return address_width(show, end_of(show, row)); },
-     .fit = Fit::Whole,
-     .mode = ReportMode::Branches},
-    {.name = "symbol_to",
-     .header = "Target Symbol",
-     .help = "the function of the branch's target",
-     .read = read_to,
-     .identity = end_identity,
-     .order = end_order,
-     .show = show_end,
-     .show_in = show_end_in,
-     .width = [](Show show, Row row) { return address_width(show, end_of(show, row)); },
-     .fit = Fit::Whole,
-     .mode = ReportMode::Branches},
+    end_module_key("dso_from", "Source Shared Object", "the dso of the branch's source", read_from),
+    end_module_key("dso_to", "Target Shared Object", "the dso of the branch's target", read_to),
+    end_symbol_key("symbol_from", "Source Symbol", "the function of the branch's source", read_from),
+    end_symbol_key("symbol_to", "Target Symbol", "the function of the branch's target", read_to),
     {.name = "mispredict",
      .header = "Branch Mispredicted",
      .help = "whether the branch was mispredicted: Y, N",
@@ -830,24 +778,8 @@ constexpr SortKey kBranchKeys[] = {
      .show = show_cycles,
      .fit = Fit::Padded,
      .mode = ReportMode::Branches},
-    {.name = "srcline_from",
-     .header = "From Source:Line",
-     .help = "the source line of the branch's source",
-     .read = read_from,
-     .identity = end_line_identity,
-     .order = end_line_order,
-     .show = end_line,
-     .mode = ReportMode::Branches,
-     .has_lines = true},
-    {.name = "srcline_to",
-     .header = "To Source:Line",
-     .help = "the source line of the branch's target",
-     .read = read_to,
-     .identity = end_line_identity,
-     .order = end_line_order,
-     .show = end_line,
-     .mode = ReportMode::Branches,
-     .has_lines = true},
+    end_line_key("srcline_from", "From Source:Line", "the source line of the branch's source", read_from),
+    end_line_key("srcline_to", "To Source:Line", "the source line of the branch's target", read_to),
     {.name = "ipc_lbr",
      .header = "IPC   [IPC Coverage]",
      .help = "instructions per cycle in the function of the target",
@@ -858,43 +790,17 @@ constexpr SortKey kBranchKeys[] = {
      .show = [](Show, Row row) { return std::string(row.function->name().empty() ? "-" : "0.00  [  0.0%]"); },
      .fit = Fit::Padded,
      .mode = ReportMode::Branches},
-    {.name = "addr_from",
-     .header = "Source Address",
-     .help = "the address of the branch's source",
-     .read = [](const KeyUse&, SampleFacts& facts,
-                const ResolvedSample&) { return with_level(facts.branch.from, facts.branch.level); },
-     .identity = end_address_identity,
-     .order = end_address_order,
-     .show = show_end_address,
-     .show_in = show_end_address_in,
-     .width = end_address_width,
-     .fit = Fit::Whole,
-     .mode = ReportMode::Branches},
-    {.name = "addr_to",
-     .header = "Target Address",
-     .help = "the address of the branch's target",
-     .read = [](const KeyUse&, SampleFacts& facts,
-                const ResolvedSample&) { return with_level(facts.branch.to, facts.branch.level); },
-     .identity = end_address_identity,
-     .order = end_address_order,
-     .show = show_end_address,
-     .show_in = show_end_address_in,
-     .width = end_address_width,
-     .fit = Fit::Whole,
-     .mode = ReportMode::Branches},
+    end_address_key("addr_from", "Source Address", "the address of the branch's source",
+                    [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
+                      return with_level(facts.branch.from, facts.branch.level);
+                    }),
+    end_address_key("addr_to", "Target Address", "the address of the branch's target",
+                    [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
+                      return with_level(facts.branch.to, facts.branch.level);
+                    }),
 };
 
-}  // namespace
-
-std::span<const SortKey> branch_keys() { return kBranchKeys; }
-
 // Sort keys of memory accesses: the data address, and the data source.
-
-namespace {
-
-namespace abi = format::abi;
-using format::Sample;
-using Fit = SortKey::Fit;
 
 constexpr std::uint64_t kCacheLine = 64;  // of the machine that shows the report, as perf
 
@@ -906,12 +812,6 @@ std::uint64_t read_code_location(const KeyUse&, SampleFacts&, const ResolvedSamp
   if (user.mapping != nullptr) return user.number;
   return sample.locate_in(sample.fields->ip, abi::kCpumodeKernel).number;
 }
-template <auto Field>
-std::uint64_t read_memory_field(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
-  return sample.fields->*Field;
-}
-
-FactAddress fact_address_of(Show show, Row row) { return fact_address(show, show.fact(row)); }
 std::uint64_t address_of(Show show, Row row) {
   return show.facts.session().resolver().location(static_cast<std::uint32_t>(show.fact(row))).ip.value;
 }
@@ -924,11 +824,6 @@ std::size_t data_width(Show show, Row row) {
   constexpr std::size_t kOffset = 18;  // of an offset in a variable
   const FactAddress at = fact_address_of(show, row);
   return at.has_name() ? shown(show, at.function->name()).size() + 4 + kOffset : kUnknownWidth;
-}
-
-std::uint64_t data_module_identity(Show show, Row row) {
-  const Function& function = *fact_address_of(show, row).function;
-  return show.facts.options().is_verbose ? function.module_rank : function.module_number;
 }
 
 // Cache lines. As perf, lines of private memory differ by process, others by file.
@@ -978,7 +873,7 @@ constexpr SortKey source_key(std::string_view name, std::string_view header, std
   return {.name = name,
           .header = header,
           .help = help,
-          .read = read_memory_field<&Sample::data_source>,
+          .read = read_sample<&Sample::data_source>,
           .identity = source_bits<Part>,
           .order = by_source_bits<Part>,
           .show = show_source<Part>,
@@ -1004,15 +899,12 @@ constexpr SortKey kMemoryKeys[] = {
      .header = "Data Object",
      .help = "the dso of the data address",
      .read = read_data_location,
-     .identity = data_module_identity,
-     .order =
-         [](Show show, Row a, Row b) {
-           return module_order_down(show, fact_address_of(show, a), fact_address_of(show, b));
-         },
-     .show = [](Show show, Row row) { return show_module_of(show, fact_address_of(show, row)); },
+     .identity = end_module_identity,
+     .order = end_module_order,
+     .show = show_end_module,
      .width = [](Show show, Row row) -> std::size_t {
        const FactAddress at = fact_address_of(show, row);
-       if (at.location->mapping != nullptr) return show_module_of(show, at).size();
+       if (at.location->mapping != nullptr) return show_module_of(show, *at.function).size();
        return show.facts.options().widens_unknown ? kAddressWidth : 0;
      },
      .mode = ReportMode::Memory},
@@ -1048,20 +940,16 @@ constexpr SortKey kMemoryKeys[] = {
     {.name = "phys_daddr",
      .header = "Data Physical Address",
      .help = "the physical data address",
-     .read = read_memory_field<&Sample::phys_addr>,
+     .read = read_sample<&Sample::phys_addr>,
      .identity = fact_of,
      .order = [](Show show, Row a, Row b) { return address_order(show.fact(a), show.fact(b)); },
-     .show =
-         [](Show show, Row row) {
-           const std::uint64_t address = show.fact(row);
-           return fmt::format("[{}] {}{:016x}", row.level, address == 0 ? "" : "0x", address);
-         },
+     .show = [](Show show, Row row) { return show_unknown(row.level, show.fact(row)); },
      .least_width = kUnknownWidth,
      .mode = ReportMode::Memory},
     {.name = "data_page_size",
      .header = "Data Page Size",
      .help = "the page size of the data address",
-     .read = read_memory_field<&Sample::data_page_size>,
+     .read = read_sample<&Sample::data_page_size>,
      .identity = fact_of,
      .order = by_fact,
      .show = show_page_size,
@@ -1073,6 +961,52 @@ constexpr SortKey kMemoryKeys[] = {
 
 }  // namespace
 
-std::span<const SortKey> memory_keys() { return kMemoryKeys; }
+std::vector<const SortKey*> sort_keys() {
+  std::vector<const SortKey*> all;
+  for (const std::span<const SortKey> table :
+       {std::span<const SortKey>(kSortKeys), std::span<const SortKey>(kBranchKeys),
+        std::span<const SortKey>(kMemoryKeys)}) {
+    for (const SortKey& key : table) all.push_back(&key);
+  }
+  return all;
+}
+
+std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
+  if (word.empty()) return {};
+  for (const SortKey* const key : sort_keys()) {
+    if (!key->name.starts_with(word)) continue;
+    if (key->mode != ReportMode::Samples && key->mode != facts.options().mode) break;
+    return {{.key = key, .header = std::string(key->header), .least_width = key->least_width}};
+  }
+  const bool is_raw = word.ends_with("/raw");
+  if (is_raw) word.remove_suffix(4);
+  // Names of events contain colons and may contain dots: the field comes after the last dot before which
+  // there is an event's name.
+  const std::size_t dot = word.find('.');
+  const format::EventSet& events = facts.session().events();
+  std::vector<KeyUse> uses;
+  const std::string_view event_name = word.substr(0, std::min(dot, word.size()));
+  for (std::size_t event = 0; event < events.size(); ++event) {
+    const std::string& name = events[event].name;
+    const bool ends_so = name.size() > event_name.size() && name.ends_with(event_name) &&
+                         name[name.size() - event_name.size() - 1] == ':';
+    if (dot != std::string_view::npos && (event_name == name || ends_so)) {
+      add_fields(uses, facts, event, word.substr(dot + 1), is_raw);
+    } else {
+      add_fields(uses, facts, event, word == "trace_fields" ? "*" : word, is_raw);
+    }
+  }
+  return uses;
+}
+
+std::string sort_key_names(ReportMode mode) {
+  std::string all;
+  for (const SortKey* const key : sort_keys()) {
+    if (key->mode != mode) continue;
+    if (!all.empty()) all += ' ';
+    all += key->name;
+  }
+  return all;
+}
 
 }  // namespace tacho::report

@@ -15,8 +15,6 @@
 
 namespace tacho::report {
 
-// One row of a table for each key.
-
 // The facts of a report's row, from the first sample that made it. The keys decide which of these hold for
 // all of its samples.
 struct RowFacts {
@@ -91,9 +89,7 @@ inline bool is_of_function(const KeyUse& use) {
   return use.key->of == KeyOf::Function || use.key->of == KeyOf::Address;
 }
 
-// All sort keys, by name.
-
-// In perf's order: an abbreviation is the first key that begins so.
+// All sort keys in perf's order: an abbreviation is the first key that begins so.
 std::vector<const SortKey*> sort_keys();
 // The keys for a word of --sort or --fields: one key, or all fields that the word names ("SUBSYS:NAME.FIELD",
 // "FIELD", "*" for all fields of an event; "/raw" after it: as numbers). As in perf, an abbreviation ("sym")
@@ -102,49 +98,8 @@ std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts);
 // The names of a mode's own keys, for messages; of Samples: the keys in every mode.
 std::string sort_key_names(ReportMode mode);
 
-// The tables, each in perf's order.
-std::span<const SortKey> usual_keys();
-std::span<const SortKey> branch_keys();
-std::span<const SortKey> memory_keys();
-
-// Functions shared by the tables of sort keys: common kinds of cells, and orders of facts.
-
-using Order = std::strong_ordering;
 using Show = const KeyShow&;
 using Row = const RowFacts&;
-
-constexpr std::size_t kAddressWidth = 16;  // hexadecimal digits
-constexpr std::size_t kUnknownWidth = 22;  // of "[.] 0x0123456789abcdef"
-
-// A name from the capture, as the report's options print it.
-std::string shown(Show show, std::string_view name);
-constexpr std::size_t kAnyWidth = ~std::size_t{0};
-// Appends `name`, cut as perf cuts names of functions so that both fit into `width`; uncut if `text` alone is
-// wider.
-void add_name(std::string& text, std::string_view name, std::size_t width);
-
-// Facts that are numbers:
-std::uint64_t fact_of(Show show, Row row);
-Order by_fact(Show show, Row a, Row b);
-Order by_fact_down(Show show, Row a, Row b);
-Order by_fact_text(Show show, Row a, Row b);  // for facts that are numbers of texts
-std::string fact_number(Show show, Row row);
-std::string fact_text(Show show, Row row);
-
-// "0x4585             d ": printed before a name with -v.
-std::string verbose_start(std::uint64_t address, char source);
-// The short name, or with -v the path; empty: no module.
-std::string_view module_name(Show show, const symbolize::Module* module);
-// The row's own module, by name; unmapped last.
-Order module_order(Show show, Row a, Row b);
-// The row's own function, by name; addresses without one last. RowOrder sorts equal names by address.
-std::uint64_t symbol_identity(Show, Row row);
-Order symbol_order(Show show, Row a, Row b);
-std::uint64_t symbol_ordered_by(Show, Row row);
-// "main.c:12"; without source lines "FUNCTION+OFFSET".
-std::string line_of(Show show, const Function& function);
-// "4K" for a fact that is a number of bytes.
-std::string show_page_size(Show show, Row row);
 
 // An address that is a fact of a sample, other than its own: an end of a branch, or a data address.
 struct FactAddress {
@@ -159,16 +114,5 @@ struct FactAddress {
   std::uint64_t runtime_start() const;
 };
 FactAddress fact_address(Show show, std::uint64_t location);
-// "[k] do_syscall_64"; "[.] sink+0x4" for a variable that contains `address`.
-std::string show_address(Show show, const FactAddress& at, std::uint64_t address, char level,
-                         std::size_t width);
-// The column width for show_address().
-std::size_t address_width(Show show, const FactAddress& at);
-std::string show_module_of(Show show, const FactAddress& at);
-// Modules by name, descending; addresses without a module first. perf sorts other addresses than the sample's
-// own so.
-Order module_order_down(Show show, const FactAddress& a, const FactAddress& b);
-// As perf, which subtracts addresses as signed numbers: kernel addresses are negative.
-Order address_order(std::uint64_t a, std::uint64_t b);
 
 }  // namespace tacho::report

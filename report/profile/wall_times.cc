@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 #include <variant>
 
@@ -32,54 +33,27 @@ constexpr std::pair<WallState, std::string_view> kNames[] = {
     {WallState::Unknown, "[not recorded]"},
 };
 
-// Prefixes of kernel functions, and what a thread in them waits for. The innermost function of a call chain
+// What a thread waits for in kernel functions whose names begin so. The innermost function of a call chain
 // decides.
-constexpr std::pair<std::string_view, WallState> kWaitsIn[] = {
-    {"io_schedule", WallState::Io},
-    {"folio_wait_", WallState::Io},
-    {"wait_on_buffer", WallState::Io},
-    {"__wait_on_buffer", WallState::Io},
-    {"submit_bio_wait", WallState::Io},
-    {"blk_", WallState::Io},
-    {"jbd2_log_wait", WallState::Io},
-    {"futex_", WallState::Lock},
-    {"__futex_", WallState::Lock},
-    {"do_futex", WallState::Lock},
-    {"mutex_lock", WallState::Lock},
-    {"__mutex_lock", WallState::Lock},
-    {"rwsem_", WallState::Lock},
-    {"down_read", WallState::Lock},
-    {"down_write", WallState::Lock},
-    {"__down", WallState::Lock},
-    {"rt_mutex_", WallState::Lock},
-    {"do_nanosleep", WallState::Sleep},
-    {"hrtimer_nanosleep", WallState::Sleep},
-    {"msleep", WallState::Sleep},
-    {"usleep_range", WallState::Sleep},
-    {"do_sys_poll", WallState::Poll},
-    {"do_poll", WallState::Poll},
-    {"do_select", WallState::Poll},
-    {"ep_poll", WallState::Poll},
-    {"do_epoll_wait", WallState::Poll},
-    {"io_cqring_wait", WallState::Poll},
-    {"sk_wait_data", WallState::Network},
-    {"sk_stream_wait", WallState::Network},
-    {"tcp_recvmsg", WallState::Network},
-    {"inet_csk_accept", WallState::Network},
-    {"inet_wait_for_connect", WallState::Network},
-    {"unix_stream_", WallState::Network},
-    {"__skb_wait_for_more", WallState::Network},
-    {"pipe_read", WallState::Pipe},
-    {"pipe_write", WallState::Pipe},
-    {"pipe_wait", WallState::Pipe},
-    {"anon_pipe_", WallState::Pipe},
-    {"do_wait", WallState::Child},
-    {"kernel_wait4", WallState::Child},
-    {"worker_thread", WallState::Idle},
-    {"rescuer_thread", WallState::Idle},
-    {"smpboot_thread_fn", WallState::Idle},
-    {"rcu_gp_kthread", WallState::Idle},
-    {"kthreadd", WallState::Idle},
+struct WaitRow {
+  WallState state;
+  std::initializer_list<std::string_view> prefixes;
+};
+const WaitRow kWaitsIn[] = {
+    {WallState::Io,
+     {"io_schedule", "folio_wait_", "wait_on_buffer", "__wait_on_buffer", "submit_bio_wait", "blk_",
+      "jbd2_log_wait"}},
+    {WallState::Lock,
+     {"futex_", "__futex_", "do_futex", "mutex_lock", "__mutex_lock", "rwsem_", "down_read", "down_write",
+      "__down", "rt_mutex_"}},
+    {WallState::Sleep, {"do_nanosleep", "hrtimer_nanosleep", "msleep", "usleep_range"}},
+    {WallState::Poll, {"do_sys_poll", "do_poll", "do_select", "ep_poll", "do_epoll_wait", "io_cqring_wait"}},
+    {WallState::Network,
+     {"sk_wait_data", "sk_stream_wait", "tcp_recvmsg", "inet_csk_accept", "inet_wait_for_connect",
+      "unix_stream_", "__skb_wait_for_more"}},
+    {WallState::Pipe, {"pipe_read", "pipe_write", "pipe_wait", "anon_pipe_"}},
+    {WallState::Child, {"do_wait", "kernel_wait4"}},
+    {WallState::Idle, {"worker_thread", "rescuer_thread", "smpboot_thread_fn", "rcu_gp_kthread", "kthreadd"}},
 };
 
 bool is_clock(const format::EventAttr& attr) {
@@ -89,11 +63,11 @@ bool is_counter(const format::EventAttr& attr) {
   return attr.type == abi::kHardware || attr.type == abi::kHwCache || attr.type == abi::kRaw;
 }
 
-WaitOptions options_of(const WaitOptions& asked, unsigned wakers) {
+WaitOptions options_of(const WaitOptions& given, unsigned wakers) {
   WaitOptions options;
   options.wakers = wakers;
   options.takes_all = true;
-  options.is_asked_for = asked.is_asked_for;
+  options.is_asked_for = given.is_asked_for;
   return options;
 }
 
@@ -223,17 +197,11 @@ void WallTimes::count(const Track& track, WallState state, const Stack* stack, d
   // The rows of a thread are found by the index of its track; see finish().
   const std::uint32_t thread = track.number;
   const std::uint32_t number = stack == nullptr ? ~std::uint32_t{0} : stack->number;
-  const std::uint32_t row = by_row_.find_or_make(
-      hash_(thread, static_cast<std::uint32_t>(state), number),
-      [&](std::uint32_t known) {
-        const WallRow& one = rows_[known];
-        return one.thread == thread && one.state == state && one.stack == stack;
-      },
-      [&] {
-        rows_.push_back({thread, state, stack, 0});
-        return static_cast<std::uint32_t>(rows_.size() - 1);
-      });
-  rows_[row].time += time;
+  const auto is_same = [&](const WallRow& known) {
+    return known.thread == thread && known.state == state && known.stack == stack;
+  };
+  const std::uint64_t hash = by_row_.hash(thread, static_cast<std::uint32_t>(state), number);
+  find_or_add(by_row_, hash, rows_, is_same, {thread, state, stack, 0}).time += time;
 }
 
 // Time between two waits of a thread is not counted here: it ran.
@@ -241,7 +209,7 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   std::uint64_t queued_from = wait.end - std::min(wait.queued, wait.end);
   if (!wait.has_begin && track.is_forked)
     queued_from = std::min(track.begin, wait.end);  // it waited for its first CPU
-  const std::uint64_t begin = wait.has_begin ? wait.end - std::min(wait.duration, wait.end) : queued_from;
+  const std::uint64_t begin = wait.has_begin ? wait.begin() : queued_from;
   if (!track.has_waits) {
     const bool may_have_slept = !waits_.has_switches() && !waits_.has_queues();
     begin_at(track, begin, !wait.has_begin || may_have_slept ? WallState::Before : WallState::OnCpu);
@@ -266,9 +234,8 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
 // In that time it waited, and then ran until its next sleep.
 void WallTimes::add_lost(const Wait& wait) {
   Track& track = track_of(wait.tid);
-  const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
-  if (!track.has_waits) begin_at(track, begin, WallState::OnCpu);
-  track.lost += chosen(std::max(begin, track.covered), wait.end);
+  if (!track.has_waits) begin_at(track, wait.begin(), WallState::OnCpu);
+  track.lost += chosen(std::max(wait.begin(), track.covered), wait.end);
   track.covered = std::max(track.covered, wait.end);
   ++lost_;
 }
@@ -285,7 +252,7 @@ void WallTimes::begin_at(Track& track, std::uint64_t time, WallState lead) {
 void WallTimes::add_queue(Track& track) {
   if (!track.queue) return;
   const Wait queue = *std::exchange(track.queue, std::nullopt);
-  const std::uint64_t begin = queue.end - std::min(queue.duration, queue.end);
+  const std::uint64_t begin = queue.begin();
   if (!track.has_waits) {
     begin_at(track, begin, queue.was_woken && !track.is_forked ? WallState::Before : WallState::OnCpu);
   } else if (queue.was_woken && begin > track.covered) {
@@ -307,11 +274,7 @@ void WallTimes::add(const Wait& wait) {
     return;
   }
   // Two events may describe the same return to a CPU, in either order.
-  const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
-  if (track.queue && wait.has_begin) {
-    const std::uint64_t queue_begin = track.queue->end - std::min(track.queue->duration, track.queue->end);
-    if (begin <= queue_begin) track.queue.reset();
-  }
+  if (track.queue && wait.has_begin && wait.begin() <= track.queue->begin()) track.queue.reset();
   add_queue(track);
   add_known(track, wait);
   if (chains_.bytes() <= kMostChainBytes || leaves_wakers_out_) return;
@@ -325,10 +288,12 @@ WallState WallTimes::state_at(std::uint32_t location) {
   const Location& where = session_->resolver().location(location);
   if (where.cpumode != abi::kCpumodeKernel) return known->second;
   for (const symbolize::Frame& frame : session_->resolver().frames(where)) {
-    const auto* const row = std::ranges::find_if(
-        kWaitsIn, [&](const auto& one) { return frame.function.starts_with(one.first); });
+    const auto* const row = std::ranges::find_if(kWaitsIn, [&](const WaitRow& one) {
+      return std::ranges::any_of(one.prefixes,
+                                 [&](auto prefix) { return frame.function.starts_with(prefix); });
+    });
     if (row == std::end(kWaitsIn)) continue;
-    known->second = row->second;
+    known->second = row->state;
     break;
   }
   return known->second;
@@ -385,22 +350,20 @@ std::vector<std::string> WallTimes::notes() const {
   if (!has_waits_)
     notes.emplace_back(
         "no event says when threads do not run, and their time off the CPU is [not recorded]; record with -g "
-        "-e "
-        "cpu-clock,offcpu,waking,runqlat");
+        "-e cpu-clock,offcpu,waking,runqlat");
   else if (!waits_.has_switches() && !waits_.has_queues())
     notes.emplace_back(
         "no event says when threads wait for a CPU after they were put aside, and that is part of [on-CPU]; "
-        "record "
-        "with -e cpu-clock,offcpu,waking,runqlat");
+        "record with -e cpu-clock,offcpu,waking,runqlat");
   if (!has_samples_) notes.emplace_back("no event says what threads do on the CPU; record cpu-clock as well");
   if (has_waits_ && !has_wakers_)
     notes.emplace_back("no event has wakers; record waking, or sched:sched_waking, too");
   if (lost_ > 0)
-    notes.push_back(
-        fmt::format("no event says when {} waits ended, and their time is [not recorded] but for what "
-                    "samples say; that a thread "
-                    "is back is in the switch of the thread that ran before it, so record with -a",
-                    lost_));
+    notes.push_back(fmt::format(
+        "no event says when {} waits ended, and their time is [not recorded] but for what "
+        "samples say; that a thread is back is in the switch of the thread that ran before it, so "
+        "record with -a",
+        lost_));
   if (leaves_wakers_out_)
     notes.push_back(fmt::format("the last waits are without wakers, as the chains of those before take {} MB",
                                 kMostChainBytes >> 20));

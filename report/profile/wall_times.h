@@ -88,8 +88,8 @@ class WallTimes {
     std::uint64_t covered = 0;  // the end of the last wait so far
     double off = 0;             // waits so far
     double lost = 0;            // from waits without an end to the next wait
-    double vague =
-        0;  // between waits: it ran as far as samples show, or waited for something that was not recorded
+    // Between waits: it ran as far as samples show, or waited for something that was not recorded.
+    double vague = 0;
     std::uint64_t sampled = 0;    // sum of the periods of its samples on the CPU
     std::optional<Wait> queue{};  // see add_queue()
   };
@@ -121,7 +121,6 @@ class WallTimes {
   std::unordered_map<std::uint32_t, const Thread*> known_threads_;  // by tid
   std::vector<WallThread> threads_;
   std::vector<WallRow> rows_;
-  RowHash hash_;
   IndexTable by_row_;
   std::unordered_map<std::uint32_t, WallState> states_;  // by location; Unknown: it shows no state
   std::unordered_map<const Stack*, WallState> state_of_stack_;

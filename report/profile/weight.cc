@@ -20,6 +20,12 @@ std::string unit_of_field(const PayloadField& field) {
   return printable(field.unit.empty() ? field.name : field.unit);
 }
 
+// The field named by --weight; without a name, the one tagged role:weight. Null: there is none.
+const PayloadField* weight_field(const PayloadSchema* schema, std::string_view name) {
+  if (schema == nullptr) return nullptr;
+  return name.empty() ? field_with_role(*schema, "weight") : field_named(*schema, name);
+}
+
 }  // namespace
 
 PeriodFields::EventFacts& PeriodFields::facts_of(std::size_t event) {
@@ -28,10 +34,9 @@ PeriodFields::EventFacts& PeriodFields::facts_of(std::size_t event) {
     const PayloadSchema* const schema = schemas_->of(next);
     if (schema == nullptr) continue;
     for (const std::string_view role : {"weight", "live", "sum", "count", "value"}) {
-      const auto field = std::ranges::find(schema->fields, role, &PayloadField::role);
-      if (field == schema->fields.end() || field->kind == format::FieldKind::Text || is_list(*field))
-        continue;
-      facts.field = &*field;
+      const PayloadField* const field = field_with_role(*schema, role);
+      if (field == nullptr || field->kind == format::FieldKind::Text || is_list(*field)) continue;
+      facts.field = field;
       break;
     }
   }
@@ -56,11 +61,8 @@ void PeriodFields::see(const ResolvedSample& sample) {
 std::string weight_unit(std::string_view what, const format::Event& event, const PayloadSchema* schema,
                         const PayloadField* period) {
   if (what == "samples") return "samples";
-  if (schema != nullptr && what != "period") {
-    const auto field = what.empty() ? std::ranges::find(schema->fields, "weight", &PayloadField::role)
-                                    : std::ranges::find(schema->fields, what, &PayloadField::name);
-    if (field != schema->fields.end()) return unit_of_field(*field);
-  }
+  const PayloadField* const field = what == "period" ? nullptr : weight_field(schema, what);
+  if (field != nullptr) return unit_of_field(*field);
   const format::EventAttr& attr = event.attr;
   const bool is_clock = attr.type == abi::kSoftware && attr.config <= 1;  // cpu-clock, task-clock
   if (is_clock) return "ns";
@@ -74,14 +76,7 @@ WeightChoice::WeightChoice(std::string_view what, std::size_t events, EventSchem
       by_event_.push_back({what == "samples" ? Kind::One : Kind::Period});
       continue;
     }
-    const PayloadSchema* const schema = schemas.of(event);
-    const PayloadField* found = nullptr;
-    if (schema != nullptr) {
-      const auto& fields = schema->fields;
-      const auto field = what.empty() ? std::ranges::find(fields, "weight", &PayloadField::role)
-                                      : std::ranges::find(fields, what, &PayloadField::name);
-      if (field != fields.end()) found = &*field;
-    }
+    const PayloadField* const found = weight_field(schemas.of(event), what);
     if (found != nullptr) {
       by_event_.push_back({Kind::Field, found, what.empty()});
     } else {
@@ -224,8 +219,6 @@ std::vector<Bucket> Distribution::buckets() const {
 
 namespace {
 
-namespace abi = format::abi;
-
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 }  // namespace
@@ -244,19 +237,16 @@ void StackEvents::learn() {
   while (facts_.size() < session_->events().size()) {
     const format::Event& event = session_->events()[facts_.size()];
     const std::string& name = event.name;
-    const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
-                         name.find_first_of(kBlanks) == std::string::npos;
+    const bool is_in_line = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
+                            name.find_first_of(kBlanks) == std::string::npos;
     const std::size_t i = facts_.size();
     const bool wakes = field_with(i, "wakes") != nullptr;
     const bool waits = field_with(i, "queued") || field_with(i, "stack") || field_with(i, "weight");
     has_waits_ |= waits && !wakes;
     const PayloadField* const weight = weight_.empty() ? field_with(i, "weight") : nullptr;
-    const PayloadSchema* const schema = names_field() ? schemas_.of(i) : nullptr;
-    const bool has_named =
-        schema != nullptr &&
-        std::ranges::find(schema->fields, weight_, &PayloadField::name) != schema->fields.end();
+    const bool has_named = names_field() && weight_field(schemas_.of(i), weight_) != nullptr;
     has_named_weight_ |= has_named;
-    facts_.push_back({name, false, is_told, weight, has_named, wakes, std::nullopt, false});
+    facts_.push_back({name, false, is_in_line, weight, has_named, wakes, std::nullopt, false});
   }
   if (asked_for_.empty() || known == facts_.size()) return;
   std::vector<std::string> names;
@@ -267,9 +257,7 @@ void StackEvents::learn() {
 
 const PayloadField* StackEvents::field_with(std::size_t event, std::string_view role) {
   const PayloadSchema* const schema = schemas_.of(event);
-  if (schema == nullptr) return nullptr;
-  const auto field = std::ranges::find(schema->fields, role, &PayloadField::role);
-  return field == schema->fields.end() ? nullptr : &*field;
+  return schema == nullptr ? nullptr : field_with_role(*schema, role);
 }
 
 bool StackEvents::reads_fields() {
@@ -285,10 +273,10 @@ bool StackEvents::takes(const ResolvedSample& sample) {
   if (!asked_for_.empty()) {
     facts.is_taken = facts.is_asked_for;
   } else if (!as_perl_) {
-    facts.is_taken = has_named_weight_ ? facts.has_named_weight : !(facts.tells_wakes && has_waits_);
+    facts.is_taken = has_named_weight_ ? facts.has_named_weight : !(facts.is_of_wakers && has_waits_);
   } else if (!facts.is_taken) {
-    if (first_.empty() && facts.is_told_by_line && !(facts.tells_wakes && has_waits_)) first_ = facts.name;
-    facts.is_taken = !facts.is_told_by_line || facts.name == first_;
+    if (first_.empty() && facts.is_in_line && !(facts.is_of_wakers && has_waits_)) first_ = facts.name;
+    facts.is_taken = !facts.is_in_line || facts.name == first_;
   }
   return *facts.is_taken;
 }
@@ -298,14 +286,11 @@ std::optional<std::uint64_t> StackEvents::weight_of(const ResolvedSample& sample
   const EventFacts& facts = facts_[sample.event_index];
   if (facts.weight != nullptr) return field_weight(*facts.weight, sample);
   if (weight_.empty() || weight_ == "period") {
-    const bool has_period = (!as_perl_ || facts.is_told_by_line) && sample.period != 0;
+    const bool has_period = (!as_perl_ || facts.is_in_line) && sample.period != 0;
     return has_period ? sample.period : 1;
   }
-  const PayloadSchema* schema = schemas_.of(sample.event_index);
-  if (schema != nullptr) {
-    const auto field = std::ranges::find(schema->fields, weight_, &PayloadField::name);
-    if (field != schema->fields.end()) return field_weight(*field, sample);
-  }
+  if (const PayloadField* const field = weight_field(schemas_.of(sample.event_index), weight_))
+    return field_weight(*field, sample);
   ++unreadable_;
   return std::nullopt;
 }
@@ -390,8 +375,8 @@ std::vector<std::string> StackEvents::notes(bool has_stacks) {
   return notes;
 }
 
-Sink::MergeBy stack_merge_by(Session& session, bool tells_more) {
-  if (session.layout().is_pipe || tells_more) return Sink::MergeBy::Address;
+Sink::MergeBy stack_merge_by(Session& session, bool shows_more) {
+  if (session.layout().is_pipe || shows_more) return Sink::MergeBy::Address;
   std::size_t with_samples = 0;
   for (const format::Event& event : session.events()) {
     if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))

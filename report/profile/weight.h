@@ -22,8 +22,6 @@
 
 namespace tacho::report {
 
-// The weight of one sample: the event's period, 1, or a field of its payload or tracepoint.
-
 // Samples that a field of the payload cannot weigh. They are left out.
 struct Unweighed {
   std::uint64_t damaged = 0;   // the payload is too short for the field
@@ -62,6 +60,7 @@ class PeriodFields {
 std::string weight_unit(std::string_view what, const format::Event& event, const PayloadSchema* schema,
                         const PayloadField* period);
 
+// The weight of one sample: the event's period, 1, or a field of its payload or tracepoint.
 class WeightChoice {
  public:
   // `what`: "period", "samples" or a field's name; empty: the payload's field tagged role:weight, if there is
@@ -95,14 +94,13 @@ class WeightChoice {
   Unweighed unweighed_;
 };
 
-// A histogram: buckets are powers of two, or steps of equal width.
-
 struct Bucket {
   std::int64_t low = 0, high = 0;  // inclusive
   std::uint64_t count = 0;
   std::uint64_t left_out = 0;  // number of empty buckets before it that are left out
 };
 
+// A histogram: buckets are powers of two, or steps of equal width.
 class Distribution {
  public:
   // `step` 0: powers of two, as in bcc: 0 and 1 share the first bucket, then 2-3, 4-7, ...; negative values
@@ -134,7 +132,6 @@ class Distribution {
 };
 
 // The samples of a picture of stacks (flamegraph, folded), and their weights.
-
 class StackEvents {
  public:
   // `filter`: --event (event_choice.h); empty: events with the field of --weight, or else all events, but no
@@ -163,10 +160,10 @@ class StackEvents {
   struct EventFacts {
     std::string name;
     bool is_asked_for = false;
-    bool is_told_by_line = false;          // as_perl: perf's line names the event
+    bool is_in_line = false;               // as_perl: perf's line has its name where the script looks
     const PayloadField* weight = nullptr;  // the default weight
     bool has_named_weight = false;         // has the field of --weight
-    bool tells_wakes = false;              // an event of wakers
+    bool is_of_wakers = false;             // an event of wakers
     std::optional<bool> is_taken;          // set when it is final
     bool has_stacks = false;
   };
@@ -189,9 +186,9 @@ class StackEvents {
   bool has_unweighed_ = false;     // whether there were any
 };
 
-// How a view that shows only names distinguishes addresses: by function; or by address with `tells_more` (it
+// How a view that shows only names distinguishes addresses: by function; or by address with `shows_more` (it
 // shows inlined calls or addresses), with several events (samples without weight need no names), in a pipe
 // (build ids may come last), and after unwinding (which has inlined calls).
-Sink::MergeBy stack_merge_by(Session& session, bool tells_more);
+Sink::MergeBy stack_merge_by(Session& session, bool shows_more);
 
 }  // namespace tacho::report

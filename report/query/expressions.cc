@@ -108,7 +108,7 @@ ExpressionValue compare(Operation operation, const ExpressionValue& left, const 
   }
 }
 
-ExpressionValue both(Operation operation, const ExpressionValue& left, const ExpressionValue& right) {
+ExpressionValue logical(Operation operation, const ExpressionValue& left, const ExpressionValue& right) {
   const bool decides = operation == Operation::Or;  // the truth value of one side that decides the result
   const auto is_decided = [decides](const ExpressionValue& one) {
     return is_number(one) && one.is_true() == decides;
@@ -125,7 +125,7 @@ ExpressionValue bounded(Int128 whole) {
   return ExpressionValue::of(whole);
 }
 
-ExpressionValue reckon_whole(Operation operation, Int128 left, Int128 right) {
+ExpressionValue calculate_whole(Operation operation, Int128 left, Int128 right) {
   const auto bits = [](Int128 value) { return static_cast<std::uint64_t>(value); };
   switch (operation) {
     case Operation::BitOr:
@@ -151,10 +151,10 @@ ExpressionValue reckon_whole(Operation operation, Int128 left, Int128 right) {
   }
 }
 
-ExpressionValue reckon(Operation operation, const ExpressionValue& left, const ExpressionValue& right) {
+ExpressionValue calculate(Operation operation, const ExpressionValue& left, const ExpressionValue& right) {
   if (!is_number(left) || !is_number(right)) return {};
   if (left.kind == Kind::Whole && right.kind == Kind::Whole)
-    return reckon_whole(operation, left.whole, right.whole);
+    return calculate_whole(operation, left.whole, right.whole);
   const auto a = static_cast<double>(as_real(left)), b = static_cast<double>(as_real(right));
   switch (operation) {
     case Operation::Plus:
@@ -184,10 +184,10 @@ ExpressionValue apply(Operation operation, const ExpressionValue& left, const Ex
     case Operation::Not:
       return is_number(left) ? truth(!left.is_true()) : ExpressionValue();
     case Operation::Minus:
-      return reckon(Operation::Difference, ExpressionValue::of(0), left);
+      return calculate(Operation::Difference, ExpressionValue::of(0), left);
     case Operation::Or:
     case Operation::And:
-      return both(operation, left, right);
+      return logical(operation, left, right);
     case Operation::Equal:
     case Operation::Unequal:
     case Operation::Like:
@@ -198,14 +198,13 @@ ExpressionValue apply(Operation operation, const ExpressionValue& left, const Ex
     case Operation::GreaterOrEqual:
       return compare(operation, left, right);
     default:
-      return reckon(operation, left, right);
+      return calculate(operation, left, right);
   }
 }
 
 namespace {
 
 using cli::NumberUnit;
-using cli::Operation;
 
 bool is_leaf(const cli::ExpressionNode& node) { return node.operation <= Operation::Name; }
 bool is_comparison(Operation operation) {
@@ -322,9 +321,7 @@ class BoundExpression::Binder {
   }
 
   const PayloadField* find_field(std::string_view name) const {
-    if (schema_ == nullptr || is_own_name(name)) return nullptr;
-    const auto field = std::ranges::find(schema_->fields, name, &PayloadField::name);
-    return field == schema_->fields.end() ? nullptr : &*field;
+    return schema_ == nullptr || is_own_name(name) ? nullptr : field_named(*schema_, name);
   }
 
   Result<> bind_operation(std::size_t i) {
@@ -550,8 +547,7 @@ class Where : public SampleCondition {
            std::to_string(doubt.lowest);
   }
 
-  // Refuses `event == "NAME"` for an unknown event, which would silently match nothing, or with !=
-  // everything.
+  // About `event == "NAME"` with an unknown event, which matches nothing, or with != everything.
   std::string note_on_names(const format::EventSet& events) const {
     std::vector<std::string> names;
     for (const format::Event& event : events) names.push_back(event.name);
@@ -573,8 +569,7 @@ class Where : public SampleCondition {
   // Whether the name is the right side of a comparison: perhaps a text without its quotes.
   bool is_compared_with(std::size_t node) const {
     return std::ranges::any_of(expression_.nodes, [node](const cli::ExpressionNode& one) {
-      return one.operation >= cli::Operation::Equal && one.operation <= cli::Operation::GreaterOrEqual &&
-             one.right == node;
+      return is_comparison(one.operation) && one.right == node;
     });
   }
 
@@ -619,8 +614,6 @@ Result<std::unique_ptr<SampleCondition>> parse_where(std::string_view option, st
 }
 
 namespace {
-
-using Kind = ExpressionValue::Kind;
 
 constexpr int kBits = 7;  // of a value's mantissa that a bucket keeps
 constexpr std::int32_t kPerPower = 1 << kBits;
@@ -717,9 +710,9 @@ namespace {
 
 constexpr std::string_view kLog2 = "log2", kLinear = "linear:";
 
-const PayloadField* tagged(const PayloadSchema& schema, std::string_view role) {
-  const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
-  return field == schema.fields.end() || is_list(*field) ? nullptr : &*field;
+const PayloadField* number_with_role(const PayloadSchema& schema, std::string_view role) {
+  const PayloadField* const field = field_with_role(schema, role);
+  return field == nullptr || is_list(*field) ? nullptr : field;
 }
 
 // Of slots of equal width.
@@ -733,7 +726,7 @@ std::uint64_t step_of(const PayloadField& field) {
 }  // namespace
 
 CountedFields counted_fields(const PayloadSchema& schema) {
-  return {tagged(schema, "count"), tagged(schema, "sum")};
+  return {number_with_role(schema, "count"), number_with_role(schema, "sum")};
 }
 
 bool is_total(const PayloadSchema& schema, const PayloadField& field) {

@@ -20,11 +20,8 @@
 
 namespace tacho::report {
 
-// Values of expressions and the operations on them: 64-bit integers, fractions, texts, or nothing.
-
 // A value that every sample has apart from its payload: thread, CPU, time. Keys and conditions name it.
 // Where a payload field has the same name, "sample.NAME" means this one.
-
 struct OwnValue {
   std::string_view name;
   std::string_view unit;  // as PayloadField::unit
@@ -40,9 +37,10 @@ bool is_own_name(std::string_view name);
 // "comm, pid, tid, ...", for messages.
 std::string own_value_names();
 
-__extension__ using Int128 =
-    __int128;  // holds signed and unsigned 64-bit numbers, and sums and products of two
+// Holds signed and unsigned 64-bit numbers, and sums and products of two.
+__extension__ using Int128 = __int128;
 
+// The value of an expression: an integer, a fraction, a text, or nothing.
 struct ExpressionValue {
   enum class Kind : std::uint8_t { Nothing, Whole, Real, Text };
   Kind kind = Kind::Nothing;
@@ -78,8 +76,6 @@ struct ExpressionValue {
 // (a division by 0, a text with a number) give nothing.
 ExpressionValue apply(cli::Operation operation, const ExpressionValue& left, const ExpressionValue& right);
 
-// An expression bound to one event: its names are the event's fields, and it can be evaluated for samples.
-
 // The size of a field's unit ("us", "KiB") in nanoseconds or bytes; nullopt: neither a time nor a size.
 struct FieldUnit {
   cli::NumberUnit kind = cli::NumberUnit::None;
@@ -87,6 +83,7 @@ struct FieldUnit {
 };
 std::optional<FieldUnit> field_unit(std::string_view name);
 
+// An expression bound to one event: its names are the event's fields, and it can be evaluated for samples.
 class BoundExpression {
  public:
   // `schema` is null when the payload has no description. A name that the event lacks evaluates to nothing in
@@ -143,11 +140,8 @@ class BoundExpression {
 // Refused when the text does not parse. Its names are checked later, against the events of the capture.
 Result<std::unique_ptr<SampleCondition>> parse_where(std::string_view option, std::string_view text);
 
-// Statistics of values: count, sum, minimum, maximum, percentiles; and how samples that hold counts are
-// added.
-
-// Keeps values in logarithmic buckets, exact to 1 part in 128, so memory depends on their range and not on
-// their number.
+// Statistics of values: count, sum, minimum, maximum, percentiles. Keeps values in logarithmic buckets, exact
+// to 1 part in 128, so memory depends on their range and not on their number.
 class Summary {
  public:
   // Adds a number `times` times. Texts and nothing are ignored.
@@ -181,7 +175,6 @@ class Summary {
 
 // The fields of samples that hold counts: each has many values, which a BPF program counted in a map
 // (SUMMARY() in tacho/event.h).
-
 struct CountedFields {
   const PayloadField* count = nullptr;  // the number of values (role:count); null: each sample is one value
   const PayloadField* sum = nullptr;    // their sum (role:sum)

@@ -14,8 +14,7 @@ namespace tacho::report {
 
 const PayloadField* value_field(const PayloadSchema& schema) {
   const auto& fields = schema.fields;
-  const auto value = std::ranges::find(fields, "value", &PayloadField::role);
-  if (value != fields.end()) return &*value;
+  if (const PayloadField* const value = field_with_role(schema, "value"); value != nullptr) return value;
   const auto is_counted = [](const PayloadField& field) {
     return field.role == "count" || field.role == "sum";
   };
@@ -34,10 +33,7 @@ using format::FieldKind;
 // The event's field of that name, or its default field; null when it has none.
 const PayloadField* find_field(const PayloadSchema& schema, std::string_view name) {
   const auto& fields = schema.fields;
-  if (!name.empty()) {
-    const auto field = std::ranges::find(fields, name, &PayloadField::name);
-    return field != fields.end() ? &*field : nullptr;
-  }
+  if (!name.empty()) return field_named(schema, name);
   if (const PayloadField* const value = value_field(schema); value != nullptr) return value;
   // The only argument of a probe has neither a unit nor a role. perf's fields of probes begin with "__".
   const auto is_own = [](const PayloadField& one) { return !one.name.starts_with("__"); };
@@ -54,8 +50,8 @@ std::string list_fields(const PayloadSchema& schema) {
 }
 
 // The error when no field or several fields fit, with the choices.
-Error explain(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
-              const std::string& field, bool are_several) {
+Error choice_error(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
+                   const std::string& field, bool are_several) {
   const EventChoice choice = choose_events(parse_name_list(event), names);
   if (!event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
   std::string choices;
@@ -125,7 +121,7 @@ Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSch
     if (found != nullptr) fitting.push_back({i, schema, found});
   }
   if (fitting.size() != 1) {
-    Error error = explain(names, schemas, event, field, !fitting.empty());
+    Error error = choice_error(names, schemas, event, field, !fitting.empty());
     error.what += example(names, schemas, event, field, fitting, command);
     return error;
   }

@@ -232,7 +232,7 @@ class Gatherer : public Sink {
     bool has_address = false, has_branches = false;
     const format::PayloadSchema* schema = nullptr;  // of payloads with addresses; null: there are none
   };
-  // In each mode that some view asks in.
+  // In the sample's CPU mode; and as branch_location(), in user code or else in the kernel.
   static void look_up(const ResolvedSample& sample, std::uint64_t address) {
     sample.locate(address);
     if (sample.locate_in(address, abi::kCpumodeUser).mapping == nullptr)

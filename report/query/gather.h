@@ -24,8 +24,6 @@
 
 namespace tacho::report {
 
-// Counts what a capture lacks: names of frames, and lost samples.
-
 // How many frames have a name.
 struct NamedFrames {
   std::uint64_t frames = 0, named_frames = 0;  // lines that tacho script prints for call chains or samples
@@ -58,7 +56,6 @@ class AddressHits {
 std::uint64_t all_lost_samples(Session& session);
 
 // Translates the ELF addresses in instruction operands to the addresses that views show and resolve.
-
 class CodeAddresses {
  public:
   // `facts` belong to any address of the same module; `elf_address` is an address in its ELF file. nullopt
@@ -72,11 +69,8 @@ class CodeAddresses {
   std::unordered_map<const symbolize::PackedSource*, ByFile> packed_;
 };
 
-// Collects for `tacho pack` every address that samples hit, with its function, inlined calls, file and line.
-
 // Collects the code of functions that samples hit: instructions, their source lines, and the names of what
 // they call and use, so that another machine can annotate them.
-
 class CodeGatherer {
  public:
   // `resolver` and `maker` must outlive this. `arch` is the one in the capture's header.
@@ -104,11 +98,11 @@ class CodeGatherer {
   std::set<std::string> sources_;
 };
 
+// For `tacho pack`: every address that samples hit, with its function, inlined calls, file and line.
 struct GatheredSymbols {
   format::SymbolPack pack;
-  std::size_t addresses =
-      0;                  // distinct addresses of code that samples hit; those of data (-d) are not counted
-  std::size_t named = 0;  // of these, the ones with a function
+  std::size_t addresses = 0;  // distinct addresses of code that samples hit, without those of data (-d)
+  std::size_t named = 0;      // of these, the ones with a function
   // Addresses without a name that symbols would give one, by program or library; "" for JIT code without a
   // perf map.
   std::map<std::string, std::size_t> nameless;

@@ -28,16 +28,6 @@ constexpr std::string_view kTimerFunctions[] = {
     "expire_timers",     "__run_timers",         "run_timer_softirq",
 };
 
-const PayloadField* field_called(const PayloadSchema& schema, std::string_view name) {
-  const auto field = std::ranges::find(schema.fields, name, &PayloadField::name);
-  return field == schema.fields.end() ? nullptr : &*field;
-}
-
-const PayloadField* field_with(const PayloadSchema& schema, std::string_view role) {
-  const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
-  return field == schema.fields.end() ? nullptr : &*field;
-}
-
 }  // namespace
 
 Filter take_who(Filter& filter) {
@@ -61,32 +51,32 @@ Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
   if (schema == nullptr) return facts;
   if (name == "sched:sched_switch") {
     facts.what = What::Switch;
-    facts.state = field_called(*schema, "prev_state");
-    facts.thread = field_called(*schema, "next_pid");
+    facts.state = field_named(*schema, "prev_state");
+    facts.thread = field_named(*schema, "next_pid");
     if (facts.state == nullptr || facts.thread == nullptr) facts = {};
     return facts;
   }
-  const auto wakes = std::ranges::find(schema->fields, "wakes", &PayloadField::role);
-  if (wakes != schema->fields.end()) {
+  if (const PayloadField* const wakes = field_with_role(*schema, "wakes"); wakes != nullptr) {
     facts.what = What::Wake;
-    facts.thread = &*wakes;
-    facts.waker = field_with(*schema, "waker");
+    facts.thread = wakes;
+    facts.waker = field_with_role(*schema, "waker");
     return facts;
   }
   if (name == "sched:sched_waking" || name == "sched:sched_wakeup") {
     facts.what = What::Wake;
-    facts.thread = field_called(*schema, "pid");
+    facts.thread = field_named(*schema, "pid");
     return facts.thread != nullptr ? facts : EventFacts();
   }
   // Recorders make a payload's stack the sample's own.
-  const bool is_wait = field_with(*schema, "stack") != nullptr || field_with(*schema, "queued") != nullptr;
+  const bool is_wait =
+      field_with_role(*schema, "stack") != nullptr || field_with_role(*schema, "queued") != nullptr;
   const PayloadField* const time = value_field(*schema);
   if (is_wait && time != nullptr && time->unit == "ns") {
     facts.what = What::Wait;
     facts.time = time;
-    facts.queued = field_with(*schema, "queued");
+    facts.queued = field_with_role(*schema, "queued");
   }
-  const PayloadField* const why = field_with(*schema, "why_queued");
+  const PayloadField* const why = field_with_role(*schema, "why_queued");
   if (options_.takes_all && why != nullptr && time != nullptr && time->unit == "ns") {
     facts.what = What::Queue;
     facts.time = time;
@@ -109,8 +99,8 @@ Result<> Waits::find_events() {
     has_waking = has_waking || names.back() == "sched:sched_waking";
   }
   for (std::size_t i = 0; i < events_.size(); ++i) {
-    // The kernel records a wake-up at the thread's new CPU, perhaps in an interrupt there; of the waking
-    // where it happens.
+    // sched_waking is recorded where the waker runs, sched_wakeup at the thread's new CPU, perhaps in an
+    // interrupt there.
     if (has_waking && names[i] == "sched:sched_wakeup") events_[i] = {};
     // Each wait once.
     if (has_switches_ && (events_[i].what == What::Wait || events_[i].what == What::Queue)) events_[i] = {};
@@ -348,7 +338,7 @@ Waker Waits::waker_of(const ResolvedSample& sample) {
 
 Waits::Part Waits::part_of(std::uint32_t location) {
   Part& part = parts_[location];
-  if (part != Part::Unasked) return part;
+  if (part != Part::Unknown) return part;
   part = Part::Code;
   for (const symbolize::Frame& frame : session_->resolver().frames(session_->resolver().location(location))) {
     const auto begins = [&frame](std::string_view name) { return frame.function.starts_with(name); };

@@ -6,6 +6,7 @@
 // sched:sched_waking, or of an event with a field of ROLE("wakes"), the woken thread's number.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -62,7 +63,8 @@ struct Wait {
   const Stack* stack = nullptr;  // null only with takes_all
   std::uint64_t duration = 0;    // ns, above 0
   std::uint64_t end = 0;         // ns, recording clock: the thread runs again
-  std::uint64_t queued = 0;      // ns at the end of the wait that the thread was runnable, in a run queue
+  std::uint64_t begin() const { return end - std::min(duration, end); }
+  std::uint64_t queued = 0;  // ns at the end of the wait that the thread was runnable, in a run queue
   // With takes_all. False: the wait began before the capture, and its duration is 0.
   bool has_begin = true;
   // With takes_all. False: no sample shows that the thread ran again before its next wait; `end` is the start
@@ -157,7 +159,7 @@ class Waits {
   std::vector<Wait> lost_;                 // for take_without_end()
   std::vector<Waker> ended_by_;            // wakers of the wait that take() returned last
   std::unordered_set<std::string> names_;  // names of wakers from payloads
-  enum class Part : std::uint8_t { Unasked, Code, Timer, Entry };
+  enum class Part : std::uint8_t { Unknown, Code, Timer, Entry };
   Part part_of(std::uint32_t location);
   ByNumber<Part> parts_;  // by location: which part of an interrupt's stack it is
   std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0, shortened_ = 0;

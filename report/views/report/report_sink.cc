@@ -179,7 +179,7 @@ Result<> ReportSink::arrange() {
                                  .has_nanoseconds = options_->has_nanoseconds,
                                  .time_quantum = options_->time_quantum,
                                  .is_verbose = options_->is_verbose,
-                                 .tells_no_address = !options_->reading.perf_bytes.is_asked_for,
+                                 .marks_no_address = !options_->reading.perf_bytes.is_asked_for,
                                  .mode = mode_,
                                  .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
                                                    options_->filter.dsos.empty()},
@@ -354,7 +354,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   if (plan_->names_chains_late)
     options.late = {&*plan_->stacks, plan_->graph.min_percent, options_->is_relative};
   options.hides_unknown = options_->hides_unknown;
-  options.tells_modes = options_->has_levels || plan_->columns.tells_modes();
+  options.counts_modes = options_->has_levels || plan_->columns.tells_modes();
   options.first_member = static_cast<std::size_t>(options_->first_member);
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
   if (has_key_of(KeyOf::Chain))
