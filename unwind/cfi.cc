@@ -380,12 +380,20 @@ std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encod
   }
 }
 
+std::optional<Fde> FdeParser::at(std::uint64_t offset) {
+  const auto head = read_head(*section_, offset);
+  if (!head || is_cie(*section_, *head)) return std::nullopt;
+  const auto place = cie_offset(*section_, *head);
+  if (!place) return std::nullopt;
+  if (*place != cie_offset_) {
+    cie_ = parse_cie(*section_, *place);
+    cie_offset_ = *place;
+  }
+  return cie_ ? parse_fde_body(*section_, *head, *cie_) : std::nullopt;
+}
+
 std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset) {
-  const auto head = read_head(section, offset);
-  if (!head || is_cie(section, *head)) return std::nullopt;
-  const auto place = cie_offset(section, *head);
-  const auto cie = place ? parse_cie(section, *place) : std::nullopt;
-  return cie ? parse_fde_body(section, *head, *cie) : std::nullopt;
+  return FdeParser(section).at(offset);
 }
 
 std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop) {

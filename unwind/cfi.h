@@ -98,6 +98,17 @@ std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encod
 
 // The FDE at `offset` of the section; nothing: there is none, or it is damaged.
 std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset);
+// The same for many FDEs: the last CIE is kept, which consecutive FDEs share. The section must outlive it.
+class FdeParser {
+ public:
+  explicit FdeParser(const CfiSection& section) : section_(&section) {}
+  std::optional<Fde> at(std::uint64_t offset);
+
+ private:
+  const CfiSection* section_;
+  std::uint64_t cie_offset_ = ~std::uint64_t{0};
+  std::optional<Cie> cie_;
+};
 // All FDEs that can be parsed, ascending by start. `stop` is polled; true ends the list early.
 std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop = {});
 // The rules at `pc`, an address of the function; nothing: its instructions are damaged.

@@ -62,8 +62,11 @@ std::optional<FdeIndex::Entry> FdeIndex::find(std::uint64_t pc) const {
     }
   }
   if (low == 0) return std::nullopt;
-  return Entry{static_cast<std::uint32_t>(low - 1),
-               section_.address + static_cast<std::uint64_t>(number((low - 1) * kPairSize + 4))};
+  return Entry{static_cast<std::uint32_t>(low - 1), fde_address(static_cast<std::size_t>(low - 1))};
+}
+
+std::uint64_t FdeIndex::fde_address(std::size_t number) const {
+  return section_.address + static_cast<std::uint64_t>(this->number(number * kPairSize + 4));
 }
 
 }  // namespace tacho::unwind

@@ -25,6 +25,8 @@ class FdeIndex {
     std::uint64_t fde_address = 0;  // in ELF
   };
   std::optional<Entry> find(std::uint64_t pc) const;
+  // By number; entries are ascending by function.
+  std::uint64_t fde_address(std::size_t number) const;
   std::size_t size() const { return static_cast<std::size_t>(count_); }
   std::size_t bytes() const { return section_.bytes.size(); }  // memory in use
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "format/base/cursor.h"
-#include "unwind/fde_index.h"
 #include "unwind/leb128.h"
 #include "unwind/sframe.h"
 
@@ -120,10 +119,17 @@ class Builder {
  public:
   explicit Builder(const RowLimits& limits) : limits_(limits) {}
 
-  Result<RowTable> build(const CfiSection& section) {
+  Result<RowTable> build(const CfiSection& section, const FdeIndex* index) {
+    FdeParser fdes(section);
+    if (index != nullptr && add_indexed(section, fdes, *index)) return finished();
+    table_ = {};
+    begun_ = 0;
     for (const FdeRange& range : list_fdes(section, [this] { return is_stopped(); })) {
       if (!begins(range.start, range.end)) break;
-      if (range.end > begun_) add_function(section, range);
+      if (range.end <= begun_) continue;
+      const auto fde = fdes.at(range.offset);
+      fde ? add_function(section, *fde)
+          : add(begin_function(range.start, range.end), of_kind(TACHO_UNWIND_OTHER));
     }
     return finished();
   }
@@ -177,11 +183,23 @@ class Builder {
     }
   }
 
-  void add_function(const CfiSection& section, const FdeRange& range) {
-    const std::uint64_t first = begin_function(range.start, range.end);
-    const auto fde = parse_fde(section, range.offset);
-    if (!fde) return add(first, of_kind(TACHO_UNWIND_OTHER));
-    const CfiWalk walked = walk_cfi(section, *fde, [&](const CfiRow& rules) {
+  // False: an entry of the index is not an FDE of the section, or they are not in order.
+  bool add_indexed(const CfiSection& section, FdeParser& fdes, const FdeIndex& index) {
+    std::uint64_t last = 0;
+    for (std::size_t number = 0; number < index.size() && !is_stopped(); ++number) {
+      const auto fde = fdes.at(index.fde_address(number) - section.address);
+      if (!fde || fde->start < last) return false;
+      last = fde->start;
+      if (fde->end <= fde->start) continue;
+      if (!begins(fde->start, fde->end)) break;
+      if (fde->end > begun_) add_function(section, *fde);
+    }
+    return true;
+  }
+
+  void add_function(const CfiSection& section, const Fde& fde) {
+    const std::uint64_t first = begin_function(fde.start, fde.end);
+    const CfiWalk walked = walk_cfi(section, fde, [&](const CfiRow& rules) {
       if (rules.end > first) add(std::max(rules.start, first), compact_row(rules));
     });
     if (!walked.is_whole) add(std::max(walked.end, first), of_kind(TACHO_UNWIND_OTHER));
@@ -287,8 +305,8 @@ Row compact_row(const CfiRow& rules) {
   return fits ? row : of_kind(TACHO_UNWIND_OTHER);
 }
 
-Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits) {
-  return Builder(limits).build(section);
+Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits, const FdeIndex* index) {
+  return Builder(limits).build(section, index);
 }
 Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits) {
   return Builder(limits).build(sframe, address);
@@ -302,7 +320,9 @@ Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits) {
   if (frames && frames->is_packed) frames.reset();
   const auto sframe = frames ? std::nullopt : image.section(".sframe");
   if (!frames && (!sframe || sframe->is_packed)) return RowTable{};
-  auto table = frames ? build_row_table({frames->bytes, frames->address, form, image.order()}, limits)
+  const auto index = form == CfiForm::EhFrame ? FdeIndex::of(image) : std::nullopt;
+  auto table = frames ? build_row_table({frames->bytes, frames->address, form, image.order()}, limits,
+                                        index ? &*index : nullptr)
                       : build_row_table(sframe->bytes, sframe->address, limits);
   if (table) add_entry(*table, image.entry(), limits);
   return table;

@@ -11,6 +11,7 @@
 #include "format/base/result.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
+#include "unwind/fde_index.h"
 #include "unwind/unwind_row.h"
 
 namespace tacho::unwind {
@@ -37,8 +38,10 @@ struct RowTable {
   const Row* find(std::uint64_t pc) const;
 };
 
-// Errors: too many rows; stopped by `stop`.
-Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits = {});
+// Errors: too many rows; stopped by `stop`. `index`: of the section; without one, or where it is damaged, the
+// FDEs are listed and sorted.
+Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits = {},
+                                 const FdeIndex* index = nullptr);
 // The same for a section .sframe (sframe.h) with the address `address`.
 Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits = {});
 // From .eh_frame, or else .debug_frame if it is not compressed, or .sframe. Empty: the file has none.

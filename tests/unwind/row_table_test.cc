@@ -153,6 +153,43 @@ TEST(RowTable, ComesOutOfAFileByEitherWay) {
   }
 }
 
+RowTable table_of_file(const std::string& file) {
+  const auto bytes = std::as_bytes(std::span(file));
+  const auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+  auto table = image ? row_table_of(*image) : Result<RowTable>(image.error());
+  EXPECT_TRUE(table);
+  return table ? std::move(*table) : RowTable{};
+}
+
+// The linker's order of .eh_frame is that of object files; the index is sorted by address.
+TEST(RowTable, TheIndexGivesTheSameRowsAsAList) {
+  const std::vector<Function> functions{{.start = 0x1800, .size = 0x40, .program = {0x41, 0x0e, 16}},
+                                        {.start = 0x1000, .size = 0x40, .program = {0x42, 0x0e, 24}},
+                                        {.start = 0x1400, .size = 0x40, .program = {0x43, 0x0e, 32}}};
+  const RowTable indexed = table_of_file(test::elf_image(functions));
+  const RowTable listed = table_of_file(test::elf_image(functions, test::Search::Index));
+  EXPECT_EQ(indexed.functions, 3u);
+  EXPECT_EQ(indexed.base, kBase + 0x1000);
+  const auto texts = [](const RowTable& table) {
+    std::vector<std::string> rows;
+    for (const Row& row : table.rows)
+      rows.push_back(std::to_string(row.pc) + " " + std::to_string(row.kind) + " " + std::to_string(row.cfa));
+    return rows;
+  };
+  EXPECT_EQ(texts(indexed), texts(listed));
+  EXPECT_EQ(indexed.rows.size(), 9u);
+  // An entry that leads to no FDE, or to another one: the list is used.
+  constexpr std::size_t kFirstFde = test::kHeader + 16;
+  for (const std::uint32_t wrong : {0x7fffff00u, 0x10u}) {
+    std::string file = test::elf_image(functions);
+    std::memcpy(file.data() + kFirstFde, &wrong, sizeof wrong);
+    EXPECT_EQ(texts(table_of_file(file)), texts(listed)) << wrong;
+  }
+  std::string file = test::elf_image(functions);
+  std::memcpy(file.data() + kFirstFde, file.data() + kFirstFde + 16, 4);  // that of the last function
+  EXPECT_EQ(texts(table_of_file(file)), texts(listed));
+}
+
 // Where ld.so begins nothing is described, and nobody called it.
 TEST(RowTable, WhatIsNotDescribedAtTheEntryIsTheEndOfAStack) {
   const std::vector<Function> functions{{.start = 0x1100, .size = 0x40, .program = {}},
