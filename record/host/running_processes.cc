@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <ctime>
 #include <optional>
+#include <tuple>
 
 #include "format/base/file.h"
 #include "record/events/target.h"
@@ -25,7 +26,6 @@ namespace {
 
 // The table is in the head of each capture: this number of lines is about 20 MB before compression.
 constexpr std::size_t kMostProcesses = 100'000;
-constexpr std::size_t kStartField = 22;  // in /proc/PID/stat, counted from 1
 constexpr std::string_view kHead =
     "pid\tpids\tstart_ns\tpid_namespace\tmount_namespace\tcgroup\texecutable\n";
 
@@ -65,13 +65,26 @@ std::string numbers_in_namespaces(std::string_view status) {
   return numbers.find_first_not_of("0123456789,") == std::string::npos ? numbers : std::string();
 }
 
-unsigned long long start_of(std::string_view stat, long ticks_a_second) {
+namespace {
+
+// Fields of /proc/PID/stat, as proc(5) counts them.
+constexpr std::size_t kStateField = 3, kUserTimeField = 14, kSystemTimeField = 15, kStartField = 22;
+
+// A field after the name; empty: there is none.
+std::string_view field_of_stat(std::string_view stat, std::size_t field) {
   // The second field is the name in parentheses, which may contain blanks and parentheses.
   const auto name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos || ticks_a_second <= 0) return 0;
+  if (name_end == std::string_view::npos) return {};
   stat.remove_prefix(std::min(name_end + 2, stat.size()));
-  for (std::size_t field = 3; field < kStartField; ++field) take_until(stat, ' ');
-  const auto ticks = number_at<unsigned long long>(stat);
+  for (std::size_t before = kStateField; before < field; ++before) take_until(stat, ' ');
+  return take_until(stat, ' ');
+}
+
+}  // namespace
+
+unsigned long long start_of(std::string_view stat, long ticks_a_second) {
+  if (ticks_a_second <= 0) return 0;
+  const auto ticks = number_at<unsigned long long>(field_of_stat(stat, kStartField));
   const auto tick_ns = 1'000'000'000ULL / static_cast<unsigned long long>(ticks_a_second);
   return ticks < ULLONG_MAX / tick_ns ? ticks * tick_ns : 0;
 }
@@ -178,6 +191,34 @@ void each_code_mapping(std::uint32_t process, const std::function<bool(const for
 }
 
 std::vector<int> RunningProcesses::all() const { return numbers_in(proc_); }
+
+std::vector<int> RunningProcesses::busiest_first() const {
+  struct Busy {
+    bool is_running = false;
+    double share = 0;  // of its life
+    int process = 0;
+  };
+  timespec boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &boot);
+  const double second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  const double now = (static_cast<double>(boot.tv_sec) + static_cast<double>(boot.tv_nsec) / 1e9) * second;
+  std::vector<Busy> found;
+  for (const int process : all()) {
+    const std::string stat = text_of_file(proc_ + "/" + std::to_string(process) + "/stat");
+    const auto ticks = [&stat](std::size_t field) {
+      return static_cast<double>(number_at<unsigned long long>(field_of_stat(stat, field)));
+    };
+    const double life = std::max(now - ticks(kStartField), 1.0);
+    found.push_back({field_of_stat(stat, kStateField) == "R",
+                     (ticks(kUserTimeField) + ticks(kSystemTimeField)) / life, process});
+  }
+  std::ranges::stable_sort(found, [](const Busy& a, const Busy& b) {
+    return std::tuple(!a.is_running, -a.share) < std::tuple(!b.is_running, -b.share);
+  });
+  std::vector<int> processes;
+  for (const Busy& one : found) processes.push_back(one.process);
+  return processes;
+}
 
 void RunningProcesses::describe(int process, format::ByteWriter& out, Describe describe) {
   const std::string folder = proc_ + "/" + std::to_string(process);

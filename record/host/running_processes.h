@@ -81,6 +81,9 @@ class RunningProcesses {
 
   // All processes, ascending.
   std::vector<int> all() const;
+  // All processes: first those that are on a CPU or wait for one, then by the share of their life that they
+  // ran.
+  std::vector<int> busiest_first() const;
   enum class Describe : std::uint8_t { All, AllButMappings };
   // Appends the records of one process and its threads; nothing if it has ended.
   void describe(int process, format::ByteWriter& out, Describe describe = Describe::All);

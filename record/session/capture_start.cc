@@ -450,7 +450,10 @@ void build_tables(const OpenedRecording& recording, const RecordOptions& options
   if (!recording.stacks) return;
   if (const auto path = recording.workload ? path_of_program(options.command.front()) : std::nullopt)
     recording.stacks->expect(*path, recording.stop);
-  recording.stacks->look_at(watched_processes(recording, options));
+  // Not all tables are built before the first sample.
+  recording.stacks->look_at(options.target.watch == Watch::System
+                                ? RunningProcesses("/proc", 0).busiest_first()
+                                : recording.tasks.processes);
 }
 
 Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording, const RecordOptions& options,

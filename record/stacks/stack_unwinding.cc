@@ -556,6 +556,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
     // A command shares the few libraries of this process; the whole system has many more.
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     (void)state_->tables.wait(is_command ? std::max(rest, std::chrono::milliseconds(0)) : kPatienceAtStart);
+    state_->tables.look_no_further();
     return;
   }
   format::ByteWriter out;

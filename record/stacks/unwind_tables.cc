@@ -302,6 +302,11 @@ void UnwindTables::look_at(std::span<const int> processes) {
   wake();
 }
 
+void UnwindTables::look_no_further() {
+  const std::lock_guard lock(mutex_);
+  processes_.clear();
+}
+
 bool UnwindTables::wait(milliseconds patience) {
   std::unique_lock lock(mutex_);
   return is_idle_.wait_for(lock, patience,
@@ -337,6 +342,7 @@ void UnwindTables::run() {
     }
     if (wanted_.empty() && !processes_.empty()) {
       const int process = processes_.front();
+      processes_.pop_front();
       is_building_ = true;
       lock.unlock();
       try {
@@ -346,7 +352,6 @@ void UnwindTables::run() {
       }
       if (!lock.owns_lock()) lock.lock();
       is_building_ = false;
-      processes_.pop_front();
       continue;
     }
     if (wanted_.empty()) {

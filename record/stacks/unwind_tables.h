@@ -77,6 +77,8 @@ class UnwindTables {
   void forget(std::uint32_t process);
   // Reads the mappings of these processes soon. For programs that read mappings themselves.
   void look_at(std::span<const int> processes);
+  // Reads no more of them: from now on a table is built when a stack needs it.
+  void look_no_further();
   // Waits until all requested tables are built; false: it took longer.
   bool wait(std::chrono::milliseconds patience);
   // The same for one table.

@@ -131,6 +131,30 @@ TEST_F(UnwindTablesLive, AllThatMakesRoomForALargeTableGoesAtOnce) {
 }
 
 // A file of a file system whose server hangs.
+// After the first sample a table is built when a stack needs it.
+TEST_F(UnwindTablesLive, ProcessesThatWereNotReadBeforeTheFirstSampleAreLeftOut) {
+  std::promise<void> answer;
+  const auto answered = answer.get_future().share();
+  std::atomic<int> of_parent = 0;
+  const auto parent = static_cast<std::uint32_t>(getppid());
+  const auto waits = [&](const MappedFile& file, const unwind::RowLimits&) -> Result<FileTable> {
+    answered.wait();
+    if (file.process == parent) ++of_parent;
+    return Error{"none"};
+  };
+  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, waits);
+  ASSERT_TRUE(tables_->start());  // the thread waits in the vdso
+  const int process = getppid();
+  tables_->look_at({&process, 1});
+  tables_->look_no_further();
+  answer.set_value();
+  EXPECT_TRUE(tables_->wait(kPatience));
+  EXPECT_EQ(of_parent, 0);
+  tables_->look_at({&process, 1});
+  EXPECT_TRUE(tables_->wait(kPatience));
+  EXPECT_GT(of_parent, 0);
+}
+
 TEST_F(UnwindTablesLive, AThreadThatHangsInAFileIsLeftBehind) {
   std::promise<void> answer;
   const auto answered = answer.get_future().share();

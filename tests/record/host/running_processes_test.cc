@@ -149,6 +149,19 @@ TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
   EXPECT_EQ(mapping->filename, "/bin/odd\nname") << "as the kernel's own records have it";
 }
 
+TEST_F(FakeProc, TheBusiestProcessesComeFirst) {
+  const auto stat = [&](int process, char state, int user, int system, int start) {
+    file(std::to_string(process) + "/stat",
+         std::to_string(process) + " (a) b) " + state + " 1 1 1 0 -1 0 0 0 0 0 " + std::to_string(user) +
+             " " + std::to_string(system) + " 0 0 20 0 1 0 " + std::to_string(start) + " 0\n");
+  };
+  stat(50, 'S', 10, 10, 1);  // a long life
+  stat(60, 'S', 200, 0, 1);  // ten times as much
+  stat(70, 'S', 100, 150, 1);
+  stat(80, 'R', 0, 0, 1);  // now
+  EXPECT_EQ(RunningProcesses(root.string(), 0).busiest_first(), (std::vector<int>{80, 70, 60, 50, 42}));
+}
+
 TEST_F(FakeProc, MappingsCanBeLeftOut) {
   RunningProcesses running(root.string(), 0);
   format::ByteWriter out;
