@@ -405,14 +405,14 @@ class UnfinishedWaits(Recorders):
                         self.assertRegex(stacks, rf"(?m)^deadlock;.*;{thread};takes_two;takes;", event)
 
     def test_waits_that_began_before_and_end(self):
-        watched = subprocess.Popen(["sleep", "1"])
+        watched = subprocess.Popen(["sleep", "3"])
         self.addCleanup(watched.wait)
         time.sleep(0.3)
-        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "offcpu", "-p", str(watched.pid), "--duration", "3")
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "offcpu", "-p", str(watched.pid), "--duration", "4")
         rows = self.rows("--by", "state,unfinished,began_before", "--columns", "count,max", "--where", "began_before == 1")
         [row] = rows
         self.assertEqual((row["count"], row["state"], row["unfinished"]), ("1", "S", "0"))
-        self.assertIn(float(row["max"]) // 1e6, range(10, 701))  # the rest of the second, without the start of the recorder
+        self.assertIn(float(row["max"]) // 1e6, range(10, 2701))  # the rest of the three seconds, without the start of the recorder
         self.assertRegex(self.tacho("folded", "-i", "out.data").stdout.decode(), r"(?m)^sleep;.*nanosleep")
 
     def test_a_command_waits_for_nothing_before(self):
