@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -114,7 +116,13 @@ void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_reported, std:
 std::vector<CpuWatch::Change> CpuWatch::look(std::span<const int> came) {
   std::vector<Change> changes;
   if (cpus_.empty()) return changes;
-  const auto online = parse_cpu_list(trimmed(text_of_file(online_file_)));
+  std::string text;
+  try {
+    text = text_of_file(online_file_);
+  } catch (const std::bad_alloc&) {
+    return changes;  // the next look reads it again
+  }
+  const auto online = parse_cpu_list(trimmed(text));
   if (!online) return changes;
   for (const int cpu : cpus_) {
     const bool is_online = std::ranges::find(*online, cpu) != online->end();

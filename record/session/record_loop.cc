@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -94,14 +95,18 @@ class RecordLoop::Loop {
     // Reading the processes for the next file takes long, so it is done ahead.
     if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
     while (!stopped_at_) {
-      wait(until_next_step());
-      keep_schedule();
-      pass();
-      hand_over_if_due();
-      keep_switching();
-      check_limits();
-      check_command();
-      if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
+      try {
+        wait(until_next_step());
+        keep_schedule();
+        pass();
+        hand_over_if_due();
+        keep_switching();
+        check_limits();
+        check_command();
+        if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
+      } catch (const std::bad_alloc&) {
+        fail(Error{"out of memory"});
+      }
     }
     // Drained while events are enabled: their records belong to the recording.
     if (auto done = recording_.end_objects(); !done && !report_.failure)
