@@ -91,13 +91,13 @@ TEST_F(Endings, ACommandGetsTheSignalAndIsReaped) {
 TEST_F(Endings, ACommandThatDoesNotEndIsLeftAfterASecondSignal) {
   Program run =
       start({"-e", "cpu-clock", "sh", "-c",
-             "trap '' INT; echo $$ > child; i=0; while [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; done"});
+             "trap '' INT; echo $$ > child; i=0; while [ $i -lt 150 ]; do i=$((i+1)); sleep 0.1; done"});
   wait_for_capture();
   run.send(SIGINT);
   std::this_thread::sleep_for(milliseconds(200));
   EXPECT_TRUE(std::filesystem::exists(folder + "/child"));
   run.send(SIGINT);
-  EXPECT_EQ(run.wait(2), 128 + SIGINT) << run.errors();
+  EXPECT_EQ(run.wait(10), 128 + SIGINT) << run.errors();
   EXPECT_NE(run.errors().find("still runs"), std::string::npos) << run.errors();
   EXPECT_TRUE(capture().is_closed);
 }
