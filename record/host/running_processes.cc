@@ -126,7 +126,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// Takes a hexadecimal number and the letter `end` behind it.
+// Removes a hexadecimal number and the letter `end` after it; false: `rest` starts otherwise.
 template <class Number>
 bool take_hex(std::string_view& rest, Number& value, char end) {
   const auto number = take_number<Number>(rest, 16);

@@ -81,8 +81,8 @@ class RunningProcesses {
 
   // All processes, ascending.
   std::vector<int> all() const;
-  // All processes: first those that are on a CPU or wait for one, then by the share of their life that they
-  // ran.
+  // The pids of all processes: state R (running or runnable) first, then by CPU time divided by the time
+  // since the process's start.
   std::vector<int> busiest_first() const;
   enum class Describe : std::uint8_t { All, AllButMappings };
   // Appends the records of one process and its threads; nothing if it has ended.

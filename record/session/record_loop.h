@@ -19,7 +19,7 @@ struct LoopReport {
   RecordCounts kept;                  // those in complete rounds of the file
   std::uint64_t wakeups = 0;          // by rings
   std::uint64_t switch_events = 0;    // events of --switch-output-event
-  std::uint64_t merged_switches = 0;  // those that came while a file was being started, and started no other
+  std::uint64_t merged_switches = 0;  // switch events during the start of a file: no further file
   Channels::LeftOut left_out;         // events that channels left out; set by the loop's caller
   std::optional<int> command_status;  // wait status; nothing: it has not ended
   bool command_left_running = false;  // it did not end after the signal

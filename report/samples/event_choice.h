@@ -22,7 +22,7 @@ struct EventChoice {
   std::vector<bool> chosen;            // by event
   std::optional<std::string> unknown;  // the first part of the list that matches no event
 
-  // The names of those that are chosen.
+  // The names of the chosen events.
   std::vector<std::string> names(std::span<const std::string> all) const;
 };
 

@@ -74,7 +74,7 @@ class SumView {
   // tables.
   virtual std::uint32_t row_of(const SumGroup& group) = 0;
   virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
-  // `samples`: all samples, including those that were left out (needs_stack).
+  // `samples`: all samples, including samples without a stack, which needs_stack leaves out.
   virtual void end(std::uint64_t /*samples*/) {}
 };
 
