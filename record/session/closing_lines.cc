@@ -220,9 +220,10 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
   }
   const std::uint64_t misses = recursion_misses(recording);
   if (misses != 0) {
-    messages.warn(fmt::format(
-        "warning: the kernel skipped {} runs of BPF programs, which were running already on that CPU",
-        misses));
+    messages.warn(
+        fmt::format("warning: the kernel skipped {} runs of BPF programs: another one, or a bpf() call, was "
+                    "active on that CPU",
+                    misses));
   } else if (!recording.objects.empty()) {
     messages.detail("no run of a BPF program was skipped");
   }

@@ -448,10 +448,14 @@ class UnfinishedWaits(Recorders):
         self.record_for(0.2, "lock/min_us=60000000/,offcpu/min_us=60000000/", "deadlock")
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
 
-    def test_whoever_waits_for_a_processor_at_the_end(self):
-        # Of two threads on one CPU at least one waits when the recording ends.
-        self.record_for(0.15, "runqlat", "pair")
-        counts = self.counts("comm", "unfinished", event="runqlat")
+    def test_threads_that_wait_for_a_processor_at_the_end(self):
+        # Of two threads on one CPU at least one waits when the recording ends. The kernel's table of waits is read while they
+        # take turns, so a turn at that time can hide the wait: then the recording is repeated.
+        for _ in range(3):
+            self.record_for(0.15, "runqlat", "pair")
+            counts = self.counts("comm", "unfinished", event="runqlat")
+            if ("pair", "1") in counts:
+                break
         self.assertIn(counts.get(("pair", "1")), (1, 2), counts)
         self.assertGreater(counts.get(("pair", "0"), 0), 1)
 
