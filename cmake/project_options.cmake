@@ -66,6 +66,10 @@ function(tacho_module name)
     list(LENGTH room${room} count)
     math(EXPR part "(${count} - 1) / 20")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${part}${room}")
+    if((TACHO_SANITIZE OR TACHO_TSAN) AND room MATCHES "^_views_")
+      set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/tacho_${name}.dir/Unity/unity_${part}${room}_cxx.cxx
+                                  PROPERTIES COMPILE_OPTIONS -O0)
+    endif()
   endforeach()
 endfunction()
 
@@ -107,9 +111,10 @@ function(tacho_test name label)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${others})
   set_tests_properties(${tests} PROPERTIES LABELS ${label} TIMEOUT 900)
   if(label STREQUAL live)
-    set_tests_properties(${tests} PROPERTIES RESOURCE_GROUPS recorders:1 COST 30)
+    set_tests_properties(${tests} PROPERTIES RESOURCE_GROUPS recorders:1 COST 30 DEPENDS "${TACHO_PERF_TESTS}")
   elseif(label STREQUAL unit)
-    set_tests_properties(${tests} PROPERTIES COST 50)  # the longest ones under the sanitizers
+    # The longest ones under the sanitizers. `library`: script/test --sanitize runs them.
+    set_tests_properties(${tests} PROPERTIES LABELS "unit;library" COST 50)
     add_dependencies(unit_tests ${name})
   endif()
 endfunction()

@@ -72,7 +72,7 @@ TEST_F(Endings, ASignalEndsTheStartAtOnce) {
     const auto began = Clock::now();
     run.send(signal);
     EXPECT_EQ(run.wait(), 128 + signal) << run.errors();
-    EXPECT_LT(Clock::now() - began, milliseconds(1000));
+    EXPECT_LT(Clock::now() - began, milliseconds(5000)) << "not after the compiler's 60 s";
     EXPECT_NE(run.errors().find("before recording began"), std::string::npos) << run.errors();
     EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
     EXPECT_FALSE(std::filesystem::exists(folder + "/perf.data.old")) << "the older capture is where it was";
