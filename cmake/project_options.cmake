@@ -66,6 +66,8 @@ function(tacho_module name)
     list(LENGTH room${room} count)
     math(EXPR part "(${count} - 1) / 20")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${part}${room}")
+    # Views are not optimized under the sanitizers, either. COMPILE_OPTIONS of a source would take it out of its unit, so
+    # they are set for the unit, the file that CMake generates.
     if((TACHO_SANITIZE OR TACHO_TSAN) AND room MATCHES "^_views_")
       set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/tacho_${name}.dir/Unity/unity_${part}${room}_cxx.cxx
                                   PROPERTIES COMPILE_OPTIONS -O0)
@@ -113,8 +115,7 @@ function(tacho_test name label)
   if(label STREQUAL live)
     set_tests_properties(${tests} PROPERTIES RESOURCE_GROUPS recorders:1 COST 30 DEPENDS "${TACHO_PERF_TESTS}")
   elseif(label STREQUAL unit)
-    # The longest ones under the sanitizers. `library`: script/test --sanitize runs them.
-    set_tests_properties(${tests} PROPERTIES LABELS "unit;library" COST 50)
+    set_tests_properties(${tests} PROPERTIES LABELS "unit;sanitize" COST 50)  # the longest ones under the sanitizers
     add_dependencies(unit_tests ${name})
   endif()
 endfunction()

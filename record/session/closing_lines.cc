@@ -221,8 +221,8 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
   const std::uint64_t misses = recursion_misses(recording);
   if (misses != 0) {
     messages.warn(
-        fmt::format("warning: the kernel skipped {} runs of BPF programs: another one, or a bpf() call, was "
-                    "active on that CPU",
+        fmt::format("warning: the kernel skipped {} runs of BPF programs: another program or a bpf() call "
+                    "was active on their CPU",
                     misses));
   } else if (!recording.objects.empty()) {
     messages.detail("no run of a BPF program was skipped");
