@@ -47,7 +47,9 @@ std::size_t find_state_of(Assembler& program, int map, int thread) {
 class Program : public Assembler {
  public:
   void leave_when_zero(int which) { exits_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
-  void leave_when_not_zero(int which) { exits_.push_back(jump_if_number(BPF_JNE, which, 0)); }
+  void leave_unless(int which, std::int32_t number) {
+    exits_.push_back(jump_if_number(BPF_JNE, which, number));
+  }
 
   // r0 = address of the state of `thread`; leaves if there is none.
   void find_state(int map, int thread) { exits_.push_back(find_state_of(*this, map, thread)); }
@@ -83,9 +85,24 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
   program.move(3, 6);
   program.add_number(3, pid_offset);
   program.call(BPF_FUNC_probe_read_kernel);
-  program.leave_when_not_zero(0);
+  program.leave_unless(0, 0);
   program.load(BPF_W, 7, 10, -8);
   program.find_state(map, 7);
+  program.store(BPF_B, 0, 9, 0);
+  const auto done = program.finish();
+  return {done.begin(), done.end()};
+}
+
+// On task_rename(task, comm), in the task: begin_new_exec() renames it before sched_process_exec, whose other
+// programs may run before ours and ask for the state already.
+std::vector<bpf_insn> rename_program(int map) {
+  Program program;
+  program.call(BPF_FUNC_get_current_pid_tgid);
+  program.move32(7, 0);
+  program.find_state(map, 7);
+  program.load(BPF_B, 9, 0, 0);
+  program.leave_unless(9, static_cast<std::int32_t>(Followed::FromExec));
+  program.set(9, static_cast<std::int32_t>(Followed::Yes));
   program.store(BPF_B, 0, 9, 0);
   const auto done = program.finish();
   return {done.begin(), done.end()};
@@ -161,18 +178,24 @@ Result<> Follower::load_programs(Children children) {
   const LibbpfLog quiet;
   const auto offset = pid_offset_of_tasks();
   if (!offset) return offset.error();
-  auto on_fork = load("tacho_fork", fork_program(table_.get(), *offset, children));
-  if (!on_fork) return std::move(on_fork.error());
-  fork_program_ = std::move(*on_fork);
-  auto on_exec = load("tacho_exec", exec_program(table_.get()));
-  if (!on_exec) return std::move(on_exec.error());
-  exec_program_ = std::move(*on_exec);
-  auto fork_link = attach("sched_process_fork", fork_program_);
-  if (!fork_link) return std::move(fork_link.error());
-  fork_link_ = std::move(*fork_link);
-  auto exec_link = attach("sched_process_exec", exec_program_);
-  if (!exec_link) return std::move(exec_link.error());
-  exec_link_ = std::move(*exec_link);
+  struct Part {
+    const char* name;
+    const char* tracepoint;
+    std::vector<bpf_insn> instructions;
+  };
+  const Part parts[] = {
+      {"tacho_fork", "sched_process_fork", fork_program(table_.get(), *offset, children)},
+      {"tacho_rename", "task_rename", rename_program(table_.get())},
+      {"tacho_exec", "sched_process_exec", exec_program(table_.get())},
+  };
+  for (const Part& part : parts) {
+    auto program = load(part.name, part.instructions);
+    if (!program) return std::move(program.error());
+    auto link = attach(part.tracepoint, *program);
+    if (!link) return std::move(link.error());
+    programs_.push_back(std::move(*program));
+    links_.push_back(std::move(*link));
+  }
   return Done{};
 }
 

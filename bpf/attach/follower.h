@@ -1,11 +1,12 @@
-// The follower, a thread filter for BPF programs: an array with one byte for each tid, updated by two small
-// programs on fork and exec. BPF objects look threads up in it before expensive work (tacho/emit.h); for
-// objects that do not, the recorder drops events of other threads.
+// The follower, a thread filter for BPF programs: an array with one byte for each tid, updated by small
+// programs on fork, rename and exec. BPF objects look threads up in it before expensive work (tacho/emit.h);
+// for objects that do not, the recorder drops events of other threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "bpf/attach/raw_program.h"
 #include "format/base/file.h"
@@ -48,8 +49,7 @@ class Follower {
 
   format::Fd table_;
   format::Mapping states_;
-  // The links; closed before the table.
-  format::Fd fork_program_, exec_program_, fork_link_, exec_link_;
+  std::vector<format::Fd> programs_, links_;  // closed before the table
 };
 
 }  // namespace tacho::bpf

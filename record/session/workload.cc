@@ -91,7 +91,6 @@ std::vector<char*> variables_with(std::vector<std::string>& own) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
-  prctl(PR_SET_NAME, "tacho-exec");
   char letter = 0;
   ssize_t got = 0;
   do {
@@ -123,8 +122,14 @@ Result<Workload> Workload::create(const std::vector<std::string>& command, Outpu
 
   Workload workload;
   workload.name_ = command.front();
+  // The child inherits its name: it must not rename itself later, since bpf::Follower takes that for an exec.
+  char own_name[16] = {};
+  prctl(PR_GET_NAME, own_name);
+  prctl(PR_SET_NAME, "tacho-exec");
   workload.pid_ = fork();
-  if (workload.pid_ < 0) return system_error("fork", errno);
+  const int fork_error = errno;
+  if (workload.pid_ != 0) prctl(PR_SET_NAME, own_name);
+  if (workload.pid_ < 0) return system_error("fork", fork_error);
   if (workload.pid_ == 0) {
     // Close the child's copy of the writing end: with it, the child would wait forever if the recorder died.
     close(go->write_end.release());

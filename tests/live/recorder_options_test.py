@@ -66,6 +66,14 @@ class RecorderOptions(programs.Scratch):
         self.assertNotIn("no events recorded", self.record("-e", "exec", "--", "true"))
         self.assertNotIn("(-a takes", self.record("-a", "-e", "exec/comm=nobody/", "--", "true"))
 
+    def test_the_commands_exec_is_recorded_beside_another_recorder_of_exec(self):
+        # The kernel runs what is attached to a tracepoint in the order of attaching.
+        inner = [str(programs.BIN / "tacho-record"), "-o", "inner.data", "-e", "exec", "--", "/bin/true"]
+        self.record("-a", "-e", "exec", "--", *inner)
+        rows = csv.DictReader(io.StringIO(
+            self.tacho("table", "-i", "inner.data", "--csv", "--by", "path", "--columns", "count").stdout.decode()))
+        self.assertEqual({row["path"]: row["count"] for row in rows}, {"/bin/true": "1"})
+
     def test_the_view_that_fits_the_options(self):
         for event, view in (("bio/max/", "tacho script --columns "), ("biolatency/max/", "tacho script --columns "), ("bio", "tacho hist --by op"),
                             ("bio/max=0/", "tacho hist --by op"), ("biosnoop/max/", "tacho script --columns time,comm,pid,op,disk,sector")):
