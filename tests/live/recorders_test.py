@@ -152,14 +152,19 @@ class Waits(Recorders):
     LOADS = {"waits": WAITS, "crowd": CROWD}
 
     def test_offcpu_tells_waits_with_the_stack_that_went_to_sleep(self):
-        self.record("offcpu", self.built / "waits")
+        said = self.record("offcpu", self.built / "waits")
         text = self.tacho("script", "-i", "out.data", "-F", "comm,pid,event,ip,sym,payload").stdout.decode()
         samples = text.split("\n\n")
         naps = [sample for sample in samples if "hrtimer_nanosleep" in sample]
         # On a busy machine a thread may be preempted just before it sleeps, for all of the time, and never sleep.
         self.assertIn(len(naps), range(30, 36))
         self.assertTrue(all("state=S" in nap and "clock_nanosleep" in nap for nap in naps), naps)
-        self.assertTrue(all('waker_tid=0 waker="[timer]"' in nap for nap in naps), naps)  # in any thread that was interrupted
+        # In any thread that was interrupted; unknown if the kernel skipped the program that notes the waker.
+        skipped = re.search(r"the kernel skipped (\d+) runs of BPF programs", said)
+        by_timer = [nap for nap in naps if 'waker_tid=0 waker="[timer]"' in nap]
+        unknown = [nap for nap in naps if 'waker_tid=0 waker=""' in nap]
+        self.assertEqual(len(by_timer) + len(unknown), len(naps), naps)
+        self.assertLessEqual(len(unknown), int(skipped[1]) if skipped else 0, said)
         reads = [sample for sample in samples if "pipe_read" in sample and 'waker="waits"' in sample]
         self.assertIn(len(reads), range(8, 11))
         [row] = self.rows("--by", "state", "--columns", "sum,count", "--where", "state == S && comm == 'waits' && off_ns > 2ms")

@@ -129,7 +129,7 @@ class Top(programs.Scratch):
         time.sleep(1.5)
         self.assertEqual(count(), frozen)
         one.keys("f")
-        one.wait_until_gone("frozen")
+        one.wait_until_gone(", frozen")
         end = time.monotonic() + screen.PATIENCE
         while count() == frozen and time.monotonic() < end:
             time.sleep(0.1)
@@ -312,7 +312,7 @@ class Top(programs.Scratch):
                 for call, count in rows.items():
                     self.assertGreaterEqual(int(written[call]), count)
                 one.keys("f")
-                one.wait_until_gone("frozen")
+                one.wait_until_gone(", frozen")
                 # Sorted by any column: the first is the name.
                 one.keys(">")
                 one.wait_for("sorted by call")
