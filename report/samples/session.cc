@@ -521,8 +521,8 @@ void Session::run(Sink& view, const RunControl& control) {
         return event.attr.samples(abi::kSampleCallchain);
       });
   if (has_stacks || merge_by != Sink::MergeBy::Address) state.resolver.expect_samples();
-  SumView* const sums = state.can_run_parallel() ? view.sums() : nullptr;
-  TextView* const text = state.can_run_parallel() ? view.text() : nullptr;
+  SumView* const sums = state.can_run_parallel() ? view.sum_view() : nullptr;
+  TextView* const text = state.can_run_parallel() ? view.text_view() : nullptr;
   state.set_merging(merge_by, has_stacks, sums != nullptr);
   state.begin(sums == nullptr && text == nullptr && sink.takes_non_samples());
   bool is_at_end = false;

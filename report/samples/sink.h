@@ -35,8 +35,8 @@ class Sink {
   virtual ~Sink() = default;
   virtual MergeBy merge_by() const { return MergeBy::Address; }
   // The view's parallel form; null: none. A session that uses it never calls on_sample().
-  virtual SumView* sums() { return nullptr; }
-  virtual TextView* text() { return nullptr; }
+  virtual SumView* sum_view() { return nullptr; }
+  virtual TextView* text_view() { return nullptr; }
   // Whether on_sample() calls ResolvedSample::locate() or, with MergeBy::Name, the Resolver.
   // If not, another thread resolves the next batch meanwhile.
   virtual bool resolves_addresses() const { return true; }

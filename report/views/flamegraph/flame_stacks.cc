@@ -153,7 +153,7 @@ class FlameSink : public Sink, private SumView {
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override { return merge_by_; }
-  SumView* sums() override {
+  SumView* sum_view() override {
     const bool has_more =
         sees_periods_ || units_.has_event() || has_root(FlameRoot::Cpu) || has_root(FlameRoot::Cgroup);
     return has_more ? nullptr : this;

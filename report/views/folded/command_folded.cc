@@ -140,7 +140,9 @@ class FoldedSink : public Sink, private SumView {
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override { return merge_by_; }
   // Only periods and sample counts are added up by several threads; weights in fields are read by one.
-  SumView* sums() override { return options_.as_perl || slow_ || events_.reads_fields() ? nullptr : this; }
+  SumView* sum_view() override {
+    return options_.as_perl || slow_ || events_.reads_fields() ? nullptr : this;
+  }
 
   Flow on_sample(const ResolvedSample& sample) override {
     has_samples_ = true;

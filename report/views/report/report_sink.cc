@@ -66,7 +66,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
 }
 
 // Threads can add up rows and weights that depend only on the address of a sample.
-SumView* ReportSink::sums() {
+SumView* ReportSink::sum_view() {
   const bool is_usual = plan_ && !needs_records_ && !waits_ && !has_facts_ && weight_->is_of_sums() &&
                         !options_->switches.is_asked_for() && options_->filter.cpus.empty() &&
                         !options_->shows_other_chains && !plan_->branches && !plan_->branch_chains;

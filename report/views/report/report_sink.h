@@ -30,7 +30,7 @@ class ReportSink : public Sink, private SumView {
 
   bool takes_non_samples() const override { return needs_records_ || !plan_; }
   MergeBy merge_by() const override;
-  SumView* sums() override;
+  SumView* sum_view() override;
 
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_non_sample(const NonSampleRecord& other) override {

@@ -333,7 +333,7 @@ class ScriptSink : public Sink, private TextView {
   }
   bool takes_non_samples() const override { return !options_->shown.empty(); }
 
-  TextView* text() override {
+  TextView* text_view() override {
     // As in perf, where a name can depend on how often it was resolved.
     const bool counts_questions =
         options_->reading.session.symbols.use_symbol_name == symbolize::UseSymbolName::AsPerf &&

@@ -309,7 +309,7 @@ struct Totals {
 class Summed : public Sink, public SumView {
  public:
   Summed(Session& session, SumShape shape) : session_(&session), shape_(shape) {}
-  SumView* sums() override { return this; }
+  SumView* sum_view() override { return this; }
   Flow on_sample(const ResolvedSample&) override {
     ++others;
     return Flow::Continue;
@@ -380,7 +380,7 @@ class Written : public Sink, public TextView {
     std::string written_, turned_;
   };
   explicit Written(Session& session) : session_(&session) {}
-  TextView* text() override { return this; }
+  TextView* text_view() override { return this; }
   bool takes_non_samples() const override { return false; }
   std::unique_ptr<Pen> fork(std::mutex*) override { return std::make_unique<Nib>(*session_); }
   Flow put(Pen& pen, std::size_t begin, std::size_t end) override {
