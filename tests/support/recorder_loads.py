@@ -40,6 +40,8 @@ int main(void) {
 
 # Sleeps 25 times for 3 ms; then 10 times for 5 ms while its child waits for a byte from it.
 WAITS = r"""
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,7 +55,12 @@ int main(void) {
     for (int i = 0; i < 10; ++i) if (read(ends[0], &byte, 1) != 1) return 1;
     return 0;
   }
-  for (int i = 0; i < 10; ++i) { nap(5); if (write(ends[1], &byte, 1) != 1) return 1; }
+  for (int i = 0; i < 10; ++i) {
+    int unread = 1;
+    while (ioctl(ends[0], FIONREAD, &unread) == 0 && unread > 0) sched_yield(); /* on a busy machine it may read late */
+    nap(5);
+    if (write(ends[1], &byte, 1) != 1) return 1;
+  }
   wait(0);
   return 0;
 }
