@@ -31,6 +31,7 @@
 #include "record/host/running_processes.h"
 #include "record/objects/channel_rings.h"
 #include "record/output/capture_output.h"
+#include "record/output/record_queue.h"
 #include "record/output/writing_thread.h"
 #include "record/stacks/deferred_unwinder.h"
 #include "record/stacks/stack_choice.h"
@@ -307,6 +308,8 @@ Result<> take_sideband(OpenedRecording& recording, CaptureOutput& output) {
     if (ring.kind() == RingKind::Backward) continue;
     const std::size_t begin = records.size();
     ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+    cut_behind_trailers(records, begin, ring.trailer());
+    ring.renamed().apply(records, begin);
     if (recording.stacks) recording.stacks->take(ring, records, begin);
   }
   return records.empty() ? Result<>(Done{}) : output.write_records(records);

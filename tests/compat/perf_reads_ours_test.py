@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """What tacho records, perf prints as tacho does: the same events, stacks, payloads and fields."""
+import ctypes
 import os
+import platform
 import re
 import signal
+import struct
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +16,18 @@ from programs import ROOT
 
 DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=2M", "count=3"]
 BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=30000"]
+
+
+def load_bpf_program():
+    """bpf(BPF_PROG_LOAD) of a socket filter that returns 0; closed at once."""
+    number = {"x86_64": 321, "aarch64": 280}[platform.machine()]
+    code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0))
+    licence = ctypes.create_string_buffer(b"GPL")
+    attributes = ctypes.create_string_buffer(struct.pack("<IIQQ", 1, 2, ctypes.addressof(code), ctypes.addressof(licence)), 120)
+    program = ctypes.CDLL(None, use_errno=True).syscall(number, 5, attributes, len(attributes))
+    if program < 0:
+        raise OSError(ctypes.get_errno(), "bpf")
+    os.close(program)
 
 
 @programs.needs_root
@@ -61,7 +77,7 @@ class PerfReadsOurs(programs.Scratch):
         self.assertIn(b"syscalls:sys_enter_openat: ", text)
 
     def start_recorder(self, capture):
-        """One that has begun, in the background."""
+        """In the background; with the function that waits until it has begun."""
         log = capture.with_suffix(".log")
         with open(log, "wb") as to:
             recorder = subprocess.Popen([str(programs.BIN / "tacho-record"), "-a", "-e", "dummy", "--no-pack", "-o", str(capture)],
@@ -69,22 +85,40 @@ class PerfReadsOurs(programs.Scratch):
                                         env=dict(os.environ, HOME=str(self.folder)))
         self.addCleanup(recorder.wait)
         self.addCleanup(recorder.kill)
-        end = time.monotonic() + programs.PATIENCE
-        while b"has begun" not in log.read_bytes():
-            self.assertIsNone(recorder.poll(), log.read_text())
-            self.assertLess(time.monotonic(), end, "did not begin")
-            time.sleep(0.02)
-        return recorder
+
+        def wait_for_begin():
+            end = time.monotonic() + programs.PATIENCE
+            while b"has begun" not in log.read_bytes():
+                self.assertIsNone(recorder.poll(), log.read_text())
+                self.assertLess(time.monotonic(), end, "did not begin")
+                time.sleep(0.02)
+
+        return recorder, wait_for_begin
 
     def test_programs_that_are_loaded_while_several_record(self):
         """The kernel enlarges KSYMBOL and BPF_EVENT records for each recorder, and leaves old bytes at their end."""
         captures = [self.folder / f"beside{i}.data" for i in range(3)]
-        recorders = [self.start_recorder(capture) for capture in captures]
+        have_begun = threading.Event()
+        # A recorder that describes many processes at its start reads its rings meanwhile.
+        for _ in range(400):
+            process = subprocess.Popen(["sleep", "60"])
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+
+        def load_programs():  # also while recorders start
+            while not have_begun.wait(0.0003):
+                load_bpf_program()
+
+        loading = threading.Thread(target=load_programs)
+        loading.start()
+        started = [self.start_recorder(capture) for capture in captures]
         try:
-            for _ in range(3):
-                self.tacho("record", "-e", "open", "-o", "opens.data", "--", "true")
+            for _, wait_for_begin in started:
+                wait_for_begin()
         finally:
-            for recorder in recorders:
+            have_begun.set()
+            loading.join()
+            for recorder, _ in started:
                 recorder.send_signal(signal.SIGINT)
                 recorder.wait(programs.PATIENCE)
         for capture in captures:
