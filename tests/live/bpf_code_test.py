@@ -204,6 +204,7 @@ class BpfCode(programs.Scratch):
             for width, height in ((80, 24), (200, 60)):
                 with self.subTest(of_file=of_file, width=width):
                     lines = self.on_screen(width, height, *words)
+                    wide = self.on_screen(width, height, *words, "--wide")
                     self.assertEqual([line for line in lines if len(line) > width], [])
                     shown, maps = of(lines, "id"), of(lines, "map")
                     if not of_file:  # programs of other tests go
@@ -217,7 +218,6 @@ class BpfCode(programs.Scratch):
                         self.assertTrue(width == 80 or (name == row["name"] and shown[number][2] == row["tag"]))
                         for each in row["maps"]:
                             self.assertIn(str(each["most_entries"]), maps[str(each["id"])])
-                    wide = self.on_screen(width, height, *words, "--wide")
                     self.assertTrue(all(any(row["name"] in line and row["tag"] in line for line in wide) for row in own.values()))
         costs = self.on_screen(80, 24, "bpf", "x.data", "--no-pager", "--interval", "1")
         self.assertTrue(any("runs/s" in line for line in costs))
