@@ -93,8 +93,9 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
   return {done.begin(), done.end()};
 }
 
-// On task_rename(task, comm), in the task: begin_new_exec() renames it before sched_process_exec, whose other
-// programs may run before ours and ask for the state already.
+// On task_rename(task, comm), in the task: the command is followed from its exec on. begin_new_exec() renames
+// the task before sched_process_exec, where the kernel runs programs in the order of attaching: those of an
+// object may be called before exec_program().
 std::vector<bpf_insn> rename_program(int map) {
   Program program;
   program.call(BPF_FUNC_get_current_pid_tgid);
