@@ -19,7 +19,7 @@ BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=30000"]
 
 
 def load_bpf_program():
-    """bpf(BPF_PROG_LOAD) of a socket filter that returns 0; closed at once."""
+    """Loads a socket filter that returns 0, by bpf(BPF_PROG_LOAD), and closes it at once."""
     number = {"x86_64": 321, "aarch64": 280}[platform.machine()]
     code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0))
     licence = ctypes.create_string_buffer(b"GPL")
@@ -99,6 +99,7 @@ class PerfReadsOurs(programs.Scratch):
         """The kernel enlarges KSYMBOL and BPF_EVENT records for each recorder, and leaves old bytes at their end."""
         captures = [self.folder / f"beside{i}.data" for i in range(3)]
         have_begun = threading.Event()
+        load_bpf_program()  # an error of the thread below would not fail the test
         # A recorder that describes many processes at its start reads its rings meanwhile.
         for _ in range(400):
             process = subprocess.Popen(["sleep", "60"])
@@ -111,16 +112,16 @@ class PerfReadsOurs(programs.Scratch):
 
         loading = threading.Thread(target=load_programs)
         loading.start()
-        started = [self.start_recorder(capture) for capture in captures]
         try:
+            started = [self.start_recorder(capture) for capture in captures]
             for _, wait_for_begin in started:
                 wait_for_begin()
         finally:
             have_begun.set()
             loading.join()
-            for recorder, _ in started:
-                recorder.send_signal(signal.SIGINT)
-                recorder.wait(programs.PATIENCE)
+        for recorder, _ in started:
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait(programs.PATIENCE)
         for capture in captures:
             dump = self.perf("script", "-D", "-i", capture)
             self.assertNotRegex(dump.stderr.decode(), "failed to process|out of order")
