@@ -49,6 +49,7 @@ static void nap(long ms) { struct timespec time = {0, ms * 1000000}; nanosleep(&
 int main(void) {
   int ends[2];
   char byte = 0;
+  alarm(20);
   for (int i = 0; i < 25; ++i) nap(3);
   if (pipe(ends)) return 1;
   if (fork() == 0) {
