@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -68,14 +69,22 @@ TEST_F(Flight, EverySignalMakesACaptureThatIsWholeByItself) {
   }
   EXPECT_EQ(run.wait(60), 0) << run.errors();
   std::size_t before = 0;
+  std::string by_cpu;  // of all captures
   for (const std::string& name : {snapshots()[0], snapshots()[1], std::string("perf.data")}) {
     const CaptureSeen seen = capture(name);
+    std::map<std::uint32_t, std::size_t> counts;
+    for (const SampleSeen& sample : seen.samples) ++counts[sample.cpu];
+    by_cpu += name + ":";
+    for (const auto& [cpu, count] : counts)
+      by_cpu += " " + std::to_string(count) + " on CPU " + std::to_string(cpu);
+    by_cpu += "\n";
     EXPECT_TRUE(seen.is_closed && !seen.has_damage) << name;
-    EXPECT_GT(seen.samples.size(), before) << name << ": the rings had room for all";
+    EXPECT_GT(seen.samples.size(), before) << name << ": the rings had room for all\n" << by_cpu;
     EXPECT_TRUE(std::ranges::find(seen.mapped, getppid_load()) != seen.mapped.end()) << name;
     before = seen.samples.size() + seen.lost;
   }
-  EXPECT_GE(before, 3900u) << "but for those of the moments when the rings were read: " << run.errors();
+  EXPECT_GE(before, 3900u) << "but for those of the moments when the rings were read: " << by_cpu
+                           << run.errors();
 }
 
 TEST_F(Flight, PerfReadsTheSameSamples) {
