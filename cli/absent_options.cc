@@ -1,40 +1,21 @@
 #include "cli/absent_options.h"
 
-#include <algorithm>
+#include <set>
 #include <string>
 
+#include "format/base/parse_text.h"
+
 namespace tacho::cli {
-namespace {
-
-bool has_spelling(std::string_view names, std::string_view wanted) {
-  for (std::size_t at = 0; at <= names.size();) {
-    const std::size_t end = std::min(names.find(',', at), names.size());
-    if (names.substr(at, end - at) == wanted) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
-// The spellings of `names` that no row has, in the same form.
-std::string free_spellings(const std::vector<Option>& rows, std::string_view names) {
-  std::string free;
-  for (std::size_t at = 0; at <= names.size();) {
-    const std::size_t end = std::min(names.find(',', at), names.size());
-    const std::string_view name = names.substr(at, end - at);
-    const bool is_taken =
-        std::ranges::any_of(rows, [&](const Option& row) { return has_spelling(row.names, name); });
-    if (!is_taken && !free.empty()) free += ',';
-    if (!is_taken) free += name;
-    at = end + 1;
-  }
-  return free;
-}
-
-}  // namespace
 
 void add_absent_options(std::vector<Option>& rows, std::span<const AbsentOption> absent) {
+  std::set<std::string> taken;
+  for (const Option& row : rows)
+    for (std::string_view rest = row.names; !rest.empty();) taken.emplace(format::take_until(rest, ','));
   for (const AbsentOption& option : absent) {
-    std::string names = free_spellings(rows, option.names);
+    std::string names;  // those that no row has
+    for (std::string_view rest = option.names; !rest.empty();)
+      if (const auto [name, is_new] = taken.emplace(format::take_until(rest, ',')); is_new)
+        names += (names.empty() ? "" : ",") + *name;
     if (names.empty()) continue;
     const std::string shown = names.substr(names.rfind(',') + 1);
     rows.push_back({std::move(names), option.takes, "VALUE", "",

@@ -19,6 +19,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/nearest.h"
+#include "format/base/parse_text.h"
 #include "format/base/printable.h"
 #include "format/base/trusted_path.h"
 
@@ -164,15 +165,13 @@ std::vector<Command> commands() {
                            {"list", std::string(kListHelp)},
                            {"doctor", std::string(kDoctorHelp)}};
   const std::string lines = report_commands();
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', at), lines.size());
-    const std::string line = lines.substr(at, end - at);
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::string line(format::take_until(rest, '\n'));
     const std::size_t name_end = std::min(line.find_first_of(" \t"), line.size());
     const std::size_t help_start = std::min(line.find_first_not_of(" \t", name_end), line.size());
     const std::string name = line.substr(0, name_end);
     const bool is_known = std::ranges::find(out, name, &Command::name) != out.end();
-    if (name_end > 0 && !is_known) out.push_back({line.substr(0, name_end), line.substr(help_start)});
-    at = end + 1;
+    if (!name.empty() && !is_known) out.push_back({name, line.substr(help_start)});
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/nearest.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::cli {
 namespace {
@@ -18,11 +19,7 @@ namespace {
 // The spellings of one row: "-o,--output" -> "-o", "--output".
 std::vector<std::string> spellings(const Option& option) {
   std::vector<std::string> out;
-  for (std::size_t at = 0; at <= option.names.size();) {
-    const std::size_t end = std::min(option.names.find(',', at), option.names.size());
-    out.push_back(option.names.substr(at, end - at));
-    at = end + 1;
-  }
+  for (std::string_view rest = option.names; !rest.empty();) out.emplace_back(format::take_until(rest, ','));
   return out;
 }
 

@@ -1,40 +1,28 @@
 // Parsing of short texts: values of options, and files of /proc, sysfs and tracefs.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
-#include <concepts>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
 #include "format/base/result.h"
 
 namespace tacho::record {
+
+using format::field_of_status;
+using format::number_at;
+using format::take_number;
+using format::take_prefix;
+using format::take_until;
+using format::whole_number;
 
 // The text of a file; empty: it cannot be read.
 inline std::string text_of_file(const std::string& path) {
   const auto bytes = format::read_file(path);
   return bytes ? std::string(format::as_text(*bytes)) : std::string();
-}
-
-// Removes the part of `text` before the first `end`, and that `end`; returns the part. Without `end` it is
-// the whole text.
-inline std::string_view take_until(std::string_view& text, char end) {
-  const std::string_view part = text.substr(0, text.find(end));
-  text.remove_prefix(std::min(part.size() + 1, text.size()));
-  return part;
-}
-
-// Removes `prefix` from the start of `text`; false: the text starts otherwise.
-inline bool take_prefix(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
 }
 
 // Without blanks, tabs and newlines at both ends.
@@ -47,40 +35,6 @@ inline std::string_view trimmed(std::string_view text) {
 
 // Whether the text is a pattern of fnmatch(3).
 inline bool is_glob(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
-
-// Removes a number without a sign from the start of `text`. nullopt, with `text` unchanged: there is none, or
-// it does not fit.
-template <std::integral Number>
-std::optional<Number> take_number(std::string_view& text, int base = 10) {
-  Number value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (code != std::errc{} || text.front() == '-') return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
-// The number that the whole of `text` is.
-template <std::integral Number>
-std::optional<Number> whole_number(std::string_view text, int base = 10) {
-  Number value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return code == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-// The number at the start of `text`; 0: there is none.
-template <std::integral Number>
-Number number_at(std::string_view text, int base = 10) {
-  return take_number<Number>(text, base).value_or(Number{});
-}
-
-// The value of a field in a text such as /proc/PID/status ("\nTgid:\t812\n"); empty: there is no such field.
-inline std::string_view field_of_status(std::string_view status, std::string_view name) {
-  for (auto at = status.find(name); at != std::string_view::npos; at = status.find(name, at + 1)) {
-    std::string_view rest = status.substr(at + name.size());
-    if (at != 0 && status[at - 1] == '\n' && take_prefix(rest, ":\t")) return take_until(rest, '\n');
-  }
-  return {};
-}
 
 // A path as /proc/PID/mountinfo has it: the kernel writes blanks, tabs, newlines and backslashes as \040.
 inline std::string without_octal_escapes(std::string_view text) {

@@ -9,16 +9,15 @@
 
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 namespace {
@@ -142,11 +141,7 @@ Result<std::int32_t> pid_offset_of_tasks() {
 
 std::uint32_t most_threads() {
   const auto bytes = format::read_file("/proc/sys/kernel/pid_max");
-  std::uint32_t most = 0;
-  if (bytes) {
-    const std::string_view text = format::as_text(*bytes);
-    std::from_chars(text.data(), text.data() + text.size(), most);
-  }
+  const auto most = bytes ? format::number_at<std::uint32_t>(format::as_text(*bytes)) : 0;
   return most == 0 || most > kMostThreads ? kMostThreads : most;
 }
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 
 #include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 
@@ -63,9 +63,7 @@ ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_vie
   ChosenFunctions chosen;
   std::string_view rest = section_target;
   for (std::uint64_t number = 0; !rest.empty(); ++number) {
-    const std::string_view name = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-    const auto found = std::ranges::find(targets.names, name);
+    const auto found = std::ranges::find(targets.names, format::take_until(rest, ','));
     if (found == targets.names.end()) continue;
     chosen.offsets.push_back(targets.offsets[static_cast<std::size_t>(found - targets.names.begin())]);
     chosen.cookies.push_back(number);
@@ -130,15 +128,12 @@ constexpr int kRetries = 3;
 constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
 
+// The number in a file of sysfs, after the text `before`.
 std::optional<std::uint32_t> number_in(const std::string& path, std::string_view before) {
   const auto bytes = format::read_file(path);
   if (!bytes) return std::nullopt;
   std::string_view text = format::as_text(*bytes);
-  if (!text.starts_with(before)) return std::nullopt;
-  text.remove_prefix(before.size());
-  std::uint32_t number = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  return end.ec == std::errc{} ? std::optional(number) : std::nullopt;
+  return format::take_prefix(text, before) ? format::take_number<std::uint32_t>(text) : std::nullopt;
 }
 
 // The kprobe PMU: its type, and the config bit for return probes.

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdarg>
 #include <cstdint>
@@ -30,6 +29,7 @@
 #include "bpf/support/shipped_files.h"
 #include "format/base/digest.h"
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
 #include "format/base/trusted_path.h"
 
 namespace tacho::bpf {
@@ -265,24 +265,15 @@ constexpr ArchitectureRow kArchitectures[] = {
 
 std::vector<std::string> search_path() {
   const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
   std::vector<std::string> folders;
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
-    if (colon != 0) folders.emplace_back(rest.substr(0, colon));
-    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-  }
+  for (std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path; !rest.empty();)
+    if (const auto folder = format::take_until(rest, ':'); !folder.empty()) folders.emplace_back(folder);
   return folders;
 }
 
 // 14 for "clang-14"; 0 for other names.
 unsigned clang_version(std::string_view name) {
-  constexpr std::string_view kPrefix = "clang-";
-  if (!name.starts_with(kPrefix)) return 0;
-  const std::string_view digits = name.substr(kPrefix.size());
-  unsigned version = 0;
-  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
-  return code == std::errc() && end == digits.data() + digits.size() ? version : 0;
+  return format::take_prefix(name, "clang-") ? format::whole_number<unsigned>(name).value_or(0) : 0;
 }
 
 // The path of a compiler that is safe to run; empty: none. `refusal` is set to why one was refused.

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -28,12 +27,14 @@
 #include "bpf/support/libbpf_log.h"
 #include "format/base/byte_writer.h"
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 
 namespace {
 
 using format::Fd;
+using format::whole_number;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNameBytes = 512;
@@ -218,23 +219,11 @@ std::string attachment_of_event(std::uint32_t type, const char* name, std::uint6
   }
 }
 
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // "prog_id:\t12" among the lines of a descriptor's fdinfo.
 std::optional<std::uint32_t> program_in(const std::string& fdinfo) {
   const auto bytes = format::read_file(fdinfo, 1 << 16);
   if (!bytes) return std::nullopt;
-  constexpr std::string_view kField = "prog_id:\t";
-  const std::string_view text = format::as_text(*bytes);
-  const auto at = text.find(kField);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = text.substr(at + kField.size());
-  return whole_number(rest.substr(0, rest.find('\n')));
+  return whole_number<std::uint32_t>(format::field_of_status(format::as_text(*bytes), "prog_id"));
 }
 
 class Holders {
@@ -258,7 +247,7 @@ class Holders {
 
  private:
   void add_event(std::uint32_t process, const std::string& number) {
-    const auto fd = whole_number(number);
+    const auto fd = whole_number<std::uint32_t>(number);
     std::array<char, kMostNameBytes> name{};
     std::uint32_t size = name.size(), program = 0, type = 0;
     std::uint64_t offset = 0, address = 0;
@@ -298,7 +287,8 @@ Result<std::vector<ListedProgram>> list_programs() {
   Holders holders(programs);
   std::error_code code;
   for (fs::directory_iterator entry("/proc", code), end; !code && entry != end; entry.increment(code))
-    if (const auto process = whole_number(entry->path().filename().string())) holders.add_process(*process);
+    if (const auto process = whole_number<std::uint32_t>(entry->path().filename().string()))
+      holders.add_process(*process);
   return programs;
 }
 

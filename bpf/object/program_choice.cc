@@ -8,6 +8,7 @@
 
 #include "bpf/object/channel.h"
 #include "bpf/support/section.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 
@@ -98,8 +99,7 @@ std::vector<std::string> names_of_functions(const std::vector<Program>& programs
     const auto section = parse_section(program.section);
     if (!section || section->hook != Hook::Functions) continue;
     for (std::string_view rest = section->target; !rest.empty();) {
-      const std::string_view name = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+      const std::string_view name = format::take_until(rest, ',');
       if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
     }
   }

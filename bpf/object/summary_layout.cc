@@ -1,10 +1,11 @@
 #include "bpf/object/summary_layout.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 namespace {
@@ -55,13 +56,9 @@ bool is_whole(const PayloadField& field) {
 std::uint32_t bytes_for(std::uint32_t bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
 
 std::optional<std::uint64_t> step_of(std::string_view role) {
-  if (!role.starts_with(kLinear)) return std::nullopt;
-  role.remove_prefix(kLinear.size());
-  std::uint64_t step = 0;
-  const auto [end, error] = std::from_chars(role.data(), role.data() + role.size(), step);
-  const bool is_sound =
-      error == std::errc{} && end == role.data() + role.size() && step > 0 && step < kMostStep;
-  return is_sound ? std::optional(step) : std::nullopt;
+  if (!format::take_prefix(role, kLinear)) return std::nullopt;
+  const auto step = format::whole_number<std::uint64_t>(role);
+  return step && *step > 0 && *step < kMostStep ? step : std::nullopt;
 }
 
 // The name of a field that shows a slot by its least value.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -18,6 +17,7 @@
 #include <string_view>
 
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 
@@ -36,15 +36,9 @@ bool exists(const std::string& path) { return can_access(path, F_OK); }
 
 std::uint64_t effective_capabilities() {
   const auto status = format::read_file("/proc/self/status");
-  if (!status) return ~std::uint64_t{0};  // unknown: let the kernel decide
-  constexpr std::string_view kKey = "CapEff:\t";
-  const std::string_view text = format::as_text(*status);
-  const auto at = text.find(kKey);
-  if (at == std::string_view::npos) return ~std::uint64_t{0};
-  const std::string_view digits = text.substr(at + kKey.size(), 16);
-  std::uint64_t bits = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
-  return bits;
+  const std::string_view text = status ? format::as_text(*status) : std::string_view();
+  const auto bits = format::whole_number<std::uint64_t>(format::field_of_status(text, "CapEff"), 16);
+  return bits.value_or(~std::uint64_t{0});  // unknown: let the kernel decide
 }
 
 // Whether kallsyms lists the function; nothing: it cannot be read.

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "format/base/parse_text.h"
+
 namespace tacho::bpf {
 
 namespace {
@@ -33,11 +35,7 @@ constexpr std::string_view kEnd = "-- END PROG LOAD LOG --";
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
+  while (!text.empty()) lines.push_back(format::take_until(text, '\n'));
   return lines;
 }
 
