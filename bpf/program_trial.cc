@@ -27,6 +27,7 @@
 #include "bpf/object/btf_schema.h"
 #include "bpf/object/object.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "bpf/unwinder/stack_walker.h"
 #include "format/base/file.h"
 
@@ -181,14 +182,8 @@ void drop_rights(rlim_t most_written) {
     LinkedWalk linked;
     (void)link_walker(linked, elf, {{"", -1}});
   }
-  bpf_object_open_opts options{};
-  options.sz = sizeof options;
-  options.object_name = name.c_str();
-  bpf_object* const object = bpf_object__open_mem(elf.data(), elf.size(), &options);
-  if (object != nullptr) {
-    (void)bpf_object__load(object);
-    bpf_object__close(object);
-  }
+  if (const OwnedObject object = open_object(elf, name.c_str()); object != nullptr)
+    (void)bpf_object__load(object.get());
   ::_exit(0);
 }
 

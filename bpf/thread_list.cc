@@ -14,14 +14,11 @@
 #include "bpf/attach/function_probes.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 
 namespace tacho::bpf {
 namespace {
-
-struct CloseIterator {
-  void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
-};
 
 Error explain_iterator(const LibbpfLog& said, int code) {
   std::string why = verifier_tail(said.text(), kVerifierLines);
@@ -64,7 +61,7 @@ std::vector<ListedThread> parse_thread_records(format::Bytes records) {
 }
 
 struct ThreadList::State {
-  std::unique_ptr<bpf_object, CloseIterator> object;
+  OwnedObject object;
   std::unique_ptr<bpf_link, DestroyLink> link;
 };
 
@@ -78,24 +75,17 @@ Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const 
   if (elf.empty()) return Error{"this tacho was built without clang and has no program that lists threads"};
   if (auto may = check_may_load(); !may) return std::move(may.error());
   LibbpfLog said;
-  bpf_object_open_opts how{};
-  how.sz = sizeof how;
-  how.object_name = "tacho_threads";
   auto state = std::make_unique<State>();
-  state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &how));
+  state->object = open_object(elf, "tacho_threads");
   if (state->object == nullptr) return explain_iterator(said, errno);
   bpf_object* const object = state->object.get();
   bpf_map* const chosen = bpf_object__find_map_by_name(object, "chosen");
-  bpf_map* const constants = bpf_object__find_map_by_name(object, ".rodata");
+  const auto constants = initial_bytes(bpf_object__find_map_by_name(object, ".rodata"));
   bpf_program* const program = bpf_object__find_program_by_name(object, "each");
-  std::size_t size = 0;
-  // libbpf 1.1 returns the initial content, which may be changed before loading, as a const pointer.
-  void* const content =
-      constants == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(constants, &size));
-  if (chosen == nullptr || program == nullptr || content == nullptr || size < sizeof(std::uint32_t))
+  if (chosen == nullptr || program == nullptr || constants.size() < sizeof(std::uint32_t))
     return Error{"the program that lists threads has no section for its settings"};
   const auto number = static_cast<std::uint32_t>(choice);
-  std::memcpy(content, &number, sizeof number);
+  std::memcpy(constants.data(), &number, sizeof number);
   bpf_map__set_max_entries(chosen, static_cast<std::uint32_t>(std::max<std::size_t>(ids.size(), 1)));
   if (const int code = bpf_object__load(object); code != 0) return explain_iterator(said, -code);
   for (const int id : ids) {

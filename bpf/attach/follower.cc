@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/parse_text.h"
 
 namespace tacho::bpf {
@@ -127,7 +127,7 @@ std::vector<bpf_insn> exec_program(int map) {
 
 // The offset of task_struct.pid.
 Result<std::int32_t> pid_offset_of_tasks() {
-  const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
+  const OwnedBtf types(btf__load_vmlinux_btf());
   const Error none{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which has the offset of task_struct.pid",
                    ENOENT};
   if (types == nullptr) return none;

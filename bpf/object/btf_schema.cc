@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 
 namespace tacho::bpf {
 namespace {
@@ -142,10 +142,7 @@ class Reader {
       tags_.emplace(std::pair(type->type, member), name(type->name_off));
     }
   }
-  std::string name(std::uint32_t offset) const {
-    const char* text = btf__name_by_offset(types_, offset);
-    return text == nullptr ? "" : text;
-  }
+  std::string name(std::uint32_t offset) const { return std::string(name_at(types_, offset)); }
   // The value of a declaration's tag with this key: "ns" for "unit:ns".
   std::optional<std::string> tag(std::uint32_t id, std::int32_t member, std::string_view key) const {
     const auto [first, last] = tags_.equal_range(std::pair(id, member));
@@ -501,8 +498,6 @@ class Reader {
 
 }  // namespace
 
-void FreeBtf::operator()(btf* types) const noexcept { btf__free(types); }
-
 const PayloadSchema* Declarations::event(const std::string& name) const {
   const auto found = std::ranges::find(events, name, &PayloadSchema::event);
   return found == events.end() ? nullptr : &*found;
@@ -511,7 +506,7 @@ const PayloadSchema* Declarations::event(const std::string& name) const {
 Result<Declarations> read_declarations(format::Bytes bytes) {
   if (auto checked = check_header(bytes); !checked) return std::move(checked.error());
   LibbpfLog log;
-  const OwnedBtf types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
+  const OwnedBtf types = parse_btf(bytes);
   if (types == nullptr) return Error{"BTF is damaged"};
   return Reader(types.get()).read();
 }

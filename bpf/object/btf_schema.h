@@ -1,7 +1,6 @@
 // Declarations of tacho/event.h in an object's BTF: payload schemas, channels, alternatives.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,14 +10,7 @@
 #include "format/base/result.h"
 #include "format/extensions/payload_schema.h"
 
-struct btf;  // libbpf's
-
 namespace tacho::bpf {
-
-struct FreeBtf {
-  void operator()(btf* types) const noexcept;
-};
-using OwnedBtf = std::unique_ptr<btf, FreeBtf>;
 
 struct Alternative {
   std::string program;

@@ -23,9 +23,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "bpf/object/btf_schema.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "bpf/support/shipped_files.h"
 #include "format/base/digest.h"
 #include "format/base/file.h"
@@ -235,7 +235,7 @@ constexpr std::string_view kTail =
 
 Result<std::string> vmlinux_header(format::Bytes bytes) {
   LibbpfLog log;
-  const OwnedBtf types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
+  const OwnedBtf types = parse_btf(bytes);
   if (types == nullptr) return Error{"the kernel's BTF cannot be read"};
   std::string text(kHead);
   const std::unique_ptr<btf_dump, FreeDump> dump(btf_dump__new(types.get(), append, &text, nullptr));

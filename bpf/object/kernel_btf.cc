@@ -21,14 +21,14 @@
 #include "bpf/object/probe_program.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 
 namespace tacho::bpf {
 namespace {
 
 FunctionArgument argument_of_param(const btf* types, const btf_param& param) {
   FunctionArgument out;
-  const char* const name = btf__name_by_offset(types, param.name_off);
-  out.name = name == nullptr ? "" : name;
+  out.name = name_at(types, param.name_off);
   const int id = btf__resolve_type(types, param.type);  // without typedefs and const
   const btf_type* const type = id < 0 ? nullptr : btf__type_by_id(types, static_cast<std::uint32_t>(id));
   if (type == nullptr) return out;
@@ -40,6 +40,13 @@ FunctionArgument argument_of_param(const btf* types, const btf_param& param) {
   out.size = is_number && fits ? static_cast<std::uint8_t>(size) : std::uint8_t{0};
   out.is_signed = btf_is_int(type) ? (btf_int_encoding(type) & BTF_INT_SIGNED) != 0 : btf_kflag(type);
   return out;
+}
+
+Result<OwnedBtf> load_vmlinux() {
+  OwnedBtf types(btf__load_vmlinux_btf());
+  if (types != nullptr) return types;
+  return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which names the arguments of its functions",
+               ENOENT};
 }
 
 }  // namespace
@@ -56,25 +63,22 @@ std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t le
 
 Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view function) {
   const LibbpfLog quiet;
-  const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
-  if (types == nullptr)
-    return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which names the arguments of its functions",
-                 ENOENT};
+  const auto types = load_vmlinux();
+  if (!types) return types.error();
   const std::string name(function);
-  const int id = btf__find_by_name_kind(types.get(), name.c_str(), BTF_KIND_FUNC);
-  if (id < 0) return Error{"the kernel's BTF has no arguments of " + name, ENOENT};
-  const btf_type* const found = btf__type_by_id(types.get(), static_cast<std::uint32_t>(id));
-  const btf_type* const prototype = found == nullptr ? nullptr : btf__type_by_id(types.get(), found->type);
+  const btf* const all = types->get();
+  const int id = btf__find_by_name_kind(all, name.c_str(), BTF_KIND_FUNC);
+  const btf_type* const found = id < 0 ? nullptr : btf__type_by_id(all, static_cast<std::uint32_t>(id));
+  const btf_type* const prototype = found == nullptr ? nullptr : btf__type_by_id(all, found->type);
   if (prototype == nullptr || !btf_is_func_proto(prototype))
     return Error{"the kernel's BTF has no arguments of " + name, ENOENT};
   std::vector<FunctionArgument> arguments;
   const btf_param* const params = btf_params(prototype);
   std::size_t next = 1;
   for (std::uint16_t i = 0; i < btf_vlen(prototype); ++i) {
-    arguments.push_back(argument_of_param(types.get(), params[i]));
+    arguments.push_back(argument_of_param(all, params[i]));
     arguments.back().number = next;
-    next += registers_of(types.get(), params[i].type,
-                         next > kRegisterArguments ? 0 : kRegisterArguments + 1 - next);
+    next += registers_of(all, params[i].type, next > kRegisterArguments ? 0 : kRegisterArguments + 1 - next);
   }
   return arguments;
 }
@@ -205,11 +209,6 @@ constexpr std::uint32_t kBitsOfByte = 8, kWordBytes = 8, kWordBits = 64;
 constexpr int kMostNesting = 16;  // of anonymous structs and of typedefs
 constexpr std::size_t kMostEnumerators = 256;
 constexpr std::size_t kMostNamed = 12;  // members in a message
-
-std::string_view name_at(const btf* types, std::uint32_t offset) {
-  const char* const name = btf__name_by_offset(types, offset);
-  return name == nullptr ? std::string_view() : name;
-}
 
 // "struct bio", "bio".
 struct WantedType {
@@ -383,25 +382,22 @@ Result<ObjectMember> member_of(const btf* types, const btf_type* owner, std::str
 }  // namespace
 
 struct ObjectTypes::All {
-  Types kernel;
-  std::vector<Types> modules;  // destroyed first
+  OwnedBtf kernel;
+  std::vector<OwnedBtf> modules;  // destroyed first: they refer to the kernel's types
 };
-
-void ObjectTypes::Close::operator()(btf* types) const noexcept { btf__free(types); }
 
 Result<ObjectTypes> ObjectTypes::of_this_kernel() {
   const LibbpfLog quiet;
+  auto kernel = load_vmlinux();
+  if (!kernel) return std::move(kernel.error());
   auto all = std::make_shared<All>();
-  all->kernel.reset(btf__load_vmlinux_btf());
-  if (all->kernel == nullptr)
-    return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which names the arguments of its functions",
-                 ENOENT};
+  all->kernel = std::move(*kernel);
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, failed)) {
     const std::string name = entry.path().filename().string();
     if (name == kKernel) continue;
     // Fails for a module that is being loaded or unloaded.
-    if (Types module(btf__load_module_btf(name.c_str(), all->kernel.get())); module != nullptr)
+    if (OwnedBtf module(btf__load_module_btf(name.c_str(), all->kernel.get())); module != nullptr)
       all->modules.push_back(std::move(module));
   }
   return ObjectTypes(std::move(all));
@@ -410,7 +406,7 @@ Result<ObjectTypes> ObjectTypes::of_this_kernel() {
 Result<ObjectTypes> ObjectTypes::of(format::Bytes bytes) {
   const LibbpfLog quiet;
   auto all = std::make_shared<All>();
-  all->kernel.reset(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
+  all->kernel = parse_btf(bytes);
   if (all->kernel == nullptr) return Error{"the kernel's BTF cannot be read", EINVAL};
   return ObjectTypes(std::move(all));
 }
@@ -431,13 +427,13 @@ Result<std::vector<TakingFunction>> ObjectTypes::functions_taking(std::string_vi
   };
   const btf* const kernel = all_->kernel.get();
   add(kernel, 1);
-  for (const Types& module : all_->modules) add(module.get(), btf__type_cnt(kernel));
+  for (const OwnedBtf& module : all_->modules) add(module.get(), btf__type_cnt(kernel));
   std::vector<TakingFunction> functions;
   for (const auto& [name, argument] : found)
     if (argument != 0 && !name.empty()) functions.push_back({name, argument});
   if (!functions.empty()) return functions;
   bool is_known = find_type(kernel, wanted) != nullptr;
-  for (const Types& module : all_->modules) is_known |= find_type(module.get(), wanted) != nullptr;
+  for (const OwnedBtf& module : all_->modules) is_known |= find_type(module.get(), wanted) != nullptr;
   return use_error(is_known ? "no function of the kernel takes a pointer to " + std::string(type)
                             : "the kernel's BTF has no type '" + std::string(type) + "'");
 }
@@ -446,7 +442,7 @@ Result<ObjectMember> ObjectTypes::member(std::string_view type, std::string_view
   const WantedType wanted(type);
   if (const btf_type* const owner = find_type(all_->kernel.get(), wanted))
     return member_of(all_->kernel.get(), owner, type, path);
-  for (const Types& module : all_->modules)
+  for (const OwnedBtf& module : all_->modules)
     if (const btf_type* const owner = find_type(module.get(), wanted))
       return member_of(module.get(), owner, type, path);
   return use_error("the kernel's BTF has no members of " + std::string(type));

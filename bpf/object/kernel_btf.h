@@ -66,11 +66,6 @@ class ObjectTypes {
   Result<ObjectMember> member(std::string_view type, std::string_view path) const;
 
  private:
-  struct Close {
-    void operator()(btf* types) const noexcept;
-  };
-  using Types = std::unique_ptr<btf, Close>;
-  // vmlinux first and destroyed last: modules refer to it.
   struct All;
   explicit ObjectTypes(std::shared_ptr<const All> all) : all_(std::move(all)) {}
   std::shared_ptr<const All> all_;

@@ -22,9 +22,9 @@
 #include <thread>
 #include <utility>
 
-#include "bpf/object/btf_schema.h"
 #include "bpf/object/kernel_btf.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/byte_writer.h"
 #include "format/base/file.h"
 #include "format/base/parse_text.h"
@@ -71,9 +71,8 @@ std::string whole_name(int program_fd, const bpf_prog_info& short_info) {
   std::uint32_t size = sizeof info;
   if (bpf_obj_get_info_by_fd(program_fd, &info, &size) != 0) return name;
   const OwnedBtf types(btf__load_from_kernel_by_id(short_info.btf_id));
-  const btf_type* function = types == nullptr ? nullptr : btf__type_by_id(types.get(), first[1]);
-  const char* whole = function == nullptr ? nullptr : btf__name_by_offset(types.get(), function->name_off);
-  return whole == nullptr || *whole == '\0' ? name : whole;
+  const std::string_view whole = name_of_type(types.get(), first[1]);
+  return whole.empty() ? name : std::string(whole);
 }
 
 std::optional<bpf_prog_info> info_of(int program_fd) {
@@ -121,12 +120,10 @@ class KernelTypes {
   std::string name(std::uint32_t id) {
     if (!is_read_) types_.reset(btf__load_vmlinux_btf());
     is_read_ = true;
-    const btf_type* type = types_ == nullptr ? nullptr : btf__type_by_id(types_.get(), id);
-    const char* found = type == nullptr ? nullptr : btf__name_by_offset(types_.get(), type->name_off);
-    if (found == nullptr || *found == '\0') return "#" + std::to_string(id);
-    constexpr std::string_view kTracepoint = "btf_trace_";
-    const std::string_view text(found);
-    return std::string(text.starts_with(kTracepoint) ? text.substr(kTracepoint.size()) : text);
+    std::string_view found = name_of_type(types_.get(), id);
+    if (found.empty()) return "#" + std::to_string(id);
+    format::take_prefix(found, "btf_trace_");
+    return std::string(found);
   }
 
  private:
@@ -465,9 +462,7 @@ std::vector<std::string> function_names(const KernelInfo& raw, const btf* types)
   for (format::Cursor in(records); in.left() >= record;) {
     format::Cursor one(in.take(record));
     one.u32();  // offset of the first instruction
-    const btf_type* function = btf__type_by_id(types, one.u32());
-    const char* name = function == nullptr ? nullptr : btf__name_by_offset(types, function->name_off);
-    names.emplace_back(name == nullptr ? "" : name);
+    names.emplace_back(name_of_type(types, one.u32()));
   }
   return names;
 }

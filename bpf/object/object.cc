@@ -26,6 +26,7 @@
 #include "bpf/object/kernel_btf.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 
 namespace tacho::bpf {
@@ -135,10 +136,6 @@ namespace {
 
 constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer without max_entries
 
-struct CloseObject {
-  void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
-};
-
 void tell(const Log& log, const LibbpfLog& said) {
   for (const std::string& line : libbpf_lines(said.text()))
     if (!line.ends_with(" .events")) say(log, "libbpf: " + line);  // "skipping": that section is for tacho
@@ -189,7 +186,7 @@ Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>
 }  // namespace
 
 struct Object::State {
-  std::unique_ptr<bpf_object, CloseObject> object;
+  OwnedObject object;
   std::vector<bpf_program*> handles;
   std::vector<Program> programs;
   // Destroyed first: links, then the object.
@@ -224,11 +221,8 @@ Object::~Object() = default;
 
 Result<Object> Object::open(format::Bytes elf, const std::string& name, const Log& log) {
   LibbpfLog said;
-  bpf_object_open_opts options{};
-  options.sz = sizeof options;
-  options.object_name = name.c_str();
   auto state = std::make_unique<State>();
-  state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &options));
+  state->object = open_object(elf, name.c_str());
   if (state->object == nullptr) {
     const int code = errno;
     const std::string why = last_line(said);
@@ -327,10 +321,8 @@ std::optional<Variable> find_variable(bpf_object* object, const char* section_na
   const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
   const btf_var_secinfo* variables = btf_var_secinfos(section);
   for (int i = 0; i < btf_vlen(section); ++i) {
-    const btf_type* variable = btf__type_by_id(types, variables[i].type);
-    const char* found = variable == nullptr ? nullptr : btf__name_by_offset(types, variable->name_off);
     const std::uint64_t end = variables[i].offset + std::uint64_t{variables[i].size};
-    if (found != nullptr && name == found && end <= bpf_map__value_size(data))
+    if (name_of_type(types, variables[i].type) == name && end <= bpf_map__value_size(data))
       return Variable{data, variables[i].offset, variables[i].size};
   }
   return std::nullopt;
@@ -341,11 +333,9 @@ std::optional<Variable> find_variable(bpf_object* object, const char* section_na
 std::span<std::byte> Object::constant(std::string_view name) {
   const auto variable = find_variable(state_->object.get(), ".rodata", name);
   if (!variable) return {};
-  std::size_t size = 0;
-  // libbpf 1.1 returns the initial content, which may be changed before loading, as a const pointer.
-  auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(variable->data, &size)));
-  if (bytes == nullptr || variable->offset + variable->size > size) return {};
-  return {bytes + variable->offset, variable->size};
+  const auto bytes = initial_bytes(variable->data);
+  if (variable->offset + variable->size > bytes.size()) return {};
+  return bytes.subspan(variable->offset, variable->size);
 }
 
 std::optional<std::uint64_t> Object::counter(std::string_view name) const {
@@ -381,10 +371,10 @@ std::optional<MapFacts> Object::map_facts(const std::string& map) const {
 Result<MapReader> Object::open_map(const std::string& map) const {
   const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
   const auto facts = map_facts(map);
-  const int cpus = libbpf_num_possible_cpus();
   if (!facts) return Error{"there is no map '" + map + "'", ENOENT};
-  if (cpus < 0) return Error{"the number of possible CPUs is not known: " + code_in_words(-cpus), -cpus};
-  return MapReader(bpf_map__fd(found), *facts, static_cast<std::size_t>(cpus));
+  const auto cpus = possible_cpus();
+  if (!cpus) return cpus.error();
+  return MapReader(bpf_map__fd(found), *facts, *cpus);
 }
 
 Result<Ring> Object::open_ring(const std::string& map) const {
@@ -420,15 +410,14 @@ Result<> Object::replace_maps(const MapsByName& maps) {
 }
 
 std::optional<Refusal> Object::load(const Log& log) {
-  const int cpus = libbpf_num_possible_cpus();
-  if (cpus < 0)
-    return Refusal{"", -cpus, "the number of possible CPUs is not known: " + code_in_words(-cpus)};
+  const auto cpus = possible_cpus();
+  if (!cpus) return Refusal{"", cpus.error().code, cpus.error().what};
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, state_->object.get()) {
     if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF && bpf_map__max_entries(map) == 0)
       bpf_map__set_max_entries(map, kUsualRingBytes);
     if (bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY) continue;
-    bpf_map__set_max_entries(map, static_cast<std::uint32_t>(cpus));
+    bpf_map__set_max_entries(map, *cpus);
     if (bpf_map__key_size(map) == 0) bpf_map__set_key_size(map, sizeof(int));
     if (bpf_map__value_size(map) == 0) bpf_map__set_value_size(map, sizeof(int));
   }

@@ -1,7 +1,6 @@
 #include "bpf/object/probe_program.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 
@@ -15,6 +14,7 @@
 #include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 
 namespace tacho::bpf {
 namespace {
@@ -429,8 +429,8 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
     return use_error("a probe takes " + std::to_string(kMostProbeArguments) + " arguments at most, " +
                      std::to_string(kMostProbeTexts) + " of them texts");
   const LibbpfLog quiet;
-  const int cpus = libbpf_num_possible_cpus();
-  if (cpus < 0) return system_error("the number of possible CPUs is not known", -cpus);
+  const auto cpus = possible_cpus();
+  if (!cpus) return cpus.error();
   ProbeProgram made;
   if (task.sum) {
     const Frame frame = frame_of(task);
@@ -446,7 +446,7 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
     if (!made.lost_) return system_error("the map that counts lost hits of a probe", errno);
   } else {
     made.outputs_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "tacho_probe", sizeof(int),
-                                              sizeof(int), static_cast<std::uint32_t>(cpus), nullptr));
+                                              sizeof(int), *cpus, nullptr));
   }
   if (!made.outputs_)
     return system_error(task.sum ? "the map of a probe's counts" : "the map of a probe's samples", errno);

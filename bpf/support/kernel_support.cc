@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 #include "format/base/parse_text.h"
 
@@ -187,8 +187,7 @@ std::optional<BtfMember> find_nested(const btf* types, const btf_type* owner, st
   const btf_member* const members = btf_members(owner);
   for (std::uint32_t i = 0; i < btf_vlen(owner); ++i) {
     const std::uint32_t bit = btf_member_bit_offset(owner, i);
-    const char* const text = btf__name_by_offset(types, members[i].name_off);
-    const std::string_view name = text == nullptr ? std::string_view() : text;
+    const std::string_view name = name_at(types, members[i].name_off);
     if (name == first && rest.empty())
       return BtfMember{members[i].type, bit, btf_member_bitfield_size(owner, i)};
     if (name != first && !name.empty()) continue;
@@ -287,9 +286,7 @@ class Structs {
     for (std::uint32_t id = 1; id < btf__type_cnt(types); ++id) {
       const btf_type* const type = btf__type_by_id(types, id);
       if (!btf_is_struct(type)) continue;
-      const char* const text = btf__name_by_offset(types, type->name_off);
-      if (text == nullptr) continue;
-      const std::string_view name(text);
+      const std::string_view name = name_at(types, type->name_off);
       for (std::size_t i = 0; i < kNames.size(); ++i)
         if (found_[i] == nullptr && kNames[i] == name) found_[i] = type;
     }
@@ -318,8 +315,7 @@ Error missing(const char* type, const char* path) {
 }  // namespace
 
 Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
-  const std::unique_ptr<btf, void (*)(btf*)> types(
-      btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())), btf__free);
+  const OwnedBtf types = parse_btf(bytes);
   if (types == nullptr) return Error{"the kernel's BTF cannot be read", EINVAL};
   const Structs structs(types.get());
   tacho_kernel_layout layout{};

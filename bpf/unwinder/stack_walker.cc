@@ -27,6 +27,7 @@
 #include "bpf/rings/map_reader.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 
 namespace tacho::bpf {
@@ -128,10 +129,6 @@ constexpr std::uint32_t kCopyBytes = std::uint32_t{16} << 20;
 constexpr std::array<const char*, kStackHooks> kPrograms{"walk_on_sample", "walk_on_tracepoint",
                                                          "walk_on_probe", "walk_before_reader"};
 
-struct CloseWalker {
-  void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
-};
-
 Result<format::Mapping> map_memory(int fd, std::size_t size) {
   void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return system_error("memory of a BPF map", errno);
@@ -151,7 +148,7 @@ std::size_t round_up_to_pages(std::size_t size) {
 }  // namespace
 
 struct StackWalker::State {
-  std::unique_ptr<bpf_object, CloseWalker> object;
+  OwnedObject object;
   std::array<int, kPrograms.size()> programs{-1, -1, -1, -1};
   int segments = -1, processes = -1, stacks = -1, files = -1, readers = -1;
   bool reads_mappings = false;
@@ -169,11 +166,8 @@ struct StackWalker::State {
 namespace {
 
 void set_options(bpf_object* object, const tacho_walk_options& options) {
-  bpf_map* const map = bpf_object__find_map_by_name(object, ".rodata.tacho");
-  std::size_t size = 0;
-  // libbpf 1.1 hands out the writable initial content under a const pointer.
-  void* const content = map == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(map, &size));
-  if (content != nullptr && size >= sizeof options) std::memcpy(content, &options, sizeof options);
+  const auto bytes = initial_bytes(bpf_object__find_map_by_name(object, ".rodata.tacho"));
+  if (bytes.size() >= sizeof options) std::memcpy(bytes.data(), &options, sizeof options);
 }
 
 // This process's PID namespace; zeros: the initial one.
@@ -214,20 +208,17 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   if (elf.empty()) return Error{"this tacho was built without clang and has no unwinder"};
   if (auto may = check_may_load(); !may) return std::move(may.error());
   LibbpfLog said;
-  bpf_object_open_opts how{};
-  how.sz = sizeof how;
-  how.object_name = "tacho_stacks";
   auto state = std::make_unique<State>();
-  state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &how));
+  state->object = open_object(elf, "tacho_stacks");
   if (state->object == nullptr) return explain(said, errno);
   bpf_object* const object = state->object.get();
-  const int cpus = libbpf_num_possible_cpus();
-  if (cpus < 0) return system_error("the number of possible CPUs is not known", -cpus);
+  const auto cpus = possible_cpus();
+  if (!cpus) return cpus.error();
   const auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
   const tacho_kernel_layout layout = layout_for(options, log);
   state->reads_mappings = layout.is_known != 0;
   const std::uint32_t most_ranges = state->reads_mappings ? 1 : options.most_ranges;
-  bpf_map__set_max_entries(map("tacho_stacks"), static_cast<std::uint32_t>(cpus));
+  bpf_map__set_max_entries(map("tacho_stacks"), *cpus);
   bpf_map__set_max_entries(map("tacho_readers"), options.most_readers);
   bpf_map__set_max_entries(map("tacho_files"), state->reads_mappings ? TACHO_MOST_FILES : 1);
   bpf_map__set_max_entries(map("tacho_copies"), kCopyBytes);

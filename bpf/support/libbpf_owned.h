@@ -1,0 +1,38 @@
+// Objects and BTF of libbpf that are freed with their owner, and how they are opened and asked for names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+
+struct bpf_map;  // libbpf's
+struct bpf_object;
+struct btf;
+
+namespace tacho::bpf {
+
+struct FreeLibbpf {
+  void operator()(bpf_object* object) const noexcept;
+  void operator()(btf* types) const noexcept;
+};
+using OwnedObject = std::unique_ptr<bpf_object, FreeLibbpf>;
+using OwnedBtf = std::unique_ptr<btf, FreeLibbpf>;
+
+// Opens an ELF object under a name in the kernel. Null, with errno: libbpf refuses it.
+OwnedObject open_object(format::Bytes elf, const char* name);
+// Null, with errno: the bytes are not BTF.
+OwnedBtf parse_btf(format::Bytes bytes);
+// The initial bytes of a data section's map, which may be changed until the object is loaded; empty: none.
+std::span<std::byte> initial_bytes(bpf_map* map);
+// A name in the strings of BTF; empty: none.
+std::string_view name_at(const btf* types, std::uint32_t offset);
+// The name of a type; empty: it has none, or does not exist. `types` may be null.
+std::string_view name_of_type(const btf* types, std::uint32_t id);
+Result<std::uint32_t> possible_cpus();
+
+}  // namespace tacho::bpf
