@@ -21,11 +21,8 @@ namespace tacho::bpf {
 namespace {
 
 Error explain_iterator(const LibbpfLog& said, int code) {
-  std::string why = verifier_tail(said.text(), kVerifierLines);
-  const auto lines = libbpf_lines(said.text());
-  if (why.empty() && !lines.empty()) why = lines.back();
   return system_error("the kernel refused the program that lists threads (it needs Linux 5.15)" +
-                          (why.empty() ? "" : ": " + why),
+                          refusal_in_log(said.text()),
                       code);
 }
 

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -209,16 +208,7 @@ struct FreeDump {
 };
 
 void append(void* context, const char* format, va_list arguments) noexcept {
-  auto& text = *static_cast<std::string*>(context);
-  va_list again;
-  va_copy(again, arguments);
-  const int size = std::vsnprintf(nullptr, 0, format, again);
-  va_end(again);
-  if (size <= 0) return;
-  const std::size_t start = text.size();
-  text.resize(start + static_cast<std::size_t>(size) + 1);
-  std::vsnprintf(text.data() + start, static_cast<std::size_t>(size) + 1, format, arguments);
-  text.pop_back();  // the NUL
+  append_formatted(*static_cast<std::string*>(context), format, arguments);
 }
 
 // CO-RE: accesses to types of the kernel are relocated when the program is loaded.

@@ -149,11 +149,6 @@ std::string code_in_words(int code) {
   return text;
 }
 
-std::string last_line(const LibbpfLog& said) {
-  const auto lines = libbpf_lines(said.text());
-  return lines.empty() ? "" : lines.back();
-}
-
 // libbpf's message with the reason. Its last ones only say that loading failed.
 std::string cause(const LibbpfLog& said, const std::string& program) {
   for (std::string line : libbpf_lines(said.text())) {
@@ -225,7 +220,7 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
   state->object = open_object(elf, name.c_str());
   if (state->object == nullptr) {
     const int code = errno;
-    const std::string why = last_line(said);
+    const std::string why = last_libbpf_line(said.text());
     return Error{"libbpf cannot open it: " + (why.empty() ? code_in_words(code) : why), code};
   }
   tell(log, said);

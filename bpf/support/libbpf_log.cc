@@ -2,8 +2,6 @@
 
 #include <bpf/libbpf.h>
 
-#include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <utility>
 
@@ -17,17 +15,8 @@ namespace {
 thread_local std::string* collecting = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 int collect(libbpf_print_level level, const char* format, va_list arguments) noexcept {
-  if (collecting == nullptr || level == LIBBPF_DEBUG) return 0;
-  va_list again;
-  va_copy(again, arguments);
-  const int size = std::vsnprintf(nullptr, 0, format, again);
-  va_end(again);
-  if (size <= 0) return 0;
-  const std::size_t start = collecting->size();
-  collecting->resize(start + static_cast<std::size_t>(size) + 1);
-  std::vsnprintf(collecting->data() + start, static_cast<std::size_t>(size) + 1, format, arguments);
-  collecting->pop_back();  // the NUL
-  return size;
+  if (collecting != nullptr && level != LIBBPF_DEBUG) append_formatted(*collecting, format, arguments);
+  return 0;  // ignored by libbpf
 }
 
 constexpr std::string_view kBegin = "-- BEGIN PROG LOAD LOG --\n";
@@ -77,12 +66,35 @@ std::vector<std::string> libbpf_lines(std::string_view log) {
   bool in_verifier = false;
   for (std::string_view line : lines_of(log)) {
     if (line.ends_with(kBegin.substr(0, kBegin.size() - 1))) in_verifier = true;
-    const bool ours =
-        !in_verifier && line.starts_with(kName) && line.find("ulimit -l") == std::string_view::npos;
+    const bool is_advice = line.find("ulimit -l") != std::string_view::npos;
+    const bool is_kept = !in_verifier && !is_advice && format::take_prefix(line, kName);
     if (line.ends_with(kEnd)) in_verifier = false;
-    if (ours) kept.emplace_back(line.substr(kName.size()));
+    if (is_kept) kept.emplace_back(line);
   }
   return kept;
+}
+
+std::string last_libbpf_line(std::string_view log) {
+  const auto lines = libbpf_lines(log);
+  return lines.empty() ? "" : lines.back();
+}
+
+std::string refusal_in_log(std::string_view log) {
+  std::string why = verifier_tail(log, kVerifierLines);
+  if (why.empty()) why = last_libbpf_line(log);
+  return why.empty() ? why : ": " + why;
+}
+
+void append_formatted(std::string& text, const char* format, va_list arguments) {
+  va_list again;
+  va_copy(again, arguments);
+  const int size = std::vsnprintf(nullptr, 0, format, again);
+  va_end(again);
+  if (size <= 0) return;
+  const std::size_t start = text.size();
+  text.resize(start + static_cast<std::size_t>(size) + 1);
+  std::vsnprintf(text.data() + start, static_cast<std::size_t>(size) + 1, format, arguments);
+  text.pop_back();  // the NUL
 }
 
 }  // namespace tacho::bpf

@@ -1,6 +1,7 @@
 // Log lines for -v, and a collector of libbpf's messages.
 #pragma once
 
+#include <cstdarg>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -20,7 +21,6 @@ inline void say(const Log& log, std::string_view line) {
 //
 //   LibbpfLog log;
 //   if (bpf_object__load(object) != 0) return explain(log.text());
-
 class LibbpfLog {
  public:
   LibbpfLog();
@@ -46,5 +46,12 @@ std::string verifier_tail(std::string_view log, std::size_t lines);
 // libbpf's lines without its name, without the verifier's log, and without the advice to raise "ulimit -l",
 // which is wrong on all kernels with BTF.
 std::vector<std::string> libbpf_lines(std::string_view log);
+// The last of them; empty: there are none.
+std::string last_libbpf_line(std::string_view log);
+// ": REASON" of a refusal: the verifier's last lines, else libbpf's last one. Empty: the log has neither.
+std::string refusal_in_log(std::string_view log);
+
+// Appends a formatted text, for libbpf's callbacks.
+void append_formatted(std::string& text, const char* format, va_list arguments);
 
 }  // namespace tacho::bpf

@@ -113,8 +113,8 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
                          bpf_linker__add_file(linker.get(), second->path.c_str(), nullptr) == 0 &&
                          bpf_linker__finalize(linker.get()) == 0;
   if (!is_linked) {
-    const auto lines = libbpf_lines(said.text());
-    return Error{"libbpf cannot link it with the unwinder" + (lines.empty() ? "" : ": " + lines.back())};
+    const std::string why = last_libbpf_line(said.text());
+    return Error{"libbpf cannot link it with the unwinder" + (why.empty() ? why : ": " + why)};
   }
   auto elf = format::read_file(both->path, kMostLinked);
   if (!elf) return std::move(elf.error());
@@ -187,13 +187,8 @@ tacho_kernel_layout layout_for(const StackWalkerOptions& options, const Log& log
 }
 
 Error explain(const LibbpfLog& said, int code) {
-  std::string why = verifier_tail(said.text(), kVerifierLines);
-  if (why.empty()) {
-    const auto lines = libbpf_lines(said.text());
-    if (!lines.empty()) why = lines.back();
-  }
-  return system_error(
-      "the kernel refused the unwinder (it needs Linux 5.17)" + (why.empty() ? "" : ": " + why), code);
+  return system_error("the kernel refused the unwinder (it needs Linux 5.17)" + refusal_in_log(said.text()),
+                      code);
 }
 
 }  // namespace
