@@ -20,13 +20,8 @@ constexpr std::int32_t kCommBytes = 16;
 
 // r0 = the member, from the payload on the stack.
 void load_member(Assembler& program, const FilterStep& step, std::int16_t payload) {
-  const auto at = static_cast<std::int16_t>(payload + step.at);
-  const int size = step.size == 1 ? BPF_B : step.size == 2 ? BPF_H : step.size == 4 ? BPF_W : BPF_DW;
-  program.load(size, 0, 10, at);
-  const std::int32_t unused = 64 - 8 * step.size;
-  if (step.is_signed == 0 || unused == 0) return;
-  program.shift_left(0, unused);
-  program.shift_right_signed(0, unused);
+  program.load(Assembler::size_code(step.size), 0, 10, static_cast<std::int16_t>(payload + step.at));
+  if (step.is_signed != 0) program.extend_sign(0, step.size);
 }
 
 // r7 = the value of the step.
@@ -54,8 +49,7 @@ void load_value(Assembler& program, const FilterStep& step, ConditionFrame frame
       program.set(0, 0);
       program.store(BPF_DW, 10, 0, frame.scratch);
       program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(frame.scratch + 8));
-      program.move(1, 10);
-      program.add_number(1, frame.scratch);
+      program.set_stack_address(1, frame.scratch);
       program.set(2, kCommBytes);
       program.call(BPF_FUNC_get_current_comm);
       program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(frame.scratch + 8 * (step.at & 1)));
@@ -67,31 +61,14 @@ void load_value(Assembler& program, const FilterStep& step, ConditionFrame frame
       program.set(0, 0);
       break;
   }
-  if (step.value == FilterValue::Process || step.value == FilterValue::Group) {
-    program.move(kValueRegister, 0);
+  if (step.value == FilterValue::Thread || step.value == FilterValue::User)
+    return program.move32(kValueRegister, 0);
+  program.move(kValueRegister, 0);
+  if (step.value == FilterValue::Process || step.value == FilterValue::Group)
     program.shift_right(kValueRegister, 32);
-  } else if (step.value == FilterValue::Thread || step.value == FilterValue::User) {
-    program.move32(kValueRegister, 0);
-  } else {
-    program.move(kValueRegister, 0);
-  }
 }
 
-int jump_of(FilterTest test) {
-  switch (test) {
-    case FilterTest::Equal:
-      return BPF_JEQ;
-    case FilterTest::Less:
-      return BPF_JLT;
-    case FilterTest::LessOrEqual:
-      return BPF_JLE;
-    case FilterTest::SignedLess:
-      return BPF_JSLT;
-    case FilterTest::SignedLessOrEqual:
-      return BPF_JSLE;
-  }
-  return BPF_JEQ;
-}
+constexpr int kJumps[] = {BPF_JEQ, BPF_JLT, BPF_JLE, BPF_JSLT, BPF_JSLE};  // by FilterTest
 
 // A jump whose target is not assembled yet.
 struct Pending {
@@ -103,14 +80,8 @@ Assembler assemble(std::span<const FilterStep> steps, int next) {
   Assembler program;
   program.move(kContextRegister, 1);
   return_unless(program, steps, {});
-  if (next >= 0) {
-    program.move(1, kContextRegister);
-    program.set_map(2, next);
-    program.set(3, 0);
-    program.call(BPF_FUNC_tail_call);
-  }
-  program.set(0, 1);
-  program.exit();
+  if (next >= 0) program.tail_call(kContextRegister, next);
+  program.exit_with(1);
   return program;
 }
 
@@ -132,12 +103,11 @@ void return_unless(Assembler& program, std::span<const FilterStep> steps, Condit
       program.and_register(kValueRegister, 2);
     }
     program.set_wide(2, step.than);
-    pending.push_back({program.jump_if(jump_of(step.test), kValueRegister, 2), step.yes});
+    pending.push_back({program.jump_if(kJumps[static_cast<int>(step.test)], kValueRegister, 2), step.yes});
     pending.push_back({program.jump(), step.no});
   }
   const std::size_t rejected = program.here();
-  program.set(0, frame.result);
-  program.exit();
+  program.exit_with(frame.result);
   const std::size_t passed = program.here();
   for (const Pending& each : pending) {
     const bool is_step = each.to < begins.size();

@@ -34,8 +34,7 @@ std::size_t find_state_of(Assembler& program, int map, int thread) {
   program.store(BPF_W, 10, 8, -4);
   program.mask32(thread, kThreadsInElement - 1);
   program.set_map(1, map);
-  program.move(2, 10);
-  program.add_number(2, -4);
+  program.set_stack_address(2, -4);
   program.call(BPF_FUNC_map_lookup_elem);
   const std::size_t none = program.jump_if_number(BPF_JEQ, 0, 0);
   program.add_register(0, thread);
@@ -53,12 +52,11 @@ class Program : public Assembler {
   // r0 = address of the state of `thread`; leaves if there is none.
   void find_state(int map, int thread) { exits_.push_back(find_state_of(*this, map, thread)); }
 
-  std::span<const bpf_insn> finish() {
-    const std::size_t out = here();
-    set(0, 0);
-    exit();
-    for (const std::size_t each : exits_) set_target(each, out);
-    return instructions();
+  std::vector<bpf_insn> finish() {
+    for (const std::size_t each : exits_) set_target(each, here());
+    exit_with(0);
+    const auto done = instructions();
+    return {done.begin(), done.end()};
   }
 
  private:
@@ -78,8 +76,7 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
   } else {
     program.set(9, 0);
   }
-  program.move(1, 10);
-  program.add_number(1, -8);
+  program.set_stack_address(1, -8);
   program.set(2, sizeof(std::uint32_t));
   program.move(3, 6);
   program.add_number(3, pid_offset);
@@ -88,8 +85,7 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
   program.load(BPF_W, 7, 10, -8);
   program.find_state(map, 7);
   program.store(BPF_B, 0, 9, 0);
-  const auto done = program.finish();
-  return {done.begin(), done.end()};
+  return program.finish();
 }
 
 // On task_rename(task, comm), in the task: the command is followed from its exec on. begin_new_exec() renames
@@ -104,8 +100,7 @@ std::vector<bpf_insn> rename_program(int map) {
   program.leave_unless(9, static_cast<std::int32_t>(Followed::FromExec));
   program.set(9, static_cast<std::int32_t>(Followed::Yes));
   program.store(BPF_B, 0, 9, 0);
-  const auto done = program.finish();
-  return {done.begin(), done.end()};
+  return program.finish();
 }
 
 // On sched_process_exec(task, old pid, binprm), in the task: a thread other than the leader gets the leader's
@@ -121,8 +116,7 @@ std::vector<bpf_insn> exec_program(int map) {
   program.move32(7, 0);
   program.find_state(map, 7);
   program.store(BPF_B, 0, 9, 0);
-  const auto done = program.finish();
-  return {done.begin(), done.end()};
+  return program.finish();
 }
 
 // The offset of task_struct.pid.
@@ -143,15 +137,6 @@ std::uint32_t most_threads() {
   const auto bytes = format::read_file("/proc/sys/kernel/pid_max");
   const auto most = bytes ? format::number_at<std::uint32_t>(format::as_text(*bytes)) : 0;
   return most == 0 || most > kMostThreads ? kMostThreads : most;
-}
-
-Result<format::Fd> load(const char* name, const std::vector<bpf_insn>& instructions) {
-  return load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, name, instructions, std::string("the program ") + name);
-}
-Result<format::Fd> attach(const char* tracepoint, const format::Fd& program) {
-  format::Fd link(bpf_raw_tracepoint_open(tracepoint, program.get()));
-  if (link) return link;
-  return system_error(std::string("the tracepoint ") + tracepoint, errno);
 }
 
 }  // namespace
@@ -185,12 +170,13 @@ Result<> Follower::load_programs(Children children) {
       {"tacho_exec", "sched_process_exec", exec_program(table_.get())},
   };
   for (const Part& part : parts) {
-    auto program = load(part.name, part.instructions);
+    auto program = load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, part.name, part.instructions,
+                                std::string("the program ") + part.name);
     if (!program) return std::move(program.error());
-    auto link = attach(part.tracepoint, *program);
-    if (!link) return std::move(link.error());
+    format::Fd link(bpf_raw_tracepoint_open(part.tracepoint, program->get()));
+    if (!link) return system_error(std::string("the tracepoint ") + part.tracepoint, errno);
     programs_.push_back(std::move(*program));
-    links_.push_back(std::move(*link));
+    links_.push_back(std::move(link));
   }
   return Done{};
 }
@@ -202,8 +188,7 @@ void return_unless_followed(Assembler& program, int table, std::int32_t result) 
   program.load(BPF_B, 7, 0, 0);
   const std::size_t followed = program.jump_if_number(BPF_JEQ, 7, static_cast<std::int32_t>(Followed::Yes));
   program.set_target(unknown, program.here());
-  program.set(0, result);
-  program.exit();
+  program.exit_with(result);
   program.set_target(followed, program.here());
 }
 

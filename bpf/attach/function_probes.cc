@@ -195,8 +195,7 @@ std::string timing_text(std::size_t functions, std::size_t links, const char* wh
 bool has_kprobe_multi() {
   const auto before = libbpf_set_print(nullptr);
   Assembler nothing;
-  nothing.set(0, 0);
-  nothing.exit();
+  nothing.exit_with(0);
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = BPF_TRACE_KPROBE_MULTI;
   const auto code = nothing.instructions();

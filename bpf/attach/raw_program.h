@@ -32,6 +32,11 @@ class Assembler {
     add(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);
     add(0, 0, 0, 0, 0);
   }
+  // The address of a place in the program's stack frame.
+  void set_stack_address(int to, std::int32_t offset) {
+    move(to, 10);
+    add_number(to, offset);
+  }
   void add_number(int to, std::int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
   void add_register(int to, int from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
   void and_register(int to, int from) { add(BPF_ALU64 | BPF_AND | BPF_X, to, from, 0, 0); }
@@ -40,6 +45,17 @@ class Assembler {
   void shift_right(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_RSH | BPF_K, to, 0, 0, bits); }
   void shift_right32(int to, std::int32_t bits) { add(BPF_ALU | BPF_RSH | BPF_K, to, 0, 0, bits); }
   void mask32(int to, std::int32_t mask) { add(BPF_ALU | BPF_AND | BPF_K, to, 0, 0, mask); }
+  // Truncates a register to its lower `bytes`, and extends their sign.
+  void extend_sign(int to, std::int32_t bytes) {
+    const std::int32_t unused = 64 - 8 * bytes;
+    if (unused == 0) return;
+    shift_left(to, unused);
+    shift_right_signed(to, unused);
+  }
+  // The code of a memory access of 1, 2, 4 or 8 bytes: `size` of load() and store().
+  static int size_code(int bytes) {
+    return bytes == 1 ? BPF_B : bytes == 2 ? BPF_H : bytes == 4 ? BPF_W : BPF_DW;
+  }
   void load(int size, int to, int from, std::int16_t offset) {
     add(BPF_LDX | BPF_MEM | size, to, from, offset, 0);
   }
@@ -51,6 +67,17 @@ class Assembler {
   }
   void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
   void exit() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
+  void exit_with(std::int32_t result) {
+    set(0, result);
+    exit();
+  }
+  // Continues with the first program of a program array; the next instruction runs if that fails.
+  void tail_call(int context, int table) {
+    move(1, context);
+    set_map(2, table);
+    set(3, 0);
+    call(BPF_FUNC_tail_call);
+  }
 
   // Index of the next instruction.
   std::size_t here() const { return program_.size(); }

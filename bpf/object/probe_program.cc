@@ -50,7 +50,8 @@ constexpr std::array<std::string_view, kRegisterArguments> kArguments{"rdi", "rs
 
 constexpr int kContext = 6, kValue = 7;                                              // callee-saved registers
 constexpr std::int32_t kReadUser = 112, kReadUserText = 114, kReadKernelText = 115;  // since Linux 5.5
-constexpr std::int32_t kThisCpu = -1;  // BPF_F_CURRENT_CPU, 32 bits
+constexpr std::int32_t kThisCpu = -1;         // BPF_F_CURRENT_CPU, 32 bits
+constexpr std::uint32_t kMostCounts = 16384;  // preallocated: a probe may be where memory cannot be allocated
 
 std::int16_t bytes_of(const ProbeArgument& argument) {
   return is_text(argument) ? static_cast<std::int16_t>(kProbeTextBytes) : std::int16_t{8};
@@ -58,30 +59,23 @@ std::int16_t bytes_of(const ProbeArgument& argument) {
 
 // Truncates r7 to a number of `size` bytes.
 void extend(Assembler& program, std::uint8_t size, bool is_signed) {
+  if (is_signed) return program.extend_sign(kValue, size);
   const std::int32_t unused = 64 - 8 * size;
   if (unused == 0) return;
   program.shift_left(kValue, unused);
-  if (is_signed)
-    program.shift_right_signed(kValue, unused);
-  else
-    program.shift_right(kValue, unused);
+  program.shift_right(kValue, unused);
 }
 
 // r7 = the `size` bytes at `displacement` from where r7 points, or 0; `scratch` is a word of the stack.
 void read_user(Assembler& program, std::uint8_t size, std::int32_t displacement, std::int16_t scratch) {
   program.set(0, 0);
   program.store(BPF_DW, 10, 0, scratch);
-  program.move(1, 10);
-  program.add_number(1, scratch);
+  program.set_stack_address(1, scratch);
   program.set(2, size);
   program.move(3, kValue);
   program.add_number(3, displacement);
   program.call(kReadUser);
   program.load(BPF_DW, kValue, 10, scratch);
-}
-
-int size_code(std::uint8_t size) {
-  return size == 1 ? BPF_B : size == 2 ? BPF_H : size == 4 ? BPF_W : BPF_DW;
 }
 
 // r7 = the value.
@@ -91,7 +85,7 @@ void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
     return;
   }
   if (argument.source == Source::Record) {
-    program.load(size_code(argument.size), kValue, kContext,
+    program.load(Assembler::size_code(argument.size), kValue, kContext,
                  static_cast<std::int16_t>(argument.displacement));
     extend(program, argument.size, argument.is_signed);
     return;
@@ -112,8 +106,7 @@ void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t a
   program.set(0, 0);  // clear the slot: bytes after the text's end are recorded as well
   for (std::size_t word = 0; word < kProbeTextBytes; word += 8)
     program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
-  program.move(1, 10);
-  program.add_number(1, at);
+  program.set_stack_address(1, at);
   program.set(2, static_cast<std::int32_t>(kProbeTextBytes));
   if (argument.source == Source::Record) {
     program.move(3, kContext);
@@ -212,8 +205,7 @@ void make_key(Assembler& program, const ProbeTask& task, const Frame& frame) {
     program.set(0, 0);
     program.store(BPF_DW, 10, 0, at);
     program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + kWord));
-    program.move(1, 10);
-    program.add_number(1, at);
+    program.set_stack_address(1, at);
     program.set(2, kNameBytes);
     program.call(BPF_FUNC_get_current_comm);
   }
@@ -230,8 +222,7 @@ void count(Assembler& program, const ProbeTask& task, const Frame& frame, int co
   constexpr int kSummed = 9;
   const auto find = [&] {
     program.set_map(1, counts);
-    program.move(2, 10);
-    program.add_number(2, frame.key);
+    program.set_stack_address(2, frame.key);
     program.call(BPF_FUNC_map_lookup_elem);
   };
   make_key(program, task, frame);
@@ -241,10 +232,8 @@ void count(Assembler& program, const ProbeTask& task, const Frame& frame, int co
   program.store(BPF_DW, 10, 0, frame.value);
   program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(frame.value + kWord));
   program.set_map(1, counts);
-  program.move(2, 10);
-  program.add_number(2, frame.key);
-  program.move(3, 10);
-  program.add_number(3, frame.value);
+  program.set_stack_address(2, frame.key);
+  program.set_stack_address(3, frame.value);
   program.set(4, BPF_NOEXIST);
   program.call(BPF_FUNC_map_update_elem);
   find();
@@ -252,15 +241,13 @@ void count(Assembler& program, const ProbeTask& task, const Frame& frame, int co
   program.set(0, 0);
   program.store(BPF_W, 10, 0, frame.scratch);
   program.set_map(1, lost);
-  program.move(2, 10);
-  program.add_number(2, frame.scratch);
+  program.set_stack_address(2, frame.scratch);
   program.call(BPF_FUNC_map_lookup_elem);
   const std::size_t none = program.jump_if_number(BPF_JEQ, 0, 0);
   program.set(1, 1);
   program.add_atomically(0, 1, 0);
   program.set_target(none, program.here());
-  program.set(0, result_of(task));
-  program.exit();
+  program.exit_with(result_of(task));
   program.set_target(known, program.here());
   program.set_target(made, program.here());
   program.set(1, 1);
@@ -294,13 +281,11 @@ Assembler reader_of(const ProbeTask& task, int outputs, int lost) {
     program.move(1, kContext);
     program.set_map(2, outputs);
     program.set32(3, kThisCpu);
-    program.move(4, 10);
-    program.add_number(4, frame.arguments);
+    program.set_stack_address(4, frame.arguments);
     program.set(5, frame.argument_bytes);
     program.call(BPF_FUNC_perf_event_output);
   }
-  program.set(0, result_of(task));
-  program.exit();
+  program.exit_with(result_of(task));
   return program;
 }
 
@@ -311,26 +296,23 @@ Assembler start_of(const ProbeTask& task, int table) {
   begin(program, task);
   if (has_members(task.condition)) read_arguments(program, task, frame);
   return_unless_wanted(program, task, frame);
-  program.move(1, kContext);
-  program.set_map(2, table);
-  program.set(3, 0);
-  program.call(BPF_FUNC_tail_call);
-  program.set(0, result_of(task));
-  program.exit();
+  program.tail_call(kContext, table);
+  program.exit_with(result_of(task));
   return program;
 }
 
-Result<format::Fd> load_program(const ProbeTask& task, const Assembler& program) {
+Result<format::Fd> load_reader(const ProbeTask& task, const Assembler& program) {
   const auto type = task.hook == ProbeTask::Hook::Probe ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT;
-  return bpf::load_program(type, "tacho_probe", program.instructions(),
-                           "the kernel refused the program that reads a probe's arguments");
+  return load_program(type, "tacho_probe", program.instructions(),
+                      "the kernel refused the program that reads a probe's arguments");
 }
 
 }  // namespace
 
 std::optional<RegisterField> register_field(std::string_view name) {
+  if (name.empty()) return std::nullopt;
   for (std::size_t row = 0; row < kRegisters.size(); ++row)
-    for (std::size_t width = 0; width < 4 && !name.empty(); ++width)
+    for (std::size_t width = 0; width < 4; ++width)
       if (kRegisters[row][width] == name)
         return RegisterField{static_cast<std::uint16_t>(8 * row), static_cast<std::uint8_t>(8 >> width)};
   return std::nullopt;
@@ -411,13 +393,6 @@ SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument>
                        key_bytes, kValueBytes);
 }
 
-namespace {
-
-// Preallocated: a probe may be where the kernel cannot allocate memory.
-constexpr std::uint32_t kMostCounts = 16384;
-
-}  // namespace
-
 Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
 #ifndef __x86_64__
   (void)task;
@@ -433,14 +408,13 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
   if (!cpus) return cpus.error();
   ProbeProgram made;
   if (task.sum) {
-    const Frame frame = frame_of(task);
+    const auto key_bytes = static_cast<std::uint32_t>(frame_of(task).key_bytes);
     made.counted_ = {.type = BPF_MAP_TYPE_HASH,
-                     .key_bytes = static_cast<std::size_t>(frame.key_bytes),
+                     .key_bytes = key_bytes,
                      .value_bytes = kValueBytes,
                      .most_entries = kMostCounts};
-    made.outputs_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_HASH, "tacho_counts",
-                                              static_cast<std::uint32_t>(frame.key_bytes), kValueBytes,
-                                              kMostCounts, nullptr));
+    made.outputs_ = format::Fd(
+        bpf_map_create(BPF_MAP_TYPE_HASH, "tacho_counts", key_bytes, kValueBytes, kMostCounts, nullptr));
     made.lost_ = format::Fd(
         bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_lost", sizeof(int), sizeof(std::uint64_t), 1, nullptr));
     if (!made.lost_) return system_error("the map that counts lost hits of a probe", errno);
@@ -450,14 +424,14 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
   }
   if (!made.outputs_)
     return system_error(task.sum ? "the map of a probe's counts" : "the map of a probe's samples", errno);
-  auto reader = load_program(task, reader_of(task, made.outputs_.get(), made.lost_.get()));
+  auto reader = load_reader(task, reader_of(task, made.outputs_.get(), made.lost_.get()));
   if (!reader) return std::move(reader.error());
   made.reader_ = std::move(*reader);
   if (!task.walk) return made;
   auto table = program_array_with(*task.walk);
   if (!table) return std::move(table.error());
   made.next_ = std::move(*table);
-  auto start = load_program(task, start_of(task, made.next_.get()));
+  auto start = load_reader(task, start_of(task, made.next_.get()));
   if (!start) return std::move(start.error());
   made.start_ = std::move(*start);
   return made;
