@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -147,6 +148,39 @@ Result<std::string> shipped_folder(const std::string& parent) {
   return make_folder(parent, name, files);
 }
 
+struct FreeDump {
+  void operator()(btf_dump* dump) const noexcept { btf_dump__free(dump); }
+};
+
+void append(void* context, const char* format, va_list arguments) noexcept {
+  append_formatted(*static_cast<std::string*>(context), format, arguments);
+}
+
+// CO-RE: accesses to types of the kernel are relocated when the program is loaded.
+constexpr std::string_view kHead =
+    "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n"
+    "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n"
+    "#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n"
+    "#endif\n\n";
+constexpr std::string_view kTail =
+    "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n#pragma clang attribute pop\n#endif\n\n#endif /* __VMLINUX_H__ "
+    "*/\n";
+
+// The text of vmlinux.h: every type in the kernel's BTF as C.
+Result<std::string> vmlinux_header(format::Bytes bytes) {
+  LibbpfLog log;
+  const OwnedBtf types = parse_btf(bytes);
+  if (types == nullptr) return Error{"the kernel's BTF cannot be read"};
+  std::string text(kHead);
+  const std::unique_ptr<btf_dump, FreeDump> dump(btf_dump__new(types.get(), append, &text, nullptr));
+  if (dump == nullptr) return Error{"the kernel's BTF cannot be written as C"};
+  for (std::uint32_t id = 1; id < btf__type_cnt(types.get()); ++id)
+    if (const int code = btf_dump__dump_type(dump.get(), id); code != 0)
+      return system_error("the kernel's BTF cannot be written as C: type " + std::to_string(id), -code);
+  text += kTail;
+  return text;
+}
+
 // The folder with vmlinux.h; nothing if this kernel has no BTF: programs that do not include it still
 // compile.
 Result<std::optional<std::string>> vmlinux_folder(const std::string& parent, const Log& log) {
@@ -177,67 +211,25 @@ Result<std::vector<std::string>> folders_in(const std::string& parent, const Log
   return folders;
 }
 
-}  // namespace
+// Include folders for BPF programs: the embedded headers, and vmlinux.h of the running kernel.
+struct Headers {
+  std::vector<std::string> folders;
+  std::optional<PrivateFolder> temporary;  // has them, if they are not cached
+};
 
-Result<HeaderCache> HeaderCache::open(const Log& log) {
-  HeaderCache cache;
-  auto kept = own_cache_folder();
-  if (kept) {
-    auto folders = folders_in(*kept, log);
-    if (folders) {
-      cache.folders_ = std::move(*folders);
-      return cache;
-    }
-    say(log, "headers are not kept: " + folders.error().what);
-  } else {
-    say(log, "headers are not kept: " + kept.error().what);
-  }
+// Cached in $XDG_CACHE_HOME/tacho or ~/.cache/tacho; if that is impossible, or another user can write there,
+// in a private folder for this run.
+Result<Headers> headers_for_programs(const Log& log) {
+  const auto cache = own_cache_folder();
+  auto cached = cache ? folders_in(*cache, log) : cache.error();
+  if (cached) return Headers{std::move(*cached), {}};
+  say(log, "headers are not kept: " + cached.error().what);
   auto temporary = PrivateFolder::create();
   if (!temporary) return std::move(temporary.error());
   auto folders = folders_in(temporary->path(), log);
   if (!folders) return std::move(folders.error());
-  cache.folders_ = std::move(*folders);
-  cache.temporary_ = std::move(*temporary);
-  return cache;
+  return Headers{std::move(*folders), std::move(*temporary)};
 }
-
-namespace {
-
-struct FreeDump {
-  void operator()(btf_dump* dump) const noexcept { btf_dump__free(dump); }
-};
-
-void append(void* context, const char* format, va_list arguments) noexcept {
-  append_formatted(*static_cast<std::string*>(context), format, arguments);
-}
-
-// CO-RE: accesses to types of the kernel are relocated when the program is loaded.
-constexpr std::string_view kHead =
-    "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n"
-    "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n"
-    "#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n"
-    "#endif\n\n";
-constexpr std::string_view kTail =
-    "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n#pragma clang attribute pop\n#endif\n\n#endif /* __VMLINUX_H__ "
-    "*/\n";
-
-}  // namespace
-
-Result<std::string> vmlinux_header(format::Bytes bytes) {
-  LibbpfLog log;
-  const OwnedBtf types = parse_btf(bytes);
-  if (types == nullptr) return Error{"the kernel's BTF cannot be read"};
-  std::string text(kHead);
-  const std::unique_ptr<btf_dump, FreeDump> dump(btf_dump__new(types.get(), append, &text, nullptr));
-  if (dump == nullptr) return Error{"the kernel's BTF cannot be written as C"};
-  for (std::uint32_t id = 1; id < btf__type_cnt(types.get()); ++id)
-    if (const int code = btf_dump__dump_type(dump.get(), id); code != 0)
-      return system_error("the kernel's BTF cannot be written as C: type " + std::to_string(id), -code);
-  text += kTail;
-  return text;
-}
-
-namespace {
 
 struct ArchitectureRow {
   std::string_view machine;  // of uname
@@ -253,24 +245,19 @@ constexpr ArchitectureRow kArchitectures[] = {
     {"loongarch64", "loongarch", "/usr/include/loongarch64-linux-gnu"},
 };
 
-std::vector<std::string> search_path() {
-  const char* path = std::getenv("PATH");
-  std::vector<std::string> folders;
-  for (std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path; !rest.empty();)
-    if (const auto folder = format::take_until(rest, ':'); !folder.empty()) folders.emplace_back(folder);
-  return folders;
-}
-
 // 14 for "clang-14"; 0 for other names.
 unsigned clang_version(std::string_view name) {
   return format::take_prefix(name, "clang-") ? format::whole_number<unsigned>(name).value_or(0) : 0;
 }
 
-// The path of a compiler that is safe to run; empty: none. `refusal` is set to why one was refused.
-std::string newest_numbered_clang(const std::vector<std::string>& folders, Error& refusal) {
+// The path of the newest clang-N on the PATH that is safe to run; empty: none. `refusal`: why one was refused.
+std::string newest_numbered_clang(Error& refusal) {
+  const char* path_variable = std::getenv("PATH");
+  std::string_view rest = path_variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path_variable;
   std::string best;
   unsigned best_version = 0;
-  for (const std::string& folder : folders) {
+  while (!rest.empty()) {
+    const std::filesystem::path folder(format::take_until(rest, ':'));
     std::error_code code;
     for (std::filesystem::directory_iterator entry(folder, code), end; !code && entry != end;
          entry.increment(code)) {
@@ -306,40 +293,6 @@ std::vector<std::string> arguments(const std::string& clang, const std::string& 
   return words;
 }
 
-// Spawn attributes: default signal handling (the recorder's differs), and a process group of its own.
-class SpawnSetup {
- public:
-  explicit SpawnSetup(int output) {
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_init(&actions_);
-    sigset_t none;
-    sigset_t all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    // A process group, to end the compiler with its children.
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-  SpawnSetup& operator=(const SpawnSetup&) = delete;
-  SpawnSetup(SpawnSetup&&) = delete;
-  SpawnSetup& operator=(SpawnSetup&&) = delete;
-  ~SpawnSetup() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-
- private:
-  posix_spawnattr_t attributes_{};
-  posix_spawn_file_actions_t actions_{};
-};
-
 // Waits for the child and returns its wait status.
 Result<int> wait_for(pid_t child, const Stop& stop) {
   constexpr timespec kPollInterval{0, 5'000'000};
@@ -361,12 +314,26 @@ Result<int> wait_for(pid_t child, const Stop& stop) {
 // Runs a program with its standard output into `output` and returns its wait status.
 Result<int> run(std::vector<std::string> words, int output, const Stop& stop) {
   std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const SpawnSetup setup(output);
+  // The recorder blocks and handles signals. A process group, to end the compiler with its children.
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   pid_t child = 0;
-  const int code = ::posix_spawnp(&child, argv[0], setup.actions(), setup.attributes(), argv.data(), environ);
+  const int code = ::posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
   if (code != 0) return system_error("cannot run '" + words[0] + "'", code);
   return wait_for(child, stop);
 }
@@ -387,7 +354,7 @@ Result<std::string> find_clang() {
   }
   auto found = format::find_program("clang");
   if (found) return found;
-  if (std::string numbered = newest_numbered_clang(search_path(), found.error()); !numbered.empty())
+  if (std::string numbered = newest_numbered_clang(found.error()); !numbered.empty())
     return numbered;
   if (found.error().code == EPERM) return found;
   return Error{
@@ -399,12 +366,12 @@ Result<std::vector<std::byte>> compile(const std::string& source, const Log& log
   if (auto readable = format::open_input(source); !readable) return std::move(readable.error());
   const auto clang = find_clang();
   if (!clang) return Error{clang.error()}.in(source);
-  auto headers = HeaderCache::open(log);
-  if (!headers) return std::move(headers.error());
+  const auto headers = headers_for_programs(log);
+  if (!headers) return headers.error();
   // A memfd: no other user can replace the object.
   const format::Fd object(::memfd_create("program.bpf.o", MFD_CLOEXEC));
   if (!object) return system_error("memory for the object", errno);
-  const auto words = arguments(*clang, source, headers->folders());
+  const auto words = arguments(*clang, source, headers->folders);
   std::string command;
   for (const std::string& word : words) command += (command.empty() ? "" : " ") + word;
   say(log, command);

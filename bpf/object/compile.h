@@ -3,13 +3,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bpf/support/libbpf_log.h"
-#include "format/base/cursor.h"
 #include "format/base/result.h"
 
 namespace tacho::bpf {
@@ -34,23 +32,6 @@ class PrivateFolder {
   explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
-
-// Include folders for BPF programs: the embedded headers, and vmlinux.h of the running kernel. Cached in
-// $XDG_CACHE_HOME/tacho or ~/.cache/tacho; if that is impossible, or another user can write there, in a
-// private folder for this run.
-class HeaderCache {
- public:
-  static Result<HeaderCache> open(const Log& log);
-  // For clang's option -I. Valid as long as this.
-  const std::vector<std::string>& folders() const { return folders_; }
-
- private:
-  std::vector<std::string> folders_;
-  std::optional<PrivateFolder> temporary_;
-};
-
-// The text of vmlinux.h: every type of a kernel as C. `btf` as in /sys/kernel/btf/vmlinux.
-Result<std::string> vmlinux_header(format::Bytes btf);
 
 using Stop = std::function<bool()>;  // true: stop now
 
