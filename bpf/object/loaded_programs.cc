@@ -25,7 +25,6 @@
 #include "bpf/object/kernel_btf.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
-#include "format/base/byte_writer.h"
 #include "format/base/file.h"
 #include "format/base/parse_text.h"
 
@@ -58,9 +57,19 @@ std::string text_or_number(const char* text, std::uint32_t number) {
   return text != nullptr ? std::string(text) : "#" + std::to_string(number);
 }
 
+std::string type_text(const bpf_prog_info& info) {
+  return text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
+}
+
+// The name of a program or map, at most 15 letters.
+template <class Kind>
+std::string name_in(const Kind& info) {
+  return std::string(format::text_of(std::as_bytes(std::span(info.name))));
+}
+
 // The kernel truncates names to 15 letters; the program's BTF has the full name.
 std::string whole_name(int program_fd, const bpf_prog_info& short_info) {
-  std::string name(short_info.name, ::strnlen(short_info.name, sizeof short_info.name));
+  std::string name = name_in(short_info);
   if (name.size() + 1 < sizeof short_info.name || short_info.btf_id == 0 || short_info.nr_func_info == 0)
     return name;
   std::array<std::uint32_t, 2> first{};  // struct bpf_func_info: instruction offset, type id
@@ -78,14 +87,13 @@ std::string whole_name(int program_fd, const bpf_prog_info& short_info) {
 std::optional<bpf_prog_info> info_of(int program_fd) {
   bpf_prog_info info{};
   std::uint32_t size = sizeof info;
-  if (bpf_obj_get_info_by_fd(program_fd, &info, &size) != 0) return std::nullopt;
-  return info;
+  return bpf_obj_get_info_by_fd(program_fd, &info, &size) == 0 ? std::optional(info) : std::nullopt;
 }
 
 ListedProgram listed_program(int program_fd, const bpf_prog_info& info) {
   ListedProgram program;
   program.id = info.id;
-  program.type = text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
+  program.type = type_text(info);
   program.name = whole_name(program_fd, info);
   program.tag = hex_text(std::as_bytes(std::span(info.tag)));
   program.loaded_by = info.created_by_uid;
@@ -196,24 +204,13 @@ void add_links(Programs& programs) {
 // "tracepoint sched_switch" of a perf event that runs a program.
 std::string attachment_of_event(std::uint32_t type, const char* name, std::uint64_t offset,
                                 std::uint64_t address) {
-  const std::string target = *name != '\0' ? name : "address " + std::to_string(address);
-  const std::string plus = *name != '\0' && offset != 0 ? "+" + std::to_string(offset) : "";
-  switch (type) {
-    case BPF_FD_TYPE_RAW_TRACEPOINT:
-      return "raw_tracepoint " + target;
-    case BPF_FD_TYPE_TRACEPOINT:
-      return "tracepoint " + target;
-    case BPF_FD_TYPE_KPROBE:
-      return "kprobe " + target + plus;
-    case BPF_FD_TYPE_KRETPROBE:
-      return "kretprobe " + target + plus;
-    case BPF_FD_TYPE_UPROBE:
-      return "uprobe " + target + plus;
-    case BPF_FD_TYPE_URETPROBE:
-      return "uretprobe " + target + plus;
-    default:
-      return "perf event";
-  }
+  constexpr std::string_view kKinds[] = {"raw_tracepoint ", "tracepoint ", "kprobe ",
+                                         "kretprobe ",      "uprobe ",     "uretprobe "};
+  static_assert(BPF_FD_TYPE_RAW_TRACEPOINT == 0 && BPF_FD_TYPE_URETPROBE == std::size(kKinds) - 1);
+  if (type >= std::size(kKinds)) return "perf event";
+  const std::string kind(kKinds[type]);
+  if (*name == '\0') return kind + "address " + std::to_string(address);
+  return kind + name + (offset == 0 ? "" : "+" + std::to_string(offset));
 }
 
 // "prog_id:\t12" among the lines of a descriptor's fdinfo.
@@ -223,54 +220,43 @@ std::optional<std::uint32_t> program_in(const std::string& fdinfo) {
   return whole_number<std::uint32_t>(format::field_of_status(format::as_text(*bytes), "prog_id"));
 }
 
-class Holders {
- public:
-  explicit Holders(Programs& programs) : programs_(programs) {}
+void add_holder(Programs& programs, std::uint32_t process, std::uint32_t id, std::string attachment) {
+  ListedProgram* const program = find(programs, id);
+  if (program == nullptr) return;
+  add_once(program->attachments, std::move(attachment));
+  const auto bytes = format::read_file("/proc/" + std::to_string(process) + "/comm", 64);
+  std::string_view comm = bytes ? format::as_text(*bytes) : "?";
+  add_once(program->holders,
+           std::string(format::take_until(comm, '\n')) + " (" + std::to_string(process) + ")");
+}
 
-  void add_process(std::uint32_t process) {
-    const std::string folder = "/proc/" + std::to_string(process);
-    std::error_code code;
-    for (fs::directory_iterator entry(folder + "/fd", code), end; !code && entry != end;
-         entry.increment(code)) {
-      std::error_code unread;
-      const std::string what = fs::read_symlink(entry->path(), unread).string();
-      const std::string number = entry->path().filename().string();
-      if (unread || !what.starts_with("anon_inode:")) continue;
-      if (what.find("[perf_event]") != std::string::npos) add_event(process, number);
-      if (what.find("bpf") == std::string::npos) continue;
-      if (const auto id = program_in(folder + "/fdinfo/" + number)) add(process, *id, "");
-    }
-  }
+// The kernel gives no detail for sampling events.
+void add_event(Programs& programs, std::uint32_t process, std::uint32_t fd) {
+  std::array<char, kMostNameBytes> name{};
+  std::uint32_t size = name.size(), program = 0, type = 0;
+  __u64 offset = 0, address = 0;
+  if (bpf_task_fd_query(static_cast<int>(process), static_cast<int>(fd), 0, name.data(), &size, &program,
+                        &type, &offset, &address) != 0)
+    return;
+  name.back() = '\0';
+  add_holder(programs, process, program, attachment_of_event(type, name.data(), offset, address));
+}
 
- private:
-  void add_event(std::uint32_t process, const std::string& number) {
+void add_holders(Programs& programs, std::uint32_t process) {
+  const std::string folder = "/proc/" + std::to_string(process);
+  std::error_code code;
+  for (fs::directory_iterator entry(folder + "/fd", code), end; !code && entry != end;
+       entry.increment(code)) {
+    std::error_code unread;
+    const std::string what = fs::read_symlink(entry->path(), unread).string();
+    const std::string number = entry->path().filename().string();
     const auto fd = whole_number<std::uint32_t>(number);
-    std::array<char, kMostNameBytes> name{};
-    std::uint32_t size = name.size(), program = 0, type = 0;
-    std::uint64_t offset = 0, address = 0;
-    using Word = __u64;
-    if (!fd ||
-        bpf_task_fd_query(static_cast<int>(process), static_cast<int>(*fd), 0, name.data(), &size, &program,
-                          &type, reinterpret_cast<Word*>(&offset), reinterpret_cast<Word*>(&address)) != 0) {
-      // The kernel gives no detail for sampling events.
-      return;
-    }
-    name.back() = '\0';
-    add(process, program, attachment_of_event(type, name.data(), offset, address));
+    if (unread || !fd || !what.starts_with("anon_inode:")) continue;
+    if (what.find("[perf_event]") != std::string::npos) add_event(programs, process, *fd);
+    if (what.find("bpf") == std::string::npos) continue;
+    if (const auto id = program_in(folder + "/fdinfo/" + number)) add_holder(programs, process, *id, "");
   }
-
-  void add(std::uint32_t process, std::uint32_t id, std::string attachment) {
-    ListedProgram* const program = find(programs_, id);
-    if (program == nullptr) return;
-    add_once(program->attachments, std::move(attachment));
-    const auto bytes = format::read_file("/proc/" + std::to_string(process) + "/comm", 64);
-    std::string comm = bytes ? std::string(format::as_text(*bytes)) : "?";
-    comm.erase(std::ranges::find(comm, '\n'), comm.end());
-    add_once(program->holders, comm + " (" + std::to_string(process) + ")");
-  }
-
-  Programs& programs_;
-};
+}
 
 }  // namespace
 
@@ -281,11 +267,10 @@ Result<std::vector<ListedProgram>> list_programs() {
       [&](int fd, const bpf_prog_info& info) { programs.push_back(listed_program(fd, info)); });
   if (!listed) return std::move(listed.error());
   add_links(programs);
-  Holders holders(programs);
   std::error_code code;
   for (fs::directory_iterator entry("/proc", code), end; !code && entry != end; entry.increment(code))
     if (const auto process = whole_number<std::uint32_t>(entry->path().filename().string()))
-      holders.add_process(*process);
+      add_holders(programs, *process);
   return programs;
 }
 
@@ -295,7 +280,7 @@ std::vector<std::pair<std::uint32_t, std::string>> attachments_by_links() {
   (void)for_each_program([&](int, const bpf_prog_info& info) {
     ListedProgram program;
     program.id = info.id;
-    program.type = text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
+    program.type = type_text(info);
     programs.push_back(std::move(program));
   });
   add_links(programs);
@@ -343,17 +328,16 @@ struct Query {
 TracepointProgram describe(std::uint32_t id) {
   TracepointProgram program{id, {}, true};
   const format::Fd fd(bpf_prog_get_fd_by_id(id));
-  bpf_prog_info info{};
-  std::uint32_t size = sizeof info;
-  if (!fd || bpf_obj_get_info_by_fd(fd.get(), &info, &size) != 0) return program;
-  program.name.assign(info.name, ::strnlen(info.name, sizeof info.name));
-  const std::uint32_t length = info.xlated_prog_len;
+  const auto known = fd ? info_of(fd.get()) : std::nullopt;
+  if (!known) return program;
+  program.name = name_in(*known);
+  const std::uint32_t length = known->xlated_prog_len;
   if (length == 0 || length > kMostInstructionBytes) return program;
   std::vector<std::byte> instructions(length);
-  info = {};
+  bpf_prog_info info{};
   info.xlated_prog_insns = reinterpret_cast<std::uint64_t>(instructions.data());
   info.xlated_prog_len = length;
-  size = sizeof info;
+  std::uint32_t size = sizeof info;
   const bool has_info = bpf_obj_get_info_by_fd(fd.get(), &info, &size) == 0 && info.xlated_prog_insns != 0 &&
                         info.xlated_prog_len == length;
   program.may_drop = !has_info || may_drop_events(instructions);
@@ -375,9 +359,9 @@ namespace {
 
 constexpr std::uint64_t kMaxArray = std::uint64_t{64} << 20;  // bytes; the kernel's programs are far smaller
 
+using Info = bpf_prog_info;
 // An array of struct bpf_prog_info that a capture stores.
 struct ArrayRow {
-  using Info = bpf_prog_info;
   unsigned bit;  // in BpfProgramInfo::arrays, perf's numbering
   __u64 Info::*pointer;
   __u32 Info::*count;
@@ -386,18 +370,18 @@ struct ArrayRow {
 
   std::uint32_t size(const Info& info) const { return size_field == nullptr ? fixed_size : info.*size_field; }
 };
-using Info = bpf_prog_info;
+constexpr unsigned kMaps = 2, kKsyms = 3, kLengths = 4, kFuncInfo = 5, kTags = 8;  // bits
 // The arrays that perf record stores, the translated instructions, and the ids of maps.
 constexpr ArrayRow kArrays[] = {
     {0, &Info::jited_prog_insns, &Info::jited_prog_len, 1},
     {1, &Info::xlated_prog_insns, &Info::xlated_prog_len, 1},
-    {2, &Info::map_ids, &Info::nr_map_ids, 4},
-    {3, &Info::jited_ksyms, &Info::nr_jited_ksyms, 8},
-    {4, &Info::jited_func_lens, &Info::nr_jited_func_lens, 4},
-    {5, &Info::func_info, &Info::nr_func_info, 0, &Info::func_info_rec_size},
+    {kMaps, &Info::map_ids, &Info::nr_map_ids, 4},
+    {kKsyms, &Info::jited_ksyms, &Info::nr_jited_ksyms, 8},
+    {kLengths, &Info::jited_func_lens, &Info::nr_jited_func_lens, 4},
+    {kFuncInfo, &Info::func_info, &Info::nr_func_info, 0, &Info::func_info_rec_size},
     {6, &Info::line_info, &Info::nr_line_info, 0, &Info::line_info_rec_size},
     {7, &Info::jited_line_info, &Info::nr_jited_line_info, 0, &Info::jited_line_info_rec_size},
-    {8, &Info::prog_tags, &Info::nr_prog_tags, BPF_TAG_SIZE},
+    {kTags, &Info::prog_tags, &Info::nr_prog_tags, BPF_TAG_SIZE},
 };
 
 // The kernel's bpf_prog_info of one program, with the arrays' pointers replaced by offsets into `data`.
@@ -415,10 +399,9 @@ struct KernelInfo {
 };
 
 Result<KernelInfo> read_info(int program_fd) {
-  bpf_prog_info sizes{};
-  std::uint32_t length = sizeof sizes;
-  if (bpf_obj_get_info_by_fd(program_fd, &sizes, &length) != 0)
-    return system_error("BPF program info", errno);
+  const auto known = info_of(program_fd);
+  if (!known) return system_error("BPF program info", errno);
+  const bpf_prog_info& sizes = *known;
 
   KernelInfo raw;
   std::array<std::uint64_t, std::size(kArrays)> offsets{};
@@ -437,7 +420,7 @@ Result<KernelInfo> read_info(int program_fd) {
   for (std::size_t i = 0; i < std::size(kArrays); ++i)
     if ((raw.arrays >> kArrays[i].bit & 1U) != 0)
       raw.info.*kArrays[i].pointer = reinterpret_cast<std::uint64_t>(raw.data.data() + offsets[i]);
-  length = sizeof raw.info;
+  std::uint32_t length = sizeof raw.info;
   if (bpf_obj_get_info_by_fd(program_fd, &raw.info, &length) != 0)
     return system_error("BPF program info", errno);
 
@@ -455,7 +438,6 @@ Result<KernelInfo> read_info(int program_fd) {
 // The names of the program's functions, from BTF: func_info has a type id for each.
 std::vector<std::string> function_names(const KernelInfo& raw, const btf* types) {
   std::vector<std::string> names;
-  constexpr unsigned kFuncInfo = 5;
   const std::uint32_t record = raw.info.func_info_rec_size;
   const auto records = raw.array(kFuncInfo);
   if (types == nullptr || record < 8) return names;
@@ -472,16 +454,11 @@ std::string symbol_name(const KernelInfo& raw, std::size_t function, const std::
                         format::Bytes tag) {
   std::string name = "bpf_prog_" + hex_text(tag);
   if (function < names.size() && !names[function].empty()) return name + "_" + names[function];
-  const char* own = raw.info.name;
-  if (names.empty() && raw.info.nr_prog_tags <= 1 && *own != '\0')
-    return name + "_" + std::string(own, ::strnlen(own, sizeof raw.info.name));
-  return name + "_F";
+  const std::string own = name_in(raw.info);
+  return name + "_" + (names.empty() && raw.info.nr_prog_tags <= 1 && !own.empty() ? own : "F");
 }
 
 std::vector<LoadedSymbol> symbols_of(const KernelInfo& raw, const btf* types) {
-  constexpr unsigned kKsyms = 3;
-  constexpr unsigned kLengths = 4;
-  constexpr unsigned kTags = 8;
   const auto names = function_names(raw, types);
   const auto tags = raw.array(kTags);
   format::Cursor addresses(raw.array(kKsyms));
@@ -500,14 +477,6 @@ std::vector<LoadedSymbol> symbols_of(const KernelInfo& raw, const btf* types) {
   return symbols;
 }
 
-// The ids of the program's maps.
-std::vector<std::uint32_t> maps_of(const KernelInfo& raw) {
-  constexpr unsigned kMaps = 2;
-  std::vector<std::uint32_t> ids;
-  for (format::Cursor in(raw.array(kMaps)); in.left() >= 4;) ids.push_back(in.u32());
-  return ids;
-}
-
 LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
   LoadedProgram program;
   program.id = id;
@@ -520,7 +489,7 @@ LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
     if (bytes != nullptr) program.btf.bytes.assign(bytes, bytes + size);
   }
   program.symbols = symbols_of(raw, types.get());
-  program.maps = maps_of(raw);
+  for (format::Cursor ids(raw.array(kMaps)); ids.left() >= 4;) program.maps.push_back(ids.u32());
   const auto info = std::as_bytes(std::span(&raw.info, 1));
   program.info.info.assign(info.begin(), info.end());
   program.info.arrays = raw.arrays;
@@ -544,7 +513,7 @@ std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs) {
                     .key_bytes = info.key_size,
                     .value_bytes = info.value_size,
                     .most_entries = info.max_entries,
-                    .name = std::string(info.name, ::strnlen(info.name, sizeof info.name))});
+                    .name = name_in(info)});
   }
   return maps;
 }
