@@ -11,6 +11,7 @@
 
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 namespace {
@@ -87,22 +88,20 @@ class Reader {
  private:
   // Reports unknown words: they are typing errors and have no effect.
   void find_unknown_words(Declarations& found) const {
-    for (const auto& tag : tags_) {
-      const auto [type_id, member_index] = tag.first;
-      const auto& text = tag.second;
+    for (const auto& [place, text] : tags_) {
+      const auto [type_id, member_index] = place;
       const btf_type* const type = btf__type_by_id(types_, type_id);
       const bool is_member = type != nullptr && btf_is_composite(type) && member_index >= 0 &&
                              member_index < static_cast<std::int32_t>(btf_vlen(type));
       if (!is_member) continue;
       const std::string member = "member '" + name(btf_members(type)[member_index].name_off) + "' of '" +
                                  name(type->name_off) + "': ";
-      const auto tagged = [&](std::string_view key) {
-        return text.starts_with(key) ? std::optional(text.substr(key.size())) : std::nullopt;
-      };
-      if (const auto role = tagged("role:")) check_role(*role, member, found);
-      if (const auto format = tagged("format:"); format && std::ranges::count(kFormats, *format) == 0)
-        found.unknown_words.push_back({member + "FORMAT(\"" + *format + "\")",
-                                       *format,
+      std::string_view word = text;
+      if (format::take_prefix(word, "role:"))
+        check_role(std::string(word), member, found);
+      else if (format::take_prefix(word, "format:") && std::ranges::count(kFormats, word) == 0)
+        found.unknown_words.push_back({member + "FORMAT(\"" + std::string(word) + "\")",
+                                       std::string(word),
                                        "format",
                                        {std::begin(kFormats), std::end(kFormats)}});
     }
@@ -164,6 +163,11 @@ class Reader {
     }
     return {};
   }
+  // The id of the type that a pointer type points to.
+  std::optional<std::uint32_t> pointed_to(std::uint32_t pointer_id) const {
+    const btf_type* const pointer = strip(pointer_id).type;
+    return pointer != nullptr && btf_is_ptr(pointer) ? std::optional(pointer->type) : std::nullopt;
+  }
 
   void read_variable(std::uint32_t id, const btf_type* variable, Declarations& found) const {
     const std::string variable_name = name(variable->name_off);
@@ -172,13 +176,12 @@ class Reader {
       found.summaries.push_back(
           describe_summary(variable_name.substr(kSummaryVariable.size()), *map, variable->type));
     if (!variable_name.starts_with(kEventVariable)) return;
-    auto schema = describe_event(variable_name.substr(kEventVariable.size()), variable->type);
-    if (schema) {
+    const std::string event = variable_name.substr(kEventVariable.size());
+    auto schema = describe_event(event, variable->type);
+    if (schema)
       found.events.push_back(std::move(*schema));
-    } else {
-      found.problems.push_back(
-          std::move(schema.error()).in("event " + variable_name.substr(kEventVariable.size())).what);
-    }
+    else
+      found.problems.push_back(std::move(schema.error()).in("event " + event).what);
   }
 
   void read_function(std::uint32_t id, const btf_type* function, Declarations& found) const {
@@ -206,7 +209,7 @@ class Reader {
       global.layout.type_name = type_name(variable->type);
       global.layout.size = size > 0 && size <= kMaxPayload ? static_cast<std::uint32_t>(size) : 0;
       Description description{global.layout, 0};
-      if (auto done = describe(variable->type, Target{global.name, 0, 0, 0, -1, 0}, description); !done) {
+      if (auto done = describe(variable->type, Target{.name = global.name}, description); !done) {
         global.layout.fields.clear();
         global.problem = std::move(done.error().what);
       }
@@ -227,13 +230,12 @@ class Reader {
   }
 
   Result<PayloadSchema> describe_event(std::string event, std::uint32_t pointer_id) const {
-    const Resolved pointer = strip(pointer_id);
-    if (pointer.type == nullptr || !btf_is_ptr(pointer.type))
-      return Error{"not declared with EVENT(name, type)"};
+    const auto type_id = pointed_to(pointer_id);
+    if (!type_id) return Error{"not declared with EVENT(name, type)"};
     PayloadSchema schema;
     schema.event = std::move(event);
-    schema.type_name = type_name(pointer.type->type);
-    const Resolved payload = strip(pointer.type->type);
+    schema.type_name = type_name(*type_id);
+    const Resolved payload = strip(*type_id);
     if (payload.type == nullptr || btf_is_fwd(payload.type) || btf_is_void(payload.type))
       return Error{"its type is not defined in the object; include the definition before EVENT()"};
     const auto size = btf__resolve_size(types_, payload.id);
@@ -242,7 +244,7 @@ class Reader {
     schema.size = static_cast<std::uint32_t>(size);
     const std::string whole = btf_is_composite(payload.type) ? "" : "value";
     Description description{schema, 0};
-    if (auto described = describe(payload.id, Target{whole, 0, 0, 0, -1, 0}, description); !described)
+    if (auto described = describe(payload.id, Target{.name = whole}, description); !described)
       return std::move(described.error());
     finish(schema);
     return schema;
@@ -252,9 +254,7 @@ class Reader {
   // types of the map's keys and values.
   SummaryTypes describe_summary(std::string event, std::string map, std::uint32_t pointer_id) const {
     SummaryTypes summary{std::move(event), std::move(map), {}, {}};
-    const Resolved pointer = strip(pointer_id);
-    if (pointer.type == nullptr || !btf_is_ptr(pointer.type)) return summary;
-    const Resolved type = strip(pointer.type->type);
+    const Resolved type = strip(pointed_to(pointer_id).value_or(0));
     if (type.type == nullptr || !btf_is_struct(type.type)) return summary;
     const btf_member* members = btf_members(type.type);
     for (std::uint32_t i = 0; i < btf_vlen(type.type); ++i) {
@@ -265,17 +265,17 @@ class Reader {
     return summary;
   }
   std::optional<PayloadSchema> describe_pointed_to(std::uint32_t pointer_id, const std::string& whole) const {
-    const Resolved pointer = strip(pointer_id);
-    if (pointer.type == nullptr || !btf_is_ptr(pointer.type)) return std::nullopt;
-    const Resolved type = strip(pointer.type->type);
+    const auto type_id = pointed_to(pointer_id);
+    if (!type_id) return std::nullopt;
+    const Resolved type = strip(*type_id);
     const auto size = type.type == nullptr ? -1 : btf__resolve_size(types_, type.id);
     if (size <= 0 || size > kMaxPayload) return std::nullopt;
     PayloadSchema schema;
-    schema.type_name = type_name(pointer.type->type);
+    schema.type_name = type_name(*type_id);
     schema.size = static_cast<std::uint32_t>(size);
     Description description{schema, 0};
     const std::string named = btf_is_composite(type.type) ? "" : "(" + whole + ")";
-    if (!describe(type.id, Target{named, 0, 0, 0, -1, 0}, description)) return std::nullopt;
+    if (!describe(type.id, Target{.name = named}, description)) return std::nullopt;
     return schema;
   }
 
@@ -415,18 +415,17 @@ class Reader {
 
   void read_enumerators(const btf_type* type, PayloadField& field) const {
     const std::uint32_t count = btf_vlen(type);
+    field.is_signed = btf_kflag(type);
     if (btf_is_enum64(type)) {
       const struct btf_enum64* values = tacho_enum64(type);
       for (std::uint32_t i = 0; i < count; ++i)
         field.enumerators.emplace_back(static_cast<std::int64_t>(btf_enum64_value(values + i)),
                                        name(*reinterpret_cast<const std::uint32_t*>(values + i)));
-      field.is_signed = btf_kflag(type);
       return;
     }
     const struct btf_enum* values = btf_enum(type);
     // Older compilers do not mark signed enums: a negative value shows it.
-    field.is_signed =
-        btf_kflag(type) || std::any_of(values, values + count, [](const auto& each) { return each.val < 0; });
+    field.is_signed |= std::any_of(values, values + count, [](const auto& each) { return each.val < 0; });
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::int64_t value = field.is_signed ? std::int64_t{values[i].val}
                                                  : std::int64_t{static_cast<std::uint32_t>(values[i].val)};
@@ -469,15 +468,12 @@ class Reader {
            (field.name.ends_with("addr") || field.name.ends_with("address"));
   }
 
-  // Checks all fields together (an array without length must be last), and finds the value.
+  // Removes members of size 0, except an array without length at the end; and finds the value.
   static void finish(PayloadSchema& schema) {
     auto& fields = schema.fields;
-    for (std::size_t i = 0; i + 1 < fields.size();)
-      if (fields[i].count == 0) {
-        fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));  // a member of size 0
-      } else {
-        ++i;
-      }
+    const auto last = fields.empty() ? fields.end() : fields.end() - 1;
+    const auto is_empty = [](const PayloadField& field) { return field.count == 0; };
+    fields.erase(std::remove_if(fields.begin(), last, is_empty), last);
     if (std::ranges::find(fields, "value", &PayloadField::role) != fields.end()) return;
     const auto measures = [](const PayloadField& field) {
       const auto row = std::ranges::find(kUnits, std::string_view(field.unit), &UnitRow::name);
