@@ -272,19 +272,24 @@ std::vector<std::string> Object::stack_maps() const {
   return maps_of_type(state_->object.get(), BPF_MAP_TYPE_STACK_TRACE);
 }
 
+namespace {
+
+// Empty: libbpf has none of the program.
+std::span<const bpf_insn> instructions_of(const bpf_program* program) {
+  const bpf_insn* const instructions = bpf_program__insns(program);
+  return {instructions, instructions == nullptr ? 0 : bpf_program__insn_cnt(program)};
+}
+
+}  // namespace
+
 bool Object::may_drop_events(std::size_t program) const {
-  const bpf_program* const handle = state_->handles[program];
-  const bpf_insn* const instructions = bpf_program__insns(handle);
-  if (instructions == nullptr) return true;
-  return bpf::may_drop_events(std::as_bytes(std::span(instructions, bpf_program__insn_cnt(handle))));
+  const auto instructions = instructions_of(state_->handles[program]);
+  return instructions.empty() || bpf::may_drop_events(std::as_bytes(instructions));
 }
 
 bool Object::prints(std::size_t program) const {
   constexpr std::int32_t kTraceVprintk = 177;  // since 5.16; older headers lack it
-  const bpf_program* const handle = state_->handles[program];
-  const bpf_insn* const instructions = bpf_program__insns(handle);
-  if (instructions == nullptr) return false;
-  return std::ranges::any_of(std::span(instructions, bpf_program__insn_cnt(handle)), [](const bpf_insn& one) {
+  return std::ranges::any_of(instructions_of(state_->handles[program]), [](const bpf_insn& one) {
     return one.code == (BPF_JMP | BPF_CALL) && one.src_reg == 0 &&
            (one.imm == BPF_FUNC_trace_printk || one.imm == kTraceVprintk);
   });
@@ -295,6 +300,10 @@ void Object::want(std::size_t program, bool wanted) {
 }
 
 namespace {
+
+FunctionEnd end_of(const Program& program) {
+  return program.section.starts_with(kFunctionReturns) ? FunctionEnd::Return : FunctionEnd::Entry;
+}
 
 // Address of a variable: the map of its data section, and its offset in bytes.
 struct Variable {
@@ -356,6 +365,12 @@ void Object::set_variable(std::string_view name, std::uint32_t value) {
   std::memcpy(memory.bytes().data() + variable->offset, &value, sizeof value);
 }
 
+namespace {
+
+Error no_map(const std::string& name) { return Error{"there is no map '" + name + "'", ENOENT}; }
+
+}  // namespace
+
 std::optional<MapFacts> Object::map_facts(const std::string& map) const {
   const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
   if (found == nullptr) return std::nullopt;
@@ -364,17 +379,16 @@ std::optional<MapFacts> Object::map_facts(const std::string& map) const {
 }
 
 Result<MapReader> Object::open_map(const std::string& map) const {
-  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
   const auto facts = map_facts(map);
-  if (!facts) return Error{"there is no map '" + map + "'", ENOENT};
+  if (!facts) return no_map(map);
   const auto cpus = possible_cpus();
   if (!cpus) return cpus.error();
-  return MapReader(bpf_map__fd(found), *facts, *cpus);
+  return MapReader(bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str()), *facts, *cpus);
 }
 
 Result<Ring> Object::open_ring(const std::string& map) const {
   const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
-  if (found == nullptr) return Error{"there is no map '" + map + "'", ENOENT};
+  if (found == nullptr) return no_map(map);
   auto ring = Ring::open(bpf_map__fd(found), bpf_map__max_entries(found));
   return ring ? std::move(ring) : Result<Ring>(std::move(ring.error()).in("map '" + map + "'"));
 }
@@ -386,18 +400,14 @@ void Object::set_number(std::string_view name, std::uint64_t value) {
   if (bytes.size() == sizeof small && small == value) std::memcpy(bytes.data(), &small, sizeof small);
 }
 
-bool Object::has_map(std::string_view name) const {
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, state_->object.get()) {
-    if (bpf_map__name(map) == name) return true;
-  }
-  return false;
+bool Object::has_map(const std::string& name) const {
+  return bpf_object__find_map_by_name(state_->object.get(), name.c_str()) != nullptr;
 }
 
 Result<> Object::replace_maps(const MapsByName& maps) {
   for (const auto& [name, fd] : maps) {
     bpf_map* const map = bpf_object__find_map_by_name(state_->object.get(), name.c_str());
-    if (map == nullptr) return Error{"there is no map '" + name + "'", ENOENT};
+    if (map == nullptr) return no_map(name);
     if (const int code = bpf_map__reuse_fd(map, fd); code != 0)
       return system_error("map '" + name + "' cannot be replaced", -code);
   }
@@ -422,14 +432,6 @@ std::optional<Refusal> Object::load(const Log& log) {
   tell(log, said);
   return std::nullopt;
 }
-
-namespace {
-
-FunctionEnd end_of(const Program& program) {
-  return program.section.starts_with(kFunctionReturns) ? FunctionEnd::Return : FunctionEnd::Entry;
-}
-
-}  // namespace
 
 void Object::follow_functions(FunctionTargets targets) {
   state_->functions = std::move(targets);
@@ -470,18 +472,9 @@ std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Se
   state_->unprobed = std::max(state_->unprobed, left_out);
   if (code == 0) return std::nullopt;
   if (code != EINVAL && code != EOPNOTSUPP) return refused(code);
-  return refused_one_by_one(program, chosen);
-}
-
-std::optional<Refusal> Object::refused_one_by_one(std::size_t program, const ChosenFunctions& functions) {
-  const Program& of = state_->programs[program];
-  const FunctionTargets& targets = state_->functions;
-  const LibbpfLog said;
-  auto links = probe_one_by_one(state_->handles[program], targets, functions, end_of(of));
-  if (!links)
-    return Refusal{
-        of.name, links.error().code,
-        "cannot be attached to functions of " + targets.path + ": " + code_in_words(links.error().code)};
+  const LibbpfLog quiet;
+  auto links = probe_one_by_one(state_->handles[program], targets, chosen, end_of(of));
+  if (!links) return refused(links.error().code);
   std::ranges::move(*links, std::back_inserter(state_->links));
   return std::nullopt;
 }
@@ -546,28 +539,26 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
 
 Result<format::Fd> Object::attach_to_event(std::size_t program, int event_fd) {
   const int program_fd = bpf_program__fd(state_->handles[program]);
-  // Not by libbpf, which would enable the event now and close it later.
-  format::Fd link(bpf_link_create(program_fd, event_fd, BPF_PERF_EVENT, nullptr));
+  const std::string name = "program '" + state_->programs[program].name + "'";
+  auto link = link_to_event(program_fd, event_fd);
   if (link) return link;
-  if (errno == EEXIST || errno == EBUSY)
-    return Error{"program '" + state_->programs[program].name + "': the event already runs another program",
-                 errno};
+  if (const int code = link.error().code; code == EEXIST || code == EBUSY)
+    return Error{name + ": the event already runs another program", code};
   // Before Linux 5.15 there are no such links, and the program stays until the event is closed.
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) == 0) return format::Fd();
-  return system_error("program '" + state_->programs[program].name + "' cannot be attached to the event",
-                      errno);
+  return system_error(name + " cannot be attached to the event", errno);
 }
 
 Result<> Object::put(const std::string& map, format::Bytes key, format::Bytes value) const {
   const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
-  if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};
+  if (map_fd < 0) return no_map(map);
   if (bpf_map_update_elem(map_fd, key.data(), value.data(), BPF_ANY) == 0) return Done{};
   return system_error("map '" + map + "'", errno);
 }
 
 Result<> Object::put_event(const std::string& map, int cpu, int event_fd) {
   const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
-  if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};
+  if (map_fd < 0) return no_map(map);
   if (bpf_map_update_elem(map_fd, &cpu, &event_fd, BPF_ANY) == 0) return Done{};
   return system_error("the event of CPU " + std::to_string(cpu) + " cannot be put into map '" + map + "'",
                       errno);

@@ -22,9 +22,6 @@
 
 namespace tacho::bpf {
 
-// Checks an ELF object before libbpf reads it, to report clearly what libbpf would refuse without a useful
-// message.
-
 struct ElfSection {
   std::string_view name;
   std::uint32_t type = 0;
@@ -32,7 +29,7 @@ struct ElfSection {
   format::Bytes content;  // empty for SHT_NOBITS
 };
 
-// Points into the bytes it was parsed from.
+// Points into the bytes from which it was parsed.
 struct ElfObject {
   std::vector<ElfSection> sections;
   std::vector<format::ElfSymbol> symbols;
@@ -40,7 +37,8 @@ struct ElfObject {
   const ElfSection* find(std::string_view name) const;
 };
 
-// An error if the file is not an ELF object for BPF of this byte order.
+// Checks the file before libbpf reads it, whose messages do not say what is wrong. An error if it is not an ELF
+// object for BPF of this byte order.
 Result<ElfObject> parse_elf_object(format::Bytes file);
 // An error if maps are in the section "maps", as for older libbpf: it shows the new definition of the first
 // map.
@@ -49,10 +47,7 @@ Result<> refuse_legacy_maps(const ElfObject& object);
 // Name of the object in the kernel: "bigreads" for "./examples/bigreads.bpf.c".
 std::string object_name(const std::string& path);
 
-// One BPF object: opened, loaded and attached through libbpf, which no other file includes. Errors carry
-// libbpf's and the verifier's messages.
-
-// Descriptors of maps.
+// Maps by name, with their descriptors.
 using MapsByName = std::vector<std::pair<std::string, int>>;
 
 struct Program {
@@ -74,6 +69,7 @@ struct RunningProgram {
   std::uint64_t recursion_misses = 0;
 };
 
+// A BPF object in libbpf. Errors have libbpf's and the verifier's messages.
 class Object {
  public:
   // `name` is its name in the kernel; nothing is loaded yet.
@@ -105,19 +101,15 @@ class Object {
 
   // Sets a variable of 32 or 64 bits, if there is one.
   void set_number(std::string_view name, std::uint64_t value);
-  bool has_map(std::string_view name) const;
+  bool has_map(const std::string& name) const;
   // Replaces maps of the object by the caller's.
   Result<> replace_maps(const MapsByName& maps);
 
   std::optional<Refusal> load(const Log& log);
   // Attaches a program as its section says.
   std::optional<Refusal> attach(std::size_t program, const Section& section);
-  // Attaches a program of Hook::Functions: with one multi link, or with a link for each function on kernels
-  // before 6.6.
-  std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
   // How many of the functions the kernel could not probe.
   std::size_t unprobed_functions() const;
-  std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   // Runs a program of Hook::AtEnd or Hook::Iterator once.
   Result<> run(std::size_t program, RunUntil until) const;
   // Attaches a program of section "perf_event" to an open event, which the caller enables. It stays attached
@@ -139,7 +131,10 @@ class Object {
   std::optional<RunningProgram> running(std::size_t program) const;
 
  private:
-  std::optional<Refusal> refused_one_by_one(std::size_t program, const ChosenFunctions& functions);
+  // Attaches a program of Hook::Functions: with one multi link, or with a link for each function on kernels
+  // before 6.6.
+  std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
+  std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   int probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out);
 
   struct State;
