@@ -21,9 +21,9 @@ namespace tacho::bpf {
 namespace {
 
 Error explain_iterator(const LibbpfLog& said, int code) {
-  return system_error("the kernel refused the program that lists threads (it needs Linux 5.15)" +
-                          refusal_in_log(said.text()),
-                      code);
+  return system_error(
+      "the kernel refused the program that lists threads (it needs Linux 5.15)" + refusal_in_log(said.text()),
+      code);
 }
 
 std::optional<ListedThread> parse_record(format::Cursor& in) {

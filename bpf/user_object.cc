@@ -39,6 +39,12 @@ Error not_trusted(const std::string& path, const Error& why) {
                EACCES};
 }
 
+// The variable of emit.h with the condition of one channel.
+std::string filter_of(const Channel& channel) {
+  return channel.kind == ChannelKind::RingWithHeaders ? std::string(kFilter) + "_of_ring_" + channel.map
+                                                      : std::string(kFilter) + "_of_" + channel.event;
+}
+
 }  // namespace
 
 struct UserObject::State {
@@ -255,16 +261,6 @@ bool UserObject::limit(const EventRate& rate) {
   if (asks) state_->rate = rate;
   return asks;
 }
-
-namespace {
-
-// The variable of emit.h with the condition of one channel.
-std::string filter_of(const Channel& channel) {
-  return channel.kind == ChannelKind::RingWithHeaders ? std::string(kFilter) + "_of_ring_" + channel.map
-                                                      : std::string(kFilter) + "_of_" + channel.event;
-}
-
-}  // namespace
 
 std::vector<Global> UserObject::State::settable() const {
   std::vector<Global> all = declared.globals;

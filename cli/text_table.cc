@@ -27,57 +27,6 @@ std::string_view end_of(std::string_view text, std::size_t count) {
   return text.substr(at);
 }
 
-}  // namespace
-
-std::size_t terminal_width() {
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
-
-std::size_t shown_width(std::string_view text) {
-  std::size_t width = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '\033') {
-      at = std::min(text.find('m', at), text.size() - 1);
-    } else if (!continues_character(text[at])) {
-      ++width;
-    }
-  }
-  return width;
-}
-
-std::string cut_in_the_middle(std::string_view text, std::size_t width) {
-  if (shown_width(text) <= width) return std::string(text);
-  if (width < kCut.size() + 3) return std::string(begin_of(text, width));
-  const std::size_t kept = width - kCut.size();
-  return std::string(begin_of(text, kept - kept / 2)).append(kCut).append(end_of(text, kept / 2));
-}
-
-void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_names, std::size_t gap,
-                 std::size_t room) {
-  if (room == 0 || widths.empty()) return;
-  std::size_t used = gap * (widths.size() - 1);
-  for (const std::size_t width : widths) used += width;
-  while (used > room) {
-    std::size_t widest = widths.size(), second = kLeastNameWidth;
-    for (std::size_t i = 0; i < widths.size(); ++i)
-      if (are_names[i] && widths[i] > kLeastNameWidth &&
-          (widest == widths.size() || widths[i] > widths[widest]))
-        widest = i;
-    if (widest == widths.size()) return;
-    for (std::size_t i = 0; i < widths.size(); ++i)
-      if (are_names[i] && widths[i] < widths[widest]) second = std::max(second, widths[i]);
-    // Reduce the widest column to the width of the second widest; columns of one width take turns.
-    const std::size_t equal = static_cast<std::size_t>(std::ranges::count(widths, widths[widest]));
-    const std::size_t by = equal > 1 ? 1 : std::min(used - room, widths[widest] - second);
-    widths[widest] -= by;
-    used -= by;
-  }
-}
-
-namespace {
-
 using Kind = TableColumn::Kind;
 
 constexpr std::size_t kGap = 2;  // between the columns of a table with a limit
@@ -131,6 +80,53 @@ void fit(std::vector<TableColumn>& columns, std::vector<std::vector<std::string>
 }
 
 }  // namespace
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+std::size_t shown_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\033') {
+      at = std::min(text.find('m', at), text.size() - 1);
+    } else if (!continues_character(text[at])) {
+      ++width;
+    }
+  }
+  return width;
+}
+
+std::string cut_in_the_middle(std::string_view text, std::size_t width) {
+  if (shown_width(text) <= width) return std::string(text);
+  if (width < kCut.size() + 3) return std::string(begin_of(text, width));
+  const std::size_t kept = width - kCut.size();
+  return std::string(begin_of(text, kept - kept / 2)).append(kCut).append(end_of(text, kept / 2));
+}
+
+void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_names, std::size_t gap,
+                 std::size_t room) {
+  if (room == 0 || widths.empty()) return;
+  std::size_t used = gap * (widths.size() - 1);
+  for (const std::size_t width : widths) used += width;
+  while (used > room) {
+    std::size_t widest = widths.size(), second = kLeastNameWidth;
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (are_names[i] && widths[i] > kLeastNameWidth &&
+          (widest == widths.size() || widths[i] > widths[widest]))
+        widest = i;
+    if (widest == widths.size()) return;
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (are_names[i] && widths[i] < widths[widest]) second = std::max(second, widths[i]);
+    // Reduce the widest column to the width of the second widest; columns of one width take turns.
+    const std::size_t equal = static_cast<std::size_t>(std::ranges::count(widths, widths[widest]));
+    const std::size_t by = equal > 1 ? 1 : std::min(used - room, widths[widest] - second);
+    widths[widest] -= by;
+    used -= by;
+  }
+}
 
 std::string text_table(std::span<const TableColumn> of, std::vector<std::vector<std::string>> rows,
                        std::size_t room) {

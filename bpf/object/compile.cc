@@ -250,7 +250,8 @@ unsigned clang_version(std::string_view name) {
   return format::take_prefix(name, "clang-") ? format::whole_number<unsigned>(name).value_or(0) : 0;
 }
 
-// The path of the newest clang-N on the PATH that is safe to run; empty: none. `refusal`: why one was refused.
+// The path of the newest clang-N on the PATH that is safe to run; empty: none. `refusal`: why one was
+// refused.
 std::string newest_numbered_clang(Error& refusal) {
   const char* path_variable = std::getenv("PATH");
   std::string_view rest = path_variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path_variable;
@@ -354,8 +355,7 @@ Result<std::string> find_clang() {
   }
   auto found = format::find_program("clang");
   if (found) return found;
-  if (std::string numbered = newest_numbered_clang(found.error()); !numbered.empty())
-    return numbered;
+  if (std::string numbered = newest_numbered_clang(found.error()); !numbered.empty()) return numbered;
   if (found.error().code == EPERM) return found;
   return Error{
       "compiling C source needs clang, which was not found; install it (apt-get install clang), name it in "

@@ -178,6 +178,66 @@ Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>
   return refusal;
 }
 
+// Names go into messages, events and the kernel; no compiler makes names with control characters.
+bool is_plain(std::string_view name) {
+  return std::ranges::none_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+}
+
+Result<> check_names(const std::vector<Program>& programs, const std::vector<std::string>& maps) {
+  bool all_plain = std::ranges::all_of(maps, is_plain);
+  for (const Program& program : programs) all_plain &= is_plain(program.name) && is_plain(program.section);
+  if (all_plain) return Done{};
+  return Error{"it is damaged: a program, section or map has a name with control characters"};
+}
+
+std::vector<std::string> maps_of_type(const bpf_object* object, bpf_map_type type) {
+  std::vector<std::string> names;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    if (bpf_map__type(map) == type) names.emplace_back(bpf_map__name(map));
+  }
+  return names;
+}
+
+// Empty: libbpf has none of the program.
+std::span<const bpf_insn> instructions_of(const bpf_program* program) {
+  const bpf_insn* const instructions = bpf_program__insns(program);
+  return {instructions, instructions == nullptr ? 0 : bpf_program__insn_cnt(program)};
+}
+
+FunctionEnd end_of(const Program& program) {
+  return program.section.starts_with(kFunctionReturns) ? FunctionEnd::Return : FunctionEnd::Entry;
+}
+
+// Address of a variable: the map of its data section, and its offset in bytes.
+struct Variable {
+  bpf_map* data = nullptr;
+  std::size_t offset = 0, size = 0;
+};
+
+// The map's name is "OBJECT.rodata", truncated to the kernel's limit.
+std::optional<Variable> find_variable(bpf_object* object, const char* section_name, std::string_view name) {
+  const btf* types = bpf_object__btf(object);
+  const int section_id =
+      types == nullptr ? -1 : btf__find_by_name_kind(types, section_name, BTF_KIND_DATASEC);
+  bpf_map* map = nullptr;
+  bpf_map* data = nullptr;
+  bpf_object__for_each_map(map, object) {
+    if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(section_name)) data = map;
+  }
+  if (section_id < 0 || data == nullptr) return std::nullopt;
+  const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
+  const btf_var_secinfo* variables = btf_var_secinfos(section);
+  for (int i = 0; i < btf_vlen(section); ++i) {
+    const std::uint64_t end = variables[i].offset + std::uint64_t{variables[i].size};
+    if (name_of_type(types, variables[i].type) == name && end <= bpf_map__value_size(data))
+      return Variable{data, variables[i].offset, variables[i].size};
+  }
+  return std::nullopt;
+}
+
+Error no_map(const std::string& name) { return Error{"there is no map '" + name + "'", ENOENT}; }
+
 }  // namespace
 
 struct Object::State {
@@ -192,22 +252,6 @@ struct Object::State {
   std::map<std::size_t, const bpf_link*> iterators;  // of `links`, by program
   KernelProbes kernel_probes;
 };
-
-namespace {
-
-// Names go into messages, events and the kernel; no compiler makes names with control characters.
-bool is_plain(std::string_view name) {
-  return std::ranges::none_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
-}
-
-Result<> check_names(const std::vector<Program>& programs, const std::vector<std::string>& maps) {
-  bool all_plain = std::ranges::all_of(maps, is_plain);
-  for (const Program& program : programs) all_plain &= is_plain(program.name) && is_plain(program.section);
-  if (all_plain) return Done{};
-  return Error{"it is damaged: a program, section or map has a name with control characters"};
-}
-
-}  // namespace
 
 Object::Object(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Object::Object(Object&&) noexcept = default;
@@ -249,19 +293,6 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
 
 const std::vector<Program>& Object::programs() const { return state_->programs; }
 
-namespace {
-
-std::vector<std::string> maps_of_type(const bpf_object* object, bpf_map_type type) {
-  std::vector<std::string> names;
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object) {
-    if (bpf_map__type(map) == type) names.emplace_back(bpf_map__name(map));
-  }
-  return names;
-}
-
-}  // namespace
-
 std::vector<std::string> Object::perf_event_arrays() const {
   return maps_of_type(state_->object.get(), BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 }
@@ -271,16 +302,6 @@ std::vector<std::string> Object::ring_buffers() const {
 std::vector<std::string> Object::stack_maps() const {
   return maps_of_type(state_->object.get(), BPF_MAP_TYPE_STACK_TRACE);
 }
-
-namespace {
-
-// Empty: libbpf has none of the program.
-std::span<const bpf_insn> instructions_of(const bpf_program* program) {
-  const bpf_insn* const instructions = bpf_program__insns(program);
-  return {instructions, instructions == nullptr ? 0 : bpf_program__insn_cnt(program)};
-}
-
-}  // namespace
 
 bool Object::may_drop_events(std::size_t program) const {
   const auto instructions = instructions_of(state_->handles[program]);
@@ -298,41 +319,6 @@ bool Object::prints(std::size_t program) const {
 void Object::want(std::size_t program, bool wanted) {
   bpf_program__set_autoload(state_->handles[program], wanted);
 }
-
-namespace {
-
-FunctionEnd end_of(const Program& program) {
-  return program.section.starts_with(kFunctionReturns) ? FunctionEnd::Return : FunctionEnd::Entry;
-}
-
-// Address of a variable: the map of its data section, and its offset in bytes.
-struct Variable {
-  bpf_map* data = nullptr;
-  std::size_t offset = 0, size = 0;
-};
-
-// The map's name is "OBJECT.rodata", truncated to the kernel's limit.
-std::optional<Variable> find_variable(bpf_object* object, const char* section_name, std::string_view name) {
-  const btf* types = bpf_object__btf(object);
-  const int section_id =
-      types == nullptr ? -1 : btf__find_by_name_kind(types, section_name, BTF_KIND_DATASEC);
-  bpf_map* map = nullptr;
-  bpf_map* data = nullptr;
-  bpf_object__for_each_map(map, object) {
-    if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(section_name)) data = map;
-  }
-  if (section_id < 0 || data == nullptr) return std::nullopt;
-  const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
-  const btf_var_secinfo* variables = btf_var_secinfos(section);
-  for (int i = 0; i < btf_vlen(section); ++i) {
-    const std::uint64_t end = variables[i].offset + std::uint64_t{variables[i].size};
-    if (name_of_type(types, variables[i].type) == name && end <= bpf_map__value_size(data))
-      return Variable{data, variables[i].offset, variables[i].size};
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::span<std::byte> Object::constant(std::string_view name) {
   const auto variable = find_variable(state_->object.get(), ".rodata", name);
@@ -364,12 +350,6 @@ void Object::set_variable(std::string_view name, std::uint32_t value) {
   const format::Mapping memory(at, size);
   std::memcpy(memory.bytes().data() + variable->offset, &value, sizeof value);
 }
-
-namespace {
-
-Error no_map(const std::string& name) { return Error{"there is no map '" + name + "'", ENOENT}; }
-
-}  // namespace
 
 std::optional<MapFacts> Object::map_facts(const std::string& map) const {
   const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());

@@ -37,8 +37,8 @@ struct ElfObject {
   const ElfSection* find(std::string_view name) const;
 };
 
-// Checks the file before libbpf reads it, whose messages do not say what is wrong. An error if it is not an ELF
-// object for BPF of this byte order.
+// Checks the file before libbpf reads it, whose messages do not say what is wrong. An error if it is not an
+// ELF object for BPF of this byte order.
 Result<ElfObject> parse_elf_object(format::Bytes file);
 // An error if maps are in the section "maps", as for older libbpf: it shows the new definition of the first
 // map.

@@ -17,6 +17,11 @@ constexpr std::uint64_t kMostVisits = 4;
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
+struct FreeRing {
+  void operator()(ring_buffer* ring) const noexcept { ring_buffer__free(ring); }
+};
+constexpr std::size_t kHeaderBytes = 8;  // of the kernel, in front of each event
+
 }  // namespace
 
 bool MapFacts::is_array() const { return type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY; }
@@ -59,15 +64,6 @@ std::vector<std::byte> MapReader::value(format::Bytes key) const {
     value.clear();
   return value;
 }
-
-namespace {
-
-struct FreeRing {
-  void operator()(ring_buffer* ring) const noexcept { ring_buffer__free(ring); }
-};
-constexpr std::size_t kHeaderBytes = 8;  // of the kernel, in front of each event
-
-}  // namespace
 
 struct Ring::State {
   std::unique_ptr<ring_buffer, FreeRing> ring;

@@ -145,26 +145,6 @@ std::size_t round_up_to_pages(std::size_t size) {
   return (size + page - 1) / page * page;
 }
 
-}  // namespace
-
-struct StackWalker::State {
-  OwnedObject object;
-  std::array<int, kPrograms.size()> programs{-1, -1, -1, -1};
-  int segments = -1, processes = -1, stacks = -1, files = -1, readers = -1;
-  bool reads_mappings = false;
-  std::optional<Ring> requests, copies;
-  format::Mapping ranges, modules;
-  std::size_t range_count = 0;
-  tacho_walk_variables& walk_variables() const {
-    return *reinterpret_cast<tacho_walk_variables*>(variables.bytes().data());
-  }
-  std::atomic_ref<std::uint32_t> now() const { return std::atomic_ref(walk_variables().now); }
-  format::Mapping variables;  // section .data.tacho
-  std::vector<format::Mapping> rows;
-};
-
-namespace {
-
 void set_options(bpf_object* object, const tacho_walk_options& options) {
   const auto bytes = initial_bytes(bpf_object__find_map_by_name(object, ".rodata.tacho"));
   if (bytes.size() >= sizeof options) std::memcpy(bytes.data(), &options, sizeof options);
@@ -192,6 +172,22 @@ Error explain(const LibbpfLog& said, int code) {
 }
 
 }  // namespace
+
+struct StackWalker::State {
+  OwnedObject object;
+  std::array<int, kPrograms.size()> programs{-1, -1, -1, -1};
+  int segments = -1, processes = -1, stacks = -1, files = -1, readers = -1;
+  bool reads_mappings = false;
+  std::optional<Ring> requests, copies;
+  format::Mapping ranges, modules;
+  std::size_t range_count = 0;
+  tacho_walk_variables& walk_variables() const {
+    return *reinterpret_cast<tacho_walk_variables*>(variables.bytes().data());
+  }
+  std::atomic_ref<std::uint32_t> now() const { return std::atomic_ref(walk_variables().now); }
+  format::Mapping variables;  // section .data.tacho
+  std::vector<format::Mapping> rows;
+};
 
 StackWalker::StackWalker(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StackWalker::StackWalker(StackWalker&&) noexcept = default;
