@@ -58,8 +58,7 @@ struct UserObject::State {
   std::vector<format::AttachedProgram> programs;
   std::optional<Object> object;
   FunctionTargets functions;
-  std::vector<std::size_t> perf_event_programs;  // indexes of loaded programs
-  std::vector<std::size_t> loaded;
+  std::vector<std::size_t> loaded;  // indexes of programs
   std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // values that were set
   EventRate rate;                                                         // if the object applies it
   std::optional<int> table_of_threads;                                    // if the object uses it
@@ -83,6 +82,9 @@ struct UserObject::State {
     const auto section = parse_section(one.section);
     if (section && section->hook == Hook::Iterator && one.name == kAtBegin) return Hook::AtBegin;
     return section ? section->hook : Hook::Other;
+  }
+  bool has_loaded(Hook hook) const {
+    return std::ranges::any_of(loaded, [&](std::size_t program) { return hook_of(program) == hook; });
   }
   Result<> run_all(Hook hook, RunUntil until = RunUntil::max()) const {
     for (const std::size_t program : loaded) {
@@ -215,9 +217,7 @@ std::vector<Hooks> UserObject::hooks() const {
 
 std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
                                                       std::optional<std::string_view> value) {
-  const auto fault = [](std::string what) {
-    return ConstantFault{ConstantFault::Part::Name, 0, std::move(what)};
-  };
+  const auto fault = [](std::string what) { return ConstantFault{.what = std::move(what)}; };
   const auto globals = state_->settable();
   const std::string variable(variable_of(name));
   if (variable.starts_with(kOwnPrefix))
@@ -248,9 +248,7 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
 }
 
 bool UserObject::follow(int table_fd) {
-  Object& object = *state_->object;
-  const bool asks =
-      object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
+  const bool asks = calls_wants(*state_->object);
   if (asks) state_->table_of_threads = table_fd;
   return asks;
 }
@@ -295,10 +293,7 @@ bool UserObject::wants_functions() const {
 std::vector<std::string> UserObject::wanted_functions() const {
   return names_of_functions(state_->object->programs());
 }
-void UserObject::follow_functions(FunctionTargets targets) {
-  called_ = targets.shown_names;
-  state_->functions = std::move(targets);
-}
+void UserObject::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
 
 std::vector<std::byte> UserObject::constant(std::string_view name) const {
   for (const auto& [variable, bytes] : state_->constants)
@@ -316,30 +311,24 @@ Result<> UserObject::walk_stacks(MapsByName maps) {
 void UserObject::want_events(bool wanted) { state_->object->set_variable("tacho_is_on", wanted ? 1 : 0); }
 
 bool UserObject::asks_for_sleeping_stacks() const {
-  return state_->object->has_map(kSleepingStacks) &&
-         std::ranges::any_of(state_->loaded, [this](std::size_t program) {
-           return state_->hook_of(program) == Hook::AtBegin;
-         });
+  return state_->object->has_map(kSleepingStacks) && state_->has_loaded(Hook::AtBegin);
 }
 Result<> UserObject::put_sleeping_stack(std::uint32_t thread, std::uint64_t switches,
                                         std::span<const std::uint64_t> frames) const {
-  const auto facts = state_->object->map_facts(std::string(kSleepingStacks));
+  const auto facts = state_->object->map_facts(kSleepingStacks);
   if (!facts) return Done{};
   std::vector<std::uint64_t> value(facts->value_bytes / sizeof switches);  // frames end with 0
   if (value.empty()) return Done{};
   value.front() = switches;
   std::ranges::copy(frames.first(std::min(frames.size(), value.size() - 1)), value.begin() + 1);
-  return state_->within(state_->object->put(
-      std::string(kSleepingStacks), std::as_bytes(std::span(&thread, 1)), std::as_bytes(std::span(value))));
+  return state_->within(state_->object->put(kSleepingStacks, std::as_bytes(std::span(&thread, 1)),
+                                            std::as_bytes(std::span(value))));
 }
 Result<> UserObject::begin() const { return state_->run_all(Hook::AtBegin); }
 Result<> UserObject::end() const { return state_->run_all(Hook::AtEnd); }
 Result<> UserObject::gather(RunUntil until) const { return state_->run_all(Hook::Iterator, until); }
 
-bool UserObject::has_iterators() const {
-  return std::ranges::any_of(
-      state_->loaded, [this](std::size_t program) { return state_->hook_of(program) == Hook::Iterator; });
-}
+bool UserObject::has_iterators() const { return state_->has_loaded(Hook::Iterator); }
 bool UserObject::has_summaries() const {
   return std::ranges::any_of(state_->channels,
                              [](const Channel& channel) { return is_summary(channel.kind); });
@@ -408,17 +397,13 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
   if (auto refused = object->load(options.log)) return refused;
 
   loaded.clear();
-  perf_event_programs.clear();
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
     if (!choice.wanted(i)) continue;
     const std::size_t program = index_of(choice.candidates()[i].name);
     const auto section = parse_section(choice.candidates()[i].section);
     loaded.push_back(program);
-    if (section->hook == Hook::PerfEvent) {
-      perf_event_programs.push_back(program);  // attached later, to an open event
-    } else if (auto refused = object->attach(program, *section)) {
-      return refused;
-    }
+    if (section->hook == Hook::PerfEvent) continue;  // attached later, to an open event
+    if (auto refused = object->attach(program, *section)) return refused;
   }
   if (!object->constant("tacho_wants_run_times").empty()) {
     auto counting = count_runs();
@@ -445,10 +430,9 @@ void UserObject::State::report(const ProgramChoice& choice) {
 }
 
 Result<> UserObject::load_and_attach() {
-  if (auto allowed = check_may_load(); !allowed) return std::move(allowed.error()).in(state_->path);
+  if (auto allowed = check_may_load(); !allowed) return state_->within(std::move(allowed));
   ProgramChoice choice(candidates_of(*state_->object, state_->declared));
-  if (auto possible = state_->reject_missing(choice); !possible)
-    return std::move(possible.error()).in(state_->path);
+  if (auto possible = state_->reject_missing(choice); !possible) return state_->within(std::move(possible));
   // Each round succeeds, fails, or rejects a program, so the loop ends.
   for (;;) {
     // A failed load ruins the object: every round opens it again.
@@ -463,13 +447,10 @@ Result<> UserObject::load_and_attach() {
     const auto culprit = std::ranges::find(choice.candidates(), refused->program, &Candidate::name);
     if (culprit == choice.candidates().end()) return Error{refused->reason, refused->code}.in(state_->path);
     const auto index = static_cast<std::size_t>(culprit - choice.candidates().begin());
-    const bool another = std::ranges::find(kCannot, refused->code) != kCannot.end();
-    if (!another)
+    if (std::ranges::find(kCannot, refused->code) == kCannot.end())
       return Error{"program " + described(*culprit) + ": " + refused->reason, refused->code}.in(state_->path);
-    if (auto rejected = choice.reject(index, refused->reason); !rejected) {
-      rejected.error().code = refused->code;
-      return std::move(rejected.error()).in(state_->path);
-    }
+    if (auto rejected = choice.reject(index, refused->reason); !rejected)
+      return Error{rejected.error().what, refused->code}.in(state_->path);
   }
 }
 
@@ -507,20 +488,21 @@ std::vector<std::pair<std::string, std::uint64_t>> UserObject::too_deep_by_funct
   std::vector<std::pair<std::string, std::uint64_t>> counts;
   const auto map = open_map("too_deep");
   if (!map) return counts;
+  const std::vector<std::string>& called = state_->functions.shown_names;
   (void)map->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
     format::Cursor number(key), count(values.empty() ? format::Bytes() : values.front());
     const std::uint32_t function = number.u32();
     const std::uint64_t lost = count.u64();
-    if (function != 0 && function <= called_.size() && !count.failed() && lost != 0)
-      counts.emplace_back(called_[function - 1], lost);
+    if (function != 0 && function <= called.size() && !count.failed() && lost != 0)
+      counts.emplace_back(called[function - 1], lost);
   });
   std::ranges::sort(counts, std::greater<>(), &std::pair<std::string, std::uint64_t>::second);
   return counts;
 }
 
 Result<format::Fd> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {
-  for (const std::size_t each : state_->perf_event_programs)
-    if (state_->object->programs()[each].name == program)
+  for (const std::size_t each : state_->loaded)
+    if (state_->object->programs()[each].name == program && state_->hook_of(each) == Hook::PerfEvent)
       return state_->within(state_->object->attach_to_event(each, event_fd));
   return format::Fd();
 }

@@ -32,10 +32,8 @@
 namespace tacho::bpf {
 
 struct ObjectOptions {
-  // Messages for -v: chosen alternatives, rejected programs with reasons, libbpf's warnings.
-  std::function<void(std::string_view)> log;
-  // Polled while a compiler runs; true ends it.
-  std::function<bool()> stop = {};
+  Log log;                         // for -v: chosen alternatives, rejected programs with reasons, libbpf's warnings
+  std::function<bool()> stop = {};  // polled while a compiler runs; true ends it
 };
 
 // Rate limits of an object's events; 0: none.
@@ -185,7 +183,6 @@ class UserObject {
   struct State;
   explicit UserObject(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
-  std::vector<std::string> called_;  // the probed functions
 };
 
 }  // namespace tacho::bpf

@@ -35,8 +35,7 @@ SummaryLayout layout_of(SummaryTypes types, const MapFacts& facts, std::string_v
 }
 
 Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& declared) {
-  const bool calls_wants =
-      object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
+  const ChannelKind kind = calls_wants(object) ? ChannelKind::Summary : ChannelKind::PlainSummary;
   std::vector<Channel> channels;
   for (const SummaryTypes& types : declared.summaries) {
     const auto facts = object.map_facts(types.map);
@@ -47,15 +46,16 @@ Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& de
           what +
           "the map must be an array or a hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, or their PERCPU types)"};
     SummaryLayout layout = layout_of(types, *facts, {}, false);
-    Channel channel{types.map, types.event, layout.schema(),
-                    calls_wants ? ChannelKind::Summary : ChannelKind::PlainSummary};
-    channel.summary = std::move(layout);
-    channels.push_back(std::move(channel));
+    channels.push_back({types.map, types.event, layout.schema(), kind, std::move(layout)});
   }
   return channels;
 }
 
 }  // namespace
+
+bool calls_wants(Object& object) {
+  return object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
+}
 
 Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared) {
   std::vector<Channel> channels;

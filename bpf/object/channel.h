@@ -50,12 +50,16 @@ constexpr std::string_view kUnfinished = "unfinished_";
 constexpr const char* kFollowedMap = "tacho_followed";
 // A program of section "iter/task" that runs when events are switched on, and the map of user stacks for it
 // (programs/recorders/before.h).
-constexpr std::string_view kAtBegin = "at_begin", kSleepingStacks = "tacho_sleeping";
+constexpr std::string_view kAtBegin = "at_begin";
+constexpr const char* kSleepingStacks = "tacho_sleeping";
 constexpr const char* kFollowsConstant = "tacho_follows";
 // Prefix of the counter of events that found no room in a channel's map, followed by the map's name.
 constexpr const char* kLostCounter = "tacho_lost_";
 // Prefix of the map that counts these lost events by CPU and cgroup.
 constexpr const char* kLosersMap = "tacho_losers_of_";
+
+// Whether the object's programs call tacho_wants().
+bool calls_wants(Object& object);
 
 // Fails when a SUMMARY() names a map that cannot be summarized.
 Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared);

@@ -63,8 +63,7 @@ std::optional<std::uint64_t> step_of(std::string_view role) {
 
 // The name of a field that shows a slot by its least value.
 std::string name_of_slots(std::string name) {
-  const auto dot = name.rfind('.');
-  const std::string own = dot == std::string::npos ? name : name.substr(dot + 1);
+  const std::string own = name.substr(name.rfind('.') + 1);
   return own == "slot" || own == "slots" || own == kWholeKey || own == kWholeValue ? "value" : name;
 }
 
@@ -181,7 +180,6 @@ void SummaryLayout::add_field(const PayloadField& field, bool is_key) {
     if (out.role == kLiveCount) {
       part.kind = Kind::Live;
       part.to_bytes = sizeof(std::uint64_t);
-      is_live_ = true;
       if (!live_count_) live_count_ = parts_.size();
       out.role = "count";
     } else if (out.role == "count" || out.role == "sum" || out.role == "live") {
@@ -189,7 +187,6 @@ void SummaryLayout::add_field(const PayloadField& field, bool is_key) {
       part.to_bytes = sizeof(std::uint64_t);
       auto& part_index = out.role == "live" ? live_ : out.role == "sum" ? sum_ : count_;
       if (!part_index) part_index = parts_.size();
-      is_live_ |= part.kind == Kind::Live;
       if (part.kind == Kind::Live) out.role = "sum";
     } else if (out.role == "max") {
       part.kind = Kind::Largest;
@@ -303,11 +300,10 @@ void SummaryLayout::add_up(std::span<std::byte> sum, Bytes value) const {
       const bool is_larger = part.from.kind == FieldKind::Signed
                                  ? static_cast<std::int64_t>(other) > static_cast<std::int64_t>(mine)
                                  : other > mine;
-      if (part.kind == Kind::Largest) {
-        if (is_larger) set_bits(part.from, sum, i, other);
-      } else {
+      if (part.kind != Kind::Largest)
         set_bits(part.from, sum, i, mine + other);
-      }
+      else if (is_larger)
+        set_bits(part.from, sum, i, other);
     }
   }
 }

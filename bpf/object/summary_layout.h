@@ -24,7 +24,7 @@ class SummaryLayout {
   const format::PayloadSchema& schema() const { return schema_; }
   bool has_stack() const { return !stacks_.empty(); }
   // Whether it has a gauge, a number that goes up and down, of which only the last value is reported.
-  bool is_live() const { return is_live_; }
+  bool is_live() const { return live_ || live_count_; }
   // Names of stack maps, one for each member with a stack id; empty name: the object's only stack map.
   std::vector<std::string> stack_maps() const;
   // Bytes of these stack ids, in the same order: 4 or 8.
@@ -54,7 +54,6 @@ class SummaryLayout {
     std::uint64_t step = 1;      // Linear
     std::size_t to = 0;          // offset in the payload
     std::uint32_t to_bytes = 0;  // of one element there
-    std::size_t count_to = 0;    // slots in an array of the value: offset of their counts in the payload
     bool is_slot_array() const { return !is_key && (kind == Kind::Log2 || kind == Kind::Linear); }
   };
   struct StackId {
@@ -77,7 +76,7 @@ class SummaryLayout {
   std::vector<StackId> stacks_;
   std::optional<std::size_t> count_, sum_, live_, live_count_;  // of parts_
   std::optional<format::PayloadField> process_, thread_;
-  bool is_live_ = false, has_slot_array_ = false;
+  bool has_slot_array_ = false;
 };
 
 }  // namespace tacho::bpf
