@@ -83,11 +83,9 @@ std::string refusal_of(const Row& row) {
 }  // namespace
 
 std::vector<ProgramTrial> try_programs() {
-  // libbpf's messages about missing BTF are dropped.
-  const auto before = libbpf_set_print(nullptr);
+  const LibbpfLog quiet;
   std::vector<ProgramTrial> trials;
   for (const Row& row : kRows) trials.push_back({row.kind, row.usage, refusal_of(row)});
-  libbpf_set_print(before);
   return trials;
 }
 
@@ -174,10 +172,9 @@ void drop_rights(rlim_t most_written) {
   drop_rights(is_linked ? kMostMemoryFile : 0);
   if (!filter_system_calls()) ::_exit(0);  // without seccomp bpf() would be real: do not try
   const LibbpfLog said;
-  if (const auto parsed = parse_elf_object(elf); parsed) {
+  if (const auto parsed = parse_elf_object(elf); parsed)
     if (const ElfSection* types = parsed->find(".BTF"); types != nullptr)
       (void)read_declarations(types->content);
-  }
   if (is_linked) {
     LinkedWalk linked;
     (void)link_walker(linked, elf, {{"", -1}});
@@ -185,11 +182,6 @@ void drop_rights(rlim_t most_written) {
   if (const OwnedObject object = open_object(elf, name.c_str()); object != nullptr)
     (void)bpf_object__load(object.get());
   ::_exit(0);
-}
-
-Error killed_by(int status) {
-  const int number = WTERMSIG(status);
-  return Error{"it is damaged: libbpf crashes on it (" + std::string(::strsignal(number)) + ")"};
 }
 
 }  // namespace
@@ -216,7 +208,8 @@ Result<> try_object(format::Bytes elf, const std::string& name, const std::funct
     }
     ::nanosleep(&kPollInterval, nullptr);
   }
-  return WIFSIGNALED(status) ? Result<>(killed_by(status)) : Result<>(Done{});
+  if (!WIFSIGNALED(status)) return Done{};
+  return Error{"it is damaged: libbpf crashes on it (" + std::string(::strsignal(WTERMSIG(status))) + ")"};
 }
 
 }  // namespace tacho::bpf

@@ -13,7 +13,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -105,8 +107,7 @@ Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, cons
   std::vector<ProbeLink> links;
   for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
     errno = 0;
-    bpf_uprobe_opts options{};
-    options.sz = sizeof options;
+    LIBBPF_OPTS(bpf_uprobe_opts, options);
     options.retprobe = end == FunctionEnd::Return;
     options.bpf_cookie = functions.cookies.empty() ? 0 : functions.cookies[i];
     bpf_link* const link =
@@ -127,6 +128,9 @@ constexpr std::size_t kFewProbes = 50;
 constexpr int kRetries = 3;
 constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
+// Errnos of a refusal: try again; rights, memory or descriptors are missing. Others: a function cannot be probed.
+constexpr int kTransient[] = {EINTR, EAGAIN};
+constexpr int kOfAllFunctions[] = {EPERM, EACCES, ENOMEM, E2BIG, EMFILE, ENFILE};
 
 // The number in a file of sysfs, after the text `before`.
 std::optional<std::uint32_t> number_in(const std::string& path, std::string_view before) {
@@ -183,17 +187,16 @@ std::string timing_text(std::size_t functions, std::size_t links, const char* wh
                         std::chrono::steady_clock::time_point begin) {
   const auto passed =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
-  constexpr long kSecond = 1000, kDigits = 3;
-  std::string rest = std::to_string(passed % kSecond);
-  rest.insert(0, kDigits - rest.size(), '0');
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%ld.%03ld", passed / 1000, passed % 1000);
   return std::to_string(functions) + " functions: " + std::to_string(links) + " probes " + what + " in " +
-         std::to_string(passed / kSecond) + "." + rest + " s";
+         seconds + " s";
 }
 
 }  // namespace
 
 bool has_kprobe_multi() {
-  const auto before = libbpf_set_print(nullptr);
+  const LibbpfLog quiet;
   Assembler nothing;
   nothing.exit_with(0);
   LIBBPF_OPTS(bpf_prog_load_opts, options);
@@ -207,7 +210,6 @@ bool has_kprobe_multi() {
   link_options.kprobe_multi.cnt = 1;
   const format::Fd link(program ? bpf_link_create(program.get(), 0, BPF_TRACE_KPROBE_MULTI, &link_options)
                                 : -1);
-  libbpf_set_print(before);
   return static_cast<bool>(link);
 }
 
@@ -226,37 +228,20 @@ KernelProbes::~KernelProbes() {
   if (log_) say(log_, timing_text(functions_, links, "detached", begin));
 }
 
-ProbeRefusal probe_refusal(int code) {
-  switch (code) {
-    case EINTR:
-    case EAGAIN:
-      return ProbeRefusal::Transient;
-    case EPERM:
-    case EACCES:
-    case ENOMEM:
-    case E2BIG:
-    case EMFILE:
-    case ENFILE:
-      return ProbeRefusal::AllFunctions;
-    default:
-      return ProbeRefusal::ThisFunction;
-  }
-}
-
 Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
                                    std::vector<format::Fd>& links) {
+  const auto failed_with = [](const Result<format::Fd>& made, std::span<const int> codes) {
+    return !made && std::ranges::find(codes, made.error().code) != codes.end();
+  };
   auto made = link(functions);
-  for (int again = 0; again < kRetries && !made; ++again) {
-    if (probe_refusal(made.error().code) != ProbeRefusal::Transient) break;
-    made = link(functions);
-  }
+  for (int again = 0; again < kRetries && failed_with(made, kTransient); ++again) made = link(functions);
   if (made) {
     links.push_back(std::move(*made));
     return std::size_t{0};
   }
   if (made.error().code == EMFILE)
     return Error{std::string(kSubject) + ": too many open files; raise `ulimit -n`", EMFILE};
-  if (probe_refusal(made.error().code) != ProbeRefusal::ThisFunction) return std::move(made.error());
+  if (failed_with(made, kTransient) || failed_with(made, kOfAllFunctions)) return std::move(made.error());
   // The kernel refuses the whole link if it refuses one function: bisects to find that one.
   const std::size_t count = functions.offsets.size();
   if (count <= 1) return count;

@@ -74,15 +74,6 @@ bool has_kprobe_multi();
 // Whether it has kprobes for single functions. The error says what is missing.
 Result<> check_single_kprobes();
 
-// Why attaching a probe fails.
-enum class ProbeRefusal : std::uint8_t {
-  Transient,     // try again
-  AllFunctions,  // rights, memory or descriptors are missing
-  ThisFunction,  // it cannot be probed
-};
-// `code`: the errno.
-ProbeRefusal probe_refusal(int code);
-
 // Attaches probes to the functions by `link`, whose errors have the kernel's errno: to all together, or, if
 // that is refused, to parts. Refused functions are left out and counted in the result; transient errors are
 // tried again a few times. An error: the kernel refuses all functions.

@@ -19,8 +19,7 @@ Result<format::Fd> load_program(bpf_prog_type type, const char* name, std::span<
 
 // Not by libbpf, which would enable the event now and close it later.
 Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t cookie) {
-  bpf_link_create_opts options{};
-  options.sz = sizeof options;
+  LIBBPF_OPTS(bpf_link_create_opts, options);
   options.perf_event.bpf_cookie = cookie;
   format::Fd link(bpf_link_create(program, event_fd, BPF_PERF_EVENT, &options));
   if (link) return link;
@@ -29,8 +28,7 @@ Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t cookie
 }
 
 Result<> run_once(int program_fd) {
-  bpf_test_run_opts options{};
-  options.sz = sizeof options;
+  LIBBPF_OPTS(bpf_test_run_opts, options);
   const int code = bpf_prog_test_run_opts(program_fd, &options);
   if (code == 0) return Done{};
   return system_error("it cannot be run", -code);

@@ -64,9 +64,14 @@ std::optional<std::string> missing_tracepoint(const std::string& target, const s
          "/available_events; one of a module appears when the module is loaded)";
 }
 
-std::optional<std::string> missing_kprobe(const std::string& target, const std::string& tracefs) {
+std::optional<std::string> missing_kprobes(const std::string&, const std::string& tracefs) {
   if (!exists("/sys/bus/event_source/devices/kprobe/type") && !exists(tracefs + "/kprobe_events"))
     return "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)";
+  return std::nullopt;
+}
+
+std::optional<std::string> missing_kprobe(const std::string& target, const std::string& tracefs) {
+  if (auto why = missing_kprobes(target, tracefs)) return why;
   const std::string function = target.substr(0, target.find('+'));
   if (kernel_has_function(function) == std::optional(false))
     return "this kernel has no function " + in_quotes(function) + " (see /proc/kallsyms)";
@@ -82,19 +87,13 @@ std::optional<std::string> missing_uprobe(const std::string& target, const std::
   return std::nullopt;
 }
 
-std::optional<std::string> missing_multi(const std::string&, const std::string& tracefs) {
-  if (!exists("/sys/bus/event_source/devices/kprobe/type") && !exists(tracefs + "/kprobe_events"))
-    return "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)";
-  return std::nullopt;
-}
-
 struct HookRow {
   Hook hook;
   std::optional<std::string> (*missing)(const std::string& target, const std::string& tracefs);
 };
 constexpr HookRow kHooks[] = {
     {Hook::Tracepoint, missing_tracepoint}, {Hook::Kprobe, missing_kprobe},
-    {Hook::KprobeMulti, missing_multi},     {Hook::KernelSyscall, missing_multi},
+    {Hook::KprobeMulti, missing_kprobes},   {Hook::KernelSyscall, missing_kprobes},
     {Hook::Uprobe, missing_uprobe},         {Hook::Usdt, missing_uprobe},
 };
 

@@ -1,6 +1,9 @@
 #include "bpf/support/section.h"
 
 #include <algorithm>
+#include <cctype>
+
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 namespace {
@@ -60,14 +63,9 @@ Error old_probe_definition(std::string_view definition) {
       function = value.substr(0, value.find(' '));
     }
   }
-  const bool at_return = function.ends_with("%return");
-  function = function.substr(0, function.find_first_of("%:;@"));
-  std::string instead = at_return ? "ret" : "";
-  if (file.empty()) {
-    instead = "k" + instead + "probe/" + std::string(function);
-  } else {
-    instead = "u" + instead + "probe/" + std::string(file) + ":" + std::string(function);
-  }
+  const std::string kind = function.ends_with("%return") ? "retprobe/" : "probe/";
+  const std::string instead = (file.empty() ? "k" + kind : "u" + kind + std::string(file) + ":") +
+                              std::string(function.substr(0, function.find_first_of("%:;@")));
   return Error{"section " + quoted(definition) +
                " is a probe definition of perf's old BPF support; write SEC(\"" + instead + "\")"};
 }
@@ -76,49 +74,42 @@ Error old_probe_definition(std::string_view definition) {
 bool is_old_tracepoint(std::string_view name) {
   const auto colon = name.find(':');
   if (colon == 0 || colon == std::string_view::npos || colon + 1 == name.size()) return false;
-  return std::ranges::all_of(name.substr(0, colon),
-                             [](char c) {
-                               return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
-                                      c == '-';
-                             }) &&
-         std::ranges::all_of(name.substr(colon + 1), [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-         });
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  return std::ranges::all_of(name.substr(0, colon), [&](char c) { return is_word(c) || c == '-'; }) &&
+         std::ranges::all_of(name.substr(colon + 1), is_word);
 }
 
 }  // namespace
 
 Result<Section> parse_section(std::string_view name) {
   if (name.starts_with('?')) name.remove_prefix(1);  // libbpf: an optional program
-  if (name == "syscall") return Section{Hook::AtEnd, "", Spelling::Libbpf};
-  if (name == "perf_event") return Section{Hook::PerfEvent, "", Spelling::Libbpf};
-  if (name == kFunctionEntries || name == kFunctionReturns)
-    return Section{Hook::Functions, "", Spelling::Libbpf};
+  if (name == "syscall") return Section{Hook::AtEnd, ""};
+  if (name == "perf_event") return Section{Hook::PerfEvent, ""};
   for (const std::string_view prefix : {kFunctionEntries, kFunctionReturns}) {
-    if (name.starts_with(prefix) && name.substr(prefix.size()).starts_with(kOfLibrary))
-      return Section{Hook::Functions, std::string(name.substr(prefix.size() + kOfLibrary.size())),
-                     Spelling::Libbpf};
+    std::string_view rest = name;
+    if (!format::take_prefix(rest, prefix)) continue;
+    if (rest.empty() || format::take_prefix(rest, kOfLibrary))
+      return Section{Hook::Functions, std::string(rest)};
   }
   const auto slash = name.find('/');
+  const std::string target(slash == std::string_view::npos ? "" : name.substr(slash + 1));
   const auto row = std::ranges::find(kSections, name.substr(0, slash), &SectionRow::prefix);
   if (row != std::end(kSections)) {
-    const std::string target(slash == std::string_view::npos ? "" : name.substr(slash + 1));
     const bool whole =
         !target.empty() && (row->hook != Hook::Tracepoint || target.find('/') != std::string::npos);
     if (!whole)
       return Error{"section " + quoted(name) + " has no target; write for example SEC(\"" +
                    std::string(row->example) + "\")"};
-    return Section{row->hook, target, Spelling::Libbpf};
+    return Section{row->hook, target};
   }
   // With a '/' before the '=' it is another section of libbpf.
   if (const auto equals = name.find('='); equals < slash) return old_probe_definition(name);
   if (is_old_tracepoint(name)) {
-    std::string target(name);
-    target[target.find(':')] = '/';
-    return Section{Hook::Tracepoint, target, Spelling::Perf};
+    std::string tracepoint(name);
+    tracepoint[tracepoint.find(':')] = '/';
+    return Section{Hook::Tracepoint, tracepoint, Spelling::Perf};
   }
-  return Section{Hook::Other, std::string(slash == std::string_view::npos ? "" : name.substr(slash + 1)),
-                 Spelling::Libbpf};
+  return Section{Hook::Other, target};
 }
 
 }  // namespace tacho::bpf

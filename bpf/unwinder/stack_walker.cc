@@ -79,7 +79,6 @@ std::size_t uses_of(const ElfObject& object, const ElfSection& relocations, std:
 
 }  // namespace
 
-// Whether calls of the unwinder come before calls that write an event.
 WalkUse walk_use_of(format::Bytes bytes) {
   const auto object = parse_elf_object(bytes);
   if (!object) return {};
@@ -105,8 +104,7 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
   for (const auto* file : {&first, &second, &both})
     if (!*file) return file->error();
   LibbpfLog said;
-  bpf_linker_opts options{};
-  options.sz = sizeof options;
+  LIBBPF_OPTS(bpf_linker_opts, options);
   const std::unique_ptr<bpf_linker, FreeLinker> linker(bpf_linker__new(both->path.c_str(), &options));
   const bool is_linked = linker != nullptr &&
                          bpf_linker__add_file(linker.get(), first->path.c_str(), nullptr) == 0 &&
@@ -129,7 +127,10 @@ constexpr std::uint32_t kCopyBytes = std::uint32_t{16} << 20;
 constexpr std::array<const char*, kStackHooks> kPrograms{"walk_on_sample", "walk_on_tracepoint",
                                                          "walk_on_probe", "walk_before_reader"};
 
+// Maps whole pages with `size` bytes of a BPF map.
 Result<format::Mapping> map_memory(int fd, std::size_t size) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  size = (size + page - 1) / page * page;
   void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return system_error("memory of a BPF map", errno);
   return format::Mapping(at, size);
@@ -138,11 +139,6 @@ Result<format::Mapping> map_memory(int fd, std::size_t size) {
 template <class Item>
 std::span<Item> items_of(const format::Mapping& memory) {
   return {reinterpret_cast<Item*>(memory.bytes().data()), memory.bytes().size() / sizeof(Item)};
-}
-
-std::size_t round_up_to_pages(std::size_t size) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return (size + page - 1) / page * page;
 }
 
 void set_options(bpf_object* object, const tacho_walk_options& options) {
@@ -181,11 +177,10 @@ struct StackWalker::State {
   std::optional<Ring> requests, copies;
   format::Mapping ranges, modules;
   std::size_t range_count = 0;
+  format::Mapping variables;  // section .data.tacho
   tacho_walk_variables& walk_variables() const {
     return *reinterpret_cast<tacho_walk_variables*>(variables.bytes().data());
   }
-  std::atomic_ref<std::uint32_t> now() const { return std::atomic_ref(walk_variables().now); }
-  format::Mapping variables;  // section .data.tacho
   std::vector<format::Mapping> rows;
 };
 
@@ -239,19 +234,18 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   if (!copies) return std::move(copies.error());
   state->copies.emplace(std::move(*copies));
   state->range_count = most_ranges;
-  auto ranges =
-      map_memory(bpf_map__fd(map("tacho_ranges")), round_up_to_pages(most_ranges * sizeof(tacho_code_range)));
+  auto ranges = map_memory(bpf_map__fd(map("tacho_ranges")), most_ranges * sizeof(tacho_code_range));
   if (!ranges) return std::move(ranges.error());
   state->ranges = std::move(*ranges);
-  auto modules = map_memory(bpf_map__fd(map("tacho_modules")),
-                            round_up_to_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
+  auto modules =
+      map_memory(bpf_map__fd(map("tacho_modules")), TACHO_MOST_MODULES * sizeof(tacho_unwind_module));
   if (!modules) return std::move(modules.error());
   state->modules = std::move(*modules);
   // Map the kernel's memory: libbpf's is a copy.
   bpf_map* const variables = map(".data.tacho");
   if (variables == nullptr || bpf_map__value_size(variables) < sizeof(tacho_walk_variables))
     return Error{"the unwinder has no section for its variables"};
-  auto memory = map_memory(bpf_map__fd(variables), round_up_to_pages(bpf_map__value_size(variables)));
+  auto memory = map_memory(bpf_map__fd(variables), bpf_map__value_size(variables));
   if (!memory) return std::move(memory.error());
   state->variables = std::move(*memory);
   return StackWalker(std::move(state));
@@ -294,7 +288,9 @@ std::span<tacho_code_range> StackWalker::ranges() const {
 std::span<tacho_unwind_module> StackWalker::modules() const {
   return items_of<tacho_unwind_module>(state_->modules).first(TACHO_MOST_MODULES);
 }
-void StackWalker::set_now(std::uint32_t now) { state_->now().store(now, std::memory_order_relaxed); }
+void StackWalker::set_now(std::uint32_t now) {
+  std::atomic_ref(state_->walk_variables().now).store(now, std::memory_order_relaxed);
+}
 
 void StackWalker::enable_copies() {
   std::atomic_ref(state_->walk_variables().may_copy).store(1, std::memory_order_relaxed);
@@ -304,16 +300,14 @@ bool StackWalker::take_copies(const std::function<void(format::Bytes)>& sink) {
 }
 
 Result<std::span<tacho_unwind_block>> StackWalker::add_segment() {
-  constexpr std::size_t kSize = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);
   const auto number = static_cast<std::uint32_t>(state_->rows.size());
   if (number == TACHO_MOST_SEGMENTS) return Error{"the limit of memory for unwind tables is reached"};
-  bpf_map_create_opts options{};
-  options.sz = sizeof options;
+  LIBBPF_OPTS(bpf_map_create_opts, options);
   options.map_flags = BPF_F_MMAPABLE;
   const format::Fd segment(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_rows", sizeof(std::uint32_t),
                                           sizeof(tacho_unwind_block), TACHO_SEGMENT_BLOCKS, &options));
   if (!segment) return system_error("memory for unwind tables", errno);
-  auto memory = map_memory(segment.get(), kSize);
+  auto memory = map_memory(segment.get(), TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block));
   if (!memory) return std::move(memory.error());
   const int fd = segment.get();
   if (bpf_map_update_elem(state_->segments, &number, &fd, BPF_ANY) != 0)
