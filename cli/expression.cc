@@ -1,16 +1,14 @@
 #include "cli/expression.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <tuple>
+#include <span>
 #include <utility>
 
 #include "cli/message_text.h"
-#include "format/base/units.h"
 
 namespace tacho::cli {
 namespace {
@@ -35,12 +33,8 @@ constexpr Binary kBitAnd[] = {{"&", Operation::BitAnd}};
 constexpr Binary kSum[] = {{"+", Operation::Plus}, {"-", Operation::Difference}};
 constexpr Binary kProduct[] = {{"*", Operation::Times}, {"/", Operation::Quotient}, {"%", Operation::Rest}};
 
-struct Level {
-  const Binary* begin = nullptr;
-  std::size_t size = 0;
-};
-constexpr Level kLevels[] = {{kOr, 1},     {kAnd, 1}, {kCompare, 8}, {kBitOr, 1},
-                             {kBitAnd, 1}, {kSum, 2}, {kProduct, 3}};
+using Level = std::span<const Binary>;
+constexpr Level kLevels[] = {kOr, kAnd, kCompare, kBitOr, kBitAnd, kSum, kProduct};
 constexpr std::size_t kCompareLevel = 2;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
@@ -92,14 +86,13 @@ class Parser {
     return static_cast<std::uint32_t>(result_.nodes.size() - 1);
   }
 
-  std::optional<Operation> operator_of(const Level& level) {
+  std::optional<Operation> operator_of(Level level) {
     skip_blanks();
     const std::string_view rest = text_.substr(at_);
-    for (std::size_t i = 0; i < level.size; ++i) {
-      const Binary& one = level.begin[i];
+    for (const Binary& one : level) {
       // "|" is not the first half of "||", nor "&" of "&&".
-      const bool is_doubled = one.spelling.size() == 1 && (one.spelling == "|" || one.spelling == "&") &&
-                              rest.size() > 1 && rest[1] == one.spelling[0];
+      const bool is_doubled =
+          (one.spelling == "|" || one.spelling == "&") && rest.size() > 1 && rest[1] == one.spelling[0];
       if (!is_doubled && take(one.spelling)) return one.operation;
     }
     return std::nullopt;
@@ -193,27 +186,19 @@ class Parser {
     const char* const begin = text_.data() + at_;
     const char* const end_of_text = text_.data() + text_.size();
     const bool is_hex = text_.substr(at_).starts_with("0x") || text_.substr(at_).starts_with("0X");
-    const char* end = begin;
-    std::errc error{};
-    if (is_hex) {
-      std::tie(end, error) = as_pair(std::from_chars(begin + 2, end_of_text, node.whole, 16));
-    } else {
-      std::tie(end, error) = as_pair(std::from_chars(begin, end_of_text, node.whole));
-      const bool has_more = end < end_of_text && (*end == '.' || *end == 'e' || *end == 'E');
-      if (has_more || error == std::errc::result_out_of_range) {
-        std::tie(end, error) = as_pair(std::from_chars(begin, end_of_text, node.real));
-        node.operation = Operation::Real;
-      }
+    auto parsed = is_hex ? std::from_chars(begin + 2, end_of_text, node.whole, 16)
+                         : std::from_chars(begin, end_of_text, node.whole);
+    const bool has_more =
+        parsed.ptr < end_of_text && (*parsed.ptr == '.' || *parsed.ptr == 'e' || *parsed.ptr == 'E');
+    if (!is_hex && (has_more || parsed.ec == std::errc::result_out_of_range)) {
+      parsed = std::from_chars(begin, end_of_text, node.real);
+      node.operation = Operation::Real;
     }
-    if (error != std::errc{}) return wrong(at, "this is not a number, or it is too large");
-    at_ += static_cast<std::size_t>(end - begin);
+    if (parsed.ec != std::errc{}) return wrong(at, "this is not a number, or it is too large");
+    at_ += static_cast<std::size_t>(parsed.ptr - begin);
     if (auto done = add_suffix(node); !done) return std::move(done.error());
     become_whole(node);
     return add(std::move(node));
-  }
-
-  static std::pair<const char*, std::errc> as_pair(std::from_chars_result result) {
-    return {result.ptr, result.ec};
   }
 
   Result<> add_suffix(ExpressionNode& node) {

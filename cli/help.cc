@@ -38,21 +38,13 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 // "  -z, --compression-level[=LEVEL]"; without a short name its place is blank.
 std::string spelled(const Option& option) {
   std::string names = option.names;
-  for (std::size_t at = names.find(','); at != std::string::npos; at = names.find(',', at + 1)) {
+  for (std::size_t at = names.find(','); at != std::string::npos; at = names.find(',', at + 1))
     names.insert(at + 1, 1, ' ');
-  }
   const bool long_only = names.starts_with("--");
-  switch (option.takes) {
-    case Takes::Nothing:
-      break;
-    case Takes::Value:
-      names += " " + option.value;
-      break;
-    case Takes::Optional:
-    case Takes::LastArg:
-      names += (names.find("--") == std::string::npos ? "[" : "[=") + option.value + "]";
-      break;
-  }
+  if (option.takes == Takes::Value)
+    names += " " + option.value;
+  else if (option.takes != Takes::Nothing)
+    names += (names.find("--") == std::string::npos ? "[" : "[=") + option.value + "]";
   return (long_only ? "      " : "  ") + names;
 }
 

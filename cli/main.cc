@@ -29,13 +29,6 @@ namespace {
 
 using namespace tacho;
 
-constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
-constexpr std::string_view kLiveHelp = "record and show at once what comes";
-constexpr std::string_view kTopHelp = "what runs now, on the terminal: functions with their call graphs";
-constexpr std::string_view kListHelp = "list the events that can be recorded here";
-constexpr std::string_view kDoctorHelp =
-    "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere";
-
 // Commands of perf 6 and 7 that are not here, and what to do instead.
 struct AbsentCommand {
   std::string_view name, instead;
@@ -114,16 +107,14 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 int become(const std::string& program, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), program);
   const auto path = find(program);
-  if (path) execv(path->c_str(), pointers(arguments).data());
-  if (!path && path.error().code != ENOENT)
-    return say(format::printable(path.error().what), cli::kUnreadable);
-  if (!path) {
-    const bool record = program == "tacho-record";
-    return say(program + " is not installed here (looked beside tacho and in PATH)" +
-                   (record ? "; recording needs it, reading captures does not" : ""),
-               cli::kUnreadable);
+  if (path) {
+    execv(path->c_str(), pointers(arguments).data());
+    return say(program + ": " + std::strerror(errno), cli::kUnreadable);
   }
-  return say(program + ": " + std::strerror(errno), cli::kUnreadable);
+  if (path.error().code != ENOENT) return say(format::printable(path.error().what), cli::kUnreadable);
+  return say(program + " is not installed here (looked beside tacho and in PATH)" +
+                 (program == "tacho-record" ? "; recording needs it, reading captures does not" : ""),
+             cli::kUnreadable);
 }
 
 // The commands of tacho-report with their help, one a line; empty when it is not installed.
@@ -145,9 +136,8 @@ std::string report_commands() {
   close(ends[1]);
   std::string out;
   std::array<char, 4096> piece;
-  for (ssize_t got = 0; failed == 0 && (got = read(ends[0], piece.data(), piece.size())) > 0;) {
+  for (ssize_t got = 0; failed == 0 && (got = read(ends[0], piece.data(), piece.size())) > 0;)
     out.append(piece.data(), static_cast<std::size_t>(got));
-  }
   close(ends[0]);
   int status = failed;
   if (failed == 0) waitpid(child, &status, 0);
@@ -159,11 +149,13 @@ struct Command {
 };
 
 std::vector<Command> commands() {
-  std::vector<Command> out{{"record", std::string(kRecordHelp)},
-                           {"live", std::string(kLiveHelp)},
-                           {"top", std::string(kTopHelp)},
-                           {"list", std::string(kListHelp)},
-                           {"doctor", std::string(kDoctorHelp)}};
+  std::vector<Command> out{
+      {"record", "record events with stacks into a capture"},
+      {"live", "record and show at once what comes"},
+      {"top", "what runs now, on the terminal: functions with their call graphs"},
+      {"list", "list the events that can be recorded here"},
+      {"doctor",
+       "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere"}};
   const std::string lines = report_commands();
   for (std::string_view rest = lines; !rest.empty();) {
     const std::string line(format::take_until(rest, '\n'));
@@ -182,9 +174,8 @@ void print_help(std::FILE* to) {
       "Records events with stacks on a host and reads the capture anywhere. Captures are perf.data files.\n\n"
       "Commands:\n",
       to);
-  for (const Command& command : commands()) {
+  for (const Command& command : commands())
     std::fprintf(to, "  %-12s %s\n", command.name.c_str(), command.help.c_str());
-  }
   std::fputs(
       "\nEach has its own help: tacho help COMMAND. Exit statuses: 0 whole, 1 wrong use, 2 input "
       "unreadable\n"
@@ -211,20 +202,23 @@ bool means_record(const std::string& word) {
          cli::nearest(word, names) == "record";
 }
 
+bool has_input_option(const std::vector<std::string>& arguments) {
+  return std::ranges::any_of(arguments, [](const std::string& argument) {
+    return argument.starts_with("-i") || argument.starts_with("--input");
+  });
+}
+
 // `tacho doctor FILE` checks a capture, `tacho doctor` this host.
 bool names_a_capture(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
-    return !argument.starts_with('-') || argument == "-" || argument.starts_with("-i") ||
-           argument.starts_with("--input");
-  });
+  return has_input_option(arguments) ||
+         std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
+           return !argument.starts_with('-') || argument == "-";
+         });
 }
 
 // `tacho stacks FILE` and `tacho bpf FILE` show a capture, without FILE what runs here.
 bool names_a_capture_first(const std::vector<std::string>& arguments) {
-  if (arguments.size() > 1 && !arguments[1].starts_with('-')) return true;
-  return std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
-    return argument.starts_with("-i") || argument.starts_with("--input");
-  });
+  return has_input_option(arguments) || (arguments.size() > 1 && !arguments[1].starts_with('-'));
 }
 
 }  // namespace
@@ -265,8 +259,7 @@ int main(int count, char** texts) {
   const auto* const absent = std::ranges::find(kAbsentCommands, word, &AbsentCommand::name);
   if (absent != std::end(kAbsentCommands))
     return say("'" + word + "' is not here; instead: " + std::string(absent->instead), cli::kWrongUse);
-  if (means_record(word)) {
+  if (means_record(word))
     return say("there is no command '" + word + "'; did you mean 'record'?", cli::kWrongUse);
-  }
   return become("tacho-report", std::move(arguments));
 }

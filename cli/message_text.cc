@@ -58,8 +58,8 @@ std::string printable_message(std::string_view text) {
 }
 
 std::string shell_word(std::string_view word) {
-  const std::string front = word.size() > 1 && word.starts_with('-') ? "./" : "";
   if (word.empty()) return "''";
+  const std::string front = word.size() > 1 && word.starts_with('-') ? "./" : "";
   if (std::ranges::all_of(word, is_bare)) return front + std::string(word);
   if (!std::ranges::all_of(word, is_shown)) return front + escaped(word);
   std::string text = front + '\'';

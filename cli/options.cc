@@ -37,9 +37,8 @@ struct Occurrences {
 Error unknown_option(const CommandLine& line, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string> known{"--help"};
-  for (const Option& option : line.options) {
+  for (const Option& option : line.options)
     for (std::string& spelling : spellings(option)) known.push_back(std::move(spelling));
-  }
   const std::string guess = suggestion(name, known);
   return use_error("unknown option '" + name + "'" +
                    (guess.empty() ? "; see " + line.program + " --help" : guess));
@@ -55,10 +54,15 @@ class GetoptRows {
     // ':' getopt distinguishes a missing value from an unknown option.
     letters_ = line.stop_at_first_word ? "+:" : "-:";
     for (std::size_t row = 0; row < line.options.size(); ++row) {
-      for (const std::string& name : spellings(line.options[row])) add(name, row);
+      const Takes takes = line.options[row].takes;
+      const int has_value = takes == Takes::Nothing ? no_argument
+                            : takes == Takes::Value ? required_argument
+                                                    : optional_argument;
+      for (const std::string& name : spellings(line.options[row]))
+        add(name, kFirstRow + static_cast<int>(row), has_value);
     }
-    add_help("--help");
-    if (letter_rows_['h'] == 0) add_help("-h");
+    add("--help", kHelp, no_argument);
+    if (letter_rows_['h'] == 0) add("-h", kHelp, no_argument);
     for (std::size_t at = 0; at < names_.size(); ++at)
       long_[at].name = names_[at].c_str();  // names do not move any more
     long_.push_back({});
@@ -72,14 +76,6 @@ class GetoptRows {
   const Option& row(int code) const { return line_->options[static_cast<std::size_t>(code - kFirstRow)]; }
 
  private:
-  void add(std::string_view name, std::size_t row) {
-    const Takes takes = line_->options[row].takes;
-    const int has_value = takes == Takes::Nothing ? no_argument
-                          : takes == Takes::Value ? required_argument
-                                                  : optional_argument;
-    add(name, kFirstRow + static_cast<int>(row), has_value);
-  }
-  void add_help(std::string_view name) { add(name, kHelp, no_argument); }
   void add(std::string_view name, int code, int has_value) {
     if (name.starts_with("--")) {
       long_.push_back({nullptr, has_value, nullptr, code});
@@ -148,20 +144,6 @@ Result<Occurrences> match(const CommandLine& line, std::vector<std::string> argu
   return out;
 }
 
-Result<> call_rows(const Occurrences& occurrences) {
-  for (const auto& [row, value] : occurrences.list) {
-    if (auto set = row->set(value); !set) return set;
-  }
-  return Done{};
-}
-
-Result<> call_words(const CommandLine& line, std::vector<std::string> words) {
-  if (words.empty()) return Done{};
-  if (!line.words)
-    return use_error("unexpected word '" + words.front() + "'; see " + line.program + " --help");
-  return line.words(std::move(words));
-}
-
 }  // namespace
 
 Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& arguments) {
@@ -175,9 +157,13 @@ Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& ar
       return output_error("the help text cannot be written to stdout");
     return Parsed::HelpShown;
   }
-  if (auto called = call_rows(*occurrences); !called) return std::move(called.error());
-  if (auto called = call_words(line, std::move(occurrences->words)); !called)
-    return std::move(called.error());
+  for (const auto& [row, value] : occurrences->list)
+    if (auto set = row->set(value); !set) return std::move(set.error());
+  auto& words = occurrences->words;
+  if (words.empty()) return Parsed::Run;
+  if (!line.words)
+    return use_error("unexpected word '" + words.front() + "'; see " + line.program + " --help");
+  if (auto taken = line.words(std::move(words)); !taken) return std::move(taken.error());
   return Parsed::Run;
 }
 
@@ -186,13 +172,11 @@ Result<std::uint64_t> parse_number(std::string_view option, std::string_view tex
   const std::string name(option), seen(text);
   std::uint64_t number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || end != text.data() + text.size() || fault == std::errc::invalid_argument) {
+  if (end != text.data() + text.size() || fault == std::errc::invalid_argument)
     return use_error(name + ": '" + seen + "' is not a number");
-  }
-  if (fault == std::errc::result_out_of_range || number < least || number > most) {
+  if (fault == std::errc::result_out_of_range || number < least || number > most)
     return use_error(name + ": " + seen + " is not between " + std::to_string(least) + " and " +
                      std::to_string(most));
-  }
   return number;
 }
 
