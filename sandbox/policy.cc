@@ -19,6 +19,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -59,9 +60,6 @@ constexpr std::array kReadFiles = {
 constexpr std::array kWriteOutput = {SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
                                      SCMP_SYS(fdatasync)};
 
-// Policy::MemoryFiles.
-constexpr std::array kMemoryFiles = {SCMP_SYS(memfd_create)};
-
 // Policy::Trials.
 constexpr std::array kTrials = {SCMP_SYS(wait4), SCMP_SYS(alarm)};
 
@@ -93,67 +91,62 @@ struct ReleaseFilter {
 };
 using Filter = std::unique_ptr<void, ReleaseFilter>;
 
-void allow(const Filter& filter, std::span<const int> calls) {
-  // A system call that this architecture does not have needs no rule.
-  for (const int call : calls) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
+// Allows a system call if all `conditions` on its arguments hold. One that this architecture does not have needs
+// no rule.
+template <class... Conditions>
+void allow(const Filter& filter, int call, Conditions... conditions) {
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, sizeof...(conditions), conditions...);
 }
 
-// Allows threads, but no processes. A filter cannot read the flags of clone3(), which are in memory; it
-// returns ENOSYS, and the C library falls back to clone().
-void allow_threads(const Filter& filter) {
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                         SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+void allow_all(const Filter& filter, std::span<const int> calls) {
+  for (const int call : calls) allow(filter, call);
 }
 
-// Allows fork(): clone() without flags for sharing or namespaces.
-void allow_trials(const Filter& filter) {
-  (void)seccomp_rule_add(
-      filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-      SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(SIGCHLD) | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID));
-  allow(filter, kTrials);
+// Allows some commands of ioctl() or fcntl().
+void allow_commands(const Filter& filter, int call, std::initializer_list<scmp_datum_t> commands) {
+  for (const scmp_datum_t command : commands) allow(filter, call, SCMP_A1(SCMP_CMP_EQ, command));
 }
 
 // Allows openat() for reading. The flags of openat2() are in memory; callers fall back to openat().
 void allow_opening(const Filter& filter, bool is_writing_forbidden) {
   constexpr scmp_datum_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC;
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(open), 1,
-                         SCMP_A1(SCMP_CMP_MASKED_EQ, kWrites, 0));
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-                         SCMP_A2(SCMP_CMP_MASKED_EQ, kWrites, 0));
-  if (is_writing_forbidden) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(openat2), 0);
+  allow(filter, SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, kWrites, 0));
+  allow(filter, SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, kWrites, 0));
+  if (is_writing_forbidden) allow(filter, SCMP_SYS(openat2));
 }
 
-// System calls of which only some commands are allowed.
-void allow_questions(const Filter& filter) {
-  for (const scmp_datum_t question : {scmp_datum_t{TCGETS}, scmp_datum_t{FS_IOC_GETVERSION}})
-    (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, question));
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
+// Allows system calls with some arguments only.
+void allow_in_part(const Filter& filter) {
+  // Threads, but no processes. A filter cannot read the flags of clone3(), which are in memory; it returns ENOSYS,
+  // and the C library falls back to clone().
+  allow(filter, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+  allow_commands(filter, SCMP_SYS(ioctl), {TCGETS, FS_IOC_GETVERSION});
+  allow(filter, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+  allow(filter, SCMP_SYS(prlimit64), SCMP_A2(SCMP_CMP_EQ, 0));
   // Not F_SETOWN and the like, with which a file can send signals to any process.
-  for (const scmp_datum_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_OFD_GETLK})
-    (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2, SCMP_A1(SCMP_CMP_EQ, F_SETFL),
-                         SCMP_A2(SCMP_CMP_MASKED_EQ, O_ASYNC, 0));
+  allow_commands(filter, SCMP_SYS(fcntl), {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_OFD_GETLK});
+  allow(filter, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFL), SCMP_A2(SCMP_CMP_MASKED_EQ, O_ASYNC, 0));
   // For abort().
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                         SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid())));
+  allow(filter, SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid())));
 }
 
 Result<> load_filter(Policy policy, bool is_writing_forbidden) {
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(ENOSYS)));
   if (!filter) return system_error("seccomp", ENOMEM);
-  allow(filter, kReadFiles);
-  allow_threads(filter);
-  allow_questions(filter);
-  if (policy == Policy::WriteOutput) allow(filter, kWriteOutput);
-  if (policy == Policy::Trials || policy == Policy::Servers) allow_trials(filter);
-  if (policy == Policy::MemoryFiles || policy == Policy::Servers) allow(filter, kMemoryFiles);
+  allow_all(filter, kReadFiles);
+  allow_in_part(filter);
+  if (policy == Policy::WriteOutput) allow_all(filter, kWriteOutput);
+  if (policy == Policy::Trials || policy == Policy::Servers) {
+    // fork(): clone() without flags for sharing or namespaces.
+    constexpr scmp_datum_t kFork = SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+    allow(filter, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_EQ, kFork));
+    allow_all(filter, kTrials);
+  }
+  if (policy == Policy::MemoryFiles || policy == Policy::Servers) allow(filter, SCMP_SYS(memfd_create));
   if (policy == Policy::Servers) {
-    for (const scmp_datum_t command : {F_SETLK, F_SETLKW, F_GETLK})
-      (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
-    for (const scmp_datum_t request : {FIONREAD, FIONBIO})
-      (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, request));
-    allow(filter, kServers);
+    allow_commands(filter, SCMP_SYS(fcntl), {F_SETLK, F_SETLKW, F_GETLK});
+    allow_commands(filter, SCMP_SYS(ioctl), {FIONREAD, FIONBIO});
+    allow_all(filter, kServers);
   } else {
     allow_opening(filter, is_writing_forbidden);
   }

@@ -144,13 +144,13 @@ class Watch {
     std::optional<Purpose> stuck;
     for (const Purpose purpose : {kNames, kStacks}) {
       const CrashMarker& marker = shared_.markers.at(purpose);
+      AtFile& at = at_.at(purpose);
       const std::uint64_t turn = marker.turn.load();
-      at_.at(purpose).since =
-          turn == at_.at(purpose).turn ? at_.at(purpose).since + passed : Clock::duration::zero();
-      at_.at(purpose).turn = turn;
+      at.since = turn == at.turn ? at.since + passed : Clock::duration::zero();
+      at.turn = turn;
       if (!marker.is_at_file()) continue;
       busy = &marker;
-      if (at_.at(purpose).since > times_.at_one) stuck = purpose;
+      if (at.since > times_.at_one) stuck = purpose;
     }
     if (busy != nullptr) {
       at_all_ += passed;
@@ -300,29 +300,9 @@ class MessageReceiver {
   std::size_t start_ = 0, end_ = 0;
 };
 
-// The parent passes on the child's standard error where it is no terminal. If the child held that pipe open,
-// its reader would also wait for a child that cannot be killed (state D).
-void pass_on_errors(int from) {
-  std::array<char, 4096> piece{};
-  for (;;) {
-    const ssize_t got = from >= 0 ? ::read(from, piece.data(), piece.size()) : 0;
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    iovec part{piece.data(), static_cast<std::size_t>(got)};
-    (void)write_all(STDERR_FILENO, {&part, 1});
-  }
-}
-
-// Keeps up to 64 kB of the child's standard error while a screen (the interactive view) is open.
-void keep_errors(int from, std::string& kept) {
-  constexpr std::size_t kMostKept = std::size_t{64} << 10;
-  std::array<char, 4096> piece{};
-  for (;;) {
-    const ssize_t got = from >= 0 ? ::read(from, piece.data(), piece.size()) : 0;
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    kept.append(piece.data(), std::min(static_cast<std::size_t>(got), kMostKept - kept.size()));
-  }
+void write_error(std::string_view text) {
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  if (!text.empty()) (void)write_all(STDERR_FILENO, {&part, 1});
 }
 
 // Whether the child ended. The pipe does not show it while a process started by the child holds the other
@@ -357,15 +337,12 @@ std::optional<int> end_child(pid_t child, JobControl& job) {
 }
 
 std::string how_it_ended(std::optional<int> status, bool took_too_long, const FileTimes& times) {
-  std::string how;
-  if (took_too_long) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times.at_one);
-    how = "it took more than " + std::to_string(seconds.count()) + " s";
-  }
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times.at_one).count();
+  const std::string late = "it took more than " + std::to_string(seconds) + " s";
   if (!status)
-    return how + (how.empty() ? "" : "; ") +
+    return (took_too_long ? late + "; " : "") +
            "its file system does not answer, and the process cannot be ended";
-  if (took_too_long) return how;
+  if (took_too_long) return late;
   if (WIFSIGNALED(*status)) return ::strsignal(WTERMSIG(*status));
   if (WEXITSTATUS(*status) == kNoMemory) return "there was not enough memory";
   return "exit status " + std::to_string(WEXITSTATUS(*status));
@@ -534,9 +511,8 @@ Result<> Supervisor::take(const Message& message) {
       return answer(true);
     case Kind::Fail:
       error_.emplace(Error{std::string(message.text)});
-      error_->fault = message.head.detail == static_cast<std::uint8_t>(Fault::Use)      ? Fault::Use
-                      : message.head.detail == static_cast<std::uint8_t>(Fault::Output) ? Fault::Output
-                                                                                        : Fault::Input;
+      for (const Fault fault : {Fault::Use, Fault::Output})
+        if (message.head.detail == static_cast<std::uint8_t>(fault)) error_->fault = fault;
       break;
     case Kind::End:
       if (output_ && !is_finished_)
@@ -547,12 +523,23 @@ Result<> Supervisor::take(const Message& message) {
   return Done{};
 }
 
+// Passes on the child's standard error where it is no terminal: if the child held that pipe open, its reader would
+// also wait for a child that cannot be killed (state D). While a screen (the interactive view) is open, keeps up to
+// 64 kB.
 void Supervisor::take_errors(int from) {
-  if (is_screen_open_) return keep_errors(from, kept_errors_);
-  iovec part{kept_errors_.data(), kept_errors_.size()};
-  if (!kept_errors_.empty()) (void)write_all(STDERR_FILENO, {&part, 1});
-  kept_errors_.clear();
-  pass_on_errors(from);
+  constexpr std::size_t kMostKept = std::size_t{64} << 10;
+  if (!is_screen_open_) write_error(std::exchange(kept_errors_, {}));
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = from >= 0 ? ::read(from, piece.data(), piece.size()) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    const std::string_view text(piece.data(), static_cast<std::size_t>(got));
+    if (is_screen_open_)
+      kept_errors_.append(text.substr(0, kMostKept - kept_errors_.size()));
+    else
+      write_error(text);
+  }
 }
 
 // After a child that died or failed: closes the screen before messages are printed.
@@ -631,24 +618,18 @@ Result<End> Supervisor::run_child() {
 Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Purpose> stuck) {
   const std::string how = how_it_ended(status, stuck.has_value(), watch_.times());
   const int signal = status && WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
-  const bool at_names = shared_.markers[kNames].is_at_file(),
-             at_stacks = shared_.markers[kStacks].is_at_file();
+  const bool at_names = shared_.markers[kNames].is_at_file();
+  const bool at_stacks = shared_.markers[kStacks].is_at_file();
   const bool is_known = stuck || at_names != at_stacks;
-  const std::string path = is_known ? shared_.markers.at(stuck       ? *stuck
-                                                         : at_stacks ? kStacks
-                                                                     : kNames)
-                                          .name()
-                                    : std::string();
+  const Purpose purpose = stuck.value_or(at_stacks ? kStacks : kNames);
+  const std::string path = is_known ? shared_.markers.at(purpose).name() : std::string();
   const std::string at = is_known ? " at " + printable(path) : "";
   const std::string died = std::string(kDied) + at;
   if (signal == SIGTERM || signal == SIGHUP || signal == SIGXCPU)
     return Error{"the process that reads the files was ended" + at + ": " + how};
   if (is_finished_ || !task_.can_restart || (is_given_ && !task_.restart)) {
-    if (auto done =
-            end_there(path, is_finished_ ? died + " when all was written: " + how : died + ": " + how);
-        !done)
-      return std::move(done.error());
-    return End::Done;
+    auto done = end_there(path, died + (is_finished_ ? " when all was written: " : ": ") + how);
+    return done ? Result<End>(End::Done) : std::move(done.error());
   }
   if (!is_known && task_.is_screen && !at_names) return Error{died + ": " + how};
   if (!is_known) {
@@ -666,11 +647,8 @@ Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Pur
 
 // Ends an incomplete output with a message.
 Result<> Supervisor::end_there(const std::string& path, std::string what) {
-  status_ = cli::kIncomplete;
-  if (is_reader_gone_) {
-    status_ = cli::kWhole;
-    return Done{};
-  }
+  status_ = is_reader_gone_ ? cli::kWhole : cli::kIncomplete;
+  if (is_reader_gone_) return Done{};
   if (is_finished_) {
     warn(what);
     return Done{};
@@ -680,10 +658,7 @@ Result<> Supervisor::end_there(const std::string& path, std::string what) {
   if (!has_output || task_.is_whole_or_nothing) return Error{what + ": put it into a file"};
   is_finished_ = true;
   if (auto done = output_->finish(); !done) return done;
-  if (!task_.can_restart)
-    what += ": the output so far is kept";
-  else
-    what += ": the output ends there";
+  what += task_.can_restart ? ": the output ends there" : ": the output so far is kept";
   if (task_.can_restart && !path.empty() && !task_.skip_option.empty())
     what += "; " + task_.skip_option + " " + printable(path) + " leaves that file out";
   warn(what);

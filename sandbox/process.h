@@ -35,9 +35,10 @@ struct Output {
 
 // Time limits for reading files; other time is not counted.
 struct FileTimes {
-  std::chrono::milliseconds at_one{
-      120'000};  // for one file: then the child is killed, and the next one ignores the file
-  std::chrono::milliseconds at_all{300'000};  // for all files of a task: then no more are read; 0: no limit
+  // For one file: then the child is killed, and the next one ignores the file.
+  std::chrono::milliseconds at_one{120'000};
+  // For all files of a task: then no more are read. 0: no limit.
+  std::chrono::milliseconds at_all{300'000};
 };
 
 struct Death {
