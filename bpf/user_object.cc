@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <functional>
 #include <utility>
 
-#include "bpf/object/btf_schema.h"
 #include "bpf/object/compile.h"
 #include "bpf/object/loaded_programs.h"
 #include "bpf/object/object.h"
@@ -16,7 +14,6 @@
 #include "bpf/program_trial.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/section.h"
-#include "format/base/cursor.h"
 #include "format/base/file.h"
 #include "format/base/trusted_path.h"
 

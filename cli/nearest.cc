@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
-#include <string_view>
 #include <vector>
 
 namespace tacho::cli {

@@ -18,10 +18,8 @@
 #include <charconv>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>

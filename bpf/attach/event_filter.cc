@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 

@@ -9,11 +9,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"

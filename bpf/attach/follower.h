@@ -3,9 +3,7 @@
 // for objects that do not, the recorder drops events of other threads.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "bpf/attach/raw_program.h"

@@ -6,8 +6,6 @@
 #include <array>
 #include <cerrno>
 
-#include "format/base/file.h"
-
 namespace tacho::bpf {
 
 Result<format::Fd> load_program(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,

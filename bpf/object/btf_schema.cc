@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string_view>
 
 #include "bpf/support/libbpf_log.h"

@@ -24,7 +24,6 @@
 #include <system_error>
 
 #include "bpf/support/kernel_support.h"
-#include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
 #include "bpf/support/shipped_files.h"
 #include "format/base/digest.h"

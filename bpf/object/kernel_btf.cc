@@ -1,22 +1,17 @@
 #include "bpf/object/kernel_btf.h"
 
 #include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <linux/btf.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "bpf/object/probe_program.h"
 #include "bpf/support/kernel_support.h"

@@ -6,26 +6,20 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "bpf/object/kernel_btf.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
-#include "format/base/file.h"
 #include "format/base/parse_text.h"
 
 namespace tacho::bpf {

@@ -17,15 +17,10 @@
 #include <cstring>
 #include <iterator>
 #include <map>
-#include <span>
-#include <string>
 #include <system_error>
 
-#include "bpf/attach/function_probes.h"
-#include "bpf/attach/raw_program.h"
 #include "bpf/object/kernel_btf.h"
 #include "bpf/support/kernel_support.h"
-#include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "bpf/attach/event_filter.h"
 #include "bpf/attach/follower.h"
 #include "bpf/attach/raw_program.h"
 #include "bpf/support/kernel_support.h"

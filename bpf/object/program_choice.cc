@@ -1,7 +1,6 @@
 #include "bpf/object/program_choice.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
 #include <string_view>
 #include <utility>

@@ -9,11 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <fstream>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"

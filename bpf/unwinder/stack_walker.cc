@@ -10,23 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "bpf/attach/follower.h"
 #include "bpf/attach/raw_program.h"
-#include "bpf/object/object.h"
 #include "bpf/rings/map_reader.h"
 #include "bpf/support/kernel_support.h"
-#include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 
