@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace tacho::cli {
 namespace {
@@ -45,17 +46,15 @@ void add_cell(std::string& line, const std::string& text, const TableColumn& col
   if (column.kind != Kind::Number && !is_last) line.append(blanks, ' ');
 }
 
-std::size_t width_of(const std::vector<std::size_t>& widths) {
-  std::size_t sum = kGap * (widths.size() - 1);
-  for (const std::size_t width : widths) sum += width;
-  return sum;
+std::size_t width_of(const std::vector<std::size_t>& widths, std::size_t gap) {
+  return std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
 }
 
 // Leaves out columns of the kind Spare where the table is too wide, then makes the others narrower.
 void fit(std::vector<TableColumn>& columns, std::vector<std::vector<std::string>>& rows,
          std::vector<std::size_t>& widths, std::size_t room) {
   for (std::size_t i = columns.size(); i-- > 0;) {
-    if (columns[i].kind != Kind::Spare || width_of(widths) <= room) continue;
+    if (columns[i].kind != Kind::Spare || width_of(widths, kGap) <= room) continue;
     const auto at = static_cast<std::ptrdiff_t>(i);
     columns.erase(columns.begin() + at);
     widths.erase(widths.begin() + at);
@@ -108,8 +107,7 @@ std::string cut_in_the_middle(std::string_view text, std::size_t width) {
 void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_names, std::size_t gap,
                  std::size_t room) {
   if (room == 0 || widths.empty()) return;
-  std::size_t used = gap * (widths.size() - 1);
-  for (const std::size_t width : widths) used += width;
+  std::size_t used = width_of(widths, gap);
   while (used > room) {
     std::size_t widest = widths.size(), second = kLeastNameWidth;
     for (std::size_t i = 0; i < widths.size(); ++i)

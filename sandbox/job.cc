@@ -8,15 +8,16 @@
 
 #include <array>
 #include <cerrno>
+#include <initializer_list>
 #include <system_error>
 
 namespace tacho::sandbox {
 namespace {
 
-sigset_t stop_signal() {
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTSTP);
+  for (const int signal : signals) sigaddset(&set, signal);
   return set;
 }
 
@@ -35,7 +36,7 @@ bool is_blocked() {
 // The kernel does not stop an orphaned process group; then the child continues at once.
 void stop_both(pid_t child) {
   ::kill(-child, SIGSTOP);
-  const sigset_t set = stop_signal();
+  const sigset_t set = set_of({SIGTSTP});
   (void)::pthread_kill(::pthread_self(), SIGTSTP);
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // the process stops here, until SIGCONT
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -57,7 +58,7 @@ void wait_for_stops(int signals, int end, pid_t child) {
 }  // namespace
 
 JobControl::JobControl(pid_t child) {
-  const sigset_t set = stop_signal();
+  const sigset_t set = set_of({SIGTSTP});
   if (is_ignored() || is_blocked()) return;
   signals_ = format::Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   std::array<int, 2> ends{-1, -1};
@@ -78,15 +79,12 @@ void JobControl::end() {
   if (!thread_.joinable()) return;
   (void)::shutdown(end_.get(), SHUT_WR);  // unlike close(), it works although children have copies of `end_`
   thread_.join();
-  const sigset_t set = stop_signal();
+  const sigset_t set = set_of({SIGTSTP});
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 Result<Interruption> Interruption::watch() {
-  sigset_t set, before;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  sigset_t set = set_of({SIGINT, SIGTERM}), before;
   if (::sigprocmask(SIG_BLOCK, &set, &before) != 0) return system_error("sigprocmask", errno);
   format::Fd signals(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   const int code = errno;

@@ -56,37 +56,33 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
-struct Bits {
-  std::uint64_t value = 0;
-  std::optional<std::string> fault;
-};
-Bits refused(std::string what) { return {0, std::move(what)}; }
+using Bits = Result<std::uint64_t>;
 
 Bits bits_of_number(const PayloadField& field, std::string_view text) {
   const auto number = number_in(text);
-  if (!number) return refused(quoted(text) + " is not a number; it is " + type_in_words(field));
+  if (!number) return Error{quoted(text) + " is not a number; it is " + type_in_words(field)};
   const std::uint64_t most = number->is_negative ? most_negative(field) : largest(field);
   if (number->is_too_large || number->size > most)
-    return refused(std::string(text) + " is out of range: " + type_in_words(field) + " takes " +
-                   range_in_words(field));
-  return {number->is_negative ? 0 - number->size : number->size, std::nullopt};
+    return Error{std::string(text) + " is out of range: " + type_in_words(field) + " takes " +
+                 range_in_words(field)};
+  return number->is_negative ? 0 - number->size : number->size;
 }
 
 Bits bits_of_bool(std::string_view text) {
-  if (text == "true" || text == "1") return {1, std::nullopt};
-  if (text == "false" || text == "0") return {0, std::nullopt};
-  return refused(quoted(text) + " is neither true nor false (1 nor 0)");
+  if (text == "true" || text == "1") return std::uint64_t{1};
+  if (text == "false" || text == "0") return std::uint64_t{0};
+  return Error{quoted(text) + " is neither true nor false (1 nor 0)"};
 }
 
 Bits bits_of_enum(const PayloadField& field, std::string_view text) {
   const auto named = std::ranges::find(field.enumerators, text, [](const auto& each) { return each.second; });
-  if (named != field.enumerators.end()) return {static_cast<std::uint64_t>(named->first), std::nullopt};
+  if (named != field.enumerators.end()) return static_cast<std::uint64_t>(named->first);
   if (number_in(text)) return bits_of_number(field, text);
   std::string known;
   for (std::size_t i = 0; i < std::min(field.enumerators.size(), kMostListed); ++i)
     known += (i == 0 ? "" : " ") + field.enumerators[i].second;
   if (field.enumerators.size() > kMostListed) known += " ...";
-  return refused("there is no " + quoted(text) + " in its enum, which has " + known);
+  return Error{"there is no " + quoted(text) + " in its enum, which has " + known};
 }
 
 Bits bits_of(const PayloadField& field, std::string_view text) {
@@ -109,11 +105,10 @@ void write_bits(std::span<std::byte> bytes, std::uint64_t bit_offset, std::uint3
 
 std::optional<ConstantFault> put_text(const PayloadField& field, std::string_view text,
                                       std::span<std::byte> bytes) {
-  // Programs expect a NUL at the end.
+  const std::uint32_t most = std::max(field.count, 1U) - 1;  // programs expect a NUL at the end
   if (text.size() + 1 > field.count)
-    return in_value(field.count == 0 ? 0 : field.count - 1,
-                    "it is too long: " + type_in_words(field) + " takes " +
-                        std::to_string(field.count == 0 ? 0 : field.count - 1) + " letters");
+    return in_value(most, "it is too long: " + type_in_words(field) + " takes " + std::to_string(most) +
+                              " letters");
   const auto target = bytes.subspan(field.bit_offset / 8, field.count);
   std::ranges::fill(target, std::byte{0});
   std::ranges::transform(text, target.begin(), [](char c) { return static_cast<std::byte>(c); });
@@ -133,8 +128,8 @@ std::optional<ConstantFault> put_elements(const PayloadField& field, std::string
     element.is_array = false;
     element.count = 1;
     const Bits bits = bits_of(element, text.substr(begin, end - begin));
-    if (bits.fault) return in_value(begin, *bits.fault);
-    elements.push_back(bits.value);
+    if (!bits) return in_value(begin, bits.error().what);
+    elements.push_back(*bits);
     begin = end + 1;
   }
   for (std::size_t i = 0; i < elements.size(); ++i)
@@ -174,13 +169,13 @@ std::optional<ConstantFault> put_field(const PayloadField& field, std::optional<
   if (field.kind == FieldKind::Text) return put_text(field, *value, bytes);
   if (field.is_array) return put_elements(field, value.value_or(""), bytes);
   const Bits bits = bits_of(field, value.value_or("true"));
-  if (bits.fault) {
-    ConstantFault fault = in_value(0, *bits.fault);
+  if (!bits) {
+    ConstantFault fault = in_value(0, bits.error().what);
     if (field.kind == FieldKind::Enum)
       for (const auto& each : field.enumerators) fault.known.push_back(each.second);
     return fault;
   }
-  write_bits(bytes, field.bit_offset, field.bit_size, bits.value);
+  write_bits(bytes, field.bit_offset, field.bit_size, *bits);
   return std::nullopt;
 }
 

@@ -5,8 +5,8 @@
 #include <linux/btf.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -80,54 +80,34 @@ Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view
 
 namespace {
 
-struct Instruction {
-  std::uint8_t code = 0, to = 0, from = 0;
-  std::int16_t offset = 0;
-  std::int32_t immediate = 0;
-
-  unsigned kind() const { return BPF_CLASS(code); }
-  unsigned operation() const { return BPF_OP(code); }
-};
-
 constexpr unsigned kReturned = 0;     // r0, the return value
 constexpr unsigned kJump32 = 6;       // BPF_JMP32; older headers lack it
 constexpr unsigned kAtomic = 0xc0;    // BPF_ATOMIC
 constexpr unsigned kTailCall = 0xf0;  // the opcode of a tail call in a loaded program
 constexpr std::int32_t kTailCallFunction = 12;
 
-std::vector<Instruction> decode(format::Bytes bytes) {
-  std::vector<Instruction> program;
-  for (format::Cursor in(bytes); in.left() >= sizeof(bpf_insn);) {
-    Instruction& one = program.emplace_back();
-    one.code = in.u8();
-    const std::uint8_t registers = in.u8();
-    constexpr bool kLittle = std::endian::native == std::endian::little;
-    const auto low = static_cast<std::uint8_t>(registers & 15U);
-    const auto high = static_cast<std::uint8_t>(registers >> 4U);
-    one.to = kLittle ? low : high;
-    one.from = kLittle ? high : low;
-    one.offset = static_cast<std::int16_t>(in.u16());
-    one.immediate = static_cast<std::int32_t>(in.u32());
-  }
+std::vector<bpf_insn> decode(format::Bytes bytes) {
+  std::vector<bpf_insn> program(bytes.size() / sizeof(bpf_insn));
+  if (!program.empty()) std::memcpy(program.data(), bytes.data(), program.size() * sizeof(bpf_insn));
   return program;
 }
 
 // Whether the lowest bit of r0 may be 0 after this instruction; `before`: before it.
-bool may_be_even_after(const Instruction& one, bool before) {
-  switch (one.kind()) {
+bool may_be_even_after(const bpf_insn& one, bool before) {
+  switch (BPF_CLASS(one.code)) {
     case BPF_ALU:
     case BPF_ALU64:
-      if (one.to != kReturned) return before;
-      if (one.operation() == BPF_MOV && BPF_SRC(one.code) == BPF_K) return (one.immediate & 1) == 0;
+      if (one.dst_reg != kReturned) return before;
+      if (BPF_OP(one.code) == BPF_MOV && BPF_SRC(one.code) == BPF_K) return (one.imm & 1) == 0;
       return true;
     case BPF_LD:  // a 64-bit constant, or packet data, which always goes into r0
-      return one.code != (BPF_LD | BPF_IMM | BPF_DW) || one.to == kReturned || before;
+      return one.code != (BPF_LD | BPF_IMM | BPF_DW) || one.dst_reg == kReturned || before;
     case BPF_LDX:
-      return one.to == kReturned || before;
+      return one.dst_reg == kReturned || before;
     case BPF_STX:  // some atomic operations return the old value
       return BPF_MODE(one.code) == kAtomic || before;
     case BPF_JMP:
-      return one.operation() == BPF_CALL || before;
+      return BPF_OP(one.code) == BPF_CALL || before;
     default:
       return before;
   }
@@ -164,29 +144,29 @@ class ReturnValueCheck {
   }
 
   void step(std::size_t index, bool before) {
-    const Instruction& one = program_[index];
+    const bpf_insn& one = program_[index];
     const auto at = static_cast<std::int64_t>(index);
-    const bool is_jump = one.kind() == BPF_JMP || one.kind() == kJump32;
+    const unsigned kind = BPF_CLASS(one.code), operation = BPF_OP(one.code);
+    const bool is_jump = kind == BPF_JMP || kind == kJump32;
     const bool is_tail_call =
-        one.kind() == BPF_JMP &&
-        (one.operation() == kTailCall ||
-         (one.operation() == BPF_CALL && one.from == 0 && one.immediate == kTailCallFunction));
-    if (is_tail_call || (is_jump && one.operation() == BPF_EXIT)) {
+        kind == BPF_JMP && (operation == kTailCall || (operation == BPF_CALL && one.src_reg == 0 &&
+                                                       one.imm == kTailCallFunction));
+    if (is_tail_call || (is_jump && operation == BPF_EXIT)) {
       ends_even_ |= is_tail_call || before;  // the return value of the other program is unknown
       if (!is_tail_call) return;
     }
     const bool after = may_be_even_after(one, before);
-    if (is_jump && one.operation() == BPF_JA) {
-      go_to(at + 1 + (one.kind() == kJump32 ? one.immediate : one.offset), after);
+    if (is_jump && operation == BPF_JA) {
+      go_to(at + 1 + (kind == kJump32 ? one.imm : one.off), after);
       return;
     }
-    const bool is_conditional = is_jump && one.operation() != BPF_CALL && !is_tail_call;
-    if (is_conditional) go_to(at + 1 + one.offset, after);
+    const bool is_conditional = is_jump && operation != BPF_CALL && !is_tail_call;
+    if (is_conditional) go_to(at + 1 + one.off, after);
     const bool is_double = one.code == (BPF_LD | BPF_IMM | BPF_DW);
     go_to(at + (is_double ? 2 : 1), after);
   }
 
-  std::vector<Instruction> program_;
+  std::vector<bpf_insn> program_;
   std::vector<Seen> seen_;
   std::vector<std::size_t> open_;
   bool ends_even_ = false;
