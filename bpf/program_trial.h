@@ -1,4 +1,4 @@
-// Tests which kinds of BPF programs this process may load, and opens foreign objects in a sandbox first.
+// Tests which kinds of BPF programs this process may load, and whether libbpf survives an object.
 #pragma once
 
 #include <functional>

@@ -88,7 +88,7 @@ class UserObject {
   bool follow(int table_fd);
   // Sets rate limits; before load_and_attach(). False: as for follow().
   bool limit(const EventRate& rate);
-  // Whether its programs evaluate a condition of --filter: before an event is filled (tacho_wants()), or
+  // Whether its programs evaluate a condition of --filter: before an event's members are set (tacho_wants()), or
   // after (tacho_wants_this(), tacho_submit()).
   bool supports_filter() const;
   bool supports_filter_of(const Channel& channel) const;
@@ -104,9 +104,10 @@ class UserObject {
   void follow_functions(FunctionTargets targets);
   // The number of functions that could not be probed; after load_and_attach().
   std::size_t unprobed_functions() const;
-  // Sets a reserved `const volatile` global, if the object has one of that name and size. And replaces the
-  // last field of its payloads, `field`, by fields of 64 bits. Both before load_and_attach().
+  // Sets a reserved `const volatile` global, if the object has one of that name and size; before
+  // load_and_attach().
   void set_own(const std::string& name, format::Bytes bytes);
+  // Replaces the last field of payloads, if it is called `field`, by fields of 64 bits; before load_and_attach().
   void set_fields(std::string_view field, const std::vector<format::PayloadField>& instead);
   // The value of a `const volatile` global; empty: there is none.
   std::vector<std::byte> constant(std::string_view name) const;
@@ -121,12 +122,12 @@ class UserObject {
   // tacho/emit.h do nothing while they are disabled.
   void want_events(bool wanted);
 
-  // For a program at_begin (SEC("iter/task"), programs/recorders/before.h): whether it needs user stacks of
-  // sleeping threads; adds such a stack (context switches of the thread, and addresses, leaf first); and runs
-  // it, when events are enabled.
+  // Whether a program at_begin (SEC("iter/task"), programs/recorders/before.h) reads user stacks of sleeping threads.
   bool asks_for_sleeping_stacks() const;
+  // Adds such a stack: context switches of the thread, and addresses, leaf first.
   Result<> put_sleeping_stack(std::uint32_t thread, std::uint64_t switches,
                               std::span<const std::uint64_t> frames) const;
+  // Runs the program at_begin, when events are enabled.
   Result<> begin() const;
   // Runs the programs of SEC("syscall"): once, at the end of a recording while events are enabled, before the
   // last reading of summaries.
@@ -153,7 +154,7 @@ class UserObject {
   Result<> connect(std::string_view map, int cpu, int event_fd);
   // Opens the ring buffer of a channel, which belongs to the object; after load_and_attach().
   Result<Ring> open_ring(const std::string& map) const;
-  // Opens the map of a summary, or a stack map that one names; after load_and_attach().
+  // Opens the map of a summary, or one of its stack maps; after load_and_attach().
   Result<MapReader> open_map(const std::string& map) const;
   // The object's only stack map; empty: none or several.
   std::string stack_map() const;

@@ -12,7 +12,7 @@ void add_absent_options(std::vector<Option>& rows, std::span<const AbsentOption>
   for (const Option& row : rows)
     for (std::string_view rest = row.names; !rest.empty();) taken.emplace(format::take_until(rest, ','));
   for (const AbsentOption& option : absent) {
-    std::string names;  // those that no row has
+    std::string names;  // spellings that no row has
     for (std::string_view rest = option.names; !rest.empty();)
       if (const auto [name, is_new] = taken.emplace(format::take_until(rest, ',')); is_new)
         names += (names.empty() ? "" : ",") + *name;

@@ -26,10 +26,10 @@ enum class Operation : std::uint8_t {
   Real,   // a number with a fraction
   Text,
   Name,
-  // Of the left operand.
+  // With one operand: `left`.
   Not,
   Minus,
-  // Of both operands.
+  // With two operands.
   Or,
   And,
   Equal,

@@ -49,7 +49,7 @@ namespace tacho::cli {
 // Runs `body`, which gives the exit status.
 template <class Body>
 int guarded_main(const char* program, Body&& body) {
-  if (!take_standard_descriptors()) return kUnreadable;  // nowhere to say so
+  if (!take_standard_descriptors()) return kUnreadable;  // no descriptor for a message
   std::set_terminate(leave_refused);
   try {
     return body();

@@ -95,7 +95,7 @@ Result<std::string> find(const std::string& program) {
   return checked ? Result<std::string>(sibling) : std::move(checked.error());
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
+std::vector<char*> argv_of(std::vector<std::string>& words) {
   std::vector<char*> out;
   for (std::string& word : words) out.push_back(word.data());
   out.push_back(nullptr);
@@ -103,11 +103,11 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 // Executes `program`; returns only on failure.
-int become(const std::string& program, std::vector<std::string> arguments) {
+int execute(const std::string& program, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), program);
   const auto path = find(program);
   if (path) {
-    execv(path->c_str(), pointers(arguments).data());
+    execv(path->c_str(), argv_of(arguments).data());
     return say(program + ": " + std::strerror(errno), cli::kUnreadable);
   }
   if (path.error().code != ENOENT) return say(format::printable(path.error().what), cli::kUnreadable);
@@ -130,7 +130,7 @@ std::string report_commands() {
   std::vector<std::string> words{"tacho-report", "--list-commands"};
   pid_t child = 0;
   const int failed =
-      posix_spawn(&child, program->c_str(), &actions, nullptr, pointers(words).data(), environ);
+      posix_spawn(&child, program->c_str(), &actions, nullptr, argv_of(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string out;
@@ -243,22 +243,22 @@ int main(int count, char** texts) {
   if (word.starts_with('-')) return say("unknown option '" + word + "'; see tacho --help", cli::kWrongUse);
   if (word == "record") {
     arguments.erase(arguments.begin());
-    return become("tacho-record", std::move(arguments));
+    return execute("tacho-record", std::move(arguments));
   }
-  if (word == "doctor" && names_a_capture(arguments)) return become("tacho-report", std::move(arguments));
+  if (word == "doctor" && names_a_capture(arguments)) return execute("tacho-report", std::move(arguments));
   const bool asks_for_help = std::ranges::find(arguments, "--help") != arguments.end();
   if ((word == "stacks" && names_a_capture_first(arguments)) ||
       (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
-    return become("tacho-report", std::move(arguments));
+    return execute("tacho-report", std::move(arguments));
   if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks" ||
       word == "bpf") {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
-    return become("tacho-record", std::move(arguments));
+    return execute("tacho-record", std::move(arguments));
   }
   const auto* const absent = std::ranges::find(kAbsentCommands, word, &AbsentCommand::name);
   if (absent != std::end(kAbsentCommands))
     return say("'" + word + "' is not here; instead: " + std::string(absent->instead), cli::kWrongUse);
   if (means_record(word))
     return say("there is no command '" + word + "'; did you mean 'record'?", cli::kWrongUse);
-  return become("tacho-report", std::move(arguments));
+  return execute("tacho-report", std::move(arguments));
 }

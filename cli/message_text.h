@@ -17,8 +17,8 @@ namespace tacho::cli {
 //       bytes >
 //              ^
 //
-// A text that is wider than a terminal, or has bytes of unknown width, gets no caret: its rest from the
-// column on is in the first line.
+// A text that is wider than a terminal, or has bytes of unknown width, gets no caret: the first line has the text
+// from the column on.
 Error error_at(std::string_view option, std::string_view text, std::size_t at, std::string_view what);
 
 // Makes a message safe to print (format::printable()): it may contain names of files, BPF objects, cgroups
@@ -27,7 +27,7 @@ Error error_at(std::string_view option, std::string_view text, std::size_t at, s
 std::string printable_message(std::string_view text);
 
 // Quotes a word, for instance a file name in a hint, for a shell, if needed; bytes that cannot be shown
-// become $'\xNN'. A word that starts with a dash gets "./" in front, so that it is not an option.
+// become $'\xNN'. "./" is put before a word that starts with a dash, so that it is not an option.
 std::string shell_word(std::string_view word);
 
 }  // namespace tacho::cli

@@ -78,7 +78,7 @@ constexpr std::array kServers = {
     SCMP_SYS(getpgrp),     SCMP_SYS(prlimit64),     SCMP_SYS(getrlimit)};
 
 constexpr rlim_t kMostProcessorTime = 24 * 60 * 60;  // seconds, of all threads
-constexpr rlim_t kMemoryBesides = rlim_t{4} << 30;   // bytes
+constexpr rlim_t kMemoryBesides = rlim_t{4} << 30;   // bytes, besides half of the machine's memory
 
 // Landlock rights that the headers here may not have.
 constexpr std::uint64_t kMayTruncate = 1U << 14;  // since its third version (Linux 6.2)
@@ -213,8 +213,8 @@ bool close_all(unsigned first, unsigned last) {
   return true;
 }
 
-// Closes what the parent has open, and what was open when the program was started. Standard input and output
-// become O_PATH descriptors, so that no file gets their numbers.
+// Closes all other descriptors: the parent's, and those with which the program was started. Standard input and
+// output become O_PATH descriptors, so that no file gets their numbers.
 Result<> close_all_but(std::span<const int> kept) {
   std::vector<int> stay = named_descriptors();
   stay.insert(stay.end(), kept.begin(), kept.end());

@@ -49,7 +49,7 @@ enum Purpose : std::uint8_t { kNames, kStacks, kPurposes };
 // The file that the child reads. The parent reads the numbers at any time, the path after the child's death.
 struct CrashMarker {
   std::atomic<std::uint64_t> turn;         // counts files
-  std::atomic<std::uint64_t> closed_from;  // the first turn that was refused since time was up
+  std::atomic<std::uint64_t> closed_from;  // turn of the first file that was refused, since time was up
   std::atomic<std::size_t> size;           // of the path; 0: no file is read
   std::array<char, kLongestPath> path;
 
@@ -125,7 +125,7 @@ class Watch {
 
   void begin() {
     for (CrashMarker& marker : shared_.markers) {
-      // The previous child exited with its last file, after its time was up.
+      // Time was up, but the previous child ended before a file was refused: this one may read as many files.
       if (shared_.is_closed.load() && marker.closed_from.load() == kNever)
         marker.closed_from.store(marker.turn.load() + 1);
       marker.turn.store(0);
@@ -428,13 +428,13 @@ void Supervisor::work(const MessageSender& sender) {
   } catch (const std::bad_alloc&) {
     ::_exit(kNoMemory);
   } catch (const std::exception& fault) {
-    // The parent sees the file of the death and leaves it out.
+    // The parent reads from the marker which file the next child has to ignore.
     if (std::ranges::any_of(shared_.markers, &CrashMarker::is_at_file)) std::abort();
     fail(Error{fault.what()});
   }
 }
 
-// At a terminal its group is one in the background, which may write and gets no answer when it reads.
+// The child's process group is in the background of a terminal: it may write there, but not read.
 Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
   // The parent handles Ctrl-C, since it may have to wait for a pager; this process ends with the parent.
   for (const int signal : {SIGINT, SIGQUIT, SIGTTOU, SIGTTIN}) std::signal(signal, SIG_IGN);
@@ -581,7 +581,7 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
   if (auto closed = close_screen(); !closed && !failure) failure = std::move(closed.error());
   take_errors(errors);
   if (failure) return std::move(*failure);
-  // A confined child is not trusted about whether it is confined.
+  // A confined child could claim that it is not.
   if (error_ && !is_confined_) return End::Unconfined;
   return status_ || error_ ? End::Done : after_death(status, stuck);
 }

@@ -42,7 +42,7 @@ struct FileTimes {
 };
 
 struct Death {
-  std::string path, how;  // "/usr/lib/libfoo.so", "Segmentation fault"
+  std::string path, how;  // of the file that the child read, "/usr/lib/libfoo.so"; "Segmentation fault"
 };
 
 // Refuses the files of --skip-file, for reading in this process.

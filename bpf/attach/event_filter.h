@@ -51,7 +51,7 @@ static_assert(sizeof(FilterStep) == 24);
 // At most kMostFilterSteps; none: everything passes.
 using FilterSteps = std::vector<FilterStep>;
 
-// What the code of a condition uses in the program around it.
+// Where the code of a condition finds its data in the program around it.
 struct ConditionFrame {
   std::int16_t scratch = -16;  // 16 aligned bytes of the stack that the program may overwrite
   std::int16_t payload = 0;    // stack offset of the payload; used by steps on members

@@ -86,8 +86,8 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
 }
 
 // On task_rename(task, comm), in the task: the command is followed from its exec on. begin_new_exec() renames
-// the task before sched_process_exec, where the kernel runs programs in the order of attaching: those of an
-// object may be called before exec_program().
+// the task before sched_process_exec, where the kernel runs programs in the order of attaching: an object's
+// programs may run before exec_program().
 std::vector<bpf_insn> rename_program(int map) {
   Program program;
   program.call(BPF_FUNC_get_current_pid_tgid);

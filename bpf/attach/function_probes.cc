@@ -37,8 +37,8 @@ constexpr std::uint32_t kAtReturn = 1;
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-// Linux 6.6 to 6.9 compare the thread instead of the process and so miss calls of other threads. Such a
-// kernel is recognized by the order of its checks: file before process.
+// Whether the kernel filters by process. Linux 6.6 to 6.9 filter by thread, and miss calls of the process's other
+// threads; they check the file before the process.
 bool compares_processes(int program_fd) {
   const std::uint64_t offset = 0;
   LinkAttr attr;
@@ -70,8 +70,7 @@ ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_vie
 
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
                                    const ChosenFunctions& functions, FunctionEnd end) {
-  // Attaches for all processes unless one was named: a limit to one process would miss the processes that it
-  // starts.
+  // For all processes, unless the user named one: a filter by process misses the processes that it starts.
   LinkAttr attr;
   attr.program_fd = static_cast<std::uint32_t>(program_fd);
   attr.path = address_of(targets.path.c_str());

@@ -216,7 +216,7 @@ class Reader {
     }
   }
 
-  // An array's unknown words are reported for its elements.
+  // An array has the qualifiers of its elements.
   void read_qualifiers(std::uint32_t id, Global& global) const {
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       const btf_type* type = btf__type_by_id(types_, id);

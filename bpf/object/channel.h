@@ -42,17 +42,17 @@ struct Channel {
   std::optional<SummaryLayout> summary = {};  // for the two kinds of summary
 };
 
-// Prefix of the name of a ring buffer with headers that brings an event's in-flight calls at the end of the
-// recording (UNFINISHED_CHANNEL() of programs/recorders/recorder.h). It is not a channel of its own.
+// Prefix of ring buffers with headers through which an event's in-flight calls are reported at the end of the
+// recording (UNFINISHED_CHANNEL() of programs/recorders/recorder.h). They are not channels.
 constexpr std::string_view kUnfinished = "unfinished_";
 
 // tacho/emit.h's map of followed threads, and the variable that switches the lookup on.
 constexpr const char* kFollowedMap = "tacho_followed";
+constexpr const char* kFollowsConstant = "tacho_follows";
 // A program of section "iter/task" that runs when events are switched on, and the map of user stacks for it
 // (programs/recorders/before.h).
 constexpr std::string_view kAtBegin = "at_begin";
 constexpr const char* kSleepingStacks = "tacho_sleeping";
-constexpr const char* kFollowsConstant = "tacho_follows";
 // Prefix of the counter of events that found no room in a channel's map, followed by the map's name.
 constexpr const char* kLostCounter = "tacho_lost_";
 // Prefix of the map that counts these lost events by CPU and cgroup.

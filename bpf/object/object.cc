@@ -266,7 +266,7 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
 
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, state->object.get()) {
-    // The only function of an object that is no entry point: libbpf takes it for a program.
+    // libbpf takes a function in .text for a program if the object has no other function.
     if (std::string_view(bpf_program__section_name(program)) == ".text") continue;
     // libbpf removed the '?' from the section's name and does not load such a program by default.
     state->programs.push_back(

@@ -121,8 +121,8 @@ void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t a
   program.call(argument.shape == Shape::UserText ? kReadUserText : kReadKernelText);
 }
 
-// Offsets in the program's stack frame. From its end: the arguments; the part of the key before them, if hits
-// are counted (the first arguments are the rest of the key); scratch memory; the value of a new entry.
+// Offsets in the program's stack frame, which has from its end downwards: the arguments; if hits are counted,
+// the front of the key, which the first arguments complete; scratch memory; the value of a new entry.
 struct Frame {
   std::int16_t key = 0, arguments = 0, scratch = 0, value = 0;
   std::int32_t key_bytes = 0, argument_bytes = 0;
@@ -135,7 +135,7 @@ Frame frame_of(const ProbeTask& task) {
   frame.arguments = static_cast<std::int16_t>(-frame.argument_bytes);
   frame.key = frame.arguments;
   if (task.sum) {
-    std::int16_t front = kWord;  // of the key in front of the arguments: the pid
+    std::int16_t front = kWord;  // bytes before the arguments; first the pid
     if (task.sum->by_thread) front = static_cast<std::int16_t>(front + kWord);
     if (task.sum->by_cpu) front = static_cast<std::int16_t>(front + kWord);
     if (task.sum->by_name) front = static_cast<std::int16_t>(front + kNameBytes);

@@ -36,7 +36,7 @@ class ProgramChoice {
   std::string why_not(std::size_t candidate) const;
 
  private:
-  // The first set of the group of which no program was rejected; npos when there is none.
+  // The first candidate of the group that was not rejected; candidates().size(): there is none.
   std::size_t leader(const std::string& group) const;
 
   std::vector<Candidate> candidates_;
@@ -46,9 +46,8 @@ class ProgramChoice {
 // "on_read (kretprobe/vfs_read)": how messages name a program.
 std::string described(const Candidate& candidate);
 
-// The programs of an object as candidates to be loaded, in the order in which they are tried.
-
-// Alternatives come first, in the order of the source, which BTF has (the object groups programs by section).
+// The programs of an object, in the order in which they are tried. Alternatives come first, in the order of the
+// source, which BTF has (the object groups programs by section).
 std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared);
 
 // Whether it hooks functions that the caller has to find.

@@ -52,7 +52,7 @@ bool is_whole(const PayloadField& field) {
   return field.bit_offset % 8 == 0 && (bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-// Bytes for so many bits, rounded up.
+// The size of the smallest integer with `bits`.
 std::uint32_t bytes_for(std::uint32_t bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
 
 std::optional<std::uint64_t> step_of(std::string_view role) {

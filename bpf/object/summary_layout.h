@@ -23,7 +23,7 @@ class SummaryLayout {
   // Schema of the samples' payloads. Roles that views know: key, value, count, sum.
   const format::PayloadSchema& schema() const { return schema_; }
   bool has_stack() const { return !stacks_.empty(); }
-  // Whether it has a gauge, a number that goes up and down, of which only the last value is reported.
+  // Whether it has a number that grows and shrinks (ROLE("live")), of which only the last value is reported.
   bool is_live() const { return live_ || live_count_; }
   // Names of stack maps, one for each member with a stack id; empty name: the object's only stack map.
   std::vector<std::string> stack_maps() const;

@@ -1,4 +1,4 @@
-// Objects and BTF of libbpf that are freed with their owner, and how they are opened and asked for names.
+// Owners of libbpf's objects and BTF, and short functions on both.
 #pragma once
 
 #include <cstddef>

@@ -50,7 +50,7 @@ struct StackWalkerOptions {
   std::array<bool, kStackHooks> hooks{true};  // by StackHook: the hooks to attach
   bool reads_mappings = true;                 // from the kernel's structures, if their layout is known
   std::uint32_t most_frames = 127;            // at most TACHO_MOST_FRAMES
-  std::uint32_t most_readers = 1;             // the maximum of set_reader()
+  std::uint32_t most_readers = 1;             // numbers of set_reader() are below it
   std::uint32_t most_ranges = 65536;          // of mapped code in all processes
   std::uint32_t most_processes = 4096;
   bool only_recorded_tasks = false;  // at tracepoints and probes
