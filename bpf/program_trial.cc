@@ -201,8 +201,7 @@ Result<> try_object(format::Bytes elf, const std::string& name, const std::funct
     const bool shall_stop = stop && stop();
     if (is_late || shall_stop) {
       ::kill(child, SIGKILL);
-      while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-      }
+      (void)TEMP_FAILURE_RETRY(::waitpid(child, &status, 0));
       if (shall_stop) return Error{"stopped by a signal", EINTR};
       return Error{"it is damaged: libbpf needs more than " + std::to_string(kMaxSeconds) + " s for it"};
     }

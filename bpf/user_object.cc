@@ -55,7 +55,7 @@ struct UserObject::State {
   std::vector<format::AttachedProgram> programs;
   std::optional<Object> object;
   FunctionTargets functions;
-  std::vector<std::size_t> loaded;  // indexes of programs
+  std::vector<std::size_t> loaded;                                        // indexes of programs
   std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // values that were set
   EventRate rate;                                                         // if the object applies it
   std::optional<int> table_of_threads;                                    // if the object uses it
@@ -172,17 +172,13 @@ Result<> UserObject::State::read() {
   if (auto maps = refuse_legacy_maps(*parsed); !maps) return maps;
   if (const ElfSection* types = parsed->find(".BTF"); types != nullptr) {
     btf.assign(types->content.begin(), types->content.end());
-    auto found = read_declarations(types->content);
-    if (!found) return std::move(found.error());
-    declared = std::move(*found);
+    if (auto done = store(declared, read_declarations(types->content)); !done) return done;
   }
   auto fresh = opened(options.log);
   if (!fresh) return std::move(fresh.error());
   if (fresh->programs().empty())
     return Error{"has no BPF program; put SEC(\"tracepoint/...\") or similar before a function"};
-  auto found = channels_of(*fresh, declared);
-  if (!found) return std::move(found.error());
-  channels = std::move(*found);
+  if (auto done = store(channels, channels_of(*fresh, declared)); !done) return done;
   object = std::move(*fresh);
   return Done{};
 }
@@ -363,9 +359,7 @@ Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
       why = "functions are given";
     }
     if (section && !why && section->hook == Hook::Tracepoint && tracefs.empty()) {
-      auto found = find_tracefs(options.log);
-      if (found) tracefs = std::move(*found);
-      if (!found) why = found.error().what;
+      if (auto found = store(tracefs, find_tracefs(options.log)); !found) why = found.error().what;
     }
     if (section && !why) why = missing_hook(*section, tracefs);
     if (!why) continue;
@@ -402,11 +396,9 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
     if (section->hook == Hook::PerfEvent) continue;  // attached later, to an open event
     if (auto refused = object->attach(program, *section)) return refused;
   }
-  if (!object->constant("tacho_wants_run_times").empty()) {
-    auto counting = count_runs();
-    if (!counting) return Refusal{"", counting.error().code, counting.error().what};
-    statistics = std::move(*counting);
-  }
+  if (!object->constant("tacho_wants_run_times").empty())
+    if (auto counting = store(statistics, count_runs()); !counting)
+      return Refusal{"", counting.error().code, counting.error().what};
   return std::nullopt;
 }
 

@@ -32,7 +32,7 @@
 namespace tacho::bpf {
 
 struct ObjectOptions {
-  Log log;                         // for -v: chosen alternatives, rejected programs with reasons, libbpf's warnings
+  Log log;  // for -v: chosen alternatives, rejected programs with reasons, libbpf's warnings
   std::function<bool()> stop = {};  // polled while a compiler runs; true ends it
 };
 
@@ -88,8 +88,8 @@ class UserObject {
   bool follow(int table_fd);
   // Sets rate limits; before load_and_attach(). False: as for follow().
   bool limit(const EventRate& rate);
-  // Whether its programs evaluate a condition of --filter: before an event's members are set (tacho_wants()), or
-  // after (tacho_wants_this(), tacho_submit()).
+  // Whether its programs evaluate a condition of --filter: before an event's members are set (tacho_wants()),
+  // or after (tacho_wants_this(), tacho_submit()).
   bool supports_filter() const;
   bool supports_filter_of(const Channel& channel) const;
   // Sets the condition of all programs, or of one channel, which may compare payload members; before
@@ -107,7 +107,8 @@ class UserObject {
   // Sets a reserved `const volatile` global, if the object has one of that name and size; before
   // load_and_attach().
   void set_own(const std::string& name, format::Bytes bytes);
-  // Replaces the last field of payloads, if it is called `field`, by fields of 64 bits; before load_and_attach().
+  // Replaces the last field of payloads, if it is called `field`, by fields of 64 bits; before
+  // load_and_attach().
   void set_fields(std::string_view field, const std::vector<format::PayloadField>& instead);
   // The value of a `const volatile` global; empty: there is none.
   std::vector<std::byte> constant(std::string_view name) const;
@@ -122,7 +123,8 @@ class UserObject {
   // tacho/emit.h do nothing while they are disabled.
   void want_events(bool wanted);
 
-  // Whether a program at_begin (SEC("iter/task"), programs/recorders/before.h) reads user stacks of sleeping threads.
+  // Whether a program at_begin (SEC("iter/task"), programs/recorders/before.h) reads user stacks of sleeping
+  // threads.
   bool asks_for_sleeping_stacks() const;
   // Adds such a stack: context switches of the thread, and addresses, leaf first.
   Result<> put_sleeping_stack(std::uint32_t thread, std::uint64_t switches,

@@ -129,8 +129,7 @@ std::string report_commands() {
   posix_spawn_file_actions_addclose(&actions, ends[1]);
   std::vector<std::string> words{"tacho-report", "--list-commands"};
   pid_t child = 0;
-  const int failed =
-      posix_spawn(&child, program->c_str(), &actions, nullptr, argv_of(words).data(), environ);
+  const int failed = posix_spawn(&child, program->c_str(), &actions, nullptr, argv_of(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string out;

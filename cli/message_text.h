@@ -17,8 +17,8 @@ namespace tacho::cli {
 //       bytes >
 //              ^
 //
-// A text that is wider than a terminal, or has bytes of unknown width, gets no caret: the first line has the text
-// from the column on.
+// A text that is wider than a terminal, or has bytes of unknown width, gets no caret: the first line has the
+// text from the column on.
 Error error_at(std::string_view option, std::string_view text, std::size_t at, std::string_view what);
 
 // Makes a message safe to print (format::printable()): it may contain names of files, BPF objects, cgroups

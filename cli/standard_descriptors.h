@@ -9,8 +9,8 @@
 
 namespace tacho::cli {
 
-// Opens /dev/null for each closed descriptor of 0, 1 and 2: 0 for writing and the others for reading, so that its
-// use still fails, and a lost result is an error. False: a system call failed.
+// Opens /dev/null for each closed descriptor of 0, 1 and 2: 0 for writing and the others for reading, so that
+// its use still fails, and a lost result is an error. False: a system call failed.
 inline bool take_standard_descriptors() {
   for (int number = 0; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;

@@ -1,14 +1,11 @@
 // Parsing of short texts: values of options, and files of /proc, sysfs and tracefs.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "format/base/file.h"
 #include "format/base/parse_text.h"
-#include "format/base/result.h"
 
 namespace tacho::record {
 
@@ -48,14 +45,6 @@ inline std::string without_octal_escapes(std::string_view text) {
     text.remove_prefix(code ? 1 + kDigits : 1);
   }
   return plain;
-}
-
-// Sets `target` to the parsed value of an option.
-template <class Target, class Value>
-Result<> store(Target& target, Result<Value> parsed) {
-  if (!parsed) return std::move(parsed.error());
-  target = static_cast<Target>(std::move(*parsed));
-  return Done{};
 }
 
 }  // namespace tacho::record

@@ -89,8 +89,8 @@ struct ReleaseFilter {
 };
 using Filter = std::unique_ptr<void, ReleaseFilter>;
 
-// Allows a system call if all `conditions` on its arguments hold. One that this architecture does not have needs
-// no rule.
+// Allows a system call if all `conditions` on its arguments hold. One that this architecture does not have
+// needs no rule.
 template <class... Conditions>
 void allow(const Filter& filter, int call, Conditions... conditions) {
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, sizeof...(conditions), conditions...);
@@ -115,8 +115,8 @@ void allow_opening(const Filter& filter, bool is_writing_forbidden) {
 
 // Allows system calls with some arguments only.
 void allow_in_part(const Filter& filter) {
-  // Threads, but no processes. A filter cannot read the flags of clone3(), which are in memory; it returns ENOSYS,
-  // and the C library falls back to clone().
+  // Threads, but no processes. A filter cannot read the flags of clone3(), which are in memory; it returns
+  // ENOSYS, and the C library falls back to clone().
   allow(filter, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
   allow_commands(filter, SCMP_SYS(ioctl), {TCGETS, FS_IOC_GETVERSION});
   allow(filter, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
@@ -213,8 +213,8 @@ bool close_all(unsigned first, unsigned last) {
   return true;
 }
 
-// Closes all other descriptors: the parent's, and those with which the program was started. Standard input and
-// output become O_PATH descriptors, so that no file gets their numbers.
+// Closes all other descriptors: the parent's, and those with which the program was started. Standard input
+// and output become O_PATH descriptors, so that no file gets their numbers.
 Result<> close_all_but(std::span<const int> kept) {
   std::vector<int> stay = named_descriptors();
   stay.insert(stay.end(), kept.begin(), kept.end());

@@ -18,9 +18,9 @@ enum class Policy : std::uint8_t {
 };
 
 // Confines the calling thread, and threads that it starts later, for good:
-// - System calls that the policy does not need fail with ENOSYS (libseccomp). Except with Policy::Servers, the
-//   process cannot write, create, rename or remove files, start programs, connect, or signal other
-//   processes. Landlock forbids changes of files a second time where the kernel has it (Linux 5.13).
+// - System calls that the policy does not need fail with ENOSYS (libseccomp). Except with
+//   Policy::Servers, the process cannot write, create, rename or remove files, start programs, connect,
+//   or signal other processes. Landlock (Linux 5.13) forbids changes of files a second time.
 // - All capabilities but CAP_DAC_READ_SEARCH and CAP_SYSLOG are dropped.
 // - All descriptors are closed but standard error, `kept`, and those named on the command line (/dev/fd/63).
 // - Limits: an address space of half of the machine's memory plus 4 GB (none under sanitizers, whose shadow

@@ -192,7 +192,7 @@ class Watch {
 // Messages from the child over its pipe: a header, then its bytes.
 enum class Kind : std::uint8_t {
   Begin,   // the child is confined; it reads untrusted files from now on
-  Open,    // opens the output; answered: whether it is a terminal
+  Open,    // opens the output; answered: whether it is for a person
   Text,    // bytes of the output
   Finish,  // ends the output; answered when all of it is written
   Fail,    // the work failed, with this error
@@ -223,8 +223,7 @@ struct Pipe {
 // Writes all bytes to the pipe. False: the other end is closed.
 bool write_all(int to, std::span<iovec> parts) {
   while (!parts.empty()) {
-    ssize_t sent = ::writev(to, parts.data(), static_cast<int>(parts.size()));
-    if (sent < 0 && errno == EINTR) continue;
+    const ssize_t sent = TEMP_FAILURE_RETRY(::writev(to, parts.data(), static_cast<int>(parts.size())));
     if (sent < 0) return false;
     for (auto left = static_cast<std::size_t>(sent); !parts.empty();) {
       iovec& part = parts.front();
@@ -251,10 +250,7 @@ class MessageSender {
   bool ask(Kind kind) const {
     send(kind);
     char answer = 0;
-    ssize_t got = 0;
-    while ((got = ::read(from_, &answer, 1)) < 0 && errno == EINTR) {
-    }
-    if (got != 1) ::_exit(0);
+    if (TEMP_FAILURE_RETRY(::read(from_, &answer, 1)) != 1) ::_exit(0);
     return answer != 0;
   }
 
@@ -463,10 +459,8 @@ void Supervisor::be_child(const MessageSender& sender, std::vector<int> kept, pi
 
 Result<> Supervisor::answer(bool yes) const {
   const char answer = yes ? 1 : 0;
-  ssize_t sent = 0;
-  while ((sent = ::write(answers_, &answer, 1)) < 0 && errno == EINTR) {
-  }
-  if (sent < 0 && errno != EPIPE) return system_error("the process that reads the files", errno);
+  if (TEMP_FAILURE_RETRY(::write(answers_, &answer, 1)) < 0 && errno != EPIPE)
+    return system_error("the process that reads the files", errno);
   return Done{};
 }
 
@@ -523,16 +517,15 @@ Result<> Supervisor::take(const Message& message) {
   return Done{};
 }
 
-// Passes on the child's standard error where it is no terminal: if the child held that pipe open, its reader would
-// also wait for a child that cannot be killed (state D). While a screen (the interactive view) is open, keeps up to
-// 64 kB.
+// Passes on the child's standard error where it is no terminal: if the child held that pipe open, its reader
+// would also wait for a child that cannot be killed (state D). While a screen (the interactive view) is open,
+// keeps up to 64 kB.
 void Supervisor::take_errors(int from) {
   constexpr std::size_t kMostKept = std::size_t{64} << 10;
   if (!is_screen_open_) write_error(std::exchange(kept_errors_, {}));
   std::array<char, 4096> piece{};
   for (;;) {
-    const ssize_t got = from >= 0 ? ::read(from, piece.data(), piece.size()) : 0;
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = from >= 0 ? TEMP_FAILURE_RETRY(::read(from, piece.data(), piece.size())) : 0;
     if (got <= 0) return;
     const std::string_view text(piece.data(), static_cast<std::size_t>(got));
     if (is_screen_open_)

@@ -30,7 +30,7 @@ struct Output {
   std::function<Result<Reader>(std::string_view)> write;
   std::function<Result<>()> finish;
   std::function<bool()> is_reader_gone;
-  bool is_for_person = false;
+  bool is_for_person = false;  // it goes to a terminal or a pager
 };
 
 // Time limits for reading files; other time is not counted.

@@ -126,18 +126,13 @@ Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook ho
   if (auto may = check_may_load(); !may) return std::move(may.error());
   const LibbpfLog quiet;
   EventFilter filter;
-  if (next >= 0) {
-    auto table = program_array_with(next);
-    if (!table) return std::move(table.error());
-    filter.next_ = std::move(*table);
-  }
+  if (next >= 0)
+    if (auto made = store(filter.next_, program_array_with(next)); !made) return std::move(made.error());
   const Assembler program = assemble(steps, filter.next_.get());
   const auto type = hook == Hook::Overflow ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_KPROBE;
-  auto loaded = load_program(type, "tacho_filter", program.instructions(),
-                             "the kernel refused the program of the condition");
-  if (!loaded) return std::move(loaded.error());
-  filter.program_ = std::move(*loaded);
-  return filter;
+  auto loaded = store(filter.program_, load_program(type, "tacho_filter", program.instructions(),
+                                                    "the kernel refused the program of the condition"));
+  return loaded ? Result<EventFilter>(std::move(filter)) : std::move(loaded.error());
 }
 
 Result<> EventFilter::attach(int event_fd) const {

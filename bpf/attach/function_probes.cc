@@ -37,8 +37,8 @@ constexpr std::uint32_t kAtReturn = 1;
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-// Whether the kernel filters by process. Linux 6.6 to 6.9 filter by thread, and miss calls of the process's other
-// threads; they check the file before the process.
+// Whether the kernel filters by process. Linux 6.6 to 6.9 filter by thread, and miss calls of the process's
+// other threads; they check the file before the process.
 bool compares_processes(int program_fd) {
   const std::uint64_t offset = 0;
   LinkAttr attr;
@@ -122,7 +122,8 @@ constexpr std::size_t kFewProbes = 50;
 constexpr int kRetries = 3;
 constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
-// Errnos of a refusal: try again; rights, memory or descriptors are missing. Others: a function cannot be probed.
+// Errnos of a refusal: try again; rights, memory or descriptors are missing. Others: a function cannot be
+// probed.
 constexpr int kTransient[] = {EINTR, EAGAIN};
 constexpr int kOfAllFunctions[] = {EPERM, EACCES, ENOMEM, E2BIG, EMFILE, ENFILE};
 

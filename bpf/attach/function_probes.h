@@ -25,8 +25,8 @@ struct FunctionTargets {
   // Indexes of targets whose arguments differ from the source's (copies made by the compiler).
   std::vector<std::uint64_t> changed_copies = {};
   std::vector<std::string> names;  // one for each target; or empty, for programs that probe all targets
-  // Names of the functions for messages: one for each target, or empty. The bits of a cookie from kNumberBit on
-  // are the index in this list, from 1 on.
+  // Names of the functions for messages: one for each target, or empty. The bits of a cookie from kNumberBit
+  // on are the index in this list, from 1 on.
   std::vector<std::string> shown_names = {};
   static constexpr unsigned kNumberBit = 8;
   int process = -1;                    // only calls of this process; -1: of all

@@ -306,8 +306,7 @@ Result<int> wait_for(pid_t child, const Stop& stop) {
     ::nanosleep(&kPollInterval, nullptr);
   }
   ::kill(-child, SIGKILL);
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  (void)TEMP_FAILURE_RETRY(::waitpid(child, &status, 0));
   return Error{"the compiler was stopped by a signal", EINTR};
 }
 

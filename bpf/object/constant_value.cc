@@ -107,8 +107,8 @@ std::optional<ConstantFault> put_text(const PayloadField& field, std::string_vie
                                       std::span<std::byte> bytes) {
   const std::uint32_t most = std::max(field.count, 1U) - 1;  // programs expect a NUL at the end
   if (text.size() + 1 > field.count)
-    return in_value(most, "it is too long: " + type_in_words(field) + " takes " + std::to_string(most) +
-                              " letters");
+    return in_value(
+        most, "it is too long: " + type_in_words(field) + " takes " + std::to_string(most) + " letters");
   const auto target = bytes.subspan(field.bit_offset / 8, field.count);
   std::ranges::fill(target, std::byte{0});
   std::ranges::transform(text, target.begin(), [](char c) { return static_cast<std::byte>(c); });

@@ -149,8 +149,8 @@ class ReturnValueCheck {
     const unsigned kind = BPF_CLASS(one.code), operation = BPF_OP(one.code);
     const bool is_jump = kind == BPF_JMP || kind == kJump32;
     const bool is_tail_call =
-        kind == BPF_JMP && (operation == kTailCall || (operation == BPF_CALL && one.src_reg == 0 &&
-                                                       one.imm == kTailCallFunction));
+        kind == BPF_JMP && (operation == kTailCall ||
+                            (operation == BPF_CALL && one.src_reg == 0 && one.imm == kTailCallFunction));
     if (is_tail_call || (is_jump && operation == BPF_EXIT)) {
       ends_even_ |= is_tail_call || before;  // the return value of the other program is unknown
       if (!is_tail_call) return;

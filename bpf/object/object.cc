@@ -144,15 +144,15 @@ std::string code_in_words(int code) {
   return text;
 }
 
-// libbpf's message with the reason. Its last ones only say that loading failed.
-std::string cause(const LibbpfLog& said, const std::string& program) {
+// The errno, and libbpf's message with the reason. Its last ones only say that loading failed.
+std::string cause(const LibbpfLog& said, const std::string& program, int code) {
   for (std::string line : libbpf_lines(said.text())) {
     const std::string prefix = "prog '" + program + "': ";
     if (!program.empty() && line.starts_with(prefix)) line.erase(0, prefix.size());
     if (line.starts_with("failed to load") || line.starts_with("BPF program load failed")) continue;
-    return line;
+    return code_in_words(code) + (line.empty() ? "" : " (" + line + ")");
   }
-  return "";
+  return code_in_words(code);
 }
 
 Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>& programs) {
@@ -167,9 +167,7 @@ Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>
   if (program != programs.end())
     if (const auto section = parse_section(program->section); section)
       refusal.reason = refusal_in_words(*section, code);
-  if (!refusal.reason.empty()) return refusal;
-  const std::string why = cause(said, refusal.program);
-  refusal.reason = "could not be loaded: " + code_in_words(code) + (why.empty() ? "" : " (" + why + ")");
+  if (refusal.reason.empty()) refusal.reason = "could not be loaded: " + cause(said, refusal.program, code);
   return refusal;
 }
 
@@ -504,11 +502,7 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
     return std::nullopt;
   }
   Refusal refusal{state_->programs[program].name, code, refusal_in_words(section, code)};
-  if (refusal.reason.empty()) {
-    const std::string why = cause(said, refusal.program);
-    refusal.reason =
-        "cannot be attached: " + code_in_words(refusal.code) + (why.empty() ? "" : " (" + why + ")");
-  }
+  if (refusal.reason.empty()) refusal.reason = "cannot be attached: " + cause(said, refusal.program, code);
   return refusal;
 }
 

@@ -300,7 +300,7 @@ Assembler start_of(const ProbeTask& task, int table) {
   return program;
 }
 
-Result<format::Fd> load_reader(const ProbeTask& task, const Assembler& program) {
+Result<format::Fd> load_program_of(const ProbeTask& task, const Assembler& program) {
   const auto type = task.hook == ProbeTask::Hook::Probe ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT;
   return load_program(type, "tacho_probe", program.instructions(),
                       "the kernel refused the program that reads a probe's arguments");
@@ -423,17 +423,11 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
   }
   if (!made.outputs_)
     return system_error(task.sum ? "the map of a probe's counts" : "the map of a probe's samples", errno);
-  auto reader = load_reader(task, reader_of(task, made.outputs_.get(), made.lost_.get()));
-  if (!reader) return std::move(reader.error());
-  made.reader_ = std::move(*reader);
-  if (!task.walk) return made;
-  auto table = program_array_with(*task.walk);
-  if (!table) return std::move(table.error());
-  made.next_ = std::move(*table);
-  auto start = load_reader(task, start_of(task, made.next_.get()));
-  if (!start) return std::move(start.error());
-  made.start_ = std::move(*start);
-  return made;
+  const Assembler reader = reader_of(task, made.outputs_.get(), made.lost_.get());
+  auto done = store(made.reader_, load_program_of(task, reader));
+  if (done && task.walk) done = store(made.next_, program_array_with(*task.walk));
+  if (done && task.walk) done = store(made.start_, load_program_of(task, start_of(task, made.next_.get())));
+  return done ? Result<ProbeProgram>(std::move(made)) : std::move(done.error());
 #endif
 }
 

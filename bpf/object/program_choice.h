@@ -46,8 +46,8 @@ class ProgramChoice {
 // "on_read (kretprobe/vfs_read)": how messages name a program.
 std::string described(const Candidate& candidate);
 
-// The programs of an object, in the order in which they are tried. Alternatives come first, in the order of the
-// source, which BTF has (the object groups programs by section).
+// The programs of an object, in the order in which they are tried. Alternatives come first, in the order of
+// the source, which BTF has (the object groups programs by section).
 std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared);
 
 // Whether it hooks functions that the caller has to find.

@@ -31,8 +31,9 @@ class MapReader {
   MapReader(int fd, const MapFacts& facts, std::size_t possible_cpus);
 
   const MapFacts& facts() const { return facts_; }
-  // Calls `sink` for each entry, with one value, or in a per-CPU map one for each possible CPU. If programs delete
-  // entries during the read, some entries may be missing or be read twice. Error EPERM: the rights were dropped.
+  // Calls `sink` for each entry, with one value, or in a per-CPU map one for each possible CPU. If programs
+  // delete entries during the read, some entries may be missing or be read twice. Error EPERM: the rights
+  // were dropped.
   Result<> read(
       const std::function<void(format::Bytes key, const std::vector<format::Bytes>& values)>& sink) const;
   // The value of one key; empty: no such key.

@@ -221,28 +221,23 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->stacks = bpf_map__fd(map("tacho_stacks"));
   state->files = bpf_map__fd(map("tacho_files"));
   state->readers = bpf_map__fd(map("tacho_readers"));
-  auto requests =
-      Ring::open(bpf_map__fd(map("tacho_file_requests")), bpf_map__max_entries(map("tacho_file_requests")));
-  if (!requests) return std::move(requests.error());
-  state->requests.emplace(std::move(*requests));
-  auto copies = Ring::open(bpf_map__fd(map("tacho_copies")), kCopyBytes);
-  if (!copies) return std::move(copies.error());
-  state->copies.emplace(std::move(*copies));
   state->range_count = most_ranges;
-  auto ranges = map_memory(bpf_map__fd(map("tacho_ranges")), most_ranges * sizeof(tacho_code_range));
-  if (!ranges) return std::move(ranges.error());
-  state->ranges = std::move(*ranges);
-  auto modules =
-      map_memory(bpf_map__fd(map("tacho_modules")), TACHO_MOST_MODULES * sizeof(tacho_unwind_module));
-  if (!modules) return std::move(modules.error());
-  state->modules = std::move(*modules);
-  // Map the kernel's memory: libbpf's is a copy.
+  // The kernel's memory of the variables: libbpf's is a copy.
   bpf_map* const variables = map(".data.tacho");
   if (variables == nullptr || bpf_map__value_size(variables) < sizeof(tacho_walk_variables))
     return Error{"the unwinder has no section for its variables"};
-  auto memory = map_memory(bpf_map__fd(variables), bpf_map__value_size(variables));
-  if (!memory) return std::move(memory.error());
-  state->variables = std::move(*memory);
+  const auto ring = [&](const char* name) {
+    return Ring::open(bpf_map__fd(map(name)), bpf_map__max_entries(map(name)));
+  };
+  const auto memory = [&](const char* name, std::size_t size) {
+    return map_memory(bpf_map__fd(map(name)), size);
+  };
+  for (const auto& done :
+       {store(state->requests, ring("tacho_file_requests")), store(state->copies, ring("tacho_copies")),
+        store(state->ranges, memory("tacho_ranges", most_ranges * sizeof(tacho_code_range))),
+        store(state->modules, memory("tacho_modules", TACHO_MOST_MODULES * sizeof(tacho_unwind_module))),
+        store(state->variables, memory(".data.tacho", bpf_map__value_size(variables)))})
+    if (!done) return done.error();
   return StackWalker(std::move(state));
 }
 

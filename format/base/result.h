@@ -54,4 +54,12 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
+// Sets `target` to the value, if there is one.
+template <class Target, class Value>
+Result<> store(Target& target, Result<Value> value) {
+  if (!value) return std::move(value.error());
+  target = static_cast<Target>(std::move(*value));
+  return Done{};
+}
+
 }  // namespace tacho
