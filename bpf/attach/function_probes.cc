@@ -150,7 +150,7 @@ Result<SingleProbes> single_probes() {
       EOPNOTSUPP};
 }
 
-format::Fd link_together(int program_fd, const ChosenFunctions& functions, FunctionEnd end) {
+Result<format::Fd> link_together(int program_fd, const ChosenFunctions& functions, FunctionEnd end) {
   LIBBPF_OPTS(bpf_link_create_opts, options);
   std::vector<unsigned long> addresses(functions.offsets.begin(), functions.offsets.end());
   options.kprobe_multi.addrs = addresses.data();
@@ -158,7 +158,9 @@ format::Fd link_together(int program_fd, const ChosenFunctions& functions, Funct
       functions.cookies.empty() ? nullptr : reinterpret_cast<const __u64*>(functions.cookies.data());
   options.kprobe_multi.cnt = static_cast<__u32>(addresses.size());
   options.kprobe_multi.flags = end == FunctionEnd::Return ? BPF_F_KPROBE_MULTI_RETURN : 0;
-  return format::Fd(bpf_link_create(program_fd, 0, BPF_TRACE_KPROBE_MULTI, &options));
+  format::Fd link(bpf_link_create(program_fd, 0, BPF_TRACE_KPROBE_MULTI, &options));
+  if (!link) return system_error(kSubject, errno);
+  return link;
 }
 
 // Opens a kprobe event and attaches the program to it; it stays as long as the link.
@@ -247,16 +249,6 @@ Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkF
   return *first + *second;
 }
 
-Result<std::size_t> KernelProbes::add_together(int program_fd, const ChosenFunctions& functions,
-                                               FunctionEnd end) {
-  const auto link = [&](const ChosenFunctions& some) -> Result<format::Fd> {
-    auto made = link_together(program_fd, some, end);
-    if (!made) return system_error(kSubject, errno);
-    return made;
-  };
-  return link_functions(functions, link, links_);
-}
-
 Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFunctions& functions,
                                                  FunctionEnd end) {
   const auto single = single_probes();
@@ -286,8 +278,9 @@ Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, Funct
   if (functions.offsets.empty()) return Error{"no kernel functions were named", ENOENT};
   const auto begin = std::chrono::steady_clock::now();
   const std::size_t before = links_.size();
+  const auto together = [&](const ChosenFunctions& some) { return link_together(program_fd, some, end); };
   const auto refused = targets.one_by_one ? add_one_by_one(program_fd, functions, end)
-                                          : add_together(program_fd, functions, end);
+                                          : link_functions(functions, together, links_);
   if (!refused) return refused.error();
   if (*refused == functions.offsets.size())
     return Error{"the kernel refuses probes on all of these functions", EOPNOTSUPP};

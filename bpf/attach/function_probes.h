@@ -101,7 +101,6 @@ class KernelProbes {
   std::size_t refused() const { return refused_; }
 
  private:
-  Result<std::size_t> add_together(int program_fd, const ChosenFunctions& functions, FunctionEnd end);
   Result<std::size_t> add_one_by_one(int program_fd, const ChosenFunctions& functions, FunctionEnd end);
 
   std::vector<format::Fd> links_;

@@ -337,11 +337,6 @@ Result<int> run(std::vector<std::string> words, int output, const Stop& stop) {
   return wait_for(child, stop);
 }
 
-std::string outcome(int status) {
-  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
-  return "ended with status " + std::to_string(WEXITSTATUS(status));
-}
-
 }  // namespace
 
 Result<std::string> find_clang() {
@@ -376,7 +371,10 @@ Result<std::vector<std::byte>> compile(const std::string& source, const Log& log
   const auto status = run(words, object.get(), stop);
   if (!status) return Error{status.error()}.in(source);
   if (*status != 0)
-    return Error{source + ": not compiled: " + *clang + " " + outcome(*status) + " (see its messages above)"};
+    return Error{source + ": not compiled: " + *clang +
+                 (WIFSIGNALED(*status) ? " was killed by signal " + std::to_string(WTERMSIG(*status))
+                                       : " ended with status " + std::to_string(WEXITSTATUS(*status))) +
+                 " (see its messages above)"};
   struct stat made {};
   if (::fstat(object.get(), &made) != 0) return system_error("the object", errno);
   return format::read_at(object.get(), 0, static_cast<std::size_t>(made.st_size));

@@ -182,24 +182,14 @@ std::optional<ConstantFault> put_field(const PayloadField& field, std::optional<
 }  // namespace
 
 std::string type_in_words(const PayloadField& field) {
-  std::string elements;
-  if (field.is_array || field.kind == FieldKind::Text)
-    elements.append("[").append(std::to_string(field.count)).append("]");
-  switch (field.kind) {
-    case FieldKind::Text:
-      return "char" + elements;
-    case FieldKind::Bool:
-      return "bool" + elements;
-    case FieldKind::Enum:
-      return "enum" + elements;
-    case FieldKind::Float:
-      return "floating-point" + elements;
-    case FieldKind::Signed:
-      return "s" + std::to_string(field.bit_size) + elements;
-    case FieldKind::Unsigned:
-      break;
-  }
-  return "u" + std::to_string(field.bit_size) + elements;
+  const std::string number = (field.kind == FieldKind::Signed ? "s" : "u") + std::to_string(field.bit_size);
+  const std::string name = field.kind == FieldKind::Text    ? "char"
+                           : field.kind == FieldKind::Bool  ? "bool"
+                           : field.kind == FieldKind::Enum  ? "enum"
+                           : field.kind == FieldKind::Float ? "floating-point"
+                                                            : number;
+  const bool has_elements = field.is_array || field.kind == FieldKind::Text;
+  return has_elements ? name + "[" + std::to_string(field.count) + "]" : name;
 }
 
 std::string constants_in_words(const std::vector<Global>& globals) {

@@ -419,20 +419,16 @@ void Object::follow_functions(FunctionTargets targets) {
 
 std::size_t Object::unprobed_functions() const { return state_->unprobed; }
 
-std::optional<Refusal> Object::attach_to_kernel_functions(std::size_t program) {
-  const Program& of = state_->programs[program];
-  const auto done =
-      state_->kernel_probes.add(bpf_program__fd(state_->handles[program]), state_->functions, end_of(of));
-  state_->unprobed = state_->kernel_probes.refused();
-  if (done) return std::nullopt;
-  return Refusal{of.name, done.error().code, done.error().what};
-}
-
 std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Section& section) {
   const Program& of = state_->programs[program];
   const FunctionTargets& targets = state_->functions;
   if (end_of(of) == FunctionEnd::Return && targets.entries_only) return std::nullopt;
-  if (targets.in_kernel) return attach_to_kernel_functions(program);
+  if (targets.in_kernel) {
+    const auto done =
+        state_->kernel_probes.add(bpf_program__fd(state_->handles[program]), targets, end_of(of));
+    state_->unprobed = state_->kernel_probes.refused();
+    return done ? std::nullopt : std::optional(Refusal{of.name, done.error().code, done.error().what});
+  }
   const ChosenFunctions chosen = chosen_functions(targets, section.target);
   if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "it needs functions, and none were chosen"};
   std::size_t left_out = 0;

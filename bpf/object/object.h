@@ -134,7 +134,6 @@ class Object {
   // Attaches a program of Hook::Functions: with one multi link, or with a link for each function on kernels
   // before 6.6.
   std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
-  std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   int probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out);
 
   struct State;

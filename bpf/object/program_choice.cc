@@ -67,23 +67,23 @@ std::string ProgramChoice::why_not(std::size_t candidate) const {
 }
 
 std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared) {
+  const auto alternative_of = [&](const Candidate& candidate) {
+    return std::ranges::find(declared.alternatives, candidate.name, &Alternative::program);
+  };
   std::vector<Candidate> candidates;
   for (std::size_t index = 0; index < object.programs().size(); ++index) {
     const Program& program = object.programs()[index];
     Candidate candidate{program.name, program.section, "", "", program.optional, false};
     const auto section = parse_section(program.section);
     candidate.drops_events = section && section->hook == Hook::Tracepoint && object.may_drop_events(index);
-    const auto alternative = std::ranges::find(declared.alternatives, program.name, &Alternative::program);
+    const auto alternative = alternative_of(candidate);
     if (alternative != declared.alternatives.end()) {
       candidate.group = alternative->group;
       candidate.set = alternative->set;
     }
     candidates.push_back(std::move(candidate));
   }
-  const auto rank = [&](const Candidate& candidate) {
-    return std::ranges::find(declared.alternatives, candidate.name, &Alternative::program);
-  };
-  std::ranges::stable_sort(candidates, {}, rank);
+  std::ranges::stable_sort(candidates, {}, alternative_of);
   return candidates;
 }
 
@@ -111,9 +111,10 @@ std::vector<std::string> unsupported_output_of(const Object& object, bool runs_i
   const auto& programs = object.programs();
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto section = parse_section(programs[i].section);
-    std::string& names = section && section->hook == Hook::Iterator ? iterators : printing;
-    if (&names == &iterators && programs[i].name == kAtBegin) continue;
-    if (&names == &iterators || object.prints(i)) names += (names.empty() ? "" : ", ") + programs[i].name;
+    const bool is_iterator = section && section->hook == Hook::Iterator;
+    if (is_iterator ? programs[i].name == kAtBegin : !object.prints(i)) continue;
+    std::string& names = is_iterator ? iterators : printing;
+    names += (names.empty() ? "" : ", ") + programs[i].name;
   }
   if (!printing.empty())
     lines.push_back(

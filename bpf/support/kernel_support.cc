@@ -52,11 +52,9 @@ std::optional<bool> kernel_has_function(std::string_view name) {
   return any ? std::optional(false) : std::nullopt;
 }
 
-std::string in_quotes(std::string_view text) { return std::string("'").append(text).append("'"); }
-
 std::optional<std::string> missing_tracepoint(const std::string& target, const std::string& tracefs) {
   if (tracefs.empty() || exists(tracefs + "/events/" + target + "/id")) return std::nullopt;
-  return "this kernel has no tracepoint " + in_quotes(target) + " (see " + tracefs +
+  return "this kernel has no tracepoint '" + target + "' (see " + tracefs +
          "/available_events; one of a module appears when the module is loaded)";
 }
 
@@ -70,7 +68,7 @@ std::optional<std::string> missing_kprobe(const std::string& target, const std::
   if (auto why = missing_kprobes(target, tracefs)) return why;
   const std::string function = target.substr(0, target.find('+'));
   if (kernel_has_function(function) == std::optional(false))
-    return "this kernel has no function " + in_quotes(function) + " (see /proc/kallsyms)";
+    return "this kernel has no function '" + function + "' (see /proc/kallsyms)";
   return std::nullopt;
 }
 
@@ -79,7 +77,7 @@ std::optional<std::string> missing_uprobe(const std::string& target, const std::
     return "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)";
   const std::string file = target.substr(0, target.find(':'));
   // Names without a folder are looked up by libbpf in the search paths of programs and libraries.
-  if (file.find('/') != std::string::npos && !exists(file)) return in_quotes(file) + ": no such file";
+  if (file.find('/') != std::string::npos && !exists(file)) return "'" + file + "': no such file";
   return std::nullopt;
 }
 

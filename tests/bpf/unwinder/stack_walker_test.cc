@@ -18,7 +18,7 @@ format::Bytes recorder(std::string_view name) {
   return found == all.end() ? format::Bytes{} : found->object;
 }
 
-bool has_map(const Object& object, std::string_view name) { return object.has_map(name); }
+bool has_map(const Object& object, const std::string& name) { return object.has_map(name); }
 
 TEST(WalkLink, EventsOfAnArrayHaveTheWalkInFrontAndRingsAskForStacks) {
   if (recorder("open").empty()) GTEST_SKIP() << "built without clang";
