@@ -381,9 +381,9 @@ class Supervisor {
   bool is_confined_ = false;  // a child was confined, so it may have read the capture
   int answers_ = -1;          // pipe to the child
   std::optional<Output> output_;
-  bool is_given_ = false, is_finished_ = false, is_reader_gone_ = false;
-  bool is_screen_open_ = false;
-  std::string kept_errors_;  // while it is
+  bool is_given_ = false;  // bytes were written to the output
+  bool is_finished_ = false, is_reader_gone_ = false, is_screen_open_ = false;
+  std::string kept_errors_;  // the child's standard error while a screen is open
   std::optional<cli::ExitStatus> status_;
   std::optional<Error> error_;
 };

@@ -85,18 +85,16 @@ std::optional<bpf_prog_info> info_of(int program_fd) {
 }
 
 ListedProgram listed_program(int program_fd, const bpf_prog_info& info) {
-  ListedProgram program;
-  program.id = info.id;
-  program.type = type_text(info);
-  program.name = whole_name(program_fd, info);
-  program.tag = hex_text(std::as_bytes(std::span(info.tag)));
-  program.loaded_by = info.created_by_uid;
-  program.translated_bytes = info.xlated_prog_len;
-  program.machine_bytes = info.jited_prog_len;
-  program.runs = info.run_cnt;
-  program.nanoseconds = info.run_time_ns;
-  program.skipped = info.recursion_misses;
-  return program;
+  return {.id = info.id,
+          .type = type_text(info),
+          .name = whole_name(program_fd, info),
+          .tag = hex_text(std::as_bytes(std::span(info.tag))),
+          .loaded_by = info.created_by_uid,
+          .translated_bytes = info.xlated_prog_len,
+          .machine_bytes = info.jited_prog_len,
+          .runs = info.run_cnt,
+          .nanoseconds = info.run_time_ns,
+          .skipped = info.recursion_misses};
 }
 
 // Visits all loaded programs. A program that is unloaded during the walk is skipped.
@@ -271,12 +269,8 @@ Result<std::vector<ListedProgram>> list_programs() {
 std::vector<std::pair<std::uint32_t, std::string>> attachments_by_links() {
   const LibbpfLog quiet;
   Programs programs;
-  (void)for_each_program([&](int, const bpf_prog_info& info) {
-    ListedProgram program;
-    program.id = info.id;
-    program.type = type_text(info);
-    programs.push_back(std::move(program));
-  });
+  (void)for_each_program(
+      [&](int, const bpf_prog_info& info) { programs.push_back({.id = info.id, .type = type_text(info)}); });
   add_links(programs);
   std::vector<std::pair<std::uint32_t, std::string>> attachments;
   for (const ListedProgram& program : programs)
