@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "bpf/attach/function_probes.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
@@ -59,7 +58,7 @@ std::vector<ListedThread> parse_thread_records(format::Bytes records) {
 
 struct ThreadList::State {
   OwnedObject object;
-  std::unique_ptr<bpf_link, DestroyLink> link;
+  OwnedLink link;
 };
 
 ThreadList::ThreadList(std::unique_ptr<State> state) : state_(std::move(state)) {}

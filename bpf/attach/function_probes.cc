@@ -94,11 +94,9 @@ ChosenFunctions part_of(const ChosenFunctions& functions, std::size_t from, std:
   return {cut(functions.offsets), cut(functions.cookies)};
 }
 
-void DestroyLink::operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
-
-Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
+Result<std::vector<OwnedLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
                                                 const ChosenFunctions& functions, FunctionEnd end) {
-  std::vector<ProbeLink> links;
+  std::vector<OwnedLink> links;
   for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
     errno = 0;
     LIBBPF_OPTS(bpf_uprobe_opts, options);

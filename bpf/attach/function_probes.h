@@ -4,17 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bpf/support/libbpf_log.h"
+#include "bpf/support/libbpf_owned.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 
-struct bpf_link;
-struct bpf_program;
+struct bpf_program;  // libbpf's
 
 namespace tacho::bpf {
 
@@ -59,14 +58,9 @@ constexpr std::uint32_t kFunctionsAttachType = 48;
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
                                    const ChosenFunctions& functions, FunctionEnd end);
 
-struct DestroyLink {
-  void operator()(bpf_link* link) const noexcept;
-};
-using ProbeLink = std::unique_ptr<bpf_link, DestroyLink>;
-
 // Before Linux 6.6: a perf event with a uprobe for each function. Functions that cannot be probed are left
 // out. An error has the kernel's errno.
-Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
+Result<std::vector<OwnedLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
                                                 const ChosenFunctions& functions, FunctionEnd end);
 
 // Whether this kernel has kprobe.multi; tested with a function that exists for tests.

@@ -241,7 +241,7 @@ struct Object::State {
   std::vector<format::Fd> event_links;
   FunctionTargets functions;
   std::size_t unprobed = 0;
-  std::vector<ProbeLink> links;
+  std::vector<OwnedLink> links;
   std::map<std::size_t, const bpf_link*> iterators;  // of `links`, by program
   KernelProbes kernel_probes;
 };

@@ -6,6 +6,7 @@
 namespace tacho::bpf {
 
 void FreeLibbpf::operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
+void FreeLibbpf::operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
 void FreeLibbpf::operator()(btf* types) const noexcept { btf__free(types); }
 
 OwnedObject open_object(format::Bytes elf, const char* name) {

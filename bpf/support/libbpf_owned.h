@@ -10,7 +10,8 @@
 #include "format/base/cursor.h"
 #include "format/base/result.h"
 
-struct bpf_map;  // libbpf's
+struct bpf_link;  // libbpf's
+struct bpf_map;
 struct bpf_object;
 struct btf;
 
@@ -18,9 +19,11 @@ namespace tacho::bpf {
 
 struct FreeLibbpf {
   void operator()(bpf_object* object) const noexcept;
+  void operator()(bpf_link* link) const noexcept;
   void operator()(btf* types) const noexcept;
 };
 using OwnedObject = std::unique_ptr<bpf_object, FreeLibbpf>;
+using OwnedLink = std::unique_ptr<bpf_link, FreeLibbpf>;
 using OwnedBtf = std::unique_ptr<btf, FreeLibbpf>;
 
 // Opens an ELF object under a name in the kernel. Null, with errno: libbpf refuses it.
