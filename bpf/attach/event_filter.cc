@@ -45,9 +45,7 @@ void load_value(Assembler& program, const FilterStep& step, ConditionFrame frame
       program.call(BPF_FUNC_get_current_ancestor_cgroup_id);
       break;
     case FilterValue::Name:
-      program.set(0, 0);
-      program.store(BPF_DW, 10, 0, frame.scratch);
-      program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(frame.scratch + 8));
+      program.clear_stack(frame.scratch, kCommBytes);
       program.set_stack_address(1, frame.scratch);
       program.set(2, kCommBytes);
       program.call(BPF_FUNC_get_current_comm);

@@ -37,6 +37,12 @@ class Assembler {
     move(to, 10);
     add_number(to, offset);
   }
+  // Zeroes whole words of the stack frame; clobbers r0.
+  void clear_stack(std::int16_t at, std::size_t bytes) {
+    set(0, 0);
+    for (std::size_t word = 0; word < bytes; word += 8)
+      store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
+  }
   void add_number(int to, std::int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
   void add_register(int to, int from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
   void and_register(int to, int from) { add(BPF_ALU64 | BPF_AND | BPF_X, to, from, 0, 0); }

@@ -49,6 +49,7 @@ constexpr std::array<std::string_view, kRegisterArguments> kArguments{"rdi", "rs
 
 constexpr int kContext = 6, kValue = 7;                                              // callee-saved registers
 constexpr std::int32_t kReadUser = 112, kReadUserText = 114, kReadKernelText = 115;  // since Linux 5.5
+constexpr std::int16_t kWord = 8, kNameBytes = 16, kValueBytes = 16, kScratchBytes = 16;
 constexpr std::int32_t kThisCpu = -1;         // BPF_F_CURRENT_CPU, 32 bits
 constexpr std::uint32_t kMostCounts = 16384;  // preallocated: a probe may be where memory cannot be allocated
 
@@ -67,8 +68,7 @@ void extend(Assembler& program, std::uint8_t size, bool is_signed) {
 
 // r7 = the `size` bytes at `displacement` from where r7 points, or 0; `scratch` is a word of the stack.
 void read_user(Assembler& program, std::uint8_t size, std::int32_t displacement, std::int16_t scratch) {
-  program.set(0, 0);
-  program.store(BPF_DW, 10, 0, scratch);
+  program.clear_stack(scratch, kWord);
   program.set_stack_address(1, scratch);
   program.set(2, size);
   program.move(3, kValue);
@@ -102,9 +102,7 @@ void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
 constexpr std::int32_t kDataLocMask = 0xFFFF;
 
 void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t at) {
-  program.set(0, 0);  // clear the slot: bytes after the text's end are recorded as well
-  for (std::size_t word = 0; word < kProbeTextBytes; word += 8)
-    program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
+  program.clear_stack(at, kProbeTextBytes);  // bytes after the text's end are recorded as well
   program.set_stack_address(1, at);
   program.set(2, static_cast<std::int32_t>(kProbeTextBytes));
   if (argument.source == Source::Record) {
@@ -127,8 +125,6 @@ struct Frame {
   std::int16_t key = 0, arguments = 0, scratch = 0, value = 0;
   std::int32_t key_bytes = 0, argument_bytes = 0;
 };
-constexpr std::int16_t kWord = 8, kNameBytes = 16, kValueBytes = 16, kScratchBytes = 16;
-
 Frame frame_of(const ProbeTask& task) {
   Frame frame;
   for (const ProbeArgument& argument : task.arguments) frame.argument_bytes += bytes_of(argument);
@@ -201,9 +197,7 @@ void make_key(Assembler& program, const ProbeTask& task, const Frame& frame) {
     put(0);
   }
   if (task.sum->by_name) {
-    program.set(0, 0);
-    program.store(BPF_DW, 10, 0, at);
-    program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + kWord));
+    program.clear_stack(at, kNameBytes);
     program.set_stack_address(1, at);
     program.set(2, kNameBytes);
     program.call(BPF_FUNC_get_current_comm);
@@ -227,9 +221,7 @@ void count(Assembler& program, const ProbeTask& task, const Frame& frame, int co
   make_key(program, task, frame);
   find();
   const std::size_t known = program.jump_if_number(BPF_JNE, 0, 0);
-  program.set(0, 0);
-  program.store(BPF_DW, 10, 0, frame.value);
-  program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(frame.value + kWord));
+  program.clear_stack(frame.value, kValueBytes);
   program.set_map(1, counts);
   program.set_stack_address(2, frame.key);
   program.set_stack_address(3, frame.value);
