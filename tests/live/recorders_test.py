@@ -213,7 +213,8 @@ class Waits(Recorders):
         self.assertGreaterEqual(float(row["sum"]), 25 * 3e6 + 10 * 5e6 * 0.9)
         folded = [line.rsplit(" ", 1) for line in self.tacho("folded", "-i", "out.data").stdout.decode().splitlines()]
         naps = sum(int(time) for stack, time in folded if "clock_nanosleep" in stack and "hrtimer_nanosleep" in stack)
-        self.assertGreaterEqual(naps, 25 * 3e6 + 10 * 5e6)
+        # A thread that is preempted between arming its timer and sleeping waits less.
+        self.assertGreaterEqual(naps, (25 * 3e6 + 10 * 5e6) * 0.9)
         self.assertLess(naps, 1e9)
         rows = self.rows("--by", "comm", "--columns", "sum,count")
         self.assertEqual(sum(int(time) for _, time in folded), sum(int(row["sum"]) for row in rows))
