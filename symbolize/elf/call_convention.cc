@@ -21,44 +21,35 @@ bool is_only_a_name(int tag) {
 
 }  // namespace
 
-bool TypeView::attribute(Dwarf_Die die, unsigned name, Dwarf_Attribute& out, Dwarf_Die& owner) const {
+std::optional<TypeView::Found> TypeView::find(Dwarf_Die die, unsigned name) const {
   for (int left = kMostReferences; left > 0; --left) {
-    if (dwarf_attr(&die, name, &out) != nullptr) {
-      owner = die;
-      return true;
-    }
+    Dwarf_Attribute attribute;
+    if (dwarf_attr(&die, name, &attribute) != nullptr) return Found{attribute, die};
     Dwarf_Die origin{};
     if (!file_->follow(die, DW_AT_abstract_origin, origin) &&
         !file_->follow(die, DW_AT_specification, origin))
-      return false;
+      return std::nullopt;
     die = origin;
   }
-  return false;
+  return std::nullopt;
 }
 
 std::string_view TypeView::text(Dwarf_Die die, unsigned name) const {
-  Dwarf_Attribute unused;
-  Dwarf_Die owner{};
-  return attribute(die, name, unused, owner) ? file_->text(owner, name) : std::string_view{};
+  auto found = find(die, name);
+  return found ? file_->text(found->owner, name) : std::string_view{};
 }
 
 bool TypeView::follow(Dwarf_Die die, unsigned name, Dwarf_Die& target) const {
-  Dwarf_Attribute unused;
-  Dwarf_Die owner{};
-  return attribute(die, name, unused, owner) && file_->follow(owner, name, target);
+  auto found = find(die, name);
+  return found && file_->follow(found->owner, name, target);
 }
 
-bool TypeView::has(Dwarf_Die die, unsigned name) const {
-  Dwarf_Attribute unused;
-  Dwarf_Die owner{};
-  return attribute(die, name, unused, owner);
-}
+bool TypeView::has(Dwarf_Die die, unsigned name) const { return find(die, name).has_value(); }
 
 std::optional<std::uint64_t> TypeView::number(Dwarf_Die die, unsigned name) const {
-  Dwarf_Attribute found;
-  Dwarf_Die owner{};
+  auto found = find(die, name);
   Dwarf_Word value = 0;
-  if (!attribute(die, name, found, owner) || dwarf_formudata(&found, &value) != 0) return std::nullopt;
+  if (!found || dwarf_formudata(&found->attribute, &value) != 0) return std::nullopt;
   return value;
 }
 
@@ -120,12 +111,11 @@ std::string TypeView::words_of(Dwarf_Die type, int left) const {
       break;
   }
   const std::string_view name = file_->text(type, DW_AT_name);
-  const std::string_view kind = tag == DW_TAG_structure_type     ? "struct"
-                                : tag == DW_TAG_union_type       ? "union"
-                                : tag == DW_TAG_enumeration_type ? "enum"
-                                                                 : "";
-  if (name.empty()) return std::string(kind.empty() ? "?" : kind);
-  return std::string(name);
+  return std::string(!name.empty()                    ? name
+                     : tag == DW_TAG_structure_type   ? "struct"
+                     : tag == DW_TAG_union_type       ? "union"
+                     : tag == DW_TAG_enumeration_type ? "enum"
+                                                      : "?");
 }
 
 std::string TypeView::name_of(Dwarf_Die die) const {
@@ -138,42 +128,29 @@ std::string TypeView::name_of(Dwarf_Die die) const {
 }
 
 void TypeView::each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& seen) const {
-  Dwarf_Die child{};
-  if (dwarf_child(&type, &child) != 0) return;
-  for (int left = kMostMembers; left > 0; --left) {
-    if (dwarf_tag(&child) == DW_TAG_subprogram && !seen(child)) return;
-    Dwarf_Die next{};
-    if (dwarf_siblingof(&child, &next) != 0) return;
-    child = next;
-  }
+  each_child(type, kMostMembers,
+             [&](Dwarf_Die& child) { return dwarf_tag(&child) != DW_TAG_subprogram || seen(child); });
 }
 
 void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member&)>& seen) const {
-  Dwarf_Die child{};
-  if (dwarf_child(&type, &child) != 0) return;
-  for (int left = kMostMembers; left > 0; --left) {
+  each_child(type, kMostMembers, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     const bool is_static = has(child, DW_AT_external) || has(child, DW_AT_declaration);
-    if ((tag == DW_TAG_member && !is_static) || tag == DW_TAG_inheritance) {
-      Member member;
-      member.die = child;
-      if (tag == DW_TAG_member) member.name = text(child, DW_AT_name);
-      const auto at = number(child, DW_AT_data_member_location);
-      member.offset = at.value_or(0);
-      const bool is_computed = !at && has(child, DW_AT_data_member_location);
-      member.is_bits = has(child, DW_AT_bit_size) || is_computed || has(child, DW_AT_virtuality);
-      if (!seen(member)) return;
-    }
-    Dwarf_Die next{};
-    if (dwarf_siblingof(&child, &next) != 0) return;
-    child = next;
-  }
+    if ((tag != DW_TAG_member || is_static) && tag != DW_TAG_inheritance) return true;
+    Member member;
+    member.die = child;
+    if (tag == DW_TAG_member) member.name = text(child, DW_AT_name);
+    const auto at = number(child, DW_AT_data_member_location);
+    member.offset = at.value_or(0);
+    const bool is_computed = !at && has(child, DW_AT_data_member_location);
+    member.is_bits = has(child, DW_AT_bit_size) || is_computed || has(child, DW_AT_virtuality);
+    return seen(member);
+  });
 }
 
 namespace {
 
 constexpr std::uint64_t kWord = 8, kMostInRegisters = 16;  // bytes
-constexpr std::array<std::string_view, 6> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 constexpr std::size_t kFloating = 8;  // registers
 constexpr int kDeepest = 16;          // structs in structs
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
@@ -317,19 +294,19 @@ std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type,
   }
   if (classes->words.empty()) return classes->size == 0 ? ValueLocation{} : put_on_stack(*classes);
   const bool is_vector = types_->has(*type, DW_AT_GNU_vector);
-  const auto general = static_cast<std::size_t>(std::ranges::count(classes->words, Class::Integer));
-  const std::size_t words_floating =
-      static_cast<std::size_t>(std::ranges::count(classes->words, Class::Float));
-  const std::size_t floating = is_vector ? 1 : words_floating;
+  const auto count_of = [&](Class one) {
+    return static_cast<std::size_t>(std::ranges::count(classes->words, one));
+  };
+  const std::size_t general = count_of(Class::Integer), floating = is_vector ? 1 : count_of(Class::Float);
   if (general == 0 && floating == 0) return ValueLocation{};  // an empty struct
-  if (general_ + general > kArguments.size() || floating_ + floating > kFloating)
+  if (general_ + general > kArgumentRegisters.size() || floating_ + floating > kFloating)
     return put_on_stack(*classes);
   ValueLocation location{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
   std::uint64_t left = classes->is_address ? kWord : classes->size;
   for (const Class word : classes->words) {
     const std::uint64_t bytes = std::min(left, kWord);
     location.registers.push_back(
-        {word == Class::Integer ? kArguments[general_++] : std::string_view{}, bytes});
+        {word == Class::Integer ? kArgumentRegisters[general_++] : std::string_view{}, bytes});
     left -= bytes;
   }
   floating_ += floating;

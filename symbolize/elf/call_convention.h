@@ -3,6 +3,7 @@
 
 #include <elfutils/libdw.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -51,7 +52,11 @@ class TypeView {
   void each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& seen) const;
 
  private:
-  bool attribute(Dwarf_Die die, unsigned name, Dwarf_Attribute& out, Dwarf_Die& owner) const;
+  struct Found {
+    Dwarf_Attribute attribute;
+    Dwarf_Die owner;  // the entry that has it
+  };
+  std::optional<Found> find(Dwarf_Die die, unsigned name) const;
   std::string words_of(Dwarf_Die type, int left) const;
 
   const DwarfFile* file_;
@@ -67,6 +72,9 @@ struct ValueLocation {
   std::optional<std::int64_t> on_stack;  // offset in bytes from the stack pointer
   bool is_address = false;               // the location holds the address of the value, a C++ struct
 };
+
+// The registers of integer arguments, in order.
+inline constexpr std::array<std::string_view, 6> kArgumentRegisters{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 
 // The name of a general-purpose register by its DWARF number; empty for other registers.
 std::string_view general_register(std::uint64_t number);

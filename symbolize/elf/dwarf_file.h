@@ -44,6 +44,14 @@ struct DwarfBudget {
   }
 };
 
+// Calls `seen` with the children of an entry, at most `most`, until it returns false.
+template <class Seen>
+void each_child(Dwarf_Die parent, int most, Seen&& seen) {
+  Dwarf_Die child{};
+  bool is_there = dwarf_child(&parent, &child) == 0;
+  for (; is_there && most > 0 && seen(child); --most) is_there = dwarf_siblingof(&child, &child) == 0;
+}
+
 // Iterator over the entries of a unit in file order, in linear time at any depth. dwarf_siblingof() of an
 // entry with children visits all of them again at each level, if the compiler wrote no DW_AT_sibling.
 class DieIterator {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -154,7 +155,7 @@ struct FunctionParameters::State {
   bool may_hold(Dwarf_Die& unit, std::uint64_t entry) const;
   std::vector<Parameter> parameters_of(Dwarf_Die function, std::uint64_t entry,
                                        std::string_view symbol) const;
-  void add_parameters(Dwarf_Die parent, std::vector<Parameter>& out) const;
+  std::vector<Parameter> entries_of(Dwarf_Die function) const;
   Location location_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const;
   std::string offer(const std::vector<Parameter>& all) const;
   std::string members_of(Dwarf_Die type) const;
@@ -214,25 +215,21 @@ std::optional<Dwarf_Die> FunctionParameters::State::function_at(std::uint64_t en
   return std::nullopt;
 }
 
-// The parameters in a template's parameter pack are children of the pack's entry.
-void FunctionParameters::State::add_parameters(Dwarf_Die parent, std::vector<Parameter>& out) const {
-  Dwarf_Die child{};
-  if (dwarf_child(&parent, &child) != 0) return;
-  while (out.size() < kMostParameters) {
-    const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_formal_parameter)
+// The parameters, without their locations. Those of a template's parameter pack are children of the pack.
+std::vector<Parameter> FunctionParameters::State::entries_of(Dwarf_Die function) const {
+  constexpr int kAll = std::numeric_limits<int>::max();
+  std::vector<Parameter> out;
+  const auto add = [&](Dwarf_Die& child) {
+    if (dwarf_tag(&child) == DW_TAG_formal_parameter)
       out.push_back(
           {.die = child, .name = types.text(child, DW_AT_name), .location = {}, .missing_reason = {}});
-    Dwarf_Die inner{};
-    if (tag == DW_TAG_GNU_formal_parameter_pack && dwarf_child(&child, &inner) == 0) {
-      do {
-        if (dwarf_tag(&inner) == DW_TAG_formal_parameter)
-          out.push_back(
-              {.die = inner, .name = types.text(inner, DW_AT_name), .location = {}, .missing_reason = {}});
-      } while (out.size() < kMostParameters && dwarf_siblingof(&inner, &inner) == 0);
-    }
-    if (dwarf_siblingof(&child, &child) != 0) return;
-  }
+    return out.size() < kMostParameters;
+  };
+  each_child(function, kAll, [&](Dwarf_Die& child) {
+    if (dwarf_tag(&child) == DW_TAG_GNU_formal_parameter_pack) each_child(child, kAll, add);
+    return add(child);
+  });
+  return out;
 }
 
 Location FunctionParameters::State::location_of(Dwarf_Die parameter, Dwarf_Die function,
@@ -253,8 +250,7 @@ Location FunctionParameters::State::location_of(Dwarf_Die parameter, Dwarf_Die f
 
 std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die function, std::uint64_t entry,
                                                                 std::string_view symbol) const {
-  std::vector<Parameter> all;
-  add_parameters(function, all);
+  std::vector<Parameter> all = entries_of(function);
   Dwarf_Die unit{};
   const bool has_unit = dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr;
   // "f.isra.0": a copy by the compiler, which may not follow the calling convention.
@@ -494,13 +490,17 @@ constexpr int kMostEnumerators = 4096, kMostChildren = 4096;
 bool is_character(std::uint64_t encoding) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
 }
+
+bool is_in_one_register(const ValueType& type) {
+  return type.kind != ValueType::Kind::Floating && type.kind != ValueType::Kind::Struct;
+}
+
 // Argument::integer_register of a location.
 std::uint8_t integer_register_of(const ValueLocation& location) {
-  constexpr std::array<std::string_view, 6> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
   if (location.on_stack || location.registers.size() != 1) return Argument::kNoRegister;
-  const auto found = std::ranges::find(kArguments, location.registers.front().name);
-  return found == kArguments.end() ? Argument::kNoRegister
-                                   : static_cast<std::uint8_t>(found - kArguments.begin());
+  const auto found = std::ranges::find(kArgumentRegisters, location.registers.front().name);
+  return found == kArgumentRegisters.end() ? Argument::kNoRegister
+                                           : static_cast<std::uint8_t>(found - kArgumentRegisters.begin());
 }
 
 }  // namespace
@@ -532,9 +532,8 @@ std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die e
   auto& known = enumerations[dwarf_dieoffset(&enumeration)];
   if (known) return known;
   EnumNames names;
-  Dwarf_Die child{};
-  bool has_more = dwarf_child(&enumeration, &child) == 0;
-  for (int left = kMostEnumerators; has_more && left > 0 && budget.attributes > 0; --left) {
+  each_child(enumeration, kMostEnumerators, [&](Dwarf_Die& child) {
+    if (budget.attributes == 0) return false;
     charge(child, budget);
     Dwarf_Attribute attribute;
     Dwarf_Sword value = 0;
@@ -543,8 +542,8 @@ std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die e
         dwarf_attr(&child, DW_AT_const_value, &attribute) != nullptr &&
         dwarf_formsdata(&attribute, &value) == 0)
       names.emplace_back(value, name);
-    has_more = dwarf_siblingof(&child, &child) == 0;
-  }
+    return true;
+  });
   return known = std::make_shared<const EnumNames>(std::move(names));
 }
 
@@ -584,33 +583,22 @@ std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of, Dwa
 
 Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function, DwarfBudget& budget) const {
   Prototype prototype;
-  const auto returned = types.type_of(function);
-  CallConvention convention(types, returned);
+  CallConvention convention(types, types.type_of(function));
   prototype.returned = value_type(function, budget);
-  if (prototype.returned && (prototype.returned->kind == ValueType::Kind::Floating ||
-                             prototype.returned->kind == ValueType::Kind::Struct))
-    prototype.returned.reset();
-  Dwarf_Die child{};
-  bool has_more = dwarf_child(&function, &child) == 0;
-  for (int left = kMostChildren; has_more && left > 0 && budget.attributes > 0; --left) {
-    if (prototype.arguments.size() == kMostArguments) break;
+  if (prototype.returned && !is_in_one_register(*prototype.returned)) prototype.returned.reset();
+  each_child(function, kMostChildren, [&](Dwarf_Die& child) {
+    if (budget.attributes == 0 || prototype.arguments.size() == kMostArguments) return false;
     charge(child, budget);
-    if (dwarf_tag(&child) == DW_TAG_formal_parameter) {
-      Argument argument{.name = std::string(types.text(child, DW_AT_name)), .type = {}};
-      const auto location = convention.next(types.type_of(child));
-      if (auto type = value_type(child, budget)) {
-        argument.type = std::move(*type);
-      } else {
-        argument.type.kind = ValueType::Kind::Struct;
-      }
-      const bool is_one =
-          argument.type.kind != ValueType::Kind::Struct && argument.type.kind != ValueType::Kind::Floating;
-      if (location && !location->is_address && is_one)
-        argument.integer_register = integer_register_of(*location);
-      prototype.arguments.push_back(std::move(argument));
-    }
-    has_more = dwarf_siblingof(&child, &child) == 0;
-  }
+    if (dwarf_tag(&child) != DW_TAG_formal_parameter) return true;
+    const auto location = convention.next(types.type_of(child));
+    const auto type = value_type(child, budget);
+    Argument argument{.name = std::string(types.text(child, DW_AT_name)),
+                      .type = type.value_or(ValueType{.kind = ValueType::Kind::Struct})};
+    if (location && !location->is_address && is_in_one_register(argument.type))
+      argument.integer_register = integer_register_of(*location);
+    prototype.arguments.push_back(std::move(argument));
+    return true;
+  });
   return prototype;
 }
 
