@@ -149,6 +149,8 @@ struct FunctionParameters::State {
 
   DwarfFile dwarf;
   TypeView types;
+  // By the offsets of their entries in the file.
+  mutable std::unordered_map<Dwarf_Off, std::shared_ptr<const EnumNames>> enumerations;
 
   std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& missing_reason) const;
   std::optional<Dwarf_Die> function_in(const Dwarf_Die& unit, std::uint64_t entry, DwarfBudget& budget) const;
@@ -165,6 +167,12 @@ struct FunctionParameters::State {
   bool find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found, int left) const;
   Result<> dereference(Value& value) const;
   Result<ParameterValue> finished(Value value) const;
+
+  std::uint64_t encoding_of(Dwarf_Die type) const { return types.number(type, DW_AT_encoding).value_or(0); }
+  bool is_text(Dwarf_Die pointer) const;
+  std::shared_ptr<const EnumNames> names_of(Dwarf_Die enumeration, DwarfBudget& budget) const;
+  std::optional<ValueType> value_type(Dwarf_Die of, DwarfBudget& budget) const;
+  Prototype prototype_of(Dwarf_Die function, DwarfBudget& budget) const;
 };
 
 // Whether the unit may have code at `entry`; true if the unit has no address ranges.
@@ -383,14 +391,13 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
   if (types.is_pointer(value.type)) {
     kind = Kind::Pointer;
   } else if (tag == DW_TAG_base_type) {
-    const auto encoding = types.number(value.type, DW_AT_encoding).value_or(0);
+    const std::uint64_t encoding = encoding_of(value.type);
     if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_decimal_float)
       return Error{"is a floating point number, whose registers a probe cannot read"};
     if (is_signed(encoding)) kind = Kind::Signed;
   } else if (tag == DW_TAG_enumeration_type) {
     const auto under = types.type_of(value.type);
-    const auto encoding = under ? types.number(*under, DW_AT_encoding).value_or(0) : 0;
-    if (is_signed(encoding)) kind = Kind::Signed;
+    if (under && is_signed(encoding_of(*under))) kind = Kind::Signed;
   }
   if (!size || !is_integer_size(*size)) return Error{"is no number of 1, 2, 4 or 8 bytes"};
   if (!value.is_in_memory) {
@@ -505,29 +512,14 @@ std::uint8_t integer_register_of(const ValueLocation& location) {
 
 }  // namespace
 
-struct FunctionPrototypes::State {
-  explicit State(DwarfFile file) : dwarf(std::move(file)), types(dwarf) {}
-
-  DwarfFile dwarf;
-  TypeView types;
-  // By the offsets of their entries in the file.
-  mutable std::unordered_map<Dwarf_Off, std::shared_ptr<const EnumNames>> enumerations;
-
-  std::uint64_t encoding_of(Dwarf_Die type) const { return types.number(type, DW_AT_encoding).value_or(0); }
-  bool is_text(Dwarf_Die pointer) const;
-  std::shared_ptr<const EnumNames> names_of(Dwarf_Die enumeration, DwarfBudget& budget) const;
-  std::optional<ValueType> value_type(Dwarf_Die of, DwarfBudget& budget) const;
-  Prototype prototype_of(Dwarf_Die function, DwarfBudget& budget) const;
-};
-
 // Pointers to char are texts; those to uint8_t or int8_t, which have the same encoding, are not.
-bool FunctionPrototypes::State::is_text(Dwarf_Die pointer) const {
+bool FunctionParameters::State::is_text(Dwarf_Die pointer) const {
   const auto target = types.type_of(pointer);
   return target && dwarf_tag(&const_cast<Dwarf_Die&>(*target)) == DW_TAG_base_type &&
          is_character(encoding_of(*target)) && types.text(*target, DW_AT_name) == "char";
 }
 
-std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die enumeration,
+std::shared_ptr<const EnumNames> FunctionParameters::State::names_of(Dwarf_Die enumeration,
                                                                      DwarfBudget& budget) const {
   auto& known = enumerations[dwarf_dieoffset(&enumeration)];
   if (known) return known;
@@ -548,7 +540,7 @@ std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die e
 }
 
 // Of a parameter or function; nothing: void, or unknown.
-std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of, DwarfBudget& budget) const {
+std::optional<ValueType> FunctionParameters::State::value_type(Dwarf_Die of, DwarfBudget& budget) const {
   using Kind = ValueType::Kind;
   auto type = types.type_of(of);
   if (!type) return std::nullopt;
@@ -581,7 +573,7 @@ std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of, Dwa
   return value;
 }
 
-Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function, DwarfBudget& budget) const {
+Prototype FunctionParameters::State::prototype_of(Dwarf_Die function, DwarfBudget& budget) const {
   Prototype prototype;
   CallConvention convention(types, types.type_of(function));
   prototype.returned = value_type(function, budget);
@@ -602,24 +594,7 @@ Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function, DwarfBudge
   return prototype;
 }
 
-FunctionPrototypes::FunctionPrototypes(std::unique_ptr<State> state) : state_(std::move(state)) {}
-FunctionPrototypes::FunctionPrototypes(FunctionPrototypes&&) noexcept = default;
-FunctionPrototypes::~FunctionPrototypes() = default;
-
-Result<FunctionPrototypes> FunctionPrototypes::open(format::Fd file) {
-  auto dwarf = DwarfFile::open(file);
-  if (!dwarf) return std::move(dwarf.error());
-  return FunctionPrototypes(std::make_unique<State>(std::move(*dwarf)));
-}
-
-std::optional<SupplementaryFile> FunctionPrototypes::supplementary_file() const {
-  return state_->dwarf.supplementary_file();
-}
-Result<> FunctionPrototypes::use_supplementary_file(format::Fd file) {
-  return state_->dwarf.use_supplementary_file(file);
-}
-
-std::vector<std::optional<Prototype>> FunctionPrototypes::find(
+std::vector<std::optional<Prototype>> FunctionParameters::prototypes(
     std::span<const format::ElfAddress> entries) const {
   std::vector<std::optional<Prototype>> found(entries.size());
   std::unordered_map<std::uint64_t, std::size_t> wanted;

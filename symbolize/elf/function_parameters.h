@@ -34,35 +34,6 @@ struct ParameterValue {
   bool operator==(const ParameterValue&) const = default;
 };
 
-// Finds the parameters of a function by name, and where their values are at its entry, for probes with
-// arguments. x86-64.
-//
-// DW_AT_location is used if it is valid at the first instruction. If it is missing, or describes where the
-// function stores the value later, the calling convention and the declared types decide: for functions with
-// external linkage, in languages that follow the convention.
-class FunctionParameters {
- public:
-  // `file` is open for reading. The error does not name it.
-  static Result<FunctionParameters> open(format::Fd file);
-  FunctionParameters(FunctionParameters&&) noexcept;
-  FunctionParameters& operator=(FunctionParameters&&) = delete;
-  ~FunctionParameters();
-
-  std::optional<SupplementaryFile> supplementary_file() const;
-  Result<> use_supplementary_file(format::Fd file);
-
-  // `wanted`: "size", "request->head.length", "point.x". `symbol`: the linker's name of the function that
-  // begins at `entry`. The error says which of them cannot be read and why, and lists the function's
-  // parameters; `wanted` "?" gives that list only.
-  Result<std::vector<ParameterValue>> find(format::ElfAddress entry, std::string_view symbol,
-                                           const std::vector<std::string>& wanted) const;
-
- private:
-  struct State;
-  explicit FunctionParameters(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
-};
-
 // The names of an enumeration's numbers, in their order in the source.
 using EnumNames = std::vector<std::pair<std::int64_t, std::string>>;
 
@@ -98,26 +69,37 @@ struct Prototype {
   std::optional<ValueType> returned;  // nothing: void, or the value is not returned in rax
 };
 
-// Types and registers of functions' parameters and return values, to print the arguments of recorded calls.
-// x86-64, and languages that follow its calling convention.
-class FunctionPrototypes {
+// The parameters and return values of functions, from the DWARF of their file. x86-64.
+class FunctionParameters {
  public:
   // `file` is open for reading. The error does not name it.
-  static Result<FunctionPrototypes> open(format::Fd file);
-  FunctionPrototypes(FunctionPrototypes&&) noexcept;
-  FunctionPrototypes& operator=(FunctionPrototypes&&) = delete;
-  ~FunctionPrototypes();
+  static Result<FunctionParameters> open(format::Fd file);
+  FunctionParameters(FunctionParameters&&) noexcept;
+  FunctionParameters& operator=(FunctionParameters&&) = delete;
+  ~FunctionParameters();
 
   std::optional<SupplementaryFile> supplementary_file() const;
   Result<> use_supplementary_file(format::Fd file);
 
-  // Of the functions that start at `entries`, in their order; nothing for functions that are not described.
-  // All are looked for in one walk over the file.
-  std::vector<std::optional<Prototype>> find(std::span<const format::ElfAddress> entries) const;
+  // Finds the parameters of a function by name, and where their values are at its entry, for probes with
+  // arguments. `wanted`: "size", "request->head.length", "point.x". `symbol`: the linker's name of the
+  // function that begins at `entry`. The error says which of them cannot be read and why, and lists the
+  // function's parameters; `wanted` "?" gives that list only.
+  //
+  // DW_AT_location is used if it is valid at the first instruction. If it is missing, or describes where the
+  // function stores the value later, the calling convention and the declared types decide: for functions with
+  // external linkage, in languages that follow the convention.
+  Result<std::vector<ParameterValue>> find(format::ElfAddress entry, std::string_view symbol,
+                                           const std::vector<std::string>& wanted) const;
+
+  // Types and registers of the parameters and return values of the functions that start at `entries`, in
+  // their order, to print the arguments of recorded calls. Nothing for functions that are not described, or
+  // in languages that do not follow the calling convention. All are found in one walk over the file.
+  std::vector<std::optional<Prototype>> prototypes(std::span<const format::ElfAddress> entries) const;
 
  private:
   struct State;
-  explicit FunctionPrototypes(std::unique_ptr<State> state);
+  explicit FunctionParameters(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -337,26 +337,17 @@ Result<std::optional<DwarfLines>> ModuleFiles::lines(const Module& module) const
   return debug ? read_lines(std::move(*debug)) : std::optional<DwarfLines>{};
 }
 
-template <class Functions>
-Result<std::optional<ModuleFiles::WithSegments<Functions>>> ModuleFiles::open_functions(
-    const Module& module) const {
+Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Module& module) const {
   auto ran = own(module);
   if (!ran) return std::move(ran.error());
   LoadMap loads = ran->elf.load_map();
   auto file =
       ran->elf.has_lines() ? std::optional(std::move(*ran)) : debug_file(module, ran, &ElfFile::has_lines);
-  if (!file) return std::optional<WithSegments<Functions>>{};
-  auto functions = Functions::open(std::move(file->file));
+  if (!file) return std::optional<Parameters>{};
+  auto functions = FunctionParameters::open(std::move(file->file));
   if (!functions) return std::move(functions.error()).in(files_.local_path(file->candidate));
   find_supplementary_file(file->candidate, *functions);
-  return std::optional(WithSegments<Functions>{std::move(*functions), std::move(loads)});
-}
-
-Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Module& module) const {
-  return open_functions<FunctionParameters>(module);
-}
-Result<std::optional<ModuleFiles::Prototypes>> ModuleFiles::prototypes(const Module& module) const {
-  return open_functions<FunctionPrototypes>(module);
+  return std::optional(Parameters{std::move(*functions), std::move(loads)});
 }
 
 Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const format::BuildId& id,

@@ -71,16 +71,11 @@ class ModuleFiles {
   Result<std::optional<DwarfLines>> lines(const Module& module) const;
 
   // Parameters of the module's functions, and its segments; nullopt and errors as of lines().
-  template <class Functions>
-  struct WithSegments {
-    Functions functions;
+  struct Parameters {
+    FunctionParameters functions;
     LoadMap loads;
   };
-  using Parameters = WithSegments<FunctionParameters>;
   Result<std::optional<Parameters>> parameters(const Module& module) const;
-  // The same without locations, for many functions.
-  using Prototypes = WithSegments<FunctionPrototypes>;
-  Result<std::optional<Prototypes>> prototypes(const Module& module) const;
 
   // From the vmlinux of -k. The symbol `reference` was at `reference_address` in the recorded kernel.
   Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,
@@ -104,8 +99,6 @@ class ModuleFiles {
   Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
   Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
   Result<std::optional<DwarfLines>> read_lines(Opened file) const;
-  template <class Functions>
-  Result<std::optional<WithSegments<Functions>>> open_functions(const Module& module) const;
   // Gives `reader` its DWARF supplementary file (.gnu_debugaltlink), if that is found.
   template <class Reader>
   void find_supplementary_file(const Candidate& from, Reader& reader) const;

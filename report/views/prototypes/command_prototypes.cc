@@ -30,7 +30,7 @@ Result<std::string> answer(const Question& question) {
   const symbolize::ModuleFiles files(symbolize::DebugFiles(""), nullptr, nullptr);
   symbolize::Module module;
   module.path = module.short_name = question.path;
-  const auto found = files.prototypes(module);
+  const auto found = files.parameters(module);
   if (!found) return found.error();
   if (!*found) return std::string();
   std::vector<format::ElfAddress> entries;
@@ -41,7 +41,7 @@ Result<std::string> answer(const Question& question) {
     entries.push_back(*entry);
     offsets.push_back(offset);
   }
-  const auto prototypes = (*found)->functions.find(entries);
+  const auto prototypes = (*found)->functions.prototypes(entries);
   PrototypeWriter writer;
   for (std::size_t i = 0; i < offsets.size(); ++i)
     if (prototypes[i] && writer.text().size() <= kMostBytes) writer.add(offsets[i], *prototypes[i]);
