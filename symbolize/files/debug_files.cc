@@ -17,13 +17,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "format/base/parse_text.h"
 #include "format/extensions/map_owner.h"
 #include "symbolize/symbol_options.h"
 
@@ -32,12 +31,6 @@ namespace {
 
 constexpr std::size_t kLargestListing = std::size_t{1} << 22;  // bytes
 constexpr std::string_view kNoId = "-";
-
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc{} && end == text.data() + text.size();
-}
 
 bool is_file(int file) {
   struct stat status {};
@@ -50,27 +43,20 @@ Result<PinnedFiles> PinnedFiles::read(int listing) {
   if (!is_file(listing)) return Error{"it is not a list of files"};
   const auto bytes = format::read_at(listing, 0, kLargestListing);
   if (!bytes) return bytes.error();
-  std::string_view rest = format::as_text(*bytes);
   PinnedFiles pinned;
-  while (!rest.empty()) {
-    const auto end = rest.find('\0');
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  for (std::string_view rest = format::as_text(*bytes); !rest.empty();) {
+    const bool is_terminated = rest.find('\0') != std::string_view::npos;
+    std::string_view name = format::take_until(rest, '\0');
     std::array<std::string_view, 4> words;
-    for (std::string_view& word : words) {
-      word = line.substr(0, line.find(' '));
-      line.remove_prefix(std::min(line.size(), word.size() + 1));
-    }
-    Row row;
-    row.is_perf_map = words[1] == "m";
-    row.name = line;
+    for (std::string_view& word : words) word = format::take_until(name, ' ');
+    const bool is_perf_map = words[1] == "m";
+    const auto file = format::whole_number<int>(words[0]);
+    const auto process = format::whole_number<std::uint32_t>(words[2]);
     const auto id =
         words[3] == kNoId ? std::optional(format::BuildId{}) : format::BuildId::from_hex(words[3]);
-    const bool is_known = end != std::string_view::npos && read_number(words[0], row.file) &&
-                          (row.is_perf_map || words[1] == "b") && read_number(words[2], row.process) && id;
-    if (!is_known || !is_file(row.file)) return Error{"it is not a list of files"};
-    row.build_id = *id;
-    pinned.rows_.push_back(std::move(row));
+    const bool is_known = is_terminated && (is_perf_map || words[1] == "b") && file && process && id;
+    if (!is_known || !is_file(*file)) return Error{"it is not a list of files"};
+    pinned.rows_.push_back({*file, is_perf_map, *process, *id, std::string(name)});
   }
   return pinned;
 }
@@ -287,10 +273,9 @@ Result<std::vector<std::byte>> DebugFiles::read_pinned(std::string_view path, co
 
 Result<std::vector<std::byte>> DebugFiles::read_pinned_map(std::string_view process,
                                                            std::uint64_t limit) const {
-  std::uint32_t number = 0;
-  const auto [end, failed] = std::from_chars(process.data(), process.data() + process.size(), number);
-  if (pinned_ == nullptr || failed != std::errc{}) return Error{"there are no pinned files", ENOENT};
-  return read_whole(pinned_->perf_map(number), "its map", limit);
+  const auto number = format::take_number<std::uint32_t>(process);
+  if (pinned_ == nullptr || !number) return Error{"there are no pinned files", ENOENT};
+  return read_whole(pinned_->perf_map(*number), "its map", limit);
 }
 
 bool is_this_host(const format::Environment& environment) {

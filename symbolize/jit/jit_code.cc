@@ -1,9 +1,9 @@
 #include "symbolize/jit/jit_code.h"
 
 #include <cerrno>
-#include <charconv>
 
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
 #include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
@@ -14,13 +14,9 @@ constexpr std::uint64_t kLargestDump = std::uint64_t{1} << 30;  // bytes
 
 // The PID of "jit-PID.dump".
 std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = path.substr(path.rfind('/') + 1);
   if (!name.starts_with("jit-") || !name.ends_with(".dump")) return std::nullopt;
-  name = name.substr(4, name.size() - 9);
-  std::uint32_t pid = 0;
-  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  if (failed != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  return pid;
+  return format::whole_number<std::uint32_t>(name.substr(4, name.size() - 9));
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
