@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/base/cursor.h"
+#include "format/base/elf.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "format/records/build_id.h"
@@ -27,15 +28,12 @@ class KernelCore {
   format::Bytes read(std::uint64_t address, std::size_t size);
 
  private:
-  struct Segment {
-    std::uint64_t address = 0, size = 0, offset = 0;
-  };
   explicit KernelCore(int file) : file_(file) {}
   void read_notes(format::Cursor notes);
   void read_kernel_facts(std::string_view text);
 
   int file_;
-  std::vector<Segment> segments_;
+  std::vector<format::ElfSegment> segments_;
   format::BuildId build_id_;
   std::optional<std::uint64_t> text_start_;
   std::deque<std::vector<std::byte>> read_;
