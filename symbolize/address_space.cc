@@ -217,10 +217,6 @@ std::string_view kernel_short_name(std::string_view path) {
   return path.find("vmlinux") == std::string_view::npos ? last_part(path) : "[kernel.vmlinux]";
 }
 
-std::uint64_t end_of(std::uint64_t start, std::uint64_t length) {
-  return start + std::min(length, std::numeric_limits<std::uint64_t>::max() - start);
-}
-
 }  // namespace
 
 struct AddressSpaces::State {
@@ -362,7 +358,7 @@ void AddressSpaces::State::apply(const format::MmapRecord& record, std::uint16_t
 
 void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
   Mapping mapping{.start = record.start,
-                  .end = end_of(record.start, record.length),
+                  .end = format::end_of_range(record.start, record.length),
                   .page_offset = record.page_offset,
                   .protection = kProtExec,
                   .pid = kNoProcess,
@@ -418,7 +414,7 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
   // MMAP has no protection: code, unless it is marked as data.
   const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
   Mapping mapping{.start = record.start,
-                  .end = end_of(record.start, record.length),
+                  .end = format::end_of_range(record.start, record.length),
                   .page_offset = record.page_offset,
                   .protection = protection,
                   .pid = record.pid};
@@ -480,7 +476,7 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
 }
 
 void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint16_t /*misc*/) {
-  const std::uint64_t end = end_of(record.address, record.length);
+  const std::uint64_t end = format::end_of_range(record.address, record.length);
   if ((record.flags & kUnregister) != 0) {
     const Mapping* const old = kernel.find(record.address);
     if (old && old->module->kind == ModuleKind::Bpf) {

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
+#include "format/base/parse_text.h"
+#include "format/records/address.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/packed_names.h"
 
@@ -136,8 +137,9 @@ SymbolSource from_file(ModuleSymbols symbols) {
 
 SymbolSource from_jit(const JitCode::Function& function) {
   SymbolTable table;
-  const std::uint64_t start = JitCode::kTextOffset, most = ~std::uint64_t{0} - start;
-  table.add({.start = start, .end = start + std::min(function.size, most), .name = function.name});
+  table.add({.start = JitCode::kTextOffset,
+             .end = format::end_of_range(JitCode::kTextOffset, function.size),
+             .name = function.name});
   table.finish();
   SymbolSource source = from_table(std::move(table), 'd', true);
   source.has_full_symbols = true;
@@ -146,10 +148,10 @@ SymbolSource from_jit(const JitCode::Function& function) {
 }
 
 Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module) {
-  constexpr std::string_view kBefore = "/tmp/perf-";
   const std::string path(module.path);
-  std::uint32_t pid = 0;
-  std::from_chars(path.data() + std::min(path.size(), kBefore.size()), path.data() + path.size(), pid);
+  std::string_view digits = module.path;
+  format::take_prefix(digits, "/tmp/perf-");
+  const auto pid = format::number_at<std::uint32_t>(digits);
   auto file = files.open_itself(path);
   if (!file) return std::move(file.error());
   MapText text;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/records/address.h"
 #include "unwind/leb128.h"
 
 namespace tacho::unwind {
@@ -143,7 +144,7 @@ std::optional<Fde> parse_fde_body(const CfiSection& section, EntryHead head, con
   if (!start || !size) return std::nullopt;
   if (cie.has_sized_augmentation) in.skip(read_uleb128(in));
   if (in.failed()) return std::nullopt;
-  return Fde{*start, *start + std::min(*size, ~*start), cie, in.rest()};
+  return Fde{*start, format::end_of_range(*start, *size), cie, in.rest()};
 }
 
 // Executes the call frame instructions of a CIE and an FDE, and produces the rows in ascending order of

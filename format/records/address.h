@@ -25,4 +25,9 @@ struct ElfAddress {
   auto operator<=>(const ElfAddress&) const = default;
 };
 
+// The end of [start, start + size), at most the highest address.
+constexpr std::uint64_t end_of_range(std::uint64_t start, std::uint64_t size) {
+  return start + (size < ~start ? size : ~start);
+}
+
 }  // namespace tacho::format

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -46,10 +45,6 @@ std::optional<format::BuildId> build_id_in(const Elf_Data* notes, std::endian or
 Binding binding_of(const GElf_Sym& symbol) {
   const int binding = GELF_ST_BIND(symbol.st_info);
   return binding == STB_WEAK ? Binding::Weak : binding == STB_GLOBAL ? Binding::Global : Binding::Local;
-}
-
-std::uint64_t end_of(std::uint64_t start, std::uint64_t size) {
-  return start + std::min(size, std::numeric_limits<std::uint64_t>::max() - start);
 }
 
 LoadMap load_map_of(const std::vector<GElf_Phdr>& segments) {
@@ -255,7 +250,7 @@ LoadMap ElfFile::module_load_map() const {
     const std::uint64_t alignment = std::has_single_bit(row.sh_addralign) ? row.sh_addralign : 1;
     address = (address + alignment - 1) & ~(alignment - 1);
     loads.push_back({row.sh_offset, address, row.sh_size, row.sh_size});
-    address = end_of(address, row.sh_size);
+    address = format::end_of_range(address, row.sh_size);
   }
   return LoadMap(std::move(loads));
 }
@@ -342,7 +337,7 @@ void ElfFile::State::add_symbol(const GElf_Sym& symbol, std::string_view name, c
   const auto offset = loaded.loads.offset_of({value});
   const std::uint64_t start = offset ? offset->value : value - home->header.sh_addr + home->header.sh_offset;
   table.add({.start = start,
-             .end = end_of(start, symbol.st_size),
+             .end = format::end_of_range(start, symbol.st_size),
              .name = name,
              .binding = binding_of(symbol),
              .is_data = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT});

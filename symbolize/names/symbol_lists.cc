@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "format/base/file.h"
 #include "format/base/large_pages.h"
+#include "format/base/parse_text.h"
+#include "format/records/address.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -261,23 +262,20 @@ SymbolTable* Kallsyms::module(std::string_view name) {
 namespace {
 
 // Removes a hexadecimal number and a blank from the front.
-std::optional<std::uint64_t> take_number(std::string_view& line) {
+std::optional<std::uint64_t> take_address(std::string_view& line) {
   if (line.starts_with("0x") || line.starts_with("0X")) line.remove_prefix(2);
-  std::uint64_t value = 0;
-  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), value, 16);
-  const auto used = static_cast<std::size_t>(end - line.data());
-  if (failed != std::errc{} || used == line.size() || line[used] != ' ') return std::nullopt;
-  line.remove_prefix(used + 1);
-  return value;
+  const auto value = format::take_number<std::uint64_t>(line, 16);
+  return format::take_prefix(line, " ") ? value : std::nullopt;
 }
 
-std::optional<Symbol> parse_line(std::string_view line) {
-  const auto start = take_number(line);
-  const auto size = start ? take_number(line) : std::nullopt;
+std::optional<Symbol> parse_map_line(std::string_view line) {
+  const auto start = take_address(line);
+  const auto size = start ? take_address(line) : std::nullopt;
   if (!size || line.empty()) return std::nullopt;
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - *start;
-  return Symbol{
-      .start = *start, .end = *start + std::min(*size, most), .name = line, .binding = Binding::Global};
+  return Symbol{.start = *start,
+                .end = format::end_of_range(*start, *size),
+                .name = line,
+                .binding = Binding::Global};
 }
 
 // Real maps have 50 bytes and more in a line. Much shorter lines are an attack on the memory.
@@ -291,13 +289,11 @@ Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
   const std::size_t most = most_lines(rest.size());
   std::size_t count = 0;
   while (!rest.empty()) {
-    const auto end = std::min(rest.find('\n'), rest.size());
-    if (const auto symbol = parse_line(rest.substr(0, end))) {
-      if (++count > most)
-        return Error{"has more than " + std::to_string(most) + " lines, too many for its size", EFBIG};
-      table.add(*symbol);
-    }
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const auto symbol = parse_map_line(format::take_until(rest, '\n'));
+    if (!symbol) continue;
+    if (++count > most)
+      return Error{"has more than " + std::to_string(most) + " lines, too many for its size", EFBIG};
+    table.add(*symbol);
   }
   table.finish();
   if (table.empty()) return Error{"no line of the form 'START SIZE NAME'"};
@@ -362,7 +358,7 @@ SymbolTable SimpleperfSymbols::read(const File& file) {
     const std::string_view name = in.terminated();
     if (!name.empty())
       table.add({.start = start,
-                 .end = start + std::min(length, ~std::uint64_t{0} - start),
+                 .end = format::end_of_range(start, length),
                  .name = name,
                  .binding = Binding::Global});
   }
