@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "symbolize/files/decompress.h"
+#include "unwind/leb128.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -148,8 +149,8 @@ Result<> move_section(Elf* image, const Compressed& one, std::uint64_t offset) {
 
 }  // namespace
 
+void ElfEnd::operator()(Elf* elf) const noexcept { elf_end(elf); }
 void DebugImage::Free::operator()(char* bytes) const noexcept { std::free(bytes); }
-void DebugImage::End::operator()(Elf* elf) const noexcept { elf_end(elf); }
 
 Result<DebugImage> DebugImage::read(const format::Fd& file) {
   struct stat status {};
@@ -159,7 +160,7 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   if (size > kLargestFile) return Error{"is too large for an ELF file"};
   elf_version(EV_CURRENT);
   // Read, not mapped: a file that shrinks meanwhile then gives an error instead of a SIGBUS.
-  const std::unique_ptr<Elf, End> source(elf_begin(file.get(), ELF_C_READ, nullptr));
+  const OwnedElf source(elf_begin(file.get(), ELF_C_READ, nullptr));
   const auto plan = plan_of(source.get(), size);
   if (!plan) return plan.error();
 
@@ -259,7 +260,6 @@ std::endian DebugImage::order() const {
 namespace {
 
 constexpr std::uint32_t kLongUnit = 0xffffffff;  // the size follows in 64 bits
-constexpr std::uint8_t kMore = 0x80;             // bit of a LEB128 byte: another byte follows
 
 struct Program {
   format::Bytes opcodes;
@@ -267,15 +267,6 @@ struct Program {
   std::uint8_t first_special = 1;                // opcodes from here on make a row each
   std::array<std::uint8_t, 256> arguments = {};  // number of LEB128 operands of each opcode below
 };
-
-std::uint64_t read_leb(format::Cursor& in) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = in.u8();
-    if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
-    if ((byte & kMore) == 0) return value;
-  }
-}
 
 // Skips the next string; false when it is empty.
 bool skip_text(format::Cursor& in) {
@@ -289,7 +280,7 @@ std::uint64_t count_names(format::Cursor in) {
   std::uint64_t names = 0;
   while (skip_text(in)) ++names;
   for (; skip_text(in); ++names)
-    for (int i = 0; i < 3; ++i) read_leb(in);
+    for (int i = 0; i < 3; ++i) unwind::read_uleb128(in);
   return names;
 }
 
@@ -299,10 +290,10 @@ void skip_form(format::Cursor& in, std::uint64_t form, bool is_long) {
       skip_text(in);
       return;
     case DW_FORM_udata:
-      read_leb(in);
+      unwind::read_uleb128(in);
       return;
     case DW_FORM_block:
-      return in.skip(read_leb(in));
+      return in.skip(unwind::read_uleb128(in));
     case DW_FORM_data1:
       return in.skip(1);
     case DW_FORM_data2:
@@ -324,10 +315,10 @@ std::uint64_t count_described_names(format::Cursor in, bool is_long) {
   for (int list = 0; list < 2; ++list) {
     std::vector<std::uint64_t> forms(in.u8());
     for (std::uint64_t& form : forms) {
-      read_leb(in);  // what the field is: DW_LNCT_*
-      form = read_leb(in);
+      unwind::read_uleb128(in);  // what the field is: DW_LNCT_*
+      form = unwind::read_uleb128(in);
     }
-    const std::uint64_t count = read_leb(in);
+    const std::uint64_t count = unwind::read_uleb128(in);
     if (forms.empty()) continue;
     for (std::uint64_t i = 0; i < count && in.left() > 0; ++i, ++names)
       for (const std::uint64_t form : forms) skip_form(in, form, is_long);
@@ -370,7 +361,7 @@ std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::
     if (opcode >= program->first_special) {
       ++rows;
     } else if (opcode == 0) {  // an extended opcode: its size, then its number
-      const std::uint64_t size = read_leb(in);
+      const std::uint64_t size = unwind::read_uleb128(in);
       if (size == 0 || size > in.left()) return rows;
       rows += in.u8() == DW_LNE_end_sequence ? 1 : 0;
       in.skip(size - 1);
@@ -378,7 +369,7 @@ std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::
       in.skip(2);
     } else {
       rows += opcode == DW_LNS_copy ? 1 : 0;
-      for (unsigned i = 0; i < program->arguments[opcode]; ++i) read_leb(in);
+      for (unsigned i = 0; i < program->arguments[opcode]; ++i) unwind::read_uleb128(in);
     }
   }
   return rows;

@@ -20,6 +20,11 @@ struct Elf;
 
 namespace tacho::symbolize {
 
+struct ElfEnd {
+  void operator()(Elf* elf) const noexcept;
+};
+using OwnedElf = std::unique_ptr<Elf, ElfEnd>;
+
 // The link to a supplementary file, which holds debugging information that several files share (dwz):
 // .gnu_debugaltlink, or DWARF 5's .debug_sup.
 struct SupplementaryFile {
@@ -54,13 +59,10 @@ class DebugImage {
   struct Free {
     void operator()(char* bytes) const noexcept;
   };
-  struct End {
-    void operator()(Elf* elf) const noexcept;
-  };
 
   std::unique_ptr<char, Free> bytes_;
   std::uint64_t size_ = 0;
-  std::unique_ptr<Elf, End> elf_;
+  OwnedElf elf_;
 };
 
 // The number of rows of the line table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to

@@ -20,12 +20,6 @@ bool has_unmangled_names(int language) {
   return std::ranges::find(kPlain, language) != kPlain.end();
 }
 
-bool is_in_supplementary_file(unsigned form) {
-  constexpr std::array kForms = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
-                                 DW_FORM_ref_sup8, DW_FORM_strp_sup};
-  return std::ranges::find(kForms, static_cast<int>(form)) != kForms.end();
-}
-
 void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end) {
   constexpr std::size_t kLookedAt = 64;
   const std::size_t count = std::min(ranges.size(), kLookedAt);
@@ -40,6 +34,13 @@ void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end) {
     }
   }
   ranges.emplace_back(start, end);
+}
+
+std::optional<Dwarf_Word> number_of(Dwarf_Die& die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (!dwarf_attr(&die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0) return std::nullopt;
+  return value;
 }
 
 bool DieIterator::next() {
@@ -62,8 +63,8 @@ bool DieIterator::step() {
   const int status = dwarf_siblingof(&levels_.back(), &next);
   if (status == 0) levels_.back() = next;
   if (status <= 0 || next.addr == nullptr) return status == 0;
-  // A zero byte ends the entries of a level. AddressKind it is the next entry of the
-  // level above, or the zero byte that ends that level. libdw never reads beyond the unit.
+  // A zero byte ends the entries of a level. After it comes the next entry of the level above, or the zero
+  // byte that ends that level. libdw never reads beyond the unit.
   auto* at = static_cast<unsigned char*>(next.addr);
   for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {
     Dwarf_Die follower = levels_.back();
@@ -81,7 +82,7 @@ Error libdw_error() {
   return Error{text ? text : "not readable as DWARF"};
 }
 
-Result<> DwarfFile::open_into(const format::Fd& file, DebugImage& image, std::unique_ptr<Dwarf, End>& dwarf) {
+Result<> DwarfFile::open_into(const format::Fd& file, DebugImage& image, OwnedDwarf& dwarf) {
   auto read = DebugImage::read(file);
   if (!read) return std::move(read.error());
   image = std::move(*read);
@@ -133,7 +134,7 @@ std::optional<SupplementaryFile> DwarfFile::supplementary_file() const {
 
 Result<> DwarfFile::use_supplementary_file(const format::Fd& file) {
   DebugImage image;
-  std::unique_ptr<Dwarf, End> dwarf;
+  OwnedDwarf dwarf;
   if (auto opened = open_into(file, image, dwarf); !opened) return opened;
   if (const auto part = supplementary_file(); part && part->is_supplementary) {
     const auto supplement = supplement_of(image);
@@ -146,8 +147,12 @@ Result<> DwarfFile::use_supplementary_file(const format::Fd& file) {
   return Done{};
 }
 
+// Whether the entry or string of an attribute of this form (DW_FORM_*) is in a file that is open.
 bool DwarfFile::may_read(unsigned form) const {
-  return shared_ != nullptr || !is_in_supplementary_file(form);
+  constexpr std::array kInSupplementaryFile = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
+                                               DW_FORM_ref_sup8, DW_FORM_strp_sup};
+  return shared_ != nullptr || std::ranges::find(kInSupplementaryFile, static_cast<int>(form)) ==
+                                   kInSupplementaryFile.end();
 }
 
 std::string_view DwarfFile::text(Dwarf_Die& die, unsigned name) const {

@@ -20,8 +20,11 @@ namespace tacho::symbolize {
 
 // Whether the language (DW_LANG_*) does not mangle names, as C: then DW_AT_name is the linkage name.
 bool has_unmangled_names(int language);
-// Whether an attribute of this form (DW_FORM_*) refers to the supplementary file.
-bool is_in_supplementary_file(unsigned form);
+
+struct DwarfEnd {
+  void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
+};
+using OwnedDwarf = std::unique_ptr<Dwarf, DwarfEnd>;
 
 using AddressRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 // Adds a range, and merges adjacent ones, as binutils does. This matters since the shortest range that covers
@@ -43,6 +46,9 @@ struct DwarfBudget {
             64 * kAlways + 4 * bytes};
   }
 };
+
+// The attribute (DW_AT_*) of `die` as a number; nothing: there is none, or it is no number.
+std::optional<Dwarf_Word> number_of(Dwarf_Die& die, unsigned name);
 
 // Calls `seen` with the children of an entry, at most `most`, until it returns false.
 template <class Seen>
@@ -96,16 +102,13 @@ class DwarfFile {
   bool follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const;
 
  private:
-  struct End {
-    void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
-  };
   DwarfFile() = default;
-  static Result<> open_into(const format::Fd& file, DebugImage& image, std::unique_ptr<Dwarf, End>& dwarf);
+  static Result<> open_into(const format::Fd& file, DebugImage& image, OwnedDwarf& dwarf);
   bool may_read(unsigned form) const;
 
   DebugImage image_, shared_image_;
-  std::unique_ptr<Dwarf, End> shared_;
-  std::unique_ptr<Dwarf, End> dwarf_;  // destroyed before the members that it refers to
+  OwnedDwarf shared_;
+  OwnedDwarf dwarf_;  // destroyed before the members that it refers to
 };
 
 // libdw's last error.

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "symbolize/elf/debug_image.h"
 #include "symbolize/elf/dwarf_file.h"
 #include "symbolize/names/symbol_table.h"
 
@@ -72,15 +71,6 @@ bool may_open_dwo(std::string_view folder, std::string_view compiler_folder, std
 constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name
 constexpr std::uint32_t kNone = InlineFunction::kNone;
 
-struct ImageElfEnd {
-  void operator()(Elf* elf) const noexcept { elf_end(elf); }
-};
-struct DwarfEnd {
-  void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
-};
-using ImageElf = std::unique_ptr<Elf, ImageElfEnd>;
-using OwnedDwarf = std::unique_ptr<Dwarf, DwarfEnd>;
-
 std::string_view view_of(const char* text) { return text ? std::string_view(text) : std::string_view{}; }
 
 struct Function : InlineFunction {
@@ -116,10 +106,11 @@ constexpr std::uint64_t kBeforeRanges = 16;
 // Offset of the range list of an entry in a SingleSplit; 0: it has none.
 std::ptrdiff_t list_of_ranges(Dwarf_Die* die, const DebugImage& image) {
   Dwarf_Attribute attribute;
-  Dwarf_Word value = 0;
   if (!dwarf_attr(die, DW_AT_ranges, &attribute)) return 0;
-  if (dwarf_whatform(&attribute) != DW_FORM_rnglistx)  // .debug_ranges of DWARF 4
-    return dwarf_formudata(&attribute, &value) == 0 ? static_cast<std::ptrdiff_t>(value + kBeforeRanges) : 0;
+  if (dwarf_whatform(&attribute) != DW_FORM_rnglistx) {  // .debug_ranges of DWARF 4
+    const auto offset = number_of(*die, DW_AT_ranges);
+    return offset ? static_cast<std::ptrdiff_t>(*offset + kBeforeRanges) : 0;
+  }
   const format::Bytes section = image.section(".debug_rnglists");
   std::uint64_t number = 0;
   for (unsigned i = 0; i < 5; ++i) {  // LEB128; libdw saw that it ends within the unit
@@ -159,7 +150,7 @@ struct DwarfLines::State {
   DwarfFile dwarf;
   // The file once more, opened by libdw itself for split DWARF: it looks for .dwo files relative to its path.
   format::Fd file;
-  ImageElf path_elf;
+  OwnedElf path_elf;
   OwnedDwarf path_dwarf;
   std::string root;
   std::string folder;
@@ -240,13 +231,9 @@ std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::s
   const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"no longer exists"});
   if (!whole || whole->size() > single_bytes) return std::nullopt;
   single_bytes -= whole->size();
-  const auto number = [&](unsigned name, unsigned old_name) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word value = 0;
-    const bool is_there =
-        dwarf_attr(&unit.die, name, &attribute) || dwarf_attr(&unit.die, old_name, &attribute);
-    return is_there && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
-  };
+  const auto number = [&](unsigned name) { return number_of(unit.die, name).value_or(0); };
+  const Dwarf_Word address_base =
+      number(dwarf_hasattr(&unit.die, DW_AT_addr_base) ? DW_AT_addr_base : DW_AT_GNU_addr_base);
   const auto linked = [&](std::string_view name, Dwarf_Word from) {
     const format::Bytes all = dwarf.image().section(name);
     return all.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(from, all.size())));
@@ -257,8 +244,8 @@ std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::s
     const format::Bytes bytes = whole->section(std::string(name) + ".dwo");
     if (!bytes.empty()) sections.push_back({name, bytes});
   }
-  sections.push_back({".debug_addr", linked(".debug_addr", number(DW_AT_addr_base, DW_AT_GNU_addr_base))});
-  const format::Bytes ranges = linked(".debug_ranges", number(DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base));
+  sections.push_back({".debug_addr", linked(".debug_addr", address_base)});
+  const format::Bytes ranges = linked(".debug_ranges", number(DW_AT_GNU_ranges_base));
   std::vector<std::byte> moved(static_cast<std::size_t>(kBeforeRanges));
   moved.insert(moved.end(), ranges.begin(), ranges.end());
   sections.push_back({".debug_ranges", moved});
@@ -305,35 +292,35 @@ void DwarfLines::State::index() {
   if (std::ranges::none_of(units, &Unit::is_skeleton)) file = format::Fd();
   std::vector<RankedRange> ranges;
   for (std::uint32_t i = 0; i < units.size(); ++i) {
-    read_ranges(&units[i].die, budget, scratch);
-    if (scratch.empty()) {  // the unit has no ranges; use those of its functions
-      read(units[i]);
-      for (Function& function : units[i].functions) {
-        if (function.is_inlined) continue;
-        read_ranges(&function.die, budget, scratch, units[i].single, units[i].base);
-        for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
-      }
-      continue;
+    Unit& unit = units[i];
+    const auto add_scratch = [&] {
+      for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
+    };
+    read_ranges(&unit.die, budget, scratch);
+    add_scratch();
+    if (!scratch.empty()) continue;
+    read(unit);  // the unit has no ranges; use those of its functions
+    for (Function& function : unit.functions) {
+      if (function.is_inlined) continue;
+      read_ranges(&function.die, budget, scratch, unit.single, unit.base);
+      add_scratch();
     }
-    for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
   }
   by_address = RangeIndex(std::move(ranges));
 }
 
 // Checked before libdw reads the table, since libdw has no limit.
 bool DwarfLines::State::may_read_lines(Unit& unit) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word offset = 0;
-  if (!dwarf_attr(&unit.die, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &offset) != 0)
-    return true;
-  const std::uint64_t rows = line_tables.rows_to_read(offset);
+  const auto offset = number_of(unit.die, DW_AT_stmt_list);
+  if (!offset) return true;
+  const std::uint64_t rows = line_tables.rows_to_read(*offset);
   if (rows > budget.rows) {
     note_left_out("a table of " + std::to_string(rows) +
                   " source lines and files is left out: more than a file of its size may have");
     return false;
   }
   budget.rows -= rows;
-  line_tables.set_read(offset);
+  line_tables.set_read(*offset);
   return true;
 }
 
@@ -422,11 +409,7 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
   function.is_named = true;
   int left = kLongestReference;
   read_name(function.die, function, left);
-  Dwarf_Attribute attribute;
-  Dwarf_Word value = 0;
-  if (dwarf_attr(&function.die, DW_AT_call_line, &attribute) && dwarf_formudata(&attribute, &value) == 0) {
-    function.call_line = static_cast<std::uint32_t>(value);
-  }
+  function.call_line = static_cast<std::uint32_t>(number_of(function.die, DW_AT_call_line).value_or(0));
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;
   // A split unit without a file table uses the skeleton's.
@@ -434,10 +417,8 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
     return dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 ||
            (unit.single != nullptr && dwarf_getsrcfiles(&unit.die, &files, &count) == 0);
   };
-  if (dwarf_attr(&function.die, DW_AT_call_file, &attribute) && dwarf_formudata(&attribute, &value) == 0 &&
-      has_files() && value < count) {
-    function.call_file = view_of(dwarf_filesrc(files, value, nullptr, nullptr));
-  }
+  if (const auto call_file = number_of(function.die, DW_AT_call_file); call_file && has_files() && *call_file < count)
+    function.call_file = view_of(dwarf_filesrc(files, *call_file, nullptr, nullptr));
   return function;
 }
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/base/file.h"
+#include "symbolize/elf/debug_image.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -19,11 +19,6 @@ namespace {
 constexpr std::uint64_t kLargestNotes = 1 << 20;  // bytes of one note segment
 constexpr std::size_t kMostSections = 1 << 18;  // -ffunction-sections makes a tenth of this in large objects
 constexpr std::uint64_t kLargestTable = std::uint64_t{1} << 30;  // bytes of one symbol or string table
-
-struct ElfEnd {
-  void operator()(Elf* elf) const noexcept { elf_end(elf); }
-};
-using OwnedElf = std::unique_ptr<Elf, ElfEnd>;
 
 struct Section {
   Elf_Scn* handle = nullptr;
@@ -89,6 +84,9 @@ struct ElfFile::State {
   LoadMap loads;
 
   static Result<std::unique_ptr<State>> read(std::unique_ptr<State> state);
+  std::endian order() const {
+    return header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
+  }
   const Section* section(std::string_view name) const;
   const Section* section(std::size_t number) const {
     return number < sections.size() && sections[number].handle ? &sections[number] : nullptr;
@@ -97,6 +95,9 @@ struct ElfFile::State {
   Elf_Data* data(const Section& section) const;
   std::string_view text(const Section& section) const;
   bool is_inside(const Section& section) const;
+  std::size_t symbol_count(const Elf_Data& rows) const {
+    return rows.d_size / gelf_fsize(elf.get(), ELF_T_SYM, 1, EV_CURRENT);
+  }
   void add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const;
   void add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
                   SymbolTable& table) const;
@@ -195,7 +196,7 @@ Result<ElfFile> ElfFile::in_memory(format::Bytes image) {
 }
 
 format::BuildId ElfFile::build_id() const {
-  const auto order = state_->header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
+  const std::endian order = state_->order();
   // Sections first: the program headers of a debug file still have the offsets of the stripped file.
   for (const Section& section : state_->sections) {
     if (section.handle == nullptr || section.header.sh_type != SHT_NOTE || !state_->is_inside(section))
@@ -225,8 +226,7 @@ std::optional<std::uint32_t> ElfFile::debuglink_checksum() const {
   const Section* const section = state_->section(".gnu_debuglink");
   const std::string_view content = section ? state_->text(*section) : std::string_view{};
   if (content.size() < 4) return std::nullopt;
-  const auto order = state_->header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
-  return format::Cursor(std::as_bytes(std::span(content)).last(4), order).read<std::uint32_t>();
+  return format::Cursor(std::as_bytes(std::span(content)).last(4), state_->order()).u32();
 }
 
 bool ElfFile::has_lines() const {
@@ -266,7 +266,7 @@ std::optional<format::ElfAddress> ElfFile::address_of(std::string_view symbol) c
   Elf_Data* const found = strings ? state_->data(*rows) : nullptr;
   if (!found) return std::nullopt;
   const std::string_view texts = state_->text(*strings);
-  const std::size_t count = found->d_size / gelf_fsize(state_->elf.get(), ELF_T_SYM, 1, EV_CURRENT);
+  const std::size_t count = state_->symbol_count(*found);
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Sym row;
     if (!gelf_getsym(found, static_cast<int>(i), &row)) break;
@@ -385,7 +385,7 @@ void ElfFile::State::add_symbols(const Section& rows, const State& loaded, Symbo
   Elf_Data* const found = data(rows);
   if (!strings || !found) return;
   const std::string_view texts = table.own(std::string(text(*strings)));
-  const std::size_t count = found->d_size / gelf_fsize(elf.get(), ELF_T_SYM, 1, EV_CURRENT);
+  const std::size_t count = symbol_count(*found);
   table.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Sym symbol;
