@@ -1,5 +1,7 @@
 #include "symbolize/unwind/dwarf_expression.h"
 
+#include <dwarf.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -8,37 +10,14 @@
 #include "unwind/leb128.h"
 
 namespace tacho::symbolize {
+namespace {
 
 using unwind::read_sleb128;
 using unwind::read_uleb128;
-namespace {
 
 constexpr int kMostSteps = 1000;      // compilers write fewer than ten; ends loops
 constexpr std::size_t kDeepest = 64;  // values on the stack
 
-enum Op : std::uint8_t {
-  kAddr = 0x03,
-  kDeref = 0x06,
-  kDup = 0x12,
-  kDrop = 0x13,
-  kOver = 0x14,
-  kPick = 0x15,
-  kSwap = 0x16,
-  kRot = 0x17,
-  kAbs = 0x19,
-  kNeg = 0x1f,
-  kNot = 0x20,
-  kPlusUconst = 0x23,
-  kBra = 0x28,
-  kSkip = 0x2f,
-  kLit0 = 0x30,
-  kReg0 = 0x50,
-  kBreg0 = 0x70,
-  kRegx = 0x90,
-  kBregx = 0x92,
-  kDerefSize = 0x94,
-  kNop = 0x96,
-};
 constexpr std::uint8_t kGroup = 32;  // lit, reg and breg: one operation for each of 32 numbers
 
 bool is_in_group(std::uint8_t op, std::uint8_t first) { return op >= first && op - first < kGroup; }
@@ -53,17 +32,17 @@ std::uint64_t number(format::Cursor& in) {
   return static_cast<std::uint64_t>(static_cast<As>(in.read<Unsigned>()));
 }
 constexpr Constant kConstants[] = {
-    {kAddr, number<std::uint64_t, std::uint64_t>},
-    {0x08, number<std::uint8_t, std::uint8_t>},
-    {0x09, number<std::uint8_t, std::int8_t>},
-    {0x0a, number<std::uint16_t, std::uint16_t>},
-    {0x0b, number<std::uint16_t, std::int16_t>},
-    {0x0c, number<std::uint32_t, std::uint32_t>},
-    {0x0d, number<std::uint32_t, std::int32_t>},
-    {0x0e, number<std::uint64_t, std::uint64_t>},
-    {0x0f, number<std::uint64_t, std::int64_t>},
-    {0x10, [](format::Cursor& in) { return read_uleb128(in); }},
-    {0x11, [](format::Cursor& in) { return static_cast<std::uint64_t>(read_sleb128(in)); }},
+    {DW_OP_addr, number<std::uint64_t, std::uint64_t>},
+    {DW_OP_const1u, number<std::uint8_t, std::uint8_t>},
+    {DW_OP_const1s, number<std::uint8_t, std::int8_t>},
+    {DW_OP_const2u, number<std::uint16_t, std::uint16_t>},
+    {DW_OP_const2s, number<std::uint16_t, std::int16_t>},
+    {DW_OP_const4u, number<std::uint32_t, std::uint32_t>},
+    {DW_OP_const4s, number<std::uint32_t, std::int32_t>},
+    {DW_OP_const8u, number<std::uint64_t, std::uint64_t>},
+    {DW_OP_const8s, number<std::uint64_t, std::int64_t>},
+    {DW_OP_constu, [](format::Cursor& in) { return read_uleb128(in); }},
+    {DW_OP_consts, [](format::Cursor& in) { return static_cast<std::uint64_t>(read_sleb128(in)); }},
 };
 
 // An operation on the two topmost values; `top` was pushed last.
@@ -79,26 +58,26 @@ std::uint64_t divided(std::uint64_t below, std::uint64_t top) {
   return static_cast<std::uint64_t>(signed_of(below) / divisor);
 }
 constexpr Binary kBinaries[] = {
-    {0x1a, [](std::uint64_t a, std::uint64_t b) { return a & b; }},
-    {0x1b, divided},
-    {0x1c, [](std::uint64_t a, std::uint64_t b) { return a - b; }},
-    {0x1d, [](std::uint64_t a, std::uint64_t b) { return b == 0 ? 0 : a % b; }},
-    {0x1e, [](std::uint64_t a, std::uint64_t b) { return a * b; }},
-    {0x21, [](std::uint64_t a, std::uint64_t b) { return a | b; }},
-    {0x22, [](std::uint64_t a, std::uint64_t b) { return a + b; }},
-    {0x24, [](std::uint64_t a, std::uint64_t b) { return b < 64 ? a << b : 0; }},
-    {0x25, [](std::uint64_t a, std::uint64_t b) { return b < 64 ? a >> b : 0; }},
-    {0x26,
+    {DW_OP_and, [](std::uint64_t a, std::uint64_t b) { return a & b; }},
+    {DW_OP_div, divided},
+    {DW_OP_minus, [](std::uint64_t a, std::uint64_t b) { return a - b; }},
+    {DW_OP_mod, [](std::uint64_t a, std::uint64_t b) { return b == 0 ? 0 : a % b; }},
+    {DW_OP_mul, [](std::uint64_t a, std::uint64_t b) { return a * b; }},
+    {DW_OP_or, [](std::uint64_t a, std::uint64_t b) { return a | b; }},
+    {DW_OP_plus, [](std::uint64_t a, std::uint64_t b) { return a + b; }},
+    {DW_OP_shl, [](std::uint64_t a, std::uint64_t b) { return b < 64 ? a << b : 0; }},
+    {DW_OP_shr, [](std::uint64_t a, std::uint64_t b) { return b < 64 ? a >> b : 0; }},
+    {DW_OP_shra,
      [](std::uint64_t a, std::uint64_t b) {
        return static_cast<std::uint64_t>(signed_of(a) >> std::min<std::uint64_t>(b, 63));
      }},
-    {0x27, [](std::uint64_t a, std::uint64_t b) { return a ^ b; }},
-    {0x29, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{a == b}; }},
-    {0x2a, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) >= signed_of(b)}; }},
-    {0x2b, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) > signed_of(b)}; }},
-    {0x2c, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) <= signed_of(b)}; }},
-    {0x2d, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) < signed_of(b)}; }},
-    {0x2e, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{a != b}; }},
+    {DW_OP_xor, [](std::uint64_t a, std::uint64_t b) { return a ^ b; }},
+    {DW_OP_eq, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{a == b}; }},
+    {DW_OP_ge, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) >= signed_of(b)}; }},
+    {DW_OP_gt, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) > signed_of(b)}; }},
+    {DW_OP_le, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) <= signed_of(b)}; }},
+    {DW_OP_lt, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{signed_of(a) < signed_of(b)}; }},
+    {DW_OP_ne, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{a != b}; }},
 };
 
 // The stack of values. An overflow or underflow sets `failed`.
@@ -138,8 +117,8 @@ class Evaluation {
     for (int steps = 0; in_.left() > 0; ++steps) {
       if (steps == kMostSteps) return std::nullopt;
       const std::uint8_t op = in_.u8();
-      if (is_in_group(op, kReg0)) return ExpressionResult{std::uint64_t{op} - kReg0, true};
-      if (op == kRegx) {
+      if (is_in_group(op, DW_OP_reg0)) return ExpressionResult{std::uint64_t{op} - DW_OP_reg0, true};
+      if (op == DW_OP_regx) {
         const std::uint64_t name = read_uleb128(in_);
         return in_.failed() ? std::nullopt : std::optional(ExpressionResult{name, true});
       }
@@ -152,8 +131,8 @@ class Evaluation {
 
  private:
   void step(std::uint8_t op) {
-    if (is_in_group(op, kLit0)) return stack_.push(std::uint64_t{op} - kLit0);
-    if (is_in_group(op, kBreg0)) return push_register(std::uint64_t{op} - kBreg0);
+    if (is_in_group(op, DW_OP_lit0)) return stack_.push(std::uint64_t{op} - DW_OP_lit0);
+    if (is_in_group(op, DW_OP_breg0)) return push_register(std::uint64_t{op} - DW_OP_breg0);
     if (const auto row = std::ranges::find(kConstants, op, &Constant::op); row != std::end(kConstants))
       return stack_.push(row->read(in_));
     if (const auto row = std::ranges::find(kBinaries, op, &Binary::op); row != std::end(kBinaries)) {
@@ -173,43 +152,43 @@ class Evaluation {
   // The other operations.
   void arrange(std::uint8_t op) {
     switch (op) {
-      case kDeref:
+      case DW_OP_deref:
         return stack_.push(frame_.memory(stack_.pop()));
-      case kDerefSize:
+      case DW_OP_deref_size:
         return push_part(in_.u8());
-      case kBregx:
+      case DW_OP_bregx:
         return push_register(read_uleb128(in_));
-      case kDup:
+      case DW_OP_dup:
         return stack_.push(stack_.pick(0));
-      case kOver:
+      case DW_OP_over:
         return stack_.push(stack_.pick(1));
-      case kPick:
+      case DW_OP_pick:
         return stack_.push(stack_.pick(in_.u8()));
-      case kDrop:
+      case DW_OP_drop:
         stack_.pop();
         return;
-      case kSwap:
+      case DW_OP_swap:
         return rotate(2);
-      case kRot:
+      case DW_OP_rot:
         return rotate(3);
-      case kAbs: {
+      case DW_OP_abs: {
         const std::uint64_t value = stack_.pop();
         return stack_.push(signed_of(value) < 0 ? 0 - value : value);
       }
-      case kNeg:
+      case DW_OP_neg:
         return stack_.push(0 - stack_.pop());
-      case kNot:
+      case DW_OP_not:
         return stack_.push(~stack_.pop());
-      case kPlusUconst:
+      case DW_OP_plus_uconst:
         return stack_.push(stack_.pop() + read_uleb128(in_));
-      case kSkip:
+      case DW_OP_skip:
         return jump(in_.u16());
-      case kBra: {
+      case DW_OP_bra: {
         const std::uint16_t distance = in_.u16();
         if (stack_.pop() != 0) jump(distance);
         return;
       }
-      case kNop:
+      case DW_OP_nop:
         return;
       default:
         return stack_.fail();  // not valid in call frame information
