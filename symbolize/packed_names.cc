@@ -9,7 +9,12 @@
 
 namespace tacho::symbolize {
 
+using format::PackedAddress;
+using format::PackedFunction;
 using format::PackedPiece;
+using format::PackedSymbol;
+
+static_assert(PackedFunction::kNone == InlineFunction::kNone);
 
 void join_code(format::PackedModule& module) {
   constexpr std::uint64_t kLargestPiece = std::numeric_limits<std::uint32_t>::max();  // bytes
@@ -33,12 +38,6 @@ void join_code(format::PackedModule& module) {
   module.code = std::move(joined);
   module.code_bytes = std::move(code);
 }
-
-using format::PackedAddress;
-using format::PackedFunction;
-using format::PackedSymbol;
-
-static_assert(PackedFunction::kNone == InlineFunction::kNone);
 
 SymbolTable& PackedSource::table(Unnamed unnamed) {
   if (table_) return *table_;
@@ -72,7 +71,7 @@ SymbolTable& PackedSource::table(Unnamed unnamed) {
   table.finish_with(answers);
   if (ranges.empty() || unnamed == Unnamed::Addresses) return table;
   const std::string_view path = text(module_->path);
-  table.add_unnamed(std::string(path.substr(path.rfind('/') + 1)) + "+0x",
+  table.add_unnamed(std::string(path.substr(path.rfind('/') + 1)) + "+0x", nullptr,
                     std::make_unique<FunctionRangeList>(std::move(ranges)));
   return table;
 }
@@ -84,9 +83,9 @@ const PackedAddress* PackedSource::at(std::uint64_t address) const {
 
 // Pieces were joined, so only the last one that begins before the address can have it.
 format::Bytes PackedSource::code_at(std::uint64_t address, std::size_t size) const {
-  const auto next = std::ranges::upper_bound(module_->code, address, {}, &format::PackedPiece::start);
+  const auto next = std::ranges::upper_bound(module_->code, address, {}, &PackedPiece::start);
   if (next == module_->code.begin()) return {};
-  const format::PackedPiece& piece = *std::prev(next);
+  const PackedPiece& piece = *std::prev(next);
   const std::uint64_t skipped = address - piece.start;
   if (skipped >= piece.size) return {};
   return format::Bytes(module_->code_bytes)
@@ -122,12 +121,12 @@ void PackedSource::list_calls_at(std::uint64_t address, const LinkerSymbol& symb
              [this](std::uint32_t number) -> InlineFunction& { return function(number); });
 }
 
-void PackedNames::open() {
-  is_open_ = true;
+std::map<PackedNames::Key, PackedSource>& PackedNames::sources() {
+  if (section_->empty() || std::exchange(is_open_, true)) return sources_;
   auto pack = format::parse_symbol_pack(*section_);
   if (!pack) {
     missing_reason_ = pack.error().what;
-    return;
+    return sources_;
   }
   pack_ = std::move(*pack);
   for (format::PackedModule& module : pack_.modules) {
@@ -136,19 +135,17 @@ void PackedNames::open() {
         key_of(static_cast<ModuleKind>(module.kind), pack_.texts[module.path], module.build_id), module,
         pack_.texts);
   }
+  return sources_;
 }
 
 PackedSource* PackedNames::find(ModuleKind kind, std::string_view path, const format::BuildId& id) {
-  if (section_->empty()) return nullptr;
-  if (!is_open_) open();
-  const auto found = sources_.find(key_of(kind, path, id));
-  return found == sources_.end() ? nullptr : &found->second;
+  auto& all = sources();
+  const auto found = all.find(key_of(kind, path, id));
+  return found == all.end() ? nullptr : &found->second;
 }
 
 bool PackedNames::has_kernel() {
-  if (section_->empty()) return false;
-  if (!is_open_) open();
-  return std::ranges::any_of(sources_,
+  return std::ranges::any_of(sources(),
                              [](const auto& source) { return source.first.kind == ModuleKind::Kernel; });
 }
 

@@ -71,8 +71,6 @@ class PackedNames {
   const std::string& missing_reason() const { return missing_reason_; }
 
  private:
-  void open();
-
   struct Key {
     ModuleKind kind;
     std::string_view path;
@@ -83,6 +81,9 @@ class PackedNames {
   static Key key_of(ModuleKind kind, std::string_view path, const format::BuildId& id) {
     return {kind, kind == ModuleKind::Kernel ? std::string_view() : path, id};
   }
+  // The modules of the section, which the first call opens.
+  std::map<Key, PackedSource>& sources();
+
   const std::vector<std::byte>* section_;
   bool is_open_ = false;
   format::SymbolPack pack_;

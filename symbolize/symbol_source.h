@@ -59,6 +59,10 @@ struct SymbolSource {
 
   std::optional<DwarfLines> lines;  // read when the first address needs them
 
+  // Sets `table`, if it is not shared.
+  void use_own_table() {
+    if (!table) table = own ? own.get() : embedded.get();
+  }
   // The file offset (by which symbols are looked up) and the ELF address of the frame's code.
   std::uint64_t offset_of(const Frame& frame) const;
   std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const;

@@ -83,11 +83,13 @@ struct Symbolizer::State {
   SymbolSource open_elf(const Module& module);
   SymbolSource open_vdso(const Module& module);
   SymbolSource open_perf_map(const Module& module);
-  SymbolSource no_source(const Module& module);
 
   SymbolTable* bpf_text();
   std::optional<Debuginfod> connect();
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
+  const JitCode::Function* in_jitdump(const Module& module) const {
+    return jit != nullptr ? jit->find(std::string(module.path)) : nullptr;
+  }
   std::string_view shown(const SymbolSource& source, std::string_view name) {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
@@ -97,23 +99,23 @@ struct Symbolizer::State {
   std::span<const Frame> add_calls(const SymbolSource& source);
 };
 
-// How the source of each kind of module is opened.
 SymbolSource Symbolizer::State::open_source(const Module& module) {
-  struct Row {
-    ModuleKind kind;
-    SymbolSource (State::*open)(const Module&);
-  };
-  constexpr Row kRows[] = {
-      {ModuleKind::User, &State::open_elf},
-      {ModuleKind::Kernel, &State::open_kernel},
-      {ModuleKind::KernelModule, &State::open_kernel_module},
-      {ModuleKind::Vdso, &State::open_vdso},
-      {ModuleKind::Anonymous, &State::open_perf_map},
-      {ModuleKind::Bpf, &State::no_source},
-      {ModuleKind::GuestKernel, &State::no_source},
-  };
-  const auto row = std::ranges::find(kRows, module.kind, &Row::kind);
-  return (this->*row->open)(module);
+  switch (module.kind) {
+    case ModuleKind::User:
+      return open_elf(module);
+    case ModuleKind::Kernel:
+      return open_kernel(module);
+    case ModuleKind::KernelModule:
+      return open_kernel_module(module);
+    case ModuleKind::Vdso:
+      return open_vdso(module);
+    case ModuleKind::Anonymous:
+      return open_perf_map(module);
+    case ModuleKind::Bpf:
+    case ModuleKind::GuestKernel:
+      break;
+  }
+  return {};
 }
 
 SymbolSources::Entry& Symbolizer::State::known(const Module& module) {
@@ -123,7 +125,7 @@ SymbolSources::Entry& Symbolizer::State::known(const Module& module) {
   known.lines_were_read = false;
   SymbolSource source = open_pack_or_files(module);
   name_ranges(source, module);
-  if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
+  source.use_own_table();
   const std::string here = files.local_path(std::string(module.path)) + ": ";
   source.reason_is_own_file = source.missing_reason.starts_with(here);
   if (source.reason_is_own_file) source.missing_reason.erase(0, here.size());
@@ -142,22 +144,19 @@ void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) 
     return module_files.function_ranges(module);
   };
   std::string prefix = std::string(module.short_name) + "+0x";
-  if (SymbolTable* const last = source.embedded ? source.embedded.get() : source.own.get(); last != nullptr) {
-    last->add_unnamed(std::move(prefix), open);
-    return;
-  }
+  if (SymbolTable* const last = source.embedded ? source.embedded.get() : source.own.get(); last != nullptr)
+    return last->add_unnamed(std::move(prefix), open);
   std::unique_ptr<FunctionRanges> functions = open();
   if (functions == nullptr || functions->size() == 0) return;
   source.own = std::make_unique<SymbolTable>();
-  source.own->add_unnamed(std::move(prefix), std::move(functions));
+  source.own->add_unnamed(std::move(prefix), nullptr, std::move(functions));
 }
 
 // The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of
 // other captures.
 SymbolSource Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
-  const bool is_in_jitdump = jit != nullptr && jit->find(std::string(module.path)) != nullptr;
-  const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !is_in_jitdump;
+  const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !in_jitdump(module);
   if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
   // Without a build id, the file at this path may be another one.
   if (module.build_id.empty() && !names_are_given(options, module.kind))
@@ -175,8 +174,6 @@ SymbolSource Symbolizer::State::open_pack_or_files(const Module& module) {
   source.missing_reason += options.others->other_build_of(module);
   return source;
 }
-
-SymbolSource Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
 
 SymbolSource Symbolizer::State::open_kallsyms(const Module& module) {
   auto table = kernel_names.table_of(module);
@@ -221,8 +218,7 @@ SymbolSource Symbolizer::State::open_kernel(const Module& module) {
 }
 
 SymbolSource Symbolizer::State::open_elf(const Module& module) {
-  if (const auto* const function = jit ? jit->find(std::string(module.path)) : nullptr)
-    return from_jit(*function);
+  if (const JitCode::Function* const function = in_jitdump(module)) return from_jit(*function);
   auto symbols = module_files.symbols(module);
   return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error()));
 }
@@ -507,7 +503,7 @@ std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module&
     const ScopedRead reading(state.options.name_access, module.path);
     if (reading.is_refused()) return std::nullopt;
     source = state.open_elf(module);
-    if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
+    source.use_own_table();
   }
   const Symbol* const symbol = source.table ? source.table->find(shown_address) : nullptr;
   if (symbol == nullptr) return std::nullopt;
@@ -558,7 +554,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   std::ranges::stable_sort(modules, by_path);
   std::ranges::stable_sort(state_->asked, by_path);
   std::uint64_t reported = 0;
-  std::map<format::Damage, std::uint64_t> untold;
+  std::map<format::Damage, std::uint64_t> more;  // modules that exceed the limit
   for (const Module* module : modules) {
     const auto end = ended.find(module);
     const SymbolSource* const source = state_->sources.find(*module);
@@ -568,9 +564,9 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
     if (++reported <= kMostReported)
       diagnostics.add_line(message.kind, std::move(message.line));
     else
-      ++untold[message.kind];
+      ++more[message.kind];
   }
-  for (const auto& [kind, count] : untold)
+  for (const auto& [kind, count] : more)
     diagnostics.add_line(kind, (kind == format::Damage::Note ? "call chains end in " : "") +
                                    std::to_string(count) + " more modules");
   state_->sources.report_guesses(state_->asked, diagnostics);

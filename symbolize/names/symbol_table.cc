@@ -342,18 +342,6 @@ std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) const
   return known_rows_[block.first + static_cast<std::size_t>(std::popcount(block.known & (bit - 1)))];
 }
 
-void SymbolTable::add_unnamed(std::string prefix, OpenRanges open) {
-  unnamed_ = std::make_unique<Unnamed>();
-  unnamed_->prefix = std::move(prefix);
-  unnamed_->open = std::move(open);
-}
-
-void SymbolTable::add_unnamed(std::string prefix, std::unique_ptr<FunctionRanges> functions) {
-  unnamed_ = std::make_unique<Unnamed>();
-  unnamed_->prefix = std::move(prefix);
-  unnamed_->functions = std::move(functions);
-}
-
 std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {
   if (const auto row = symbol_row_at(address)) return row;
   const auto function = unnamed_at(address);

@@ -118,11 +118,12 @@ class SymbolTable {
   void finish_with(const std::vector<Answer>& answers);
 
   // Sets the functions without symbols, for addresses that no symbol covers. Such a function is named
-  // `prefix` and its start in hexadecimal digits. `open` is called once, at the first such address; it may
-  // return null.
+  // `prefix` and its start in hexadecimal digits. Without `functions`, `open` is called once, at the first
+  // such address; it may return null.
   using OpenRanges = std::function<std::unique_ptr<FunctionRanges>()>;
-  void add_unnamed(std::string prefix, OpenRanges open);
-  void add_unnamed(std::string prefix, std::unique_ptr<FunctionRanges> functions);
+  void add_unnamed(std::string prefix, OpenRanges open, std::unique_ptr<FunctionRanges> functions = nullptr) {
+    unnamed_.reset(new Unnamed{std::move(prefix), std::move(open), std::move(functions), {}});
+  }
 
   // The symbol that covers `address`: of several the one with the highest start; of symbols with one start
   // the best alias (is_better_alias), or the last one that was added after fix_up(). Valid until the next
