@@ -85,7 +85,6 @@ class Unpacker {
  private:
   Result<std::size_t> unpack(std::span<std::byte> to);
   Result<> fill();
-  Result<> begin();
 
   format::Fd file_;
   std::uint64_t& left_;
@@ -105,15 +104,6 @@ Result<> Unpacker::fill() {
   rest_ = format::Bytes(piece_).first(static_cast<std::size_t>(got));
   is_at_end_ = got == 0;
   if (!std::exchange(is_known_, true)) is_packed_ = format::as_text(rest_).starts_with(kPacked);
-  return Done{};
-}
-
-// Starts a bzip2 stream. An archive has several in a row if a parallel compressor wrote it.
-Result<> Unpacker::begin() {
-  if (is_begun_) return Done{};
-  state_ = {};
-  if (BZ2_bzDecompressInit(&state_, 0, 0) != BZ_OK) return Error{"bzip2 could not be started"};
-  is_begun_ = true;
   return Done{};
 }
 
@@ -138,7 +128,11 @@ Result<std::size_t> Unpacker::unpack(std::span<std::byte> to) {
       done += size;
       continue;
     }
-    if (auto begun = begin(); !begun) return std::move(begun.error());
+    if (!is_begun_) {  // a parallel compressor writes several streams in a row
+      state_ = {};
+      if (BZ2_bzDecompressInit(&state_, 0, 0) != BZ_OK) return Error{"bzip2 could not be started"};
+      is_begun_ = true;
+    }
     const auto room = static_cast<unsigned>(std::min(to.size() - done, kPiece));
     state_.next_in = const_cast<char*>(format::as_text(rest_).data());
     state_.avail_in = static_cast<unsigned>(rest_.size());
@@ -161,16 +155,6 @@ bool begins_archive(std::string_view head) {
   return head.starts_with(kPacked) || (head.size() >= kBlock && head.substr(kTarAt).starts_with(kTar));
 }
 
-bool write_all(int to, format::Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(to, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-  }
-  return true;
-}
-
 std::optional<format::BuildId> build_id_of(const format::Fd& file, std::uint64_t size) {
   void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory == MAP_FAILED) return std::nullopt;
@@ -190,7 +174,7 @@ class Reader {
  private:
   Result<> skip(std::uint64_t size);
   Result<std::size_t> take(std::uint64_t size);
-  Error why_no_entry();
+  Error no_header_error();
   Result<> read_file(std::uint64_t size);
   Result<format::Fd> keep(std::uint64_t size, std::size_t got);
   void read_inner(format::Fd file, std::uint64_t size);
@@ -235,14 +219,14 @@ Result<format::Fd> Reader::keep(std::uint64_t size, std::size_t got) {
     auto skipped = skip(rest);
     return skipped ? Result<format::Fd>(std::move(file)) : std::move(skipped.error());
   }
-  bool is_whole = write_all(file.get(), std::span(piece_).first(got));
+  auto written = format::write_at(file.get(), 0, std::span(piece_).first(got));
   while (rest > 0) {
     const auto more = take(rest);
     if (!more) return more.error();
-    is_whole = is_whole && write_all(file.get(), std::span(piece_).first(*more));
+    if (written) written = format::write_at(file.get(), size - rest, std::span(piece_).first(*more));
     rest -= *more;
   }
-  if (is_whole) return file;
+  if (written) return file;
   leave_out("there is not enough memory");
   return format::Fd();
 }
@@ -270,7 +254,6 @@ Result<> Reader::read_file(std::uint64_t size) {
 
 // `perf archive --all` puts the archive and the capture into another archive.
 void Reader::read_inner(format::Fd file, std::uint64_t size) {
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return leave_out(system_error("seek", errno).what);
   const auto inner = std::make_unique<Reader>(std::move(file), archive_, left_);
   inner->is_inner_ = true;
   inner->kept_ = kept_ + size;
@@ -282,7 +265,7 @@ void Reader::read_inner(format::Fd file, std::uint64_t size) {
 
 // The error for a block that is no header. Damaged bzip2 is the more precise reason, and libbz2 finds it only
 // after the block that it has already returned, so this reads on.
-Error Reader::why_no_entry() {
+Error Reader::no_header_error() {
   for (std::uint64_t done = 0; done < kMostOfBlock;) {
     const auto got = bytes_.read(piece_);
     if (!got) return got.error();
@@ -301,7 +284,7 @@ Result<> Reader::read_all() {
     const format::Bytes block = std::span(piece_).first(kBlock);
     if (std::ranges::all_of(block, [](std::byte one) { return one == std::byte{0}; })) return Done{};
     const auto entry = parse_entry(block);
-    if (!entry) return why_no_entry();
+    if (!entry) return no_header_error();
     auto done = entry->is_file && entry->size > 0 ? read_file(entry->size) : skip(entry->size);
     if (done) done = skip((kBlock - entry->size % kBlock) % kBlock);
     if (!done) return done;

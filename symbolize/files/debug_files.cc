@@ -172,11 +172,6 @@ namespace {
 constexpr const char* kDebugFolder = "/usr/lib/debug";
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-bool has_dot_dot(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
-
-// The folder of a path, with a slash.
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
-
 std::string by_build_id(const format::BuildId& id) {
   const std::string hex = id.hex();
   return "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
@@ -193,12 +188,9 @@ int open_below(const std::string& root, const std::string& path, int flags) {
   const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
   // Before Linux 5.6, or if a sandbox forbids openat2: refuses links and "..".
-  if (has_dot_dot(path)) errno = EXDEV;
-  return has_dot_dot(path) ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
-}
-
-bool is_same(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  const bool has_dot_dot = ("/" + path + "/").find("/../") != std::string::npos;
+  if (has_dot_dot) errno = EXDEV;
+  return has_dot_dot ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
 }
 
 // Whether the file is on proc, sysfs or similar: reading such files can have effects, or never end.
@@ -210,6 +202,7 @@ bool is_pseudo_file(int file) {
 
 // Opening a device or a FIFO has effects, so the file is first opened with O_PATH and checked, then reopened.
 Result<format::Fd> open_regular(const std::string& root, const std::string& path, int more_flags = 0) {
+  if (root == kNoFiles) return Error{path + ": is not in the capture, and no file is read", ENOENT};
   const format::Fd seen(open_below(root, path, O_PATH | O_CLOEXEC | more_flags));
   struct stat status {};
   if (!seen || ::fstat(seen.get(), &status) != 0) return system_error(root + path, errno);
@@ -224,7 +217,8 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
   file = format::Fd(open_below(root, path, kOpenFlags | more_flags));
   struct stat again {};
   if (!file || ::fstat(file.get(), &again) != 0) return system_error(root + path, errno);
-  if (!is_same(status, again)) return Error{root + path + ": changed while it was opened", EINVAL};
+  const bool is_same = status.st_dev == again.st_dev && status.st_ino == again.st_ino;
+  if (!is_same) return Error{root + path + ": changed while it was opened", EINVAL};
   return file;
 }
 
@@ -234,6 +228,8 @@ Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const 
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
 Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, const std::string& name,
                                                        std::uint64_t limit) {
@@ -245,11 +241,9 @@ Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, c
 }
 
 Result<format::Fd> DebugFiles::open(const std::string& path) const {
-  if (root_ == kNoFiles) return Error{path + ": is not in the capture, and no file is read", ENOENT};
   return open_regular(root_, path);
 }
 Result<format::Fd> DebugFiles::open_itself(const std::string& path) const {
-  if (root_ == kNoFiles) return Error{path + ": is not in the capture, and no file is read", ENOENT};
   return open_regular(root_, path, O_NOFOLLOW);
 }
 

@@ -139,6 +139,9 @@ class DebugFiles {
   const format::Features* features_;
 };
 
+// The folder of a path, with a slash.
+std::string folder_of(const std::string& path);
+
 // Whether this is the recorded host, by the names of host and kernel.
 bool is_this_host(const format::Environment& environment);
 

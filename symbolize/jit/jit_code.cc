@@ -19,8 +19,6 @@ std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
   return format::whole_number<std::uint32_t>(name.substr(4, name.size() - 9));
 }
 
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
-
 // The path of the file that perf inject would write for the function.
 std::string file_of(const std::string& folder, std::uint32_t pid, std::uint64_t index) {
   return folder + "jitted-" + std::to_string(pid) + "-" + std::to_string(index) + ".so";
