@@ -67,28 +67,28 @@ bool SymbolSources::check_late_build_id(Entry& known, const Module& module) {
   return known.is_wrong_file;
 }
 
-void SymbolSources::report_others(const std::deque<const Module*>& modules,
-                                  format::Diagnostics& diagnostics) {
-  constexpr std::uint64_t kMostTold = 20;
-  std::uint64_t others = 0;
+void SymbolSources::report_wrong_files(const std::deque<const Module*>& modules,
+                                       format::Diagnostics& diagnostics) {
+  constexpr std::uint64_t kMostLines = 20;
+  std::uint64_t wrong = 0;
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
     if (known == known_.end()) continue;
     (void)check_late_build_id(known->second, *module);
-    if (!known->second.is_wrong_file || ++others > kMostTold) continue;
+    if (!known->second.is_wrong_file || ++wrong > kMostLines) continue;
     diagnostics.add_line(format::Damage::WrongNames,
                          std::string(module->path) + ": the file there has " + known->second.file_id +
                              "; build id " + module->build_id.hex() +
                              " was recorded, which is in the capture after samples that were already named");
   }
-  if (others > kMostTold)
-    diagnostics.add_line(format::Damage::WrongNames, std::to_string(others - kMostTold) + " more modules");
+  if (wrong > kMostLines)
+    diagnostics.add_line(format::Damage::WrongNames, std::to_string(wrong - kMostLines) + " more modules");
 }
 
 void SymbolSources::report_guesses(const std::deque<const Module*>& modules,
                                    format::Diagnostics& diagnostics) {
   constexpr std::size_t kMostNamed = 3;
-  report_others(modules, diagnostics);
+  report_wrong_files(modules, diagnostics);
   std::vector<std::string_view> paths;
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
@@ -217,16 +217,6 @@ SymbolSource without_names(Error reason) {
   return source;
 }
 
-namespace {
-
-format::Damage damage_of_missing(const SymbolSource* source) {
-  const bool is_left_out =
-      source != nullptr && (source->is_left_out || (source->lines && source->lines->left_out()));
-  return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
-}
-
-}  // namespace
-
 MissingMessage missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
                                std::string_view ended) {
   constexpr std::string_view kEnded = "call chains end there: ";
@@ -235,7 +225,8 @@ MissingMessage missing_message(const SymbolSource* source, const DebugFiles& fil
   if (missing_reason.empty() && source && source->lines) missing_reason = source->lines->missing_reason();
   if (missing_reason.empty() && ended.empty()) return {};
   if (missing_reason.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
-  const format::Damage kind = damage_of_missing(source);
+  const bool is_left_out = source->is_left_out || (source->lines && source->lines->left_out());
+  const auto kind = is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
   std::string line = files.message(path, missing_reason, source->message_start);
   if (ended.empty() || missing_reason.starts_with(ended)) return {kind, line};
   const std::string here = files.local_path(path) + ": ";

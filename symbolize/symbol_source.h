@@ -97,7 +97,7 @@ class SymbolSources {
   void report_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
 
  private:
-  void report_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
+  void report_wrong_files(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
 
   std::deque<SymbolSource> all_;
   std::unordered_map<std::string, SymbolSource*> shared_;  // by their missing_reason

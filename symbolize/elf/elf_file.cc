@@ -277,6 +277,10 @@ std::optional<format::ElfAddress> ElfFile::address_of(std::string_view symbol) c
   return std::nullopt;
 }
 
+Error wrong_build_id(const format::BuildId& seen) {
+  return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()};
+}
+
 bool ElfFile::has_full_symbols() const { return state_->symbols(".symtab", SHT_SYMTAB) != nullptr; }
 bool ElfFile::has_dynamic_symbols() const { return state_->symbols(".dynsym", SHT_DYNSYM) != nullptr; }
 

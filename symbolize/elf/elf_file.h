@@ -72,6 +72,9 @@ class ElfFile {
   std::unique_ptr<State> state_;
 };
 
+// The error for a file with another build id than the wanted one.
+Error wrong_build_id(const format::BuildId& seen);
+
 // The symbols of `file`: .symtab, then .dynsym, and the PLT entries of `loaded`, named "foo@plt". `loaded` is
 // the file that ran; it differs from `file` if that is a debug file, whose sections have no contents.
 // Addresses are file offsets of `loaded`, as perf's are. Without a `demangler` mangled names are compared; it

@@ -49,7 +49,7 @@ constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;  // bytes of a 
 constexpr std::string_view kDeleted = " (deleted)";               // the kernel's mark after a path
 constexpr std::size_t kPiece = std::size_t{1} << 20;              // bytes of a file summed at a time
 
-// What a part of `size` packed bytes may take: symbols pack to a sixth at best.
+// The limit of decompressed bytes of a .gnu_debugdata of `size` bytes: symbols pack to a sixth at best.
 std::uint64_t most_embedded(std::uint64_t size) { return (std::uint64_t{1} << 24) + 8 * size; }
 
 // The part of a function [start, end) in a code segment, as offsets in the file; nothing: it starts
@@ -112,7 +112,7 @@ FunctionRangeList all_functions(const unwind::ElfImage& image, const unwind::Cfi
   return FunctionRangeList(std::move(ranges));
 }
 
-// Distributions pack their modules.
+// Decompresses a kernel module, as distributions pack them.
 Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
   const std::uint64_t most = max_decompressed(packed.size());
   if (name.ends_with(".xz")) return unpack_xz(packed, most);
@@ -124,8 +124,8 @@ Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::st
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-// The system gives no file, descriptor or memory now, or it is unknown which file it was: nothing is known of
-// what was asked for. Another file in its place would give other names.
+// Whether it is unknown if there is such a file: the system gives no descriptor, memory or data now, or
+// several files match. No other file is used instead, since that could give other names.
 bool is_refusal(const Error& error) {
   return error.code == ENOTUNIQ || error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM ||
          error.code == EIO;
@@ -155,7 +155,7 @@ Result<ModuleFiles::Opened> ModuleFiles::open_checked(Result<format::Fd> file, c
   if (!elf) return std::move(elf.error()).in(name);
   const format::BuildId seen = wanted.empty() ? wanted : elf->build_id();
   if (seen == wanted) return Opened{std::move(again), std::move(*elf), candidate};
-  return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(name);
+  return wrong_build_id(seen).in(name);
 }
 
 Result<ModuleFiles::Opened> ModuleFiles::open_candidate(const Candidate& candidate,
@@ -171,7 +171,7 @@ Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool i
 
 // The file that ran: where the capture says, in perf's cache, or from a server.
 Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
-  const auto held = [&]() -> Result<Opened> {
+  const auto open_pinned = [&]() -> Result<Opened> {
     auto file = files_.open_pinned(module.path, module.build_id);
     if (!file) return std::move(file.error());
     return open_checked(std::move(file), {std::string(module.path), 'd'}, "a file that was held open",
@@ -179,12 +179,12 @@ Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   };
   // Without a build id it is unknown whether the file of this name is the one that ran.
   if (module.build_id.empty())
-    if (auto kept = held(); kept || kept.error().code != ENOENT) return kept;
+    if (auto pinned = open_pinned(); pinned || pinned.error().code != ENOENT) return pinned;
   auto found = open_candidate({std::string(module.path), 'd'}, module.build_id);
   if (found)
     if (auto checked = files_.check_mapped(found->file, module); !checked) return std::move(checked.error());
   if (found || module.build_id.empty() || is_refusal(found.error())) return found;
-  if (auto kept = held()) return kept;
+  if (auto pinned = open_pinned()) return pinned;
   // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id decides.
   if (module.path.ends_with(kDeleted)) {
     const std::string path(module.path.substr(0, module.path.size() - kDeleted.size()));
@@ -206,7 +206,8 @@ Result<format::Fd> ModuleFiles::file(const Module& module) const {
   return ran ? std::move(ran->file) : Result<format::Fd>(std::move(ran.error()));
 }
 
-// The first one with the wanted part. A link is followed by build id, or else by the sum it carries.
+// The first candidate that has what `has` asks for. The file of a .gnu_debuglink is verified by the build id,
+// or else by the link's checksum.
 std::optional<ModuleFiles::Opened> ModuleFiles::debug_file(const Module& module, const Result<Opened>& own,
                                                            bool (ElfFile::*has)() const) const {
   const format::BuildId id = own ? own->elf.build_id() : module.build_id;
@@ -375,35 +376,28 @@ constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 31;  // bytes
 constexpr std::size_t kClassAt = 4;                               // EI_CLASS of an ELF file
 constexpr std::byte kClass64{2};
 
-// A build id identifies the file; without it the file of this name comes last, as it may be
-// another one by now, and only where neither the one that was held nor a copy is known.
-template <class Is>
-Result<std::vector<std::byte>> read_one(const DebugFiles& files, const format::Features* features,
-                                        const Module& module, Is&& is_it) {
-  const bool has_id = !module.build_id.empty();
-  auto bytes = has_id ? files.read(std::string(module.path), kMostFileBytes)
-                      : Result<std::vector<std::byte>>(Error{"it has no build id", ENOENT});
-  const auto is_over = [&] { return has_id ? is_it(bytes) : bytes || bytes.error().code != ENOENT; };
-  if (!is_over()) bytes = files.read_pinned(module.path, module.build_id, kMostFileBytes);
-  if (!is_over() && features != nullptr)
-    bytes = unpack_attached_file(*features, module.path, module.build_id);
-  if (!is_over() && !has_id) bytes = files.read(std::string(module.path), kMostFileBytes);
-  return bytes;
-}
-
 }  // namespace
 
+// The file that ran: the one at the module's path, a pinned one, or a copy in the capture. Without a build id
+// the file at the path comes last, since another one may have its name by now.
 const ModuleCode::File& ModuleCode::file_of(const Module& module) {
   const auto [row, is_new] = by_module_.try_emplace(&module);
   File& file = row->second;
   if (!is_new || module.kind != ModuleKind::User) return file;
-  const auto is_it = [&](const Result<std::vector<std::byte>>& bytes) {
+  const bool has_id = !module.build_id.empty();
+  Result<std::vector<std::byte>> bytes(Error{"it has no build id", ENOENT});
+  const auto is_right_file = [&] {
     if (!bytes || bytes->size() <= kClassAt) return false;
     const auto elf = ElfFile::in_memory(*bytes);
-    return elf && (module.build_id.empty() || elf->build_id() == module.build_id);
+    return elf && (!has_id || elf->build_id() == module.build_id);
   };
-  auto bytes = read_one(files_, features_, module, is_it);
-  if (!is_it(bytes)) return file;
+  const auto is_found = [&] { return has_id ? is_right_file() : bytes || bytes.error().code != ENOENT; };
+  if (has_id) bytes = files_.read(std::string(module.path), kMostFileBytes);
+  if (!is_found()) bytes = files_.read_pinned(module.path, module.build_id, kMostFileBytes);
+  if (!is_found() && features_ != nullptr)
+    bytes = unpack_attached_file(*features_, module.path, module.build_id);
+  if (!is_found() && !has_id) bytes = files_.read(std::string(module.path), kMostFileBytes);
+  if (!is_right_file()) return file;
   file.bytes = std::move(*bytes);
   file.is_64_bit = file.bytes[kClassAt] == kClass64;
   return file;
@@ -415,7 +409,7 @@ format::Bytes ModuleCode::read(const Module& module, std::uint64_t offset, std::
   return all.subspan(offset, std::min<std::uint64_t>(size, all.size() - offset));
 }
 
-// It may have a gigabyte of debugging information: the piece alone is read.
+// Only this piece is read, since a vmlinux may have a gigabyte of debugging information.
 format::Bytes ModuleCode::read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size) {
   const auto file = format::open_input(path);
   if (!file) return {};

@@ -84,9 +84,7 @@ Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const fo
     if (!file) return std::move(file.error());
     const auto elf = ElfFile::open(std::move(*file));
     if (!elf) return Error{elf.error()}.in(name);
-    const format::BuildId seen = elf->build_id();
-    if (seen != wanted)
-      return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(name);
+    if (elf->build_id() != wanted) return wrong_build_id(elf->build_id()).in(name);
   }
   auto file = files_.open(candidate);
   if (!file) return std::move(file.error());
@@ -118,15 +116,14 @@ Result<ElfImage> UnwindModule::open_named() {
   return found;
 }
 
-// Opens the pinned file.
 Result<ElfImage> UnwindModule::open_pinned() {
-  auto held = files_.open_pinned(module_.path, module_.build_id);
-  if (!held) return std::move(held.error());
+  auto file = files_.open_pinned(module_.path, module_.build_id);
+  if (!file) return std::move(file.error());
   if (!module_.build_id.empty()) {
-    const auto elf = ElfFile::open(format::Fd(::fcntl(held->get(), F_DUPFD_CLOEXEC, 0)));
+    const auto elf = ElfFile::open(format::Fd(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0)));
     if (!elf || elf->build_id() != module_.build_id) return Error{"has another build id"};
   }
-  return ElfImage::open(std::move(*held), ElfImage::Width::Any);
+  return ElfImage::open(std::move(*file), ElfImage::Width::Any);
 }
 
 Result<ElfImage> UnwindModule::open_image() {
@@ -137,8 +134,8 @@ Result<ElfImage> UnwindModule::open_image() {
   const bool has_id = !module_.build_id.empty();
   auto found = has_id ? open_named() : Result<ElfImage>(Error{"it has no build id", ENOENT});
   if (found) return found;
-  auto held = open_pinned();
-  if (held || (!has_id && held.error().code != ENOENT)) return held;
+  auto pinned = open_pinned();
+  if (pinned || (!has_id && pinned.error().code != ENOENT)) return pinned;
   auto copy = unpack_attached_file(features_, module_.path, module_.build_id);
   if (!copy && !has_id && copy.error().code == ENOENT) return open_named();
   auto image = copy ? ElfImage::in_memory(std::move(*copy), ElfImage::Width::Any)
