@@ -288,15 +288,13 @@ class Program {
          }},
     };
     const auto row = std::ranges::find(kRows, code, &Row::code);
-    if (row == std::end(kRows)) {
-      failed_ = true;  // an unknown instruction, whose length is unknown too
-      return;
-    }
+    if (row == std::end(kRows)) return fail();  // an unknown instruction, whose length is unknown too
     row->apply(*this, operands);
   }
 
   enum class Signed : std::uint8_t { No, Yes };
 
+  void fail() { failed_ = true; }
   std::int64_t factored(std::uint64_t value) const {
     return static_cast<std::int64_t>(value * static_cast<std::uint64_t>(fde_.cie.data_align));
   }
@@ -305,15 +303,12 @@ class Program {
     std::uint64_t distance = 0;
     if (__builtin_mul_overflow(steps, fde_.cie.code_align, &distance) ||
         __builtin_add_overflow(location_, distance, &location_))
-      failed_ = true;
+      fail();
   }
   void set_location(format::Cursor& in) {
     const auto location =
         read_encoded(in, fde_.cie.pointer_encoding, end_address(section_, in), 0, section_.address_size);
-    if (!location || *location < location_) {
-      failed_ = true;
-      return;
-    }
+    if (!location || *location < location_) return fail();
     location_ = *location;
   }
   void set(std::uint64_t number, RuleKind kind, std::int64_t value) {
@@ -337,17 +332,11 @@ class Program {
     state_.cfa = {CfaRule::Kind::Register, base, offset, {}};
   }
   void remember() {
-    if (remembered_.size() == kDeepestRemember) {
-      failed_ = true;
-      return;
-    }
+    if (remembered_.size() == kDeepestRemember) return fail();
     remembered_.push_back(state_);
   }
   void recall() {
-    if (remembered_.empty()) {
-      failed_ = true;
-      return;
-    }
+    if (remembered_.empty()) return fail();
     state_ = remembered_.back();
     remembered_.pop_back();
   }

@@ -109,9 +109,11 @@ bool is_signal_frame(const CfiRow& rules) {
          is_at(kRbp, TACHO_UNWIND_SIGNAL_RBP) && is_at(kReturn, TACHO_UNWIND_SIGNAL_RIP);
 }
 
-Row of_kind(int kind) { return {0, 0, 0, static_cast<std::uint8_t>(kind)}; }
+Row of_kind(int kind, std::uint64_t pc = 0) {
+  return {static_cast<std::uint32_t>(pc), 0, 0, static_cast<std::uint8_t>(kind)};
+}
 
-bool says_the_same(const Row& a, const Row& b) {
+bool has_same_rules(const Row& a, const Row& b) {
   return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp;
 }
 
@@ -209,7 +211,7 @@ class Builder {
     auto& rows = table_.rows;
     row.pc = static_cast<std::uint32_t>(pc - table_.base);
     if (!rows.empty() && rows.back().pc == row.pc) rows.pop_back();
-    if (!rows.empty() && says_the_same(rows.back(), row)) return;
+    if (!rows.empty() && has_same_rules(rows.back(), row)) return;
     if (rows.size() > limits_.most_rows) return;
     table_.others += row.kind == TACHO_UNWIND_OTHER ? 1 : 0;
     rows.push_back(row);
@@ -236,13 +238,9 @@ void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
   const std::uint64_t place = entry - table.base;
   if (place + kEntryBytes >= kMost) return;
   auto next = std::ranges::upper_bound(table.rows, place, {}, &Row::pc);
-  if (next == table.rows.end() || next->pc > place + kEntryBytes) {
-    Row nothing = of_kind(TACHO_UNWIND_NOTHING);
-    nothing.pc = static_cast<std::uint32_t>(place + kEntryBytes);
-    next = table.rows.insert(next, nothing);
-  }
-  Row end = of_kind(TACHO_UNWIND_END);
-  end.pc = static_cast<std::uint32_t>(place);
+  if (next == table.rows.end() || next->pc > place + kEntryBytes)
+    next = table.rows.insert(next, of_kind(TACHO_UNWIND_NOTHING, place + kEntryBytes));
+  const Row end = of_kind(TACHO_UNWIND_END, place);
   if (next != table.rows.begin() && std::prev(next)->pc == place)
     *std::prev(next) = end;
   else
