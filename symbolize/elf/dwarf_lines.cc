@@ -49,25 +49,6 @@ PathCheck check_path(const std::string& path, const std::string& root) {
   return is_below ? PathCheck::Safe : PathCheck::Unsafe;
 }
 
-// The paths at which libdw looks for a .dwo file: in the file's `folder`, then in `compiler_folder`.
-std::array<std::string, 2> dwo_paths(std::string_view folder, std::string_view compiler_folder,
-                                     std::string_view name) {
-  const auto joined = [](std::string_view before, std::string_view after) {
-    return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
-  };
-  return {joined(folder, name), joined(joined(folder, compiler_folder), name)};
-}
-
-// Whether libdw would find the .dwo file at one of these paths, and opens nothing unsafe.
-bool may_open_dwo(std::string_view folder, std::string_view compiler_folder, std::string_view name,
-                  const std::string& root) {
-  if (name.empty() || folder.empty()) return false;
-  const auto paths = dwo_paths(folder, compiler_folder, name);
-  const PathCheck beside = check_path(paths[0], root), built = check_path(paths[1], root);
-  return beside != PathCheck::Unsafe && built != PathCheck::Unsafe &&
-         (beside == PathCheck::Safe || built == PathCheck::Safe);
-}
-
 constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name
 constexpr std::uint32_t kNone = InlineFunction::kNone;
 
@@ -174,7 +155,8 @@ struct DwarfLines::State {
   }
   std::string_view text(Dwarf_Die& die, unsigned name) const { return dwarf.text(die, name); }
   std::string_view split_name(Unit& unit) const;
-  bool may_be_split(Unit& unit) const;
+  std::array<std::string, 2> dwo_paths(Unit& unit) const;
+  bool may_open_dwo(Unit& unit) const;
   std::optional<Dwarf_Die> split_part(Unit& unit);
   std::optional<Dwarf_Die> single_part(Unit& unit);
   std::optional<Dwarf_Die> open_single(Unit& unit, const std::string& path);
@@ -193,14 +175,28 @@ std::string_view DwarfLines::State::split_name(Unit& unit) const {
   return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
 }
 
-// libdw opens the .dwo file itself. Its path comes from an untrusted file, so it is checked before.
-bool DwarfLines::State::may_be_split(Unit& unit) const {
-  return may_open_dwo(folder, text(unit.die, DW_AT_comp_dir), split_name(unit), root);
+// The paths at which libdw looks for the .dwo file: in the file's folder, then where it was compiled.
+std::array<std::string, 2> DwarfLines::State::dwo_paths(Unit& unit) const {
+  const auto joined = [](std::string_view before, std::string_view after) {
+    return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
+  };
+  const std::string_view name = split_name(unit);
+  return {joined(folder, name), joined(joined(folder, text(unit.die, DW_AT_comp_dir)), name)};
+}
+
+// Whether libdw would find the .dwo file, which it opens itself, and opens nothing unsafe: the paths come
+// from an untrusted file.
+bool DwarfLines::State::may_open_dwo(Unit& unit) const {
+  if (split_name(unit).empty() || folder.empty()) return false;
+  const auto [beside, built] = dwo_paths(unit);
+  const PathCheck checks[] = {check_path(beside, root), check_path(built, root)};
+  return std::ranges::count(checks, PathCheck::Unsafe) == 0 &&
+         std::ranges::count(checks, PathCheck::Safe) > 0;
 }
 
 std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
   if (!unit.is_skeleton) return std::nullopt;
-  if (!may_be_split(unit)) {
+  if (!may_open_dwo(unit)) {
     note_missing("its .dwo file " + std::string(split_name(unit)) +
                  " is neither in its folder nor where it was compiled");
     return std::nullopt;
@@ -220,7 +216,7 @@ std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
 }
 
 std::optional<Dwarf_Die> DwarfLines::State::single_part(Unit& unit) {
-  for (const std::string& path : dwo_paths(folder, text(unit.die, DW_AT_comp_dir), split_name(unit)))
+  for (const std::string& path : dwo_paths(unit))
     if (check_path(path, root) == PathCheck::Safe)
       if (const auto found = open_single(unit, path)) return found;
   return std::nullopt;
@@ -417,7 +413,8 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
     return dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 ||
            (unit.single != nullptr && dwarf_getsrcfiles(&unit.die, &files, &count) == 0);
   };
-  if (const auto call_file = number_of(function.die, DW_AT_call_file); call_file && has_files() && *call_file < count)
+  if (const auto call_file = number_of(function.die, DW_AT_call_file);
+      call_file && has_files() && *call_file < count)
     function.call_file = view_of(dwarf_filesrc(files, *call_file, nullptr, nullptr));
   return function;
 }
