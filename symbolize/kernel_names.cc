@@ -13,6 +13,16 @@
 #include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
+namespace {
+
+constexpr const char* kRunningKallsyms = "/proc/kallsyms";
+
+// Adds the name of the list to an error.
+Result<Kallsyms> named(Result<Kallsyms> parsed, std::string_view name) {
+  return parsed ? std::move(parsed) : Result<Kallsyms>(std::move(parsed.error()).in(name));
+}
+
+}  // namespace
 
 BackgroundReader::BackgroundReader(std::string path, std::uint64_t limit)
     : path_(std::move(path)), limit_(limit) {
@@ -82,14 +92,6 @@ Result<BackgroundReader::Content> BackgroundReader::next() {
   return piece;
 }
 
-namespace {
-
-constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
-constexpr std::uint64_t kLargestStart = 64
-                                        << 10;  // bytes between the start of a module and its first function
-
-}  // namespace
-
 bool KernelNames::runs_recorded_kernel() const {
   if (!options_->symfs.empty()) return false;
   const Mapping* const recorded = kernel_->text_mapping();
@@ -106,7 +108,7 @@ void KernelNames::start_reading() {
   const bool is_elsewhere = !options_->kallsyms.empty() || !options_->symfs.empty() ||
                             features_->attachment(format::kKallsymsAttachment) != nullptr;
   if (is_elsewhere || kallsyms_ || running_ || !is_on_recording_host()) return;
-  running_.emplace(std::string(kRunningKallsyms), kLargestText);
+  running_.emplace(kRunningKallsyms, kLargestText);
 }
 
 Result<Kallsyms>& KernelNames::kallsyms() {
@@ -115,6 +117,7 @@ Result<Kallsyms>& KernelNames::kallsyms() {
 }
 
 Result<SymbolTable*> KernelNames::table_of(const Module& module) {
+  constexpr std::uint64_t kLargestStart = 64 << 10;  // bytes from the module's start to its first function
   Result<Kallsyms>& list = kallsyms();
   if (!list) return list.error();
   if (module.kind == ModuleKind::Kernel) return &list->kernel();
@@ -134,11 +137,9 @@ Result<Kallsyms> KernelNames::read() {
   const auto& text = kernel_->text();
   if (text && !text->reference_symbol.empty())
     reference = ReferenceSymbol{text->reference_symbol, text->reference_address, text->end};
-  const auto parse = [&](Result<std::vector<std::byte>> content,
-                         const std::string& name) -> Result<Kallsyms> {
+  const auto parse = [&](Result<std::vector<std::byte>> content, std::string_view name) -> Result<Kallsyms> {
     if (!content) return std::move(content.error());
-    auto parsed = Kallsyms::parse(std::move(*content), reference);
-    return parsed ? std::move(parsed) : Result<Kallsyms>(std::move(parsed.error()).in(name));
+    return named(Kallsyms::parse(std::move(*content), reference), name);
   };
   if (!options_->kallsyms.empty())
     return parse(format::read_file(options_->kallsyms, kLargestText), options_->kallsyms);
@@ -147,7 +148,7 @@ Result<Kallsyms> KernelNames::read() {
     return parse(unpack_attached_text(*attached), "the attached kallsyms");
   }
   if (runs_recorded_kernel()) {
-    if (!running_) running_.emplace(std::string(kRunningKallsyms), kLargestText);
+    if (!running_) running_.emplace(kRunningKallsyms, kLargestText);
     std::optional<Error> unread;
     auto parsed = Kallsyms::parse(
         [&]() -> Result<std::vector<std::byte>> {
@@ -158,8 +159,7 @@ Result<Kallsyms> KernelNames::read() {
         reference);
     running_.reset();
     if (unread) return *unread;
-    return parsed ? std::move(parsed)
-                  : Result<Kallsyms>(std::move(parsed.error()).in(std::string(kRunningKallsyms)));
+    return named(std::move(parsed), kRunningKallsyms);
   }
   return Error{"no kallsyms in the capture; give the recorded kernel's with --kallsyms FILE"};
 }

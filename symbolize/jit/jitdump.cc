@@ -19,6 +19,7 @@ constexpr std::uint32_t kMagicSwapped = 0x4454694A;
 constexpr std::uint32_t kHeaderSize = 40, kPrefixSize = 16;  // bytes
 constexpr std::uint64_t kArchTimestamp = 1;                  // header flag
 constexpr std::string_view kSameFile = "\377";
+constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2;  // ids of records
 
 struct Reading {
   std::vector<JitEvent>& events;
@@ -82,7 +83,7 @@ struct RecordRow {
 };
 
 // Other records are skipped.
-constexpr RecordRow kRecords[] = {{0, read_load}, {1, read_move}, {2, read_lines}};
+constexpr RecordRow kRecords[] = {{kLoad, read_load}, {kMove, read_move}, {kLines, read_lines}};
 
 }  // namespace
 
@@ -121,8 +122,6 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
 }
 
 namespace {
-
-constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2;
 
 // Sets the size of the record that begins at `start`.
 void finish_record(format::ByteWriter& out, std::size_t start) {

@@ -21,6 +21,7 @@ constexpr std::uint64_t kLargestKernel =
     std::uint64_t{1} << 28;  // bytes of code; a larger size means that its end was unknown
 constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64: above the kernel, wherever KASLR put it
 constexpr std::size_t kMostModules = std::size_t{1} << 14;
+constexpr std::size_t kVerifiedFunctions = 8;  // number of functions by which a module's address is verified
 constexpr std::size_t kMost32BitText = std::numeric_limits<std::uint32_t>::max();
 
 struct Line {
@@ -60,8 +61,6 @@ std::optional<Line> parse_symbol_line(std::string_view text) {
   return line;
 }
 
-constexpr std::size_t kVerifiedFunctions = 8;  // number of functions by which a module's address is verified
-
 // The types of symbols that perf uses: text, weak, data and bss, global or local.
 bool is_wanted(const Line& line) {
   const char type = static_cast<char>(line.type | 0x20);
@@ -92,11 +91,14 @@ using LineRefs = std::vector<LineRef, format::LargePages<LineRef>>;
 // Real files have about 40 bytes in a line. Much shorter lines are an attack on the memory.
 std::size_t most_symbols(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
 
+std::uint64_t rounded_to_page(std::uint64_t address) {
+  return (address + kKernelPage - 1) / kKernelPage * kKernelPage;
+}
+
 // kallsyms has no sizes: a symbol ends at the next one, the last one of the kernel or a module a page later.
 std::uint64_t end_of(const Line& line, const Line* next) {
   if (next && next->module == line.module) return next->address;
-  const std::uint64_t end = (line.address + kKernelPage + kKernelPage - 1) / kKernelPage * kKernelPage;
-  return std::max(end, line.address);
+  return std::max(rounded_to_page(line.address + kKernelPage), line.address);
 }
 
 Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved) {
@@ -138,10 +140,9 @@ Result<> check_end(const LineRefs& refs, std::string_view text, const ReferenceS
   for (const LineRef& ref : refs) {
     const Line line = ref.line_in(text);
     if (!line.module.empty() || (line.name != "_etext" && line.name != "_edata")) continue;
-    const std::uint64_t end = line.address - moved,
-                        page_end = (end + kKernelPage - 1) / kKernelPage * kKernelPage;
-    if (end == reference.text_end || page_end == reference.text_end) return Done{};
-    if (line.name == "_etext" || !seen) seen = line.address - moved;
+    const std::uint64_t end = line.address - moved;
+    if (end == reference.text_end || rounded_to_page(end) == reference.text_end) return Done{};
+    if (line.name == "_etext" || !seen) seen = end;
   }
   if (!seen) return Done{};
   const auto size = [&](std::uint64_t end) { return std::to_string(end - reference.address); };
@@ -272,10 +273,8 @@ std::optional<Symbol> parse_map_line(std::string_view line) {
   const auto start = take_address(line);
   const auto size = start ? take_address(line) : std::nullopt;
   if (!size || line.empty()) return std::nullopt;
-  return Symbol{.start = *start,
-                .end = format::end_of_range(*start, *size),
-                .name = line,
-                .binding = Binding::Global};
+  return Symbol{
+      .start = *start, .end = format::end_of_range(*start, *size), .name = line, .binding = Binding::Global};
 }
 
 // Real maps have 50 bytes and more in a line. Much shorter lines are an attack on the memory.
@@ -300,15 +299,6 @@ Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
   return table;
 }
 
-namespace {
-
-// simpleperf's types of files.
-constexpr std::uint32_t kKernel = 0, kElf = 2, kDex = 3;
-
-constexpr std::size_t kLeastSymbol = sizeof(std::uint64_t) + sizeof(std::uint32_t) + 1;  // bytes
-
-}  // namespace
-
 SimpleperfSymbols::SimpleperfSymbols(format::Bytes section) {
   format::Cursor in(section);
   while (in.left() > sizeof(std::uint32_t)) {
@@ -319,6 +309,8 @@ SimpleperfSymbols::SimpleperfSymbols(format::Bytes section) {
 }
 
 void SimpleperfSymbols::add(format::Cursor in) {
+  constexpr std::uint32_t kKernel = 0, kElf = 2, kDex = 3;                                 // types of files
+  constexpr std::size_t kLeastSymbol = sizeof(std::uint64_t) + sizeof(std::uint32_t) + 1;  // bytes
   const std::string path(in.terminated());
   const std::uint32_t type = in.u32();
   const std::uint64_t code_address = in.u64();
