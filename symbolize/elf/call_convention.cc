@@ -151,8 +151,8 @@ void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member
 namespace {
 
 constexpr std::uint64_t kWord = 8, kMostInRegisters = 16;  // bytes
-constexpr std::size_t kFloating = 8;  // registers
-constexpr int kDeepest = 16;          // structs in structs
+constexpr std::size_t kFloating = 8;                       // registers
+constexpr int kDeepest = 16;                               // structs in structs
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 
 }  // namespace

@@ -151,8 +151,8 @@ Result<> DwarfFile::use_supplementary_file(const format::Fd& file) {
 bool DwarfFile::may_read(unsigned form) const {
   constexpr std::array kInSupplementaryFile = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
                                                DW_FORM_ref_sup8, DW_FORM_strp_sup};
-  return shared_ != nullptr || std::ranges::find(kInSupplementaryFile, static_cast<int>(form)) ==
-                                   kInSupplementaryFile.end();
+  return shared_ != nullptr ||
+         std::ranges::find(kInSupplementaryFile, static_cast<int>(form)) == kInSupplementaryFile.end();
 }
 
 std::string_view DwarfFile::text(Dwarf_Die& die, unsigned name) const {

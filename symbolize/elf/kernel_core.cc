@@ -39,8 +39,8 @@ Result<KernelCore> KernelCore::open(int file) {
   for (const format::ElfSegment& segment : header->segments(*table)) {
     if (segment.type == PT_LOAD && segment.file_size <= ~segment.address) core.segments_.push_back(segment);
     if (segment.type != PT_NOTE) continue;
-    const auto notes = format::read_at(
-        file, segment.offset, static_cast<std::size_t>(std::min(segment.file_size, kMostNotes)));
+    const auto notes = format::read_at(file, segment.offset,
+                                       static_cast<std::size_t>(std::min(segment.file_size, kMostNotes)));
     if (notes) core.read_notes(format::Cursor(*notes));
   }
   return core;

@@ -370,24 +370,17 @@ Result<std::optional<DwarfLines>> ModuleFiles::kernel_lines(const std::string& p
   return read_lines(std::move(*file));
 }
 
-namespace {
-
-constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 31;  // bytes
-constexpr std::size_t kClassAt = 4;                               // EI_CLASS of an ELF file
-constexpr std::byte kClass64{2};
-
-}  // namespace
-
 // The file that ran: the one at the module's path, a pinned one, or a copy in the capture. Without a build id
 // the file at the path comes last, since another one may have its name by now.
 const ModuleCode::File& ModuleCode::file_of(const Module& module) {
+  constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 31;
   const auto [row, is_new] = by_module_.try_emplace(&module);
   File& file = row->second;
   if (!is_new || module.kind != ModuleKind::User) return file;
   const bool has_id = !module.build_id.empty();
   Result<std::vector<std::byte>> bytes(Error{"it has no build id", ENOENT});
   const auto is_right_file = [&] {
-    if (!bytes || bytes->size() <= kClassAt) return false;
+    if (!bytes || bytes->size() <= EI_CLASS) return false;
     const auto elf = ElfFile::in_memory(*bytes);
     return elf && (!has_id || elf->build_id() == module.build_id);
   };
@@ -399,7 +392,7 @@ const ModuleCode::File& ModuleCode::file_of(const Module& module) {
   if (!is_found() && !has_id) bytes = files_.read(std::string(module.path), kMostFileBytes);
   if (!is_right_file()) return file;
   file.bytes = std::move(*bytes);
-  file.is_64_bit = file.bytes[kClassAt] == kClass64;
+  file.is_64_bit = file.bytes[EI_CLASS] == std::byte{ELFCLASS64};
   return file;
 }
 

@@ -240,9 +240,7 @@ Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, c
   return format::read_at(file.get(), 0, size);
 }
 
-Result<format::Fd> DebugFiles::open(const std::string& path) const {
-  return open_regular(root_, path);
-}
+Result<format::Fd> DebugFiles::open(const std::string& path) const { return open_regular(root_, path); }
 Result<format::Fd> DebugFiles::open_itself(const std::string& path) const {
   return open_regular(root_, path, O_NOFOLLOW);
 }

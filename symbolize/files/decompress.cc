@@ -115,26 +115,14 @@ Result<std::vector<std::byte>> unpack_zdebug(format::Bytes section, std::uint64_
   return unpack_section(ELFCOMPRESS_ZLIB, section.last(in.left()), size, limit);
 }
 
-namespace {
-
-constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 28;  // bytes of memory for liblzma
-constexpr std::size_t kUnpackedPiece = std::size_t{1} << 18;   // bytes unpacked at a time
-
-struct Stream {
-  lzma_stream state = LZMA_STREAM_INIT;
-  Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { lzma_end(&state); }
-};
-
-}  // namespace
-
 Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t limit) {
-  Stream stream;
-  if (lzma_stream_decoder(&stream.state, kMostMemory, 0) != LZMA_OK) return Error{"xz could not be started"};
-  stream.state.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
-  stream.state.avail_in = packed.size();
+  constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 28;  // bytes of memory for liblzma
+  constexpr std::size_t kUnpackedPiece = std::size_t{1} << 18;   // bytes unpacked at a time
+  lzma_stream stream = LZMA_STREAM_INIT;
+  const std::unique_ptr<lzma_stream, decltype(&lzma_end)> end(&stream, lzma_end);
+  if (lzma_stream_decoder(&stream, kMostMemory, 0) != LZMA_OK) return Error{"xz could not be started"};
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
+  stream.avail_in = packed.size();
   std::vector<std::byte> unpacked;
   for (lzma_ret state = LZMA_OK; state == LZMA_OK;) {
     const std::size_t done = unpacked.size();
@@ -142,10 +130,10 @@ Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t lim
       return Error{"its xz part decompresses to more than " + std::to_string(limit) + " bytes", EFBIG};
     }
     unpacked.resize(done + kUnpackedPiece);
-    stream.state.next_out = reinterpret_cast<std::uint8_t*>(unpacked.data() + done);
-    stream.state.avail_out = kUnpackedPiece;
-    state = lzma_code(&stream.state, LZMA_FINISH);
-    unpacked.resize(unpacked.size() - stream.state.avail_out);
+    stream.next_out = reinterpret_cast<std::uint8_t*>(unpacked.data() + done);
+    stream.avail_out = kUnpackedPiece;
+    state = lzma_code(&stream, LZMA_FINISH);
+    unpacked.resize(unpacked.size() - stream.avail_out);
     if (state != LZMA_OK && state != LZMA_STREAM_END) return Error{"its xz part is damaged"};
   }
   return unpacked;

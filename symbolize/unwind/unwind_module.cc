@@ -71,12 +71,6 @@ CfiTable::Found CfiTable::find(std::uint64_t pc) {
   return {rows_.back().get(), false};
 }
 
-namespace {
-
-constexpr std::uint64_t kLargestVdso = 1 << 20;  // bytes
-
-}  // namespace
-
 Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const format::BuildId& wanted) {
   const std::string name = files_.local_path(candidate);
   if (!wanted.empty()) {
@@ -95,6 +89,7 @@ Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const fo
 
 // The vdso: attached by the recorder, or this machine's if it has the same build id.
 Result<ElfImage> UnwindModule::open_vdso() {
+  constexpr std::uint64_t kLargestVdso = 1 << 20;  // bytes
   if (const auto* const attached = features_.attachment("vdso")) {
     auto bytes = format::unpack_attachment(*attached, kLargestVdso);
     if (!bytes) return std::move(bytes.error()).in("the attached vdso");
