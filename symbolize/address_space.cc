@@ -240,274 +240,256 @@ struct AddressSpaces::State {
   const Mapping* kernel_map = nullptr;  // of the kernel's text
   std::optional<KernelText> kernel_text;
 
+  // Finds or makes the Module of an identity. A record without a build id gets the one of its path.
   Module* module(ModuleKind kind, std::string_view path, std::string_view short_name, format::BuildId id,
-                 std::uint64_t file = 0);
-  Module* module_of_file(const format::MmapRecord& record);
-  void add(MappingList& maps, const Mapping& mapping);
-  void insert(MappingList& maps, const Mapping& mapping);
-  void erase(MappingList& maps, std::uint64_t start, std::uint64_t end);
-  void replace_version(std::uint32_t pid);
+                 std::uint64_t file = 0) {
+    if (id.empty()) id = build_id_of_path(path);
+    const Identity identity{path, id, file};
+    const auto known = modules_by_identity.find(identity);
+    if (known != modules_by_identity.end()) return *known;
+    const std::string_view kept = texts.keep(path);
+    // Usually the end of the path, which needs no memory.
+    const bool is_end = kept.ends_with(short_name);
+    const std::string_view name =
+        is_end ? kept.substr(kept.size() - short_name.size()) : texts.keep(short_name);
+    KnownModule* const fresh = &modules.emplace_back(KnownModule{{kind, kept, name, id}, file});
+    modules_by_identity.insert(fresh);
+    return fresh;
+  }
 
-  void apply(const format::MmapRecord& record, std::uint16_t misc);
-  void apply(const format::CommRecord& record, std::uint16_t misc);
-  void apply(const format::TaskRecord& record, std::uint16_t misc);
-  void apply(const format::KsymbolRecord& record, std::uint16_t misc);
-  void apply(const format::BuildIdRecord& record, std::uint16_t misc);
-  void apply_kernel_mmap(const format::MmapRecord& record);
-  void apply_user_mmap(const format::MmapRecord& record);
-  Module* generated_code(std::uint32_t process);
-  Thread& thread(std::uint32_t pid, std::uint32_t tid);
-  void add_build_id(std::string_view path, const format::BuildId& id);
+  // If a file is replaced while it runs, two files have one path, and perf's table of build ids, which is
+  // made from the paths at the end of the recording, has the id of the new one. Their inodes differ.
+  Module* module_of_file(const format::MmapRecord& record) {
+    const std::string_view name = last_part(record.filename);
+    Module* const first = module(ModuleKind::User, record.filename, name, record.build_id);
+    if (!record.is_mmap2 || !record.build_id.empty() || record.inode == 0) return first;
+    const MappedFile file{record.major, record.minor, record.inode, record.inode_generation};
+    if (first->mapped.inode == 0) first->mapped = file;
+    if (!first->mapped.is_other_than(file)) return first;
+    Module* const other = module(ModuleKind::User, record.filename, name, {}, record.inode);
+    if (other->mapped.inode == 0) other->mapped = file;
+    return other;
+  }
+
+  // Adds a mapping that overlaps no other.
+  void add(MappingList& maps, const Mapping& mapping) {
+    maps.add(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
+  }
+
+  void insert(MappingList& maps, const Mapping& mapping) {
+    if (mapping.start >= mapping.end) return;
+    const Mapping* const old = maps.find(mapping.start);
+    const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
+                         old->end == mapping.end && old->page_offset == mapping.page_offset;
+    if (is_same) return;  // recorded twice: by the kernel, and by the recorder from /proc
+    replace_version(mapping.pid);
+    erase(maps, mapping.start, mapping.end);
+    add(maps, mapping);
+  }
+
+  // Removes [start, end); the rest of a mapping on either side becomes a new mapping.
+  void erase(MappingList& maps, std::uint64_t start, std::uint64_t end) {
+    for (const Mapping* const old : maps.take(start, end)) {
+      if (old->start < start) {
+        Mapping before = *old;
+        before.end = start;
+        add(maps, before);
+      }
+      if (old->end > end) {
+        Mapping after = *old;
+        after.page_offset += end - after.start;
+        after.start = end;
+        add(maps, after);
+      }
+    }
+  }
+
+  // Moves the current version of a process to `replaced`. kNoProcess: the kernel's mappings change, which are
+  // part of all versions.
+  void replace_version(std::uint32_t pid) {
+    if (pid == kNoProcess) {
+      ++kernel_number;
+      for (auto row = versions.begin(); row != versions.end(); ++row)
+        replaced.push_back(std::move(row.value()));
+      if (unmapped != nullptr) replaced.push_back(std::move(unmapped));
+      return versions.clear();
+    }
+    const auto row = versions.find(pid);
+    if (row == versions.end()) return;
+    replaced.push_back(std::move(row.value()));
+    versions.erase(row);
+  }
+
+  void apply(const format::MmapRecord& record, std::uint16_t misc) {
+    switch (misc & abi::kCpumodeMask) {
+      case abi::kCpumodeKernel:
+        return apply_kernel_mmap(record);
+      case abi::kCpumodeUser:
+      case abi::kCpumodeUnknown:
+        return apply_user_mmap(record);
+      default:
+        return;  // of a guest: perf ignores these by default
+    }
+  }
+
+  void apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
+    // The mappings of the old program are kept until new ones replace them: before execve returns, user
+    // addresses of call chains are the old program's.
+    thread(record.pid, record.tid).comm = texts.add(record.name);
+  }
+
+  void apply(const format::TaskRecord& record, std::uint16_t misc) {
+    if (record.is_exit) return;  // its last samples may come later
+    // The parent's tid belongs to another process now: its EXIT record was lost, and the tid was reused.
+    Thread parent = thread(record.parent_pid, record.parent_tid);
+    if (parent.pid != record.parent_pid) {
+      parent = threads[record.parent_tid] = Thread{record.parent_pid, kNoText};
+      if (record.parent_pid == record.parent_tid) {
+        processes.erase(record.parent_pid);
+        replace_version(record.parent_pid);
+      }
+    }
+    threads[record.tid] = Thread{record.pid, parent.comm};
+    if (record.pid == record.parent_pid) return;  // a new thread shares the mappings
+    // Synthesized FORK records for running processes are marked; MMAP records of each process follow them.
+    const bool is_synthesized = (misc & abi::kMiscForkExec) != 0;
+    if (is_synthesized || record.time == 0)
+      forks.erase(record.pid);
+    else
+      forks[record.pid] = record.time;
+    MappingList copy;
+    if (const auto from = processes.find(record.parent_pid); from != processes.end() && !is_synthesized) {
+      copy = from->second;
+    }
+    replace_version(record.pid);
+    if (copy.is_empty())
+      processes.erase(record.pid);
+    else
+      processes[record.pid] = std::move(copy);
+  }
+
+  void apply(const format::KsymbolRecord& record, std::uint16_t /*misc*/) {
+    const std::uint64_t end = format::end_of_range(record.address, record.length);
+    if ((record.flags & kUnregister) != 0) {
+      const Mapping* const old = kernel.find(record.address);
+      if (old && old->module->kind == ModuleKind::Bpf) {
+        erase(kernel, old->start, old->end);
+        replace_version(kNoProcess);
+      }
+      return;
+    }
+    insert(kernel, Mapping{.module = module(ModuleKind::Bpf, record.name, record.name, {}),
+                           .start = record.address,
+                           .end = end,
+                           .protection = kProtExec,
+                           .pid = kNoProcess,
+                           .is_identity = true});
+  }
+
+  void apply(const format::BuildIdRecord& record, std::uint16_t /*misc*/) {
+    add_build_id(record.filename, record.build_id);
+  }
+
+  void apply_kernel_mmap(const format::MmapRecord& record) {
+    Mapping mapping{.start = record.start,
+                    .end = format::end_of_range(record.start, record.length),
+                    .page_offset = record.page_offset,
+                    .protection = kProtExec,
+                    .pid = kNoProcess,
+                    .is_identity = true};
+    if (!record.filename.starts_with(kKernelPrefix)) {
+      const bool is_named = record.filename.starts_with('/') || record.filename.starts_with('[');
+      if (!is_named) return;
+      const std::string name = kernel_module_name(record.filename);
+      // As in perf: a kernel module has the path in the capture's table of build ids.
+      const auto listed = kernel_module_paths.find(texts.find(name));
+      Module* const loaded = module(
+          ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
+          last_part(name), record.build_id.empty() ? build_id_of_path(record.filename) : record.build_id);
+      if (record.filename.starts_with('/')) loaded->file = texts.keep(record.filename);
+      mapping.module = loaded;
+      return insert(kernel, mapping);
+    }
+    // Some recorders wrote size 0 for the kernel: then it extends to the end of kernel space.
+    if (mapping.start == 0 && mapping.end == 0) mapping.end = std::numeric_limits<std::uint64_t>::max();
+    const std::string_view path = kernel_path == kNoText ? kKernelName : texts[kernel_path];
+    mapping.module = module(ModuleKind::Kernel, path, kernel_short_name(path), record.build_id);
+    if (kernel_map && (kernel_map->start != mapping.start || kernel_map->end != mapping.end)) {
+      for (const Mapping* const old : kernel.all()) {
+        if (old->module == kernel_map->module) kernel.take(old->start, old->end);
+      }
+      replace_version(kNoProcess);
+    }
+    insert(kernel, mapping);
+    kernel_map = kernel.find(mapping.start);
+    kernel_text = KernelText{mapping.start, mapping.end, {}, 0};
+    // Zero: the recorder had no right to see kernel addresses.
+    if (record.page_offset != 0) {
+      std::string_view symbol = record.filename.substr(kKernelPrefix.size());
+      if (symbol.starts_with(']')) symbol.remove_prefix(1);
+      kernel_text->reference_symbol = symbol;
+      kernel_text->reference_address = record.page_offset;
+    }
+  }
+
+  void apply_user_mmap(const format::MmapRecord& record) {
+    // MMAP has no protection: code, unless it is marked as data.
+    const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
+    Mapping mapping{.start = record.start,
+                    .end = format::end_of_range(record.start, record.length),
+                    .page_offset = record.page_offset,
+                    .protection = protection,
+                    .pid = record.pid};
+    if (is_vdso(record.filename)) {
+      mapping.page_offset = 0;
+      mapping.module = module(ModuleKind::Vdso, record.filename, record.filename, {});
+    } else if (is_anonymous(record) || (!keeps_memory_files && is_generated_code(record))) {
+      mapping.is_identity = true;
+      mapping.module = (protection & kProtExec) != 0
+                           ? generated_code(record.pid)
+                           : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
+    } else {
+      mapping.module = module_of_file(record);
+    }
+    insert(processes[record.pid], mapping);
+  }
+
+  // All generated code of a process is one module.
+  Module* generated_code(std::uint32_t process) {
+    const auto pid = static_cast<std::int32_t>(process);
+    const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+    const bool is_new =
+        modules_by_identity.find(Identity{path, build_id_of_path(path)}) == modules_by_identity.end();
+    Module* const made = module(ModuleKind::Anonymous, path, fmt::format("[JIT] tid {}", pid), {});
+    const auto fork = forks.find(process);
+    if (is_new && fork != forks.end()) made->fork_time = fork->second;
+    return made;
+  }
+
+  // As in perf, a thread is identified by its tid only.
+  Thread& thread(std::uint32_t pid, std::uint32_t tid) {
+    Thread& found = threads[tid];
+    if (found.pid == kNoProcess) found.pid = pid;
+    return found;
+  }
+
+  void add_build_id(std::string_view path, const format::BuildId& id) {
+    if (id.empty()) return;
+    build_ids.try_emplace(texts.add(path), id);
+    // A pipe has the ids at its end, after the mappings.
+    const auto known = modules_by_identity.find(Identity{path, {}});
+    if (known == modules_by_identity.end()) return;
+    KnownModule* const module = *known;
+    modules_by_identity.erase(known);
+    module->build_id = id;
+    modules_by_identity.insert(module);
+  }
+
   format::BuildId build_id_of_path(std::string_view path) const {
     const auto known = build_ids.find(texts.find(path));
     return known == build_ids.end() ? format::BuildId{} : known->second;
   }
 };
-
-// Finds or makes the Module of an identity. A record without a build id gets the one of its path.
-Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std::string_view short_name,
-                                     format::BuildId id, std::uint64_t file) {
-  if (id.empty()) id = build_id_of_path(path);
-  const Identity identity{path, id, file};
-  const auto known = modules_by_identity.find(identity);
-  if (known != modules_by_identity.end()) return *known;
-  const std::string_view kept = texts.keep(path);
-  // Usually the end of the path, which needs no memory.
-  const bool is_end = kept.ends_with(short_name);
-  const std::string_view name =
-      is_end ? kept.substr(kept.size() - short_name.size()) : texts.keep(short_name);
-  KnownModule* const fresh = &modules.emplace_back(KnownModule{{kind, kept, name, id}, file});
-  modules_by_identity.insert(fresh);
-  return fresh;
-}
-
-// If a file is replaced while it runs, two files have one path, and perf's table of build ids, which is made
-// from the paths at the end of the recording, has the id of the new one. Their inodes differ.
-Module* AddressSpaces::State::module_of_file(const format::MmapRecord& record) {
-  const std::string_view name = last_part(record.filename);
-  Module* const first = module(ModuleKind::User, record.filename, name, record.build_id);
-  if (!record.is_mmap2 || !record.build_id.empty() || record.inode == 0) return first;
-  const MappedFile file{record.major, record.minor, record.inode, record.inode_generation};
-  if (first->mapped.inode == 0) first->mapped = file;
-  if (!first->mapped.is_other_than(file)) return first;
-  Module* const other = module(ModuleKind::User, record.filename, name, {}, record.inode);
-  if (other->mapped.inode == 0) other->mapped = file;
-  return other;
-}
-
-// Moves the current version of a process to `replaced`. kNoProcess: the kernel's mappings change, which are
-// part of all versions.
-void AddressSpaces::State::replace_version(std::uint32_t pid) {
-  if (pid == kNoProcess) {
-    ++kernel_number;
-    for (auto row = versions.begin(); row != versions.end(); ++row)
-      replaced.push_back(std::move(row.value()));
-    if (unmapped != nullptr) replaced.push_back(std::move(unmapped));
-    return versions.clear();
-  }
-  const auto row = versions.find(pid);
-  if (row == versions.end()) return;
-  replaced.push_back(std::move(row.value()));
-  versions.erase(row);
-}
-
-// Adds a mapping that overlaps no other.
-void AddressSpaces::State::add(MappingList& maps, const Mapping& mapping) {
-  maps.add(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
-}
-
-// Removes [start, end); the rest of a mapping on either side becomes a new mapping.
-void AddressSpaces::State::erase(MappingList& maps, std::uint64_t start, std::uint64_t end) {
-  for (const Mapping* const old : maps.take(start, end)) {
-    if (old->start < start) {
-      Mapping before = *old;
-      before.end = start;
-      add(maps, before);
-    }
-    if (old->end > end) {
-      Mapping after = *old;
-      after.page_offset += end - after.start;
-      after.start = end;
-      add(maps, after);
-    }
-  }
-}
-
-void AddressSpaces::State::insert(MappingList& maps, const Mapping& mapping) {
-  if (mapping.start >= mapping.end) return;
-  const Mapping* const old = maps.find(mapping.start);
-  const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
-                       old->end == mapping.end && old->page_offset == mapping.page_offset;
-  if (is_same) return;  // recorded twice: by the kernel, and by the recorder from /proc
-  replace_version(mapping.pid);
-  erase(maps, mapping.start, mapping.end);
-  add(maps, mapping);
-}
-
-void AddressSpaces::State::apply(const format::MmapRecord& record, std::uint16_t misc) {
-  switch (misc & abi::kCpumodeMask) {
-    case abi::kCpumodeKernel:
-      return apply_kernel_mmap(record);
-    case abi::kCpumodeUser:
-    case abi::kCpumodeUnknown:
-      return apply_user_mmap(record);
-    default:
-      return;  // of a guest: perf ignores these by default
-  }
-}
-
-void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
-  Mapping mapping{.start = record.start,
-                  .end = format::end_of_range(record.start, record.length),
-                  .page_offset = record.page_offset,
-                  .protection = kProtExec,
-                  .pid = kNoProcess,
-                  .is_identity = true};
-  if (!record.filename.starts_with(kKernelPrefix)) {
-    const bool is_named = record.filename.starts_with('/') || record.filename.starts_with('[');
-    if (!is_named) return;
-    const std::string name = kernel_module_name(record.filename);
-    // As in perf: a kernel module has the path in the capture's table of build ids.
-    const auto listed = kernel_module_paths.find(texts.find(name));
-    Module* const loaded = module(
-        ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
-        last_part(name), record.build_id.empty() ? build_id_of_path(record.filename) : record.build_id);
-    if (record.filename.starts_with('/')) loaded->file = texts.keep(record.filename);
-    mapping.module = loaded;
-    return insert(kernel, mapping);
-  }
-  // Some recorders wrote size 0 for the kernel: then it extends to the end of kernel space.
-  if (mapping.start == 0 && mapping.end == 0) mapping.end = std::numeric_limits<std::uint64_t>::max();
-  const std::string_view path = kernel_path == kNoText ? kKernelName : texts[kernel_path];
-  mapping.module = module(ModuleKind::Kernel, path, kernel_short_name(path), record.build_id);
-  if (kernel_map && (kernel_map->start != mapping.start || kernel_map->end != mapping.end)) {
-    for (const Mapping* const old : kernel.all()) {
-      if (old->module == kernel_map->module) kernel.take(old->start, old->end);
-    }
-    replace_version(kNoProcess);
-  }
-  insert(kernel, mapping);
-  kernel_map = kernel.find(mapping.start);
-  kernel_text = KernelText{mapping.start, mapping.end, {}, 0};
-  // Zero: the recorder had no right to see kernel addresses.
-  if (record.page_offset != 0) {
-    std::string_view symbol = record.filename.substr(kKernelPrefix.size());
-    if (symbol.starts_with(']')) symbol.remove_prefix(1);
-    kernel_text->reference_symbol = symbol;
-    kernel_text->reference_address = record.page_offset;
-  }
-}
-
-// All generated code of a process is one module.
-Module* AddressSpaces::State::generated_code(std::uint32_t process) {
-  const auto pid = static_cast<std::int32_t>(process);
-  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
-  const bool is_new =
-      modules_by_identity.find(Identity{path, build_id_of_path(path)}) == modules_by_identity.end();
-  Module* const made = module(ModuleKind::Anonymous, path, fmt::format("[JIT] tid {}", pid), {});
-  const auto fork = forks.find(process);
-  if (is_new && fork != forks.end()) made->fork_time = fork->second;
-  return made;
-}
-
-void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
-  // MMAP has no protection: code, unless it is marked as data.
-  const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
-  Mapping mapping{.start = record.start,
-                  .end = format::end_of_range(record.start, record.length),
-                  .page_offset = record.page_offset,
-                  .protection = protection,
-                  .pid = record.pid};
-  if (is_vdso(record.filename)) {
-    mapping.page_offset = 0;
-    mapping.module = module(ModuleKind::Vdso, record.filename, record.filename, {});
-  } else if (is_anonymous(record) || (!keeps_memory_files && is_generated_code(record))) {
-    mapping.is_identity = true;
-    mapping.module = (protection & kProtExec) != 0
-                         ? generated_code(record.pid)
-                         : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
-  } else {
-    mapping.module = module_of_file(record);
-  }
-  insert(processes[record.pid], mapping);
-}
-
-// As in perf, a thread is identified by its tid only.
-Thread& AddressSpaces::State::thread(std::uint32_t pid, std::uint32_t tid) {
-  Thread& found = threads[tid];
-  if (found.pid == kNoProcess) found.pid = pid;
-  return found;
-}
-
-void AddressSpaces::State::apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
-  // The mappings of the old program are kept until new ones replace them: before execve returns, user
-  // addresses of call chains are the old program's.
-  thread(record.pid, record.tid).comm = texts.add(record.name);
-}
-
-void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t misc) {
-  if (record.is_exit) return;  // its last samples may come later
-  // The parent's tid belongs to another process now: its EXIT record was lost, and the tid was reused.
-  Thread parent = thread(record.parent_pid, record.parent_tid);
-  if (parent.pid != record.parent_pid) {
-    parent = threads[record.parent_tid] = Thread{record.parent_pid, kNoText};
-    if (record.parent_pid == record.parent_tid) {
-      processes.erase(record.parent_pid);
-      replace_version(record.parent_pid);
-    }
-  }
-  threads[record.tid] = Thread{record.pid, parent.comm};
-  if (record.pid == record.parent_pid) return;  // a new thread shares the mappings
-  // Synthesized FORK records for running processes are marked; MMAP records of each process follow them.
-  const bool is_synthesized = (misc & abi::kMiscForkExec) != 0;
-  if (is_synthesized || record.time == 0)
-    forks.erase(record.pid);
-  else
-    forks[record.pid] = record.time;
-  MappingList copy;
-  if (const auto from = processes.find(record.parent_pid); from != processes.end() && !is_synthesized) {
-    copy = from->second;
-  }
-  replace_version(record.pid);
-  if (copy.is_empty())
-    processes.erase(record.pid);
-  else
-    processes[record.pid] = std::move(copy);
-}
-
-void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint16_t /*misc*/) {
-  const std::uint64_t end = format::end_of_range(record.address, record.length);
-  if ((record.flags & kUnregister) != 0) {
-    const Mapping* const old = kernel.find(record.address);
-    if (old && old->module->kind == ModuleKind::Bpf) {
-      erase(kernel, old->start, old->end);
-      replace_version(kNoProcess);
-    }
-    return;
-  }
-  insert(kernel, Mapping{.module = module(ModuleKind::Bpf, record.name, record.name, {}),
-                         .start = record.address,
-                         .end = end,
-                         .protection = kProtExec,
-                         .pid = kNoProcess,
-                         .is_identity = true});
-}
-
-void AddressSpaces::State::add_build_id(std::string_view path, const format::BuildId& id) {
-  if (id.empty()) return;
-  build_ids.try_emplace(texts.add(path), id);
-  // A pipe has the ids at its end, after the mappings.
-  const auto known = modules_by_identity.find(Identity{path, {}});
-  if (known == modules_by_identity.end()) return;
-  KnownModule* const module = *known;
-  modules_by_identity.erase(known);
-  module->build_id = id;
-  modules_by_identity.insert(module);
-}
-
-void AddressSpaces::State::apply(const format::BuildIdRecord& record, std::uint16_t /*misc*/) {
-  add_build_id(record.filename, record.build_id);
-}
 
 AddressSpaces::AddressSpaces() : state_(std::make_unique<State>()) {
   // The idle task is never named by a record.

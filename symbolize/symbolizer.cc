@@ -70,22 +70,226 @@ struct Symbolizer::State {
         pack(features.symbol_pack),
         carried(features) {}
 
-  SymbolSources::Entry& known(const Module& module);
-  SymbolSource& source_of(const Module& module) { return *known(module).source; }
-  SymbolSource open_source(const Module& module);
-  SymbolSource open_pack_or_files(const Module& module);
-  void name_ranges(SymbolSource& source, const Module& module);
-  SymbolSource open_kallsyms(const Module& module);
-  SymbolSource open_kernel(const Module& module);
-  SymbolSource open_kernel_module(const Module& module);
-  const Mapping* kernel_beyond_its_text(format::RuntimeAddress ip);
-  void name_bpf_text();
-  SymbolSource open_elf(const Module& module);
-  SymbolSource open_vdso(const Module& module);
-  SymbolSource open_perf_map(const Module& module);
+  SymbolSources::Entry& known(const Module& module) {
+    SymbolSources::Entry& known = sources.of(module);
+    if (known.source != nullptr && !SymbolSources::check_late_build_id(known, module)) return known;
+    if (known.source == nullptr) asked.push_back(&module);
+    known.lines_were_read = false;
+    SymbolSource source = open_pack_or_files(module);
+    name_ranges(source, module);
+    source.use_own_table();
+    const std::string here = files.local_path(std::string(module.path)) + ": ";
+    source.reason_is_own_file = source.missing_reason.starts_with(here);
+    if (source.reason_is_own_file) source.missing_reason.erase(0, here.size());
+    sources.keep(std::move(source), known);
+    return known;
+  }
 
-  SymbolTable* bpf_text();
-  std::optional<Debuginfod> connect();
+  SymbolSource& source_of(const Module& module) { return *known(module).source; }
+
+  SymbolSource open_source(const Module& module) {
+    switch (module.kind) {
+      case ModuleKind::User:
+        return open_elf(module);
+      case ModuleKind::Kernel:
+        return open_kernel(module);
+      case ModuleKind::KernelModule:
+        return open_kernel_module(module);
+      case ModuleKind::Vdso:
+        return open_vdso(module);
+      case ModuleKind::Anonymous:
+        return open_perf_map(module);
+      case ModuleKind::Bpf:
+      case ModuleKind::GuestKernel:
+        break;
+    }
+    return {};
+  }
+
+  // The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of
+  // other captures.
+  SymbolSource open_pack_or_files(const Module& module) {
+    PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
+    const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !in_jitdump(module);
+    if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
+    // Without a build id, the file at this path may be another one.
+    if (module.build_id.empty() && !names_are_given(options, module.kind))
+      if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
+    SymbolSource source = open_source(module);
+    if (source.table || source.own || source.embedded) return source;
+    if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
+    if (is_packed) {
+      if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
+        refusals.push_back(source.missing_reason + "; names come from the symbols packed into the capture");
+      return from_pack(*packed, options.unnamed);
+    }
+    if (!options.others) return source;
+    if (PackedSource* const other = options.others->find(module)) return from_pack(*other, options.unnamed);
+    source.missing_reason += options.others->other_build_of(module);
+    return source;
+  }
+
+  // Adds the ranges of functions in .eh_frame, for code without symbols. They are read when first needed,
+  // which is seldom.
+  void name_ranges(SymbolSource& source, const Module& module) {
+    const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
+    if (!is_asked_for || !source.has_own_file || source.table) return;
+    const auto open = [this, &module]() -> std::unique_ptr<FunctionRanges> {
+      const ScopedRead reading(options.name_access, module.path);
+      if (reading.is_refused()) return nullptr;
+      return module_files.function_ranges(module);
+    };
+    std::string prefix = std::string(module.short_name) + "+0x";
+    if (SymbolTable* const last = source.embedded ? source.embedded.get() : source.own.get(); last != nullptr)
+      return last->add_unnamed(std::move(prefix), open);
+    std::unique_ptr<FunctionRanges> functions = open();
+    if (functions == nullptr || functions->size() == 0) return;
+    source.own = std::make_unique<SymbolTable>();
+    source.own->add_unnamed(std::move(prefix), nullptr, std::move(functions));
+  }
+
+  SymbolSource open_kallsyms(const Module& module) {
+    auto table = kernel_names.table_of(module);
+    if (!table) return without_names(std::move(table.error()));
+    SymbolSource source;
+    source.table = *table;
+    source.letter = 'k';
+    return source;
+  }
+
+  // A vmlinux has more than kallsyms: sizes of functions, and source lines.
+  SymbolSource open_kernel(const Module& module) {
+    if (options.vmlinux.empty()) return open_kallsyms(module);
+    const auto& text = kernel.text();
+    auto symbols = text ? module_files.kernel_symbols(options.vmlinux, module.build_id,
+                                                      text->reference_symbol, text->reference_address)
+                        : Result<KernelSymbols>(Error{"the capture does not have the kernel's address"});
+    if (!symbols) {
+      refusals.push_back(symbols.error().what + "; names come from kallsyms");
+      return open_kallsyms(module);
+    }
+    SymbolSource source = from_file(std::move(symbols->symbols));
+    source.is_vmlinux = true;
+    source.moved = symbols->moved;
+    return source;
+  }
+
+  // A kernel module's symbols come from kallsyms, with their addresses. The .ko file is only read for code
+  // that has no symbol there, since the kernel places its sections differently at each load.
+  SymbolSource open_kernel_module(const Module& module) {
+    SymbolSource source = open_kallsyms(module);
+    if (source.table || module.file.empty()) return source;
+    auto symbols = module_files.kernel_module_symbols(module);
+    if (!symbols) {
+      source.missing_reason += "; " + symbols.error().what;
+      source.is_left_out = is_left_out(symbols.error());
+      return source;
+    }
+    source = from_file(std::move(*symbols));
+    source.is_kernel_module = true;
+    return source;
+  }
+
+  // The recorded range of the kernel is _text to _etext; its init code, where stacks of idle tasks begin,
+  // comes later. As in perf, the kernel extends to the end of its symbols.
+  const Mapping* kernel_beyond_its_text(format::RuntimeAddress ip) {
+    const Mapping* const text = kernel.text_mapping();
+    if (!text) return nullptr;
+    const SymbolSource& source = source_of(*text->module);
+    return source.table && !source.is_vmlinux && source.table->find(ip.value) ? text : nullptr;
+  }
+
+  // BPF trampolines and dispatchers have no mapping if the recorder did not write KSYMBOL records; they are
+  // found in the capture's kallsyms.
+  void name_bpf_text() {
+    SymbolTable* const table = bpf_text();
+    const Symbol* const symbol = table ? table->find(at.ip.value) : nullptr;
+    if (!symbol) return;
+    const auto [known, is_new] = bpf_modules.try_emplace(symbol->name);
+    Module& module = known->second;
+    module.kind = ModuleKind::Bpf;
+    if (is_new) module.path = module.short_name = symbol->name;
+    frame.module = &module;
+    frame.function = module.path;
+    frame.function_start = symbol->start;
+    frame.function_end = symbol->end;
+  }
+
+  SymbolSource open_elf(const Module& module) {
+    if (const JitCode::Function* const function = in_jitdump(module)) return from_jit(*function);
+    auto symbols = module_files.symbols(module);
+    return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error()));
+  }
+
+  // The vdso has no file: it is attached by the recorder, or else this machine's is used if it is the same
+  // one.
+  SymbolSource open_vdso(const Module& module) {
+    const auto* const attached = features.attachment("vdso");
+    if (!attached && !files.root().empty()) return without_names(Error{kVdsoNotAttached});
+    const bool is_running = module.build_id.empty() && kernel_names.runs_recorded_kernel();
+    auto image = attached     ? unpack_attached_text(*attached)
+                 : is_running ? running_vdso()
+                              : running_vdso(module.build_id);
+    if (!image)
+      return without_names(Error{(attached ? "" : "it is not attached to the capture: ") + image.error().what,
+                                 image.error().code});
+    return from_vdso(std::move(*image), demangling());
+  }
+
+  // A perf-PID.map is looked for in --perf-map-dir, in the capture, and in /tmp of the recording host (below
+  // --symfs).
+  SymbolSource open_perf_map(const Module& module) {
+    if (!is_perf_map(module)) return {};
+    const std::string path(module.path);
+    const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
+    const std::string pid = name.substr(5, name.size() - 9);
+    format::MapTrust trust = format::MapTrust::Its;
+    const auto read = [&]() -> Result<std::vector<std::byte>> {
+      auto text = options.perf_map_dir.empty()
+                      ? Result<std::vector<std::byte>>(Error{})
+                      : format::read_file(options.perf_map_dir + "/" + name, kLargestText);
+      if (text) return text;
+      if (const auto* attached = features.attachment("perf-map/" + pid)) {
+        return unpack_attached_text(*attached);
+      }
+      if (!options.perf_map_dir.empty()) return text;
+      if (auto held = files.read_pinned_map(pid, kLargestText); held || held.error().code != ENOENT)
+        return held;
+      if (options.symfs.empty() && !kernel_names.is_on_recording_host())
+        return Error{
+            "the capture is of another host, so this map is another process's; --perf-map-dir names the "
+            "folder "
+            "of the right one"};
+      auto found = read_map_of(files, features, module);
+      if (!found) return std::move(found.error());
+      trust = found->trust;
+      return std::move(found->bytes);
+    };
+    auto text = read();
+    if (!text) return without_names(std::move(text.error()));
+    auto table = parse_perf_map(std::move(*text));
+    if (!table) return without_names(std::move(table.error()));
+    SymbolSource source = from_table(std::move(*table), 'j', false);
+    source.is_guess = trust == format::MapTrust::Unsure;
+    return source;
+  }
+
+  SymbolTable* bpf_text() {
+    if (!options.kallsyms.empty()) return nullptr;
+    PackedSource* const packed = pack.find(ModuleKind::KernelModule, kBpfText, {});
+    if (packed) return &packed->table(options.unnamed);
+    if (!features.attachment(format::kKallsymsAttachment)) return nullptr;
+    Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
+    return kallsyms ? kallsyms->module(kBpfText) : nullptr;
+  }
+
+  std::optional<Debuginfod> connect() {
+    if (options.debuginfod == Servers::NotAsked) return std::nullopt;
+    auto connected = Debuginfod::connect();
+    if (!connected) refusals.push_back(connected.error().what);
+    return connected ? std::optional(std::move(*connected)) : std::nullopt;
+  }
+
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
   const JitCode::Function* in_jitdump(const Module& module) const {
     return jit != nullptr ? jit->find(std::string(module.path)) : nullptr;
@@ -93,334 +297,115 @@ struct Symbolizer::State {
   std::string_view shown(const SymbolSource& source, std::string_view name) {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
-  DwarfLines* lines_of(const Module& module);
-  const Symbol* name(const Mapping& mapping);
-  std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines);
-  std::span<const Frame> add_calls(const SymbolSource& source);
-};
 
-SymbolSource Symbolizer::State::open_source(const Module& module) {
-  switch (module.kind) {
-    case ModuleKind::User:
-      return open_elf(module);
-    case ModuleKind::Kernel:
-      return open_kernel(module);
-    case ModuleKind::KernelModule:
-      return open_kernel_module(module);
-    case ModuleKind::Vdso:
-      return open_vdso(module);
-    case ModuleKind::Anonymous:
-      return open_perf_map(module);
-    case ModuleKind::Bpf:
-    case ModuleKind::GuestKernel:
-      break;
-  }
-  return {};
-}
-
-SymbolSources::Entry& Symbolizer::State::known(const Module& module) {
-  SymbolSources::Entry& known = sources.of(module);
-  if (known.source != nullptr && !SymbolSources::check_late_build_id(known, module)) return known;
-  if (known.source == nullptr) asked.push_back(&module);
-  known.lines_were_read = false;
-  SymbolSource source = open_pack_or_files(module);
-  name_ranges(source, module);
-  source.use_own_table();
-  const std::string here = files.local_path(std::string(module.path)) + ": ";
-  source.reason_is_own_file = source.missing_reason.starts_with(here);
-  if (source.reason_is_own_file) source.missing_reason.erase(0, here.size());
-  sources.keep(std::move(source), known);
-  return known;
-}
-
-// Adds the ranges of functions in .eh_frame, for code without symbols. They are read when first needed, which
-// is seldom.
-void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) {
-  const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
-  if (!is_asked_for || !source.has_own_file || source.table) return;
-  const auto open = [this, &module]() -> std::unique_ptr<FunctionRanges> {
-    const ScopedRead reading(options.name_access, module.path);
-    if (reading.is_refused()) return nullptr;
-    return module_files.function_ranges(module);
-  };
-  std::string prefix = std::string(module.short_name) + "+0x";
-  if (SymbolTable* const last = source.embedded ? source.embedded.get() : source.own.get(); last != nullptr)
-    return last->add_unnamed(std::move(prefix), open);
-  std::unique_ptr<FunctionRanges> functions = open();
-  if (functions == nullptr || functions->size() == 0) return;
-  source.own = std::make_unique<SymbolTable>();
-  source.own->add_unnamed(std::move(prefix), nullptr, std::move(functions));
-}
-
-// The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of
-// other captures.
-SymbolSource Symbolizer::State::open_pack_or_files(const Module& module) {
-  PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
-  const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !in_jitdump(module);
-  if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
-  // Without a build id, the file at this path may be another one.
-  if (module.build_id.empty() && !names_are_given(options, module.kind))
-    if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
-  SymbolSource source = open_source(module);
-  if (source.table || source.own || source.embedded) return source;
-  if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
-  if (is_packed) {
-    if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
-      refusals.push_back(source.missing_reason + "; names come from the symbols packed into the capture");
-    return from_pack(*packed, options.unnamed);
-  }
-  if (!options.others) return source;
-  if (PackedSource* const other = options.others->find(module)) return from_pack(*other, options.unnamed);
-  source.missing_reason += options.others->other_build_of(module);
-  return source;
-}
-
-SymbolSource Symbolizer::State::open_kallsyms(const Module& module) {
-  auto table = kernel_names.table_of(module);
-  if (!table) return without_names(std::move(table.error()));
-  SymbolSource source;
-  source.table = *table;
-  source.letter = 'k';
-  return source;
-}
-
-// A kernel module's symbols come from kallsyms, with their addresses. The .ko file is only read for code that
-// has no symbol there, since the kernel places its sections differently at each load.
-SymbolSource Symbolizer::State::open_kernel_module(const Module& module) {
-  SymbolSource source = open_kallsyms(module);
-  if (source.table || module.file.empty()) return source;
-  auto symbols = module_files.kernel_module_symbols(module);
-  if (!symbols) {
-    source.missing_reason += "; " + symbols.error().what;
-    source.is_left_out = is_left_out(symbols.error());
-    return source;
-  }
-  source = from_file(std::move(*symbols));
-  source.is_kernel_module = true;
-  return source;
-}
-
-// A vmlinux has more than kallsyms: sizes of functions, and source lines.
-SymbolSource Symbolizer::State::open_kernel(const Module& module) {
-  if (options.vmlinux.empty()) return open_kallsyms(module);
-  const auto& text = kernel.text();
-  auto symbols = text ? module_files.kernel_symbols(options.vmlinux, module.build_id, text->reference_symbol,
-                                                    text->reference_address)
-                      : Result<KernelSymbols>(Error{"the capture does not have the kernel's address"});
-  if (!symbols) {
-    refusals.push_back(symbols.error().what + "; names come from kallsyms");
-    return open_kallsyms(module);
-  }
-  SymbolSource source = from_file(std::move(symbols->symbols));
-  source.is_vmlinux = true;
-  source.moved = symbols->moved;
-  return source;
-}
-
-SymbolSource Symbolizer::State::open_elf(const Module& module) {
-  if (const JitCode::Function* const function = in_jitdump(module)) return from_jit(*function);
-  auto symbols = module_files.symbols(module);
-  return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error()));
-}
-
-std::optional<Debuginfod> Symbolizer::State::connect() {
-  if (options.debuginfod == Servers::NotAsked) return std::nullopt;
-  auto connected = Debuginfod::connect();
-  if (!connected) refusals.push_back(connected.error().what);
-  return connected ? std::optional(std::move(*connected)) : std::nullopt;
-}
-
-// The vdso has no file: it is attached by the recorder, or else this machine's is used if it is the same one.
-SymbolSource Symbolizer::State::open_vdso(const Module& module) {
-  const auto* const attached = features.attachment("vdso");
-  if (!attached && !files.root().empty()) return without_names(Error{kVdsoNotAttached});
-  const bool is_running = module.build_id.empty() && kernel_names.runs_recorded_kernel();
-  auto image = attached     ? unpack_attached_text(*attached)
-               : is_running ? running_vdso()
-                            : running_vdso(module.build_id);
-  if (!image)
-    return without_names(Error{(attached ? "" : "it is not attached to the capture: ") + image.error().what,
-                               image.error().code});
-  return from_vdso(std::move(*image), demangling());
-}
-
-// A perf-PID.map is looked for in --perf-map-dir, in the capture, and in /tmp of the recording host (below
-// --symfs).
-SymbolSource Symbolizer::State::open_perf_map(const Module& module) {
-  if (!is_perf_map(module)) return {};
-  const std::string path(module.path);
-  const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
-  const std::string pid = name.substr(5, name.size() - 9);
-  format::MapTrust trust = format::MapTrust::Its;
-  const auto read = [&]() -> Result<std::vector<std::byte>> {
-    auto text = options.perf_map_dir.empty()
-                    ? Result<std::vector<std::byte>>(Error{})
-                    : format::read_file(options.perf_map_dir + "/" + name, kLargestText);
-    if (text) return text;
-    if (const auto* attached = features.attachment("perf-map/" + pid)) {
-      return unpack_attached_text(*attached);
+  DwarfLines* lines_of(const Module& module) {
+    SymbolSources::Entry& of = known(module);
+    if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
+    if (of.source->jit) return nullptr;  // lines of JIT code are in the jitdump, not in DWARF
+    auto read = of.source->is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
+                : module.kind == ModuleKind::User ? module_files.lines(module)
+                                                  : std::optional<DwarfLines>{};
+    const bool is_news = read ? read->has_value() : of.source->missing_reason.empty();
+    if (!is_news) return nullptr;
+    SymbolSource& source = sources.own(of);
+    if (read) {
+      source.lines = std::move(*read);
+      return &*source.lines;
     }
-    if (!options.perf_map_dir.empty()) return text;
-    if (auto held = files.read_pinned_map(pid, kLargestText); held || held.error().code != ENOENT)
-      return held;
-    if (options.symfs.empty() && !kernel_names.is_on_recording_host())
-      return Error{
-          "the capture is of another host, so this map is another process's; --perf-map-dir names the folder "
-          "of the right one"};
-    auto found = read_map_of(files, features, module);
-    if (!found) return std::move(found.error());
-    trust = found->trust;
-    return std::move(found->bytes);
-  };
-  auto text = read();
-  if (!text) return without_names(std::move(text.error()));
-  auto table = parse_perf_map(std::move(*text));
-  if (!table) return without_names(std::move(table.error()));
-  SymbolSource source = from_table(std::move(*table), 'j', false);
-  source.is_guess = trust == format::MapTrust::Unsure;
-  return source;
-}
-
-// The recorded range of the kernel is _text to _etext; its init code, where stacks of idle tasks begin,
-// comes later. As in perf, the kernel extends to the end of its symbols.
-const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress ip) {
-  const Mapping* const text = kernel.text_mapping();
-  if (!text) return nullptr;
-  const SymbolSource& source = source_of(*text->module);
-  return source.table && !source.is_vmlinux && source.table->find(ip.value) ? text : nullptr;
-}
-
-SymbolTable* Symbolizer::State::bpf_text() {
-  if (!options.kallsyms.empty()) return nullptr;
-  PackedSource* const packed = pack.find(ModuleKind::KernelModule, kBpfText, {});
-  if (packed) return &packed->table(options.unnamed);
-  if (!features.attachment(format::kKallsymsAttachment)) return nullptr;
-  Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
-  return kallsyms ? kallsyms->module(kBpfText) : nullptr;
-}
-
-// BPF trampolines and dispatchers have no mapping if the recorder did not write KSYMBOL records; they are
-// found in the capture's kallsyms.
-void Symbolizer::State::name_bpf_text() {
-  SymbolTable* const table = bpf_text();
-  const Symbol* const symbol = table ? table->find(at.ip.value) : nullptr;
-  if (!symbol) return;
-  const auto [known, is_new] = bpf_modules.try_emplace(symbol->name);
-  Module& module = known->second;
-  module.kind = ModuleKind::Bpf;
-  if (is_new) module.path = module.short_name = symbol->name;
-  frame.module = &module;
-  frame.function = module.path;
-  frame.function_start = symbol->start;
-  frame.function_end = symbol->end;
-}
-
-// The frame's symbol, if it has one in a table.
-const Symbol* Symbolizer::State::name(const Mapping& mapping) {
-  const Module& module = *mapping.module;
-  if (module.kind == ModuleKind::Bpf) {  // the mapping is the function
-    frame.function = module.path;
-    frame.function_start = mapping.start;
-    frame.function_end = mapping.end;
+    source.missing_reason = read.error().what;
+    source.is_left_out = is_left_out(read.error());
+    source.message_start = "its source lines cannot be read: ";
     return nullptr;
   }
-  SymbolSource& source = source_of(module);
-  if (!source.table) return nullptr;
-  frame.source = source.letter;
-  frame.is_guess = source.is_guess || module.is_unsure();
-  std::uint64_t offset = source.offset_of(at);
-  if (source.is_kernel_module && !source.packed) {
-    const auto in_file = source.loads.offset_of({at.ip.value - mapping.start + mapping.page_offset});
-    if (!in_file) return nullptr;
-    offset = in_file->value;
-  } else if (at.ip != frame.ip && source.table->caller_address(offset + 1) != offset) {
-    at = frame;
-    ++offset;
-  }
-  const Symbol* symbol = source.table->find(offset);
-  if (!symbol && source.embedded) symbol = source.embedded->find(offset);
-  if (!symbol) return nullptr;
-  frame.function = shown(source, symbol->name);
-  frame.linker_name = symbol->name;
-  frame.function_start = at.shown_address - (offset - symbol->start);
-  frame.function_end = frame.function_start + symbol->size();
-  frame.is_data = symbol->is_data;
-  frame.is_unnamed = symbol->is_unnamed();
-  return symbol;
-}
 
-DwarfLines* Symbolizer::State::lines_of(const Module& module) {
-  SymbolSources::Entry& of = known(module);
-  if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
-  if (of.source->jit) return nullptr;  // lines of JIT code are in the jitdump, not in DWARF
-  auto read = of.source->is_vmlinux             ? module_files.kernel_lines(options.vmlinux, module.build_id)
-              : module.kind == ModuleKind::User ? module_files.lines(module)
-                                                : std::optional<DwarfLines>{};
-  const bool is_news = read ? read->has_value() : of.source->missing_reason.empty();
-  if (!is_news) return nullptr;
-  SymbolSource& source = sources.own(of);
-  if (read) {
-    source.lines = std::move(*read);
-    return &*source.lines;
+  // The frame's symbol, if it has one in a table.
+  const Symbol* name(const Mapping& mapping) {
+    const Module& module = *mapping.module;
+    if (module.kind == ModuleKind::Bpf) {  // the mapping is the function
+      frame.function = module.path;
+      frame.function_start = mapping.start;
+      frame.function_end = mapping.end;
+      return nullptr;
+    }
+    SymbolSource& source = source_of(module);
+    if (!source.table) return nullptr;
+    frame.source = source.letter;
+    frame.is_guess = source.is_guess || module.is_unsure();
+    std::uint64_t offset = source.offset_of(at);
+    if (source.is_kernel_module && !source.packed) {
+      const auto in_file = source.loads.offset_of({at.ip.value - mapping.start + mapping.page_offset});
+      if (!in_file) return nullptr;
+      offset = in_file->value;
+    } else if (at.ip != frame.ip && source.table->caller_address(offset + 1) != offset) {
+      at = frame;
+      ++offset;
+    }
+    const Symbol* symbol = source.table->find(offset);
+    if (!symbol && source.embedded) symbol = source.embedded->find(offset);
+    if (!symbol) return nullptr;
+    frame.function = shown(source, symbol->name);
+    frame.linker_name = symbol->name;
+    frame.function_start = at.shown_address - (offset - symbol->start);
+    frame.function_end = frame.function_start + symbol->size();
+    frame.is_data = symbol->is_data;
+    frame.is_unnamed = symbol->is_unnamed();
+    return symbol;
   }
-  source.missing_reason = read.error().what;
-  source.is_left_out = is_left_out(read.error());
-  source.message_start = "its source lines cannot be read: ";
-  return nullptr;
-}
 
-// Adds facts of DWARF to the frame: its line and, with `has_inlines`, a frame in front for each inlined call.
-std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool has_inlines) {
-  SymbolSource& source = source_of(*frame.module);
-  if (source.is_kernel_module) return {&frame, 1};  // its DWARF has unresolved relocations
-  const std::uint64_t offset = source.offset_of(at);
-  at.elf_address = source.elf_address_of(at, offset);
-  frame.elf_address = at.elf_address + (frame.ip.value - at.ip.value);
-  // PLT entries are in no symbol table, and in a file with dynamic symbols only perf ignores --symfs: in both
-  // cases it finds no lines.
-  const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.has_own_table);
-  const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
-  frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
-  calls.clear();
-  const JitLine* const jit_line =
-      source.jit && symbol ? line_at(source.jit->lines, offset - symbol->start) : nullptr;
-  if (jit_line) {
-    calls.push_back({symbol->name, jit_line->file, jit_line->line});
-  } else {
-    LinkerSymbol linkers{};
-    if (symbol) linkers = {symbol->name, {at.elf_address - (offset - symbol->start)}};
-    if (source.packed && source.packed->is(format::PackedModule::kHasLines))
-      source.packed->list_calls_at(offset, linkers, options.use_symbol_name, calls);
-    else if (DwarfLines* const lines = lines_of(*frame.module))
-      lines->find({at.elf_address}, linkers, options.use_symbol_name, calls);
+  // Adds facts of DWARF to the frame: its line and, with `has_inlines`, a frame in front for each inlined
+  // call.
+  std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines) {
+    SymbolSource& source = source_of(*frame.module);
+    if (source.is_kernel_module) return {&frame, 1};  // its DWARF has unresolved relocations
+    const std::uint64_t offset = source.offset_of(at);
+    at.elf_address = source.elf_address_of(at, offset);
+    frame.elf_address = at.elf_address + (frame.ip.value - at.ip.value);
+    // PLT entries are in no symbol table, and in a file with dynamic symbols only perf ignores --symfs: in
+    // both cases it finds no lines.
+    const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.has_own_table);
+    const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
+    frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
+    calls.clear();
+    const JitLine* const jit_line =
+        source.jit && symbol ? line_at(source.jit->lines, offset - symbol->start) : nullptr;
+    if (jit_line) {
+      calls.push_back({symbol->name, jit_line->file, jit_line->line});
+    } else {
+      LinkerSymbol linkers{};
+      if (symbol) linkers = {symbol->name, {at.elf_address - (offset - symbol->start)}};
+      if (source.packed && source.packed->is(format::PackedModule::kHasLines))
+        source.packed->list_calls_at(offset, linkers, options.use_symbol_name, calls);
+      else if (DwarfLines* const lines = lines_of(*frame.module))
+        lines->find({at.elf_address}, linkers, options.use_symbol_name, calls);
+    }
+    if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
+    if (has_inlines && symbol && !calls.empty()) return add_calls(source);
+    if (!calls.empty()) frame.line_state = calls[0].file.empty() ? LineState::Unknown : LineState::Known;
+    if (frame.line_state == LineState::Known) {
+      frame.file = calls[0].file;
+      frame.line = calls[0].line;
+    }
+    return {&frame, 1};
   }
-  if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
-  if (has_inlines && symbol && !calls.empty()) return add_calls(source);
-  if (!calls.empty()) frame.line_state = calls[0].file.empty() ? LineState::Unknown : LineState::Known;
-  if (frame.line_state == LineState::Known) {
-    frame.file = calls[0].file;
-    frame.line = calls[0].line;
-  }
-  return {&frame, 1};
-}
 
-// With inlined calls, all frames come from DWARF. All but the outermost are inlined; in perf, those whose
-// name differs from the symbol's.
-std::span<const Frame> Symbolizer::State::add_calls(const SymbolSource& source) {
-  inlined.clear();
-  for (const Call& call : calls) {
-    Frame& one = inlined.emplace_back(frame);
-    const std::string_view name = call.function.empty() ? "??" : shown(source, call.function);
-    one.is_inlined = options.use_symbol_name == UseSymbolName::Outermost ? inlined.size() < calls.size()
-                                                                         : name != frame.function;
-    one.function = name;
-    one.linker_name = call.function;
-    one.line_state = LineState::Known;
-    one.file = call.file.empty() ? "??" : call.file;
-    one.line = call.file.empty() ? 0 : call.line;
+  // With inlined calls, all frames come from DWARF. All but the outermost are inlined; in perf, those whose
+  // name differs from the symbol's.
+  std::span<const Frame> add_calls(const SymbolSource& source) {
+    inlined.clear();
+    for (const Call& call : calls) {
+      Frame& one = inlined.emplace_back(frame);
+      const std::string_view name = call.function.empty() ? "??" : shown(source, call.function);
+      one.is_inlined = options.use_symbol_name == UseSymbolName::Outermost ? inlined.size() < calls.size()
+                                                                           : name != frame.function;
+      one.function = name;
+      one.linker_name = call.function;
+      one.line_state = LineState::Known;
+      one.file = call.file.empty() ? "??" : call.file;
+      one.line = call.file.empty() ? 0 : call.line;
+    }
+    return inlined;
   }
-  return inlined;
-}
+};
 
 Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, KernelSpace kernel,
                        const JitCode* jit)

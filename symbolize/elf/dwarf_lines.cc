@@ -154,290 +154,276 @@ struct DwarfLines::State {
     left_out = true;
   }
   std::string_view text(Dwarf_Die& die, unsigned name) const { return dwarf.text(die, name); }
-  std::string_view split_name(Unit& unit) const;
-  std::array<std::string, 2> dwo_paths(Unit& unit) const;
-  bool may_open_dwo(Unit& unit) const;
-  std::optional<Dwarf_Die> split_part(Unit& unit);
-  std::optional<Dwarf_Die> single_part(Unit& unit);
-  std::optional<Dwarf_Die> open_single(Unit& unit, const std::string& path);
-  void index();
-  void read(Unit& unit);
-  bool may_read_lines(Unit& unit);
-  void read_functions(Unit& unit);
-  void add_function(Unit& unit, Dwarf_Die& die, std::uint32_t around, std::vector<RankedRange>& ranges);
-  void read_name(Dwarf_Die die, Function& function, int& left) const;
-  Function& named(Unit& unit, std::uint32_t number) const;
-  Dwarf_Line* line_at(const Unit& unit, std::uint64_t address) const;
-};
 
-std::string_view DwarfLines::State::split_name(Unit& unit) const {
-  const std::string_view name = text(unit.die, DW_AT_dwo_name);
-  return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
-}
-
-// The paths at which libdw looks for the .dwo file: in the file's folder, then where it was compiled.
-std::array<std::string, 2> DwarfLines::State::dwo_paths(Unit& unit) const {
-  const auto joined = [](std::string_view before, std::string_view after) {
-    return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
-  };
-  const std::string_view name = split_name(unit);
-  return {joined(folder, name), joined(joined(folder, text(unit.die, DW_AT_comp_dir)), name)};
-}
-
-// Whether libdw would find the .dwo file, which it opens itself, and opens nothing unsafe: the paths come
-// from an untrusted file.
-bool DwarfLines::State::may_open_dwo(Unit& unit) const {
-  if (split_name(unit).empty() || folder.empty()) return false;
-  const auto [beside, built] = dwo_paths(unit);
-  const PathCheck checks[] = {check_path(beside, root), check_path(built, root)};
-  return std::ranges::count(checks, PathCheck::Unsafe) == 0 &&
-         std::ranges::count(checks, PathCheck::Safe) > 0;
-}
-
-std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
-  if (!unit.is_skeleton) return std::nullopt;
-  if (!may_open_dwo(unit)) {
-    note_missing("its .dwo file " + std::string(split_name(unit)) +
-                 " is neither in its folder nor where it was compiled");
-    return std::nullopt;
+  std::string_view split_name(Unit& unit) const {
+    const std::string_view name = text(unit.die, DW_AT_dwo_name);
+    return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
   }
-  if (!path_dwarf) {
-    path_elf.reset(elf_begin(file.get(), ELF_C_READ, nullptr));
-    if (path_elf) path_dwarf.reset(dwarf_begin_elf(path_elf.get(), DWARF_C_READ, nullptr));
-  }
-  Dwarf_Die same{}, split{};
-  if (!path_dwarf || !dwarf_offdie(path_dwarf.get(), dwarf_dieoffset(&unit.die), &same)) return std::nullopt;
-  const int found = dwarf_cu_info(same.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
-  if (found == 0 && split.addr != nullptr) return split;
-  if (const auto single = single_part(unit)) return single;
-  note_missing("its .dwo file " + std::string(split_name(unit)) +
-               " belongs to another unit or cannot be read");
-  return std::nullopt;
-}
 
-std::optional<Dwarf_Die> DwarfLines::State::single_part(Unit& unit) {
-  for (const std::string& path : dwo_paths(unit))
-    if (check_path(path, root) == PathCheck::Safe)
-      if (const auto found = open_single(unit, path)) return found;
-  return std::nullopt;
-}
-
-std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::string& path) {
-  const format::Fd object(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"no longer exists"});
-  if (!whole || whole->size() > single_bytes) return std::nullopt;
-  single_bytes -= whole->size();
-  const auto number = [&](unsigned name) { return number_of(unit.die, name).value_or(0); };
-  const Dwarf_Word address_base =
-      number(dwarf_hasattr(&unit.die, DW_AT_addr_base) ? DW_AT_addr_base : DW_AT_GNU_addr_base);
-  const auto linked = [&](std::string_view name, Dwarf_Word from) {
-    const format::Bytes all = dwarf.image().section(name);
-    return all.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(from, all.size())));
-  };
-  std::vector<DebugImage::Section> sections;
-  for (const char* const name : {".debug_info", ".debug_abbrev", ".debug_str", ".debug_str_offsets",
-                                 ".debug_line", ".debug_rnglists"}) {
-    const format::Bytes bytes = whole->section(std::string(name) + ".dwo");
-    if (!bytes.empty()) sections.push_back({name, bytes});
-  }
-  sections.push_back({".debug_addr", linked(".debug_addr", address_base)});
-  const format::Bytes ranges = linked(".debug_ranges", number(DW_AT_GNU_ranges_base));
-  std::vector<std::byte> moved(static_cast<std::size_t>(kBeforeRanges));
-  moved.insert(moved.end(), ranges.begin(), ranges.end());
-  sections.push_back({".debug_ranges", moved});
-  auto image = DebugImage::from_sections(sections, *whole);
-  if (!image) return std::nullopt;
-  SingleSplit single{std::move(*image), nullptr};
-  single.dwarf.reset(dwarf_begin_elf(single.image.elf(), DWARF_C_READ, nullptr));
-  if (!single.dwarf) return std::nullopt;
-  std::uint64_t wanted = 0, id = 0;
-  if (dwarf_cu_info(unit.die.cu, nullptr, nullptr, nullptr, nullptr, &wanted, nullptr, nullptr) != 0)
-    return std::nullopt;
-  Dwarf_CU* cu = nullptr;
-  Dwarf_Die die{};
-  while (dwarf_get_units(single.dwarf.get(), cu, &cu, nullptr, nullptr, &die, nullptr) == 0) {
-    if (dwarf_cu_info(cu, nullptr, nullptr, nullptr, nullptr, &id, nullptr, nullptr) != 0 || id != wanted)
-      continue;
-    if (dwarf_lowpc(&unit.die, &unit.base) != 0) unit.base = 0;
-    unit.single = &singles.emplace_back(std::move(single));
-    return die;
-  }
-  return std::nullopt;
-}
-
-// Maps addresses to units; the first unit that claims an address has it.
-void DwarfLines::State::index() {
-  is_indexed = true;
-  Dwarf_CU* cu = nullptr;
-  Dwarf_Half version = 0;
-  std::uint8_t type = 0;
-  Dwarf_Die die{};
-  int status = 0;
-  while ((status = dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &die, nullptr)) == 0) {
-    const int tag = dwarf_tag(&die);
-    if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
-    if (units.size() == budget.units) {
-      note_left_out("compilation units are left out: more than a file of its size may have");
-      break;
-    }
-    Unit& unit = units.emplace_back();
-    unit.die = die;
-    unit.is_skeleton = type == DW_UT_skeleton;
-  }
-  if (status < 0) note_missing("its .debug_info is damaged: " + libdw_error().what);
-  if (std::ranges::none_of(units, &Unit::is_skeleton)) file = format::Fd();
-  std::vector<RankedRange> ranges;
-  for (std::uint32_t i = 0; i < units.size(); ++i) {
-    Unit& unit = units[i];
-    const auto add_scratch = [&] {
-      for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
+  // The paths at which libdw looks for the .dwo file: in the file's folder, then where it was compiled.
+  std::array<std::string, 2> dwo_paths(Unit& unit) const {
+    const auto joined = [](std::string_view before, std::string_view after) {
+      return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
     };
-    read_ranges(&unit.die, budget, scratch);
-    add_scratch();
-    if (!scratch.empty()) continue;
-    read(unit);  // the unit has no ranges; use those of its functions
-    for (Function& function : unit.functions) {
-      if (function.is_inlined) continue;
-      read_ranges(&function.die, budget, scratch, unit.single, unit.base);
+    const std::string_view name = split_name(unit);
+    return {joined(folder, name), joined(joined(folder, text(unit.die, DW_AT_comp_dir)), name)};
+  }
+
+  // Whether libdw would find the .dwo file, which it opens itself, and opens nothing unsafe: the paths come
+  // from an untrusted file.
+  bool may_open_dwo(Unit& unit) const {
+    if (split_name(unit).empty() || folder.empty()) return false;
+    const auto [beside, built] = dwo_paths(unit);
+    const PathCheck checks[] = {check_path(beside, root), check_path(built, root)};
+    return std::ranges::count(checks, PathCheck::Unsafe) == 0 &&
+           std::ranges::count(checks, PathCheck::Safe) > 0;
+  }
+
+  std::optional<Dwarf_Die> split_part(Unit& unit) {
+    if (!unit.is_skeleton) return std::nullopt;
+    if (!may_open_dwo(unit)) {
+      note_missing("its .dwo file " + std::string(split_name(unit)) +
+                   " is neither in its folder nor where it was compiled");
+      return std::nullopt;
+    }
+    if (!path_dwarf) {
+      path_elf.reset(elf_begin(file.get(), ELF_C_READ, nullptr));
+      if (path_elf) path_dwarf.reset(dwarf_begin_elf(path_elf.get(), DWARF_C_READ, nullptr));
+    }
+    Dwarf_Die same{}, split{};
+    if (!path_dwarf || !dwarf_offdie(path_dwarf.get(), dwarf_dieoffset(&unit.die), &same))
+      return std::nullopt;
+    const int found = dwarf_cu_info(same.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
+    if (found == 0 && split.addr != nullptr) return split;
+    if (const auto single = single_part(unit)) return single;
+    note_missing("its .dwo file " + std::string(split_name(unit)) +
+                 " belongs to another unit or cannot be read");
+    return std::nullopt;
+  }
+
+  std::optional<Dwarf_Die> single_part(Unit& unit) {
+    for (const std::string& path : dwo_paths(unit))
+      if (check_path(path, root) == PathCheck::Safe)
+        if (const auto found = open_single(unit, path)) return found;
+    return std::nullopt;
+  }
+
+  std::optional<Dwarf_Die> open_single(Unit& unit, const std::string& path) {
+    const format::Fd object(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"no longer exists"});
+    if (!whole || whole->size() > single_bytes) return std::nullopt;
+    single_bytes -= whole->size();
+    const auto number = [&](unsigned name) { return number_of(unit.die, name).value_or(0); };
+    const Dwarf_Word address_base =
+        number(dwarf_hasattr(&unit.die, DW_AT_addr_base) ? DW_AT_addr_base : DW_AT_GNU_addr_base);
+    const auto linked = [&](std::string_view name, Dwarf_Word from) {
+      const format::Bytes all = dwarf.image().section(name);
+      return all.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(from, all.size())));
+    };
+    std::vector<DebugImage::Section> sections;
+    for (const char* const name : {".debug_info", ".debug_abbrev", ".debug_str", ".debug_str_offsets",
+                                   ".debug_line", ".debug_rnglists"}) {
+      const format::Bytes bytes = whole->section(std::string(name) + ".dwo");
+      if (!bytes.empty()) sections.push_back({name, bytes});
+    }
+    sections.push_back({".debug_addr", linked(".debug_addr", address_base)});
+    const format::Bytes ranges = linked(".debug_ranges", number(DW_AT_GNU_ranges_base));
+    std::vector<std::byte> moved(static_cast<std::size_t>(kBeforeRanges));
+    moved.insert(moved.end(), ranges.begin(), ranges.end());
+    sections.push_back({".debug_ranges", moved});
+    auto image = DebugImage::from_sections(sections, *whole);
+    if (!image) return std::nullopt;
+    SingleSplit single{std::move(*image), nullptr};
+    single.dwarf.reset(dwarf_begin_elf(single.image.elf(), DWARF_C_READ, nullptr));
+    if (!single.dwarf) return std::nullopt;
+    std::uint64_t wanted = 0, id = 0;
+    if (dwarf_cu_info(unit.die.cu, nullptr, nullptr, nullptr, nullptr, &wanted, nullptr, nullptr) != 0)
+      return std::nullopt;
+    Dwarf_CU* cu = nullptr;
+    Dwarf_Die die{};
+    while (dwarf_get_units(single.dwarf.get(), cu, &cu, nullptr, nullptr, &die, nullptr) == 0) {
+      if (dwarf_cu_info(cu, nullptr, nullptr, nullptr, nullptr, &id, nullptr, nullptr) != 0 || id != wanted)
+        continue;
+      if (dwarf_lowpc(&unit.die, &unit.base) != 0) unit.base = 0;
+      unit.single = &singles.emplace_back(std::move(single));
+      return die;
+    }
+    return std::nullopt;
+  }
+
+  // Maps addresses to units; the first unit that claims an address has it.
+  void index() {
+    is_indexed = true;
+    Dwarf_CU* cu = nullptr;
+    Dwarf_Half version = 0;
+    std::uint8_t type = 0;
+    Dwarf_Die die{};
+    int status = 0;
+    while ((status = dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &die, nullptr)) == 0) {
+      const int tag = dwarf_tag(&die);
+      if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
+      if (units.size() == budget.units) {
+        note_left_out("compilation units are left out: more than a file of its size may have");
+        break;
+      }
+      Unit& unit = units.emplace_back();
+      unit.die = die;
+      unit.is_skeleton = type == DW_UT_skeleton;
+    }
+    if (status < 0) note_missing("its .debug_info is damaged: " + libdw_error().what);
+    if (std::ranges::none_of(units, &Unit::is_skeleton)) file = format::Fd();
+    std::vector<RankedRange> ranges;
+    for (std::uint32_t i = 0; i < units.size(); ++i) {
+      Unit& unit = units[i];
+      const auto add_scratch = [&] {
+        for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
+      };
+      read_ranges(&unit.die, budget, scratch);
       add_scratch();
+      if (!scratch.empty()) continue;
+      read(unit);  // the unit has no ranges; use those of its functions
+      for (Function& function : unit.functions) {
+        if (function.is_inlined) continue;
+        read_ranges(&function.die, budget, scratch, unit.single, unit.base);
+        add_scratch();
+      }
     }
+    by_address = RangeIndex(std::move(ranges));
   }
-  by_address = RangeIndex(std::move(ranges));
-}
 
-// Checked before libdw reads the table, since libdw has no limit.
-bool DwarfLines::State::may_read_lines(Unit& unit) {
-  const auto offset = number_of(unit.die, DW_AT_stmt_list);
-  if (!offset) return true;
-  const std::uint64_t rows = line_tables.rows_to_read(*offset);
-  if (rows > budget.rows) {
-    note_left_out("a table of " + std::to_string(rows) +
-                  " source lines and files is left out: more than a file of its size may have");
-    return false;
-  }
-  budget.rows -= rows;
-  line_tables.set_read(*offset);
-  return true;
-}
-
-void DwarfLines::State::read(Unit& unit) {
-  unit.is_read = true;
-  unit.functions_die = unit.die;
-  if (const auto split = split_part(unit)) unit.functions_die = *split;
-  if (!may_read_lines(unit)) {
-    unit.line_count = 0;
-  } else if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) {
-    unit.line_count = 0;
-    if (dwarf_hasattr(&unit.die, DW_AT_stmt_list))
-      note_missing("its .debug_line is damaged: " + libdw_error().what);
-  }
-  read_functions(unit);
-}
-
-void DwarfLines::State::add_function(Unit& unit, Dwarf_Die& die, std::uint32_t around,
-                                     std::vector<RankedRange>& ranges) {
-  const auto number = static_cast<std::uint32_t>(unit.functions.size());
-  Function& function = unit.functions.emplace_back();
-  function.die = die;
-  function.is_inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
-  if (function.is_inlined) function.caller = around;
-  read_ranges(&die, budget, scratch, unit.single, unit.base);
-  if (scratch.empty()) return;
-  function.start = scratch[0].first;
-  for (const auto& [start, end] : scratch) ranges.push_back({start, end, end - start, number});
-}
-
-void DwarfLines::State::read_functions(Unit& unit) {
-  std::vector<std::uint32_t>
-      inside;  // by depth: the innermost function around the entry, or the entry itself
-  std::vector<RankedRange> ranges;
-  DieIterator walk(unit.functions_die);
-  while (walk.next()) {
-    const std::uint32_t around = walk.depth() == 0 ? kNone : inside[walk.depth() - 1];
-    inside.resize(walk.depth());
-    inside.push_back(around);
-    const int tag = dwarf_tag(&walk.die());
-    std::size_t attributes = 0;
-    if (tag != DW_TAG_invalid) dwarf_getattrcnt(walk.die().abbrev, &attributes);
-    budget.attributes -= std::min(budget.attributes, attributes);
-    if (budget.functions == 0 || budget.ranges == 0 || budget.attributes == 0) {
-      note_left_out("functions are left out: more than a file of its size may have");
-      break;
+  void read(Unit& unit) {
+    unit.is_read = true;
+    unit.functions_die = unit.die;
+    if (const auto split = split_part(unit)) unit.functions_die = *split;
+    if (!may_read_lines(unit)) {
+      unit.line_count = 0;
+    } else if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) {
+      unit.line_count = 0;
+      if (dwarf_hasattr(&unit.die, DW_AT_stmt_list))
+        note_missing("its .debug_line is damaged: " + libdw_error().what);
     }
-    if (!is_function(tag)) continue;
-    --budget.functions;
-    inside.back() = static_cast<std::uint32_t>(unit.functions.size());
-    add_function(unit, walk.die(), around, ranges);
+    read_functions(unit);
   }
-  if (walk.is_too_deep())
-    note_left_out("the rest of it is left out: a unit nests deeper than any compiler's");
-  if (walk.has_cycle()) note_missing("its .debug_info is damaged: a unit leads back into itself");
-  unit.by_address = RangeIndex(std::move(ranges));
-}
 
-// Finds the name of a function: linkage name before DW_AT_name, abstract instance before concrete one. `left`
-// limits all entries together, since each may refer to two more.
-void DwarfLines::State::read_name(Dwarf_Die die, Function& function, int& left) const {
-  if (left-- <= 0) return;
-  for (const unsigned reference : {DW_AT_abstract_origin, DW_AT_specification}) {
-    Dwarf_Die target{};
-    if (dwarf.follow(die, reference, target)) read_name(target, function, left);
+  // Checked before libdw reads the table, since libdw has no limit.
+  bool may_read_lines(Unit& unit) {
+    const auto offset = number_of(unit.die, DW_AT_stmt_list);
+    if (!offset) return true;
+    const std::uint64_t rows = line_tables.rows_to_read(*offset);
+    if (rows > budget.rows) {
+      note_left_out("a table of " + std::to_string(rows) +
+                    " source lines and files is left out: more than a file of its size may have");
+      return false;
+    }
+    budget.rows -= rows;
+    line_tables.set_read(*offset);
+    return true;
   }
-  if (function.name.empty()) {
-    function.name = text(die, DW_AT_name);
-    Dwarf_Die unit_die{};
-    if (!function.name.empty() && dwarf_diecu(&die, &unit_die, nullptr, nullptr) &&
-        has_unmangled_names(dwarf_srclang(&unit_die))) {
+
+  void read_functions(Unit& unit) {
+    std::vector<std::uint32_t>
+        inside;  // by depth: the innermost function around the entry, or the entry itself
+    std::vector<RankedRange> ranges;
+    DieIterator walk(unit.functions_die);
+    while (walk.next()) {
+      const std::uint32_t around = walk.depth() == 0 ? kNone : inside[walk.depth() - 1];
+      inside.resize(walk.depth());
+      inside.push_back(around);
+      const int tag = dwarf_tag(&walk.die());
+      std::size_t attributes = 0;
+      if (tag != DW_TAG_invalid) dwarf_getattrcnt(walk.die().abbrev, &attributes);
+      budget.attributes -= std::min(budget.attributes, attributes);
+      if (budget.functions == 0 || budget.ranges == 0 || budget.attributes == 0) {
+        note_left_out("functions are left out: more than a file of its size may have");
+        break;
+      }
+      if (!is_function(tag)) continue;
+      --budget.functions;
+      inside.back() = static_cast<std::uint32_t>(unit.functions.size());
+      add_function(unit, walk.die(), around, ranges);
+    }
+    if (walk.is_too_deep())
+      note_left_out("the rest of it is left out: a unit nests deeper than any compiler's");
+    if (walk.has_cycle()) note_missing("its .debug_info is damaged: a unit leads back into itself");
+    unit.by_address = RangeIndex(std::move(ranges));
+  }
+
+  void add_function(Unit& unit, Dwarf_Die& die, std::uint32_t around, std::vector<RankedRange>& ranges) {
+    const auto number = static_cast<std::uint32_t>(unit.functions.size());
+    Function& function = unit.functions.emplace_back();
+    function.die = die;
+    function.is_inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
+    if (function.is_inlined) function.caller = around;
+    read_ranges(&die, budget, scratch, unit.single, unit.base);
+    if (scratch.empty()) return;
+    function.start = scratch[0].first;
+    for (const auto& [start, end] : scratch) ranges.push_back({start, end, end - start, number});
+  }
+
+  // Finds the name of a function: linkage name before DW_AT_name, abstract instance before concrete one.
+  // `left` limits all entries together, since each may refer to two more.
+  void read_name(Dwarf_Die die, Function& function, int& left) const {
+    if (left-- <= 0) return;
+    for (const unsigned reference : {DW_AT_abstract_origin, DW_AT_specification}) {
+      Dwarf_Die target{};
+      if (dwarf.follow(die, reference, target)) read_name(target, function, left);
+    }
+    if (function.name.empty()) {
+      function.name = text(die, DW_AT_name);
+      Dwarf_Die unit_die{};
+      if (!function.name.empty() && dwarf_diecu(&die, &unit_die, nullptr, nullptr) &&
+          has_unmangled_names(dwarf_srclang(&unit_die))) {
+        function.is_linkage_name = true;
+      }
+    }
+    for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+      const std::string_view found = text(die, name);
+      if (found.empty()) continue;
+      function.name = found;
       function.is_linkage_name = true;
     }
   }
-  for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
-    const std::string_view found = text(die, name);
-    if (found.empty()) continue;
-    function.name = found;
-    function.is_linkage_name = true;
-  }
-}
 
-Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
-  Function& function = unit.functions[number];
-  if (function.is_named) return function;
-  function.is_named = true;
-  int left = kLongestReference;
-  read_name(function.die, function, left);
-  function.call_line = static_cast<std::uint32_t>(number_of(function.die, DW_AT_call_line).value_or(0));
-  Dwarf_Files* files = nullptr;
-  std::size_t count = 0;
-  // A split unit without a file table uses the skeleton's.
-  const auto has_files = [&] {
-    return dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 ||
-           (unit.single != nullptr && dwarf_getsrcfiles(&unit.die, &files, &count) == 0);
-  };
-  if (const auto call_file = number_of(function.die, DW_AT_call_file);
-      call_file && has_files() && *call_file < count)
-    function.call_file = view_of(dwarf_filesrc(files, *call_file, nullptr, nullptr));
-  return function;
-}
-
-// The last row at or before `address`, unless it ends a sequence. libdw sorts rows by address, end_sequence
-// first.
-Dwarf_Line* DwarfLines::State::line_at(const Unit& unit, std::uint64_t address) const {
-  // Rows before `low` are at or before the address, rows from `high` on after it.
-  std::size_t low = 0, high = unit.line_count;
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    Dwarf_Addr at = 0;
-    if (dwarf_lineaddr(dwarf_onesrcline(unit.lines, middle), &at) != 0) return nullptr;
-    if (at <= address)
-      low = middle + 1;
-    else
-      high = middle;
+  Function& named(Unit& unit, std::uint32_t number) const {
+    Function& function = unit.functions[number];
+    if (function.is_named) return function;
+    function.is_named = true;
+    int left = kLongestReference;
+    read_name(function.die, function, left);
+    function.call_line = static_cast<std::uint32_t>(number_of(function.die, DW_AT_call_line).value_or(0));
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    // A split unit without a file table uses the skeleton's.
+    const auto has_files = [&] {
+      return dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 ||
+             (unit.single != nullptr && dwarf_getsrcfiles(&unit.die, &files, &count) == 0);
+    };
+    if (const auto call_file = number_of(function.die, DW_AT_call_file);
+        call_file && has_files() && *call_file < count)
+      function.call_file = view_of(dwarf_filesrc(files, *call_file, nullptr, nullptr));
+    return function;
   }
-  if (low == 0) return nullptr;
-  Dwarf_Line* const row = dwarf_onesrcline(unit.lines, low - 1);
-  bool is_end = true;
-  return dwarf_lineendsequence(row, &is_end) == 0 && !is_end ? row : nullptr;
-}
+
+  // The last row at or before `address`, unless it ends a sequence. libdw sorts rows by address, end_sequence
+  // first.
+  Dwarf_Line* line_at(const Unit& unit, std::uint64_t address) const {
+    // Rows before `low` are at or before the address, rows from `high` on after it.
+    std::size_t low = 0, high = unit.line_count;
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      Dwarf_Addr at = 0;
+      if (dwarf_lineaddr(dwarf_onesrcline(unit.lines, middle), &at) != 0) return nullptr;
+      if (at <= address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low == 0) return nullptr;
+    Dwarf_Line* const row = dwarf_onesrcline(unit.lines, low - 1);
+    bool is_end = true;
+    return dwarf_lineendsequence(row, &is_end) == 0 && !is_end ? row : nullptr;
+  }
+};
 
 DwarfLines::DwarfLines(std::unique_ptr<State> state) : state_(std::move(state)) {}
 DwarfLines::DwarfLines(DwarfLines&&) noexcept = default;

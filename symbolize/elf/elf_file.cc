@@ -52,6 +52,44 @@ LoadMap load_map_of(const std::vector<GElf_Phdr>& segments) {
   return LoadMap(std::move(loads));
 }
 
+bool is_function_or_object(const GElf_Sym& symbol) {
+  const int type = GELF_ST_TYPE(symbol.st_info);
+  return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT) && symbol.st_shndx != SHN_UNDEF;
+}
+
+// A label without type or size, as in assembler sources.
+bool is_label(const GElf_Sym& symbol) {
+  return GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE && symbol.st_shndx != SHN_UNDEF &&
+         symbol.st_other != STV_HIDDEN && symbol.st_other != STV_INTERNAL;
+}
+
+bool holds_code_or_data(std::string_view section) {
+  return section.find("text") != std::string_view::npos || section.find("data") != std::string_view::npos;
+}
+
+// ARM's mapping symbols ("$x", "$d.12") say where code or data begins; they are no functions.
+bool is_mapping_symbol(std::uint16_t machine, std::string_view name) {
+  constexpr std::string_view kKinds = "adtx";
+  return (machine == EM_ARM || machine == EM_AARCH64) && name.size() >= 2 && name[0] == '$' &&
+         kKinds.find(name[1]) != std::string_view::npos && (name.size() == 2 || name[2] == '.');
+}
+
+struct PltShape {
+  std::uint64_t header = 0, entry = 0;  // bytes
+};
+
+// For machines that perf does not list, it uses the section's entry size.
+PltShape plt_shape(std::uint16_t machine, std::uint64_t entry_size) {
+  struct Row {
+    std::uint16_t machine;
+    PltShape shape;
+  };
+  constexpr Row kRows[] = {
+      {EM_ARM, {20, 12}}, {EM_AARCH64, {32, 16}}, {EM_SPARC, {48, 12}}, {EM_SPARCV9, {128, 32}}};
+  const auto row = std::ranges::find(kRows, machine, &Row::machine);
+  return row == std::end(kRows) ? PltShape{entry_size, entry_size} : row->shape;
+}
+
 }  // namespace
 
 std::optional<format::ElfAddress> LoadMap::address_of(format::FileOffset offset) const {
@@ -83,82 +121,148 @@ struct ElfFile::State {
   std::vector<GElf_Phdr> segments;
   LoadMap loads;
 
-  static Result<std::unique_ptr<State>> read(std::unique_ptr<State> state);
+  // Reads the headers by `elf`.
+  Result<> read_headers() {
+    if (!elf || elf_kind(elf.get()) != ELF_K_ELF || !gelf_getehdr(elf.get(), &header))
+      return Error{"not an ELF file"};
+    std::size_t count = 0, names = 0;
+    if (elf_getphdrnum(elf.get(), &count) == 0) {
+      for (std::size_t i = 0; i < count; ++i) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(elf.get(), static_cast<int>(i), &segment)) break;
+        segments.push_back(segment);
+      }
+    }
+    loads = load_map_of(segments);
+    if (elf_getshdrnum(elf.get(), &count) != 0 || elf_getshdrstrndx(elf.get(), &names) != 0) return Done{};
+    count = std::min({count, static_cast<std::size_t>(size / sizeof(Elf32_Shdr)), kMostSections});
+    sections.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      Section& section = sections[i];
+      section.handle = elf_getscn(elf.get(), i);
+      if (section.handle && !gelf_getshdr(section.handle, &section.header)) section.handle = nullptr;
+    }
+    if (names >= count || !sections[names].handle) return Done{};
+    const std::string_view texts = text(sections[names]);
+    for (Section& section : sections) section.name = text_at(texts, section.header.sh_name);
+    return Done{};
+  }
+
   std::endian order() const {
     return header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
   }
-  const Section* section(std::string_view name) const;
+
+  const Section* section(std::string_view name) const {
+    const auto found =
+        std::ranges::find_if(sections, [&](const Section& s) { return s.handle && s.name == name; });
+    return found == sections.end() ? nullptr : &*found;
+  }
+
   const Section* section(std::size_t number) const {
     return number < sections.size() && sections[number].handle ? &sections[number] : nullptr;
   }
-  const Section* symbols(std::string_view name, std::uint32_t type) const;
-  Elf_Data* data(const Section& section) const;
-  std::string_view text(const Section& section) const;
-  bool is_inside(const Section& section) const;
+
+  const Section* symbols(std::string_view name, std::uint32_t type) const {
+    const Section* const found = section(name);
+    return found && found->header.sh_type == type ? found : nullptr;
+  }
+
+  // Null when the section is not inside the file, is compressed or too large to be a symbol table.
+  Elf_Data* data(const Section& section) const {
+    const bool is_compressed = (section.header.sh_flags & SHF_COMPRESSED) != 0;
+    if (!is_inside(section) || is_compressed || section.header.sh_size > kLargestTable) return nullptr;
+    return elf_getdata(section.handle, nullptr);
+  }
+
+  std::string_view text(const Section& section) const {
+    const Elf_Data* const found = data(section);
+    return found && found->d_buf ? std::string_view(static_cast<const char*>(found->d_buf), found->d_size)
+                                 : std::string_view{};
+  }
+
+  bool is_inside(const Section& section) const {
+    const GElf_Shdr& row = section.header;
+    return row.sh_type != SHT_NOBITS && row.sh_offset <= size && row.sh_size <= size - row.sh_offset;
+  }
+
   std::size_t symbol_count(const Elf_Data& rows) const {
     return rows.d_size / gelf_fsize(elf.get(), ELF_T_SYM, 1, EV_CURRENT);
   }
-  void add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const;
-  void add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
-                  SymbolTable& table) const;
-  void add_plt(Demangler* demangler, SymbolTable& table) const;
-};
 
-Result<std::unique_ptr<ElfFile::State>> ElfFile::State::read(std::unique_ptr<State> state) {
-  Elf* const elf = state->elf.get();
-  if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &state->header))
-    return Error{"not an ELF file"};
-  std::size_t count = 0, names = 0;
-  if (elf_getphdrnum(elf, &count) == 0) {
+  // Adds all entries of one symbol table.
+  void add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const {
+    const Section* const strings = section(rows.header.sh_link);
+    Elf_Data* const found = data(rows);
+    if (!strings || !found) return;
+    const std::string_view texts = table.own(std::string(text(*strings)));
+    const std::size_t count = symbol_count(*found);
+    table.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-      GElf_Phdr segment;
-      if (!gelf_getphdr(elf, static_cast<int>(i), &segment)) break;
-      state->segments.push_back(segment);
+      GElf_Sym symbol;
+      if (!gelf_getsym(found, static_cast<int>(i), &symbol)) return;
+      add_symbol(symbol, text_at(texts, symbol.st_name), loaded, table);
     }
   }
-  state->loads = load_map_of(state->segments);
-  if (elf_getshdrnum(elf, &count) != 0 || elf_getshdrstrndx(elf, &names) != 0) return state;
-  count = std::min({count, static_cast<std::size_t>(state->size / sizeof(Elf32_Shdr)), kMostSections});
-  state->sections.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    Section& section = state->sections[i];
-    section.handle = elf_getscn(elf, i);
-    if (section.handle && !gelf_getshdr(section.handle, &section.header)) section.handle = nullptr;
+
+  // Adds one entry of a symbol table.
+  void add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
+                  SymbolTable& table) const {
+    const bool label = is_label(symbol);
+    if (name.empty() || (!label && !is_function_or_object(symbol)) ||
+        is_mapping_symbol(header.e_machine, name))
+      return;
+    const Section* home = section(std::size_t{symbol.st_shndx});
+    if (symbol.st_shndx >= SHN_LORESERVE || !home || (home->header.sh_flags & SHF_ALLOC) == 0) return;
+    if (home->header.sh_type == SHT_NOBITS) home = loaded.section(std::size_t{symbol.st_shndx});
+    if (!home || (label && !holds_code_or_data(home->name))) return;
+    std::uint64_t value = symbol.st_value;
+    if (header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) value &= ~std::uint64_t{1};
+    const auto offset = loaded.loads.offset_of({value});
+    const std::uint64_t start =
+        offset ? offset->value : value - home->header.sh_addr + home->header.sh_offset;
+    table.add({.start = start,
+               .end = format::end_of_range(start, symbol.st_size),
+               .name = name,
+               .binding = binding_of(symbol),
+               .is_data = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT});
   }
-  if (names >= count || !state->sections[names].handle) return state;
-  const std::string_view texts = state->text(state->sections[names]);
-  for (Section& section : state->sections) section.name = text_at(texts, section.header.sh_name);
-  return state;
-}
 
-const Section* ElfFile::State::section(std::string_view name) const {
-  const auto found =
-      std::ranges::find_if(sections, [&](const Section& s) { return s.handle && s.name == name; });
-  return found == sections.end() ? nullptr : &*found;
-}
-
-const Section* ElfFile::State::symbols(std::string_view name, std::uint32_t type) const {
-  const Section* const found = section(name);
-  return found && found->header.sh_type == type ? found : nullptr;
-}
-
-bool ElfFile::State::is_inside(const Section& section) const {
-  const GElf_Shdr& row = section.header;
-  return row.sh_type != SHT_NOBITS && row.sh_offset <= size && row.sh_size <= size - row.sh_offset;
-}
-
-// Null when the section is not inside the file, is compressed or too large to be a symbol table.
-Elf_Data* ElfFile::State::data(const Section& section) const {
-  const bool is_compressed = (section.header.sh_flags & SHF_COMPRESSED) != 0;
-  if (!is_inside(section) || is_compressed || section.header.sh_size > kLargestTable) return nullptr;
-  return elf_getdata(section.handle, nullptr);
-}
-
-std::string_view ElfFile::State::text(const Section& section) const {
-  const Elf_Data* const found = data(section);
-  return found && found->d_buf ? std::string_view(static_cast<const char*>(found->d_buf), found->d_size)
-                               : std::string_view{};
-}
+  // The n-th entry of .plt belongs to the n-th relocation of .rela.plt.
+  void add_plt(Demangler* demangler, SymbolTable& table) const {
+    const Section* const dynamic = symbols(".dynsym", SHT_DYNSYM);
+    const Section* const plt = section(".plt");
+    const Section* relocations = section(".rela.plt");
+    if (!relocations) relocations = section(".rel.plt");
+    if (!dynamic || !plt || !relocations || section(relocations->header.sh_link) != dynamic) return;
+    const Section* const strings = section(dynamic->header.sh_link);
+    Elf_Data* const rows = data(*relocations);
+    Elf_Data* const symbols_of = data(*dynamic);
+    if (!strings || !rows || !symbols_of) return;
+    const bool has_addends = relocations->header.sh_type == SHT_RELA;
+    const std::size_t row_size = gelf_fsize(elf.get(), has_addends ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
+    const PltShape shape = plt_shape(header.e_machine, plt->header.sh_entsize);
+    std::uint64_t start = plt->header.sh_offset + shape.header;
+    std::uint64_t left = size;  // limit of name bytes: many relocations may refer to one long name
+    for (std::size_t i = 0; i < rows->d_size / row_size; ++i, start += shape.entry) {
+      GElf_Rela rela{};
+      GElf_Rel rel{};
+      const int number = static_cast<int>(i);
+      const bool is_read = has_addends ? gelf_getrela(rows, number, &rela) != nullptr
+                                       : gelf_getrel(rows, number, &rel) != nullptr;
+      GElf_Sym symbol;
+      const auto target = GELF_R_SYM(has_addends ? rela.r_info : rel.r_info);
+      if (!is_read || !gelf_getsym(symbols_of, static_cast<int>(target), &symbol)) return;
+      const std::string_view name = text_at(text(*strings), symbol.st_name);
+      if (name.size() > left) return;
+      left -= name.size();
+      const auto readable = demangler ? demangle(name) : std::nullopt;
+      table.add({.start = start,
+                 .end = start + shape.entry,
+                 .name = table.own(readable.value_or(std::string(name)) + "@plt"),
+                 .binding = Binding::Global});
+    }
+  }
+};
 
 ElfFile::ElfFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ElfFile::ElfFile(ElfFile&&) noexcept = default;
@@ -177,10 +281,10 @@ Result<ElfFile> ElfFile::open(format::Fd file) {
   errno = 0;
   state->elf.reset(elf_begin(state->fd.get(), ELF_C_READ, nullptr));
   const int refused = state->elf ? 0 : errno;
-  auto read = State::read(std::move(state));
+  auto read = state->read_headers();
   if (!read && refused != 0) read.error().code = refused;
   if (!read) return std::move(read.error());
-  return ElfFile(std::move(*read));
+  return ElfFile(std::move(state));
 }
 
 Result<ElfFile> ElfFile::in_memory(format::Bytes image) {
@@ -190,9 +294,8 @@ Result<ElfFile> ElfFile::in_memory(format::Bytes image) {
   // libelf takes a non-const image, but writes to it only in elf_update(), which is not used.
   auto* const bytes = const_cast<char*>(reinterpret_cast<const char*>(image.data()));
   if (!image.empty()) state->elf.reset(elf_memory(bytes, image.size()));
-  auto read = State::read(std::move(state));
-  if (!read) return std::move(read.error());
-  return ElfFile(std::move(*read));
+  if (auto read = state->read_headers(); !read) return std::move(read.error());
+  return ElfFile(std::move(state));
 }
 
 format::BuildId ElfFile::build_id() const {
@@ -283,120 +386,6 @@ Error wrong_build_id(const format::BuildId& seen) {
 
 bool ElfFile::has_full_symbols() const { return state_->symbols(".symtab", SHT_SYMTAB) != nullptr; }
 bool ElfFile::has_dynamic_symbols() const { return state_->symbols(".dynsym", SHT_DYNSYM) != nullptr; }
-
-namespace {
-
-bool is_function_or_object(const GElf_Sym& symbol) {
-  const int type = GELF_ST_TYPE(symbol.st_info);
-  return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT) && symbol.st_shndx != SHN_UNDEF;
-}
-
-// A label without type or size, as in assembler sources.
-bool is_label(const GElf_Sym& symbol) {
-  return GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE && symbol.st_shndx != SHN_UNDEF &&
-         symbol.st_other != STV_HIDDEN && symbol.st_other != STV_INTERNAL;
-}
-
-bool holds_code_or_data(std::string_view section) {
-  return section.find("text") != std::string_view::npos || section.find("data") != std::string_view::npos;
-}
-
-// ARM's mapping symbols ("$x", "$d.12") say where code or data begins; they are no functions.
-bool is_mapping_symbol(std::uint16_t machine, std::string_view name) {
-  constexpr std::string_view kKinds = "adtx";
-  return (machine == EM_ARM || machine == EM_AARCH64) && name.size() >= 2 && name[0] == '$' &&
-         kKinds.find(name[1]) != std::string_view::npos && (name.size() == 2 || name[2] == '.');
-}
-
-struct PltShape {
-  std::uint64_t header = 0, entry = 0;  // bytes
-};
-
-// For machines that perf does not list, it uses the section's entry size.
-PltShape plt_shape(std::uint16_t machine, std::uint64_t entry_size) {
-  struct Row {
-    std::uint16_t machine;
-    PltShape shape;
-  };
-  constexpr Row kRows[] = {
-      {EM_ARM, {20, 12}}, {EM_AARCH64, {32, 16}}, {EM_SPARC, {48, 12}}, {EM_SPARCV9, {128, 32}}};
-  const auto row = std::ranges::find(kRows, machine, &Row::machine);
-  return row == std::end(kRows) ? PltShape{entry_size, entry_size} : row->shape;
-}
-
-}  // namespace
-
-// Adds one entry of a symbol table.
-void ElfFile::State::add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
-                                SymbolTable& table) const {
-  const bool label = is_label(symbol);
-  if (name.empty() || (!label && !is_function_or_object(symbol)) || is_mapping_symbol(header.e_machine, name))
-    return;
-  const Section* home = section(std::size_t{symbol.st_shndx});
-  if (symbol.st_shndx >= SHN_LORESERVE || !home || (home->header.sh_flags & SHF_ALLOC) == 0) return;
-  if (home->header.sh_type == SHT_NOBITS) home = loaded.section(std::size_t{symbol.st_shndx});
-  if (!home || (label && !holds_code_or_data(home->name))) return;
-  std::uint64_t value = symbol.st_value;
-  if (header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) value &= ~std::uint64_t{1};
-  const auto offset = loaded.loads.offset_of({value});
-  const std::uint64_t start = offset ? offset->value : value - home->header.sh_addr + home->header.sh_offset;
-  table.add({.start = start,
-             .end = format::end_of_range(start, symbol.st_size),
-             .name = name,
-             .binding = binding_of(symbol),
-             .is_data = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT});
-}
-
-// The n-th entry of .plt belongs to the n-th relocation of .rela.plt.
-void ElfFile::State::add_plt(Demangler* demangler, SymbolTable& table) const {
-  const Section* const dynamic = symbols(".dynsym", SHT_DYNSYM);
-  const Section* const plt = section(".plt");
-  const Section* relocations = section(".rela.plt");
-  if (!relocations) relocations = section(".rel.plt");
-  if (!dynamic || !plt || !relocations || section(relocations->header.sh_link) != dynamic) return;
-  const Section* const strings = section(dynamic->header.sh_link);
-  Elf_Data* const rows = data(*relocations);
-  Elf_Data* const symbols_of = data(*dynamic);
-  if (!strings || !rows || !symbols_of) return;
-  const bool has_addends = relocations->header.sh_type == SHT_RELA;
-  const std::size_t row_size = gelf_fsize(elf.get(), has_addends ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
-  const PltShape shape = plt_shape(header.e_machine, plt->header.sh_entsize);
-  std::uint64_t start = plt->header.sh_offset + shape.header;
-  std::uint64_t left = size;  // limit of name bytes: many relocations may refer to one long name
-  for (std::size_t i = 0; i < rows->d_size / row_size; ++i, start += shape.entry) {
-    GElf_Rela rela{};
-    GElf_Rel rel{};
-    const int number = static_cast<int>(i);
-    const bool is_read = has_addends ? gelf_getrela(rows, number, &rela) != nullptr
-                                     : gelf_getrel(rows, number, &rel) != nullptr;
-    GElf_Sym symbol;
-    const auto target = GELF_R_SYM(has_addends ? rela.r_info : rel.r_info);
-    if (!is_read || !gelf_getsym(symbols_of, static_cast<int>(target), &symbol)) return;
-    const std::string_view name = text_at(text(*strings), symbol.st_name);
-    if (name.size() > left) return;
-    left -= name.size();
-    const auto readable = demangler ? demangle(name) : std::nullopt;
-    table.add({.start = start,
-               .end = start + shape.entry,
-               .name = table.own(readable.value_or(std::string(name)) + "@plt"),
-               .binding = Binding::Global});
-  }
-}
-
-// Adds all entries of one symbol table.
-void ElfFile::State::add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const {
-  const Section* const strings = section(rows.header.sh_link);
-  Elf_Data* const found = data(rows);
-  if (!strings || !found) return;
-  const std::string_view texts = table.own(std::string(text(*strings)));
-  const std::size_t count = symbol_count(*found);
-  table.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    if (!gelf_getsym(found, static_cast<int>(i), &symbol)) return;
-    add_symbol(symbol, text_at(texts, symbol.st_name), loaded, table);
-  }
-}
 
 Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Demangler* demangler) {
   const ElfFile::State& state = *file.state_;

@@ -142,6 +142,25 @@ bool same_registers(const ValueLocation& one, const ValueLocation& other) {
                             &ValueLocation::Part::name);
 }
 
+constexpr std::size_t kMostArguments = 64;
+constexpr int kMostEnumerators = 4096, kMostChildren = 4096;
+
+bool is_character(std::uint64_t encoding) {
+  return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
+}
+
+bool is_in_one_register(const ValueType& type) {
+  return type.kind != ValueType::Kind::Floating && type.kind != ValueType::Kind::Struct;
+}
+
+// Argument::integer_register of a location.
+std::uint8_t integer_register_of(const ValueLocation& location) {
+  if (location.on_stack || location.registers.size() != 1) return Argument::kNoRegister;
+  const auto found = std::ranges::find(kArgumentRegisters, location.registers.front().name);
+  return found == kArgumentRegisters.end() ? Argument::kNoRegister
+                                           : static_cast<std::uint8_t>(found - kArgumentRegisters.begin());
+}
+
 }  // namespace
 
 struct FunctionParameters::State {
@@ -152,308 +171,365 @@ struct FunctionParameters::State {
   // By the offsets of their entries in the file.
   mutable std::unordered_map<Dwarf_Off, std::shared_ptr<const EnumNames>> enumerations;
 
-  std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& missing_reason) const;
-  std::optional<Dwarf_Die> function_in(const Dwarf_Die& unit, std::uint64_t entry, DwarfBudget& budget) const;
-  bool may_hold(Dwarf_Die& unit, std::uint64_t entry) const;
-  std::vector<Parameter> parameters_of(Dwarf_Die function, std::uint64_t entry,
-                                       std::string_view symbol) const;
-  std::vector<Parameter> entries_of(Dwarf_Die function) const;
-  Location location_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const;
-  std::string offer(const std::vector<Parameter>& all) const;
-  std::string members_of(Dwarf_Die type) const;
-
-  Result<ParameterValue> value_of(const std::vector<Parameter>& all, std::string_view wanted) const;
-  Result<> go_to_member(Value& value, const Step& step) const;
-  bool find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found, int left) const;
-  Result<> dereference(Value& value) const;
-  Result<ParameterValue> finished(Value value) const;
-
-  std::uint64_t encoding_of(Dwarf_Die type) const { return types.number(type, DW_AT_encoding).value_or(0); }
-  bool is_text(Dwarf_Die pointer) const;
-  std::shared_ptr<const EnumNames> names_of(Dwarf_Die enumeration, DwarfBudget& budget) const;
-  std::optional<ValueType> value_type(Dwarf_Die of, DwarfBudget& budget) const;
-  Prototype prototype_of(Dwarf_Die function, DwarfBudget& budget) const;
-};
-
-// Whether the unit may have code at `entry`; true if the unit has no address ranges.
-bool FunctionParameters::State::may_hold(Dwarf_Die& unit, std::uint64_t entry) const {
-  Dwarf_Addr base = 0, start = 0, end = 0;
-  std::ptrdiff_t offset = 0;
-  bool has_ranges = false;
-  for (int left = 1 << 16; left > 0; --left) {
-    const std::ptrdiff_t next = dwarf_ranges(&unit, offset, &base, &start, &end);
-    if (next <= 0 || next <= offset) break;
-    offset = next;
-    has_ranges = true;
-    if (start <= entry && entry < end) return true;
-  }
-  return !has_ranges;
-}
-
-std::optional<Dwarf_Die> FunctionParameters::State::function_in(const Dwarf_Die& unit, std::uint64_t entry,
-                                                                DwarfBudget& budget) const {
-  DieIterator walk(unit);
-  while (walk.next() && budget.attributes > 0) {
-    Dwarf_Die& die = walk.die();
-    charge(die, budget);
-    Dwarf_Addr begins = 0;
-    if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_entrypc(&die, &begins) == 0 && begins == entry)
-      return die;
-  }
-  return std::nullopt;
-}
-
-std::optional<Dwarf_Die> FunctionParameters::State::function_at(std::uint64_t entry,
-                                                                std::string& missing_reason) const {
-  DwarfBudget budget = DwarfBudget::of(dwarf.image().size());
-  Dwarf_CU* cu = nullptr;
-  Dwarf_Half version = 0;
-  std::uint8_t type = 0;
-  Dwarf_Die unit{};
-  while (budget.units-- > 0 && budget.attributes > 0 &&
-         dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &unit, nullptr) == 0) {
-    const int tag = dwarf_tag(&unit);
-    if ((tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) || !may_hold(unit, entry)) continue;
-    if (type == DW_UT_skeleton || dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) {
-      missing_reason = "its debugging information is in .dwo files, which are not read for this";
-      continue;
-    }
-    if (auto found = function_in(unit, entry, budget)) return found;
-  }
-  return std::nullopt;
-}
-
-// The parameters, without their locations. Those of a template's parameter pack are children of the pack.
-std::vector<Parameter> FunctionParameters::State::entries_of(Dwarf_Die function) const {
-  constexpr int kAll = std::numeric_limits<int>::max();
-  std::vector<Parameter> out;
-  const auto add = [&](Dwarf_Die& child) {
-    if (dwarf_tag(&child) == DW_TAG_formal_parameter)
-      out.push_back(
-          {.die = child, .name = types.text(child, DW_AT_name), .location = {}, .missing_reason = {}});
-    return out.size() < kMostParameters;
-  };
-  each_child(function, kAll, [&](Dwarf_Die& child) {
-    if (dwarf_tag(&child) == DW_TAG_GNU_formal_parameter_pack) each_child(child, kAll, add);
-    return add(child);
-  });
-  return out;
-}
-
-Location FunctionParameters::State::location_of(Dwarf_Die parameter, Dwarf_Die function,
-                                                std::uint64_t entry) const {
-  Dwarf_Attribute attribute;
-  if (dwarf_attr(&parameter, DW_AT_location, &attribute) == nullptr) return {};
-  Dwarf_Op* ops = nullptr;
-  std::size_t count = 0;
-  if (dwarf_getlocation_addr(&attribute, entry, &ops, &count, 1) != 1 || count == 0) return {};
-  Dwarf_Attribute base;
-  Dwarf_Op* frame = nullptr;
-  std::size_t frame_count = 0;
-  const bool frame_is_callers = dwarf_attr(&function, DW_AT_frame_base, &base) != nullptr &&
-                                dwarf_getlocation_addr(&base, entry, &frame, &frame_count, 1) == 1 &&
-                                frame_count == 1 && frame[0].atom == DW_OP_call_frame_cfa;
-  return parse_location(ops, count, frame_is_callers);
-}
-
-std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die function, std::uint64_t entry,
-                                                                std::string_view symbol) const {
-  std::vector<Parameter> all = entries_of(function);
-  Dwarf_Die unit{};
-  const bool has_unit = dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr;
-  // "f.isra.0": a copy by the compiler, which may not follow the calling convention.
-  const bool is_copy = symbol.find('.') != std::string_view::npos;
-  const bool is_plain = has_unit && follows_convention(dwarf_srclang(&unit)) && !is_copy;
-  const bool is_external = types.has(function, DW_AT_external);
-  std::vector<Location> locations;
-  std::vector<std::optional<ValueLocation>> expected;
-  CallConvention convention(types, types.type_of(function));
-  bool is_as_expected = true;
-  for (const Parameter& one : all) {
-    locations.push_back(location_of(one.die, function, entry));
-    const ValueLocation& value = locations.back().value;
-    expected.push_back(convention.next(types.type_of(one.die), value.is_address));
-    if (locations.back().kind == Location::Kind::AtEntry && expected.back() && !value.on_stack)
-      is_as_expected = is_as_expected && same_registers(value, *expected.back());
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool is_there = locations[i].kind == Location::Kind::Later ||
-                          (locations[i].kind == Location::Kind::Unsupported && is_as_expected);
-    if (locations[i].kind == Location::Kind::AtEntry) {
-      all[i].location = std::move(locations[i].value);
-      all[i].location.is_address |= expected[i] && expected[i]->is_address;
-    } else if (is_plain && expected[i] && (is_external || is_there)) {
-      all[i].location = *expected[i];
-    } else {
-      all[i].missing_reason =
-          "the compiler does not say where it is when the function begins, and may have left it out";
-    }
-    if (all[i].missing_reason.empty() && !all[i].location.on_stack && all[i].location.registers.empty())
-      all[i].missing_reason = "it has no bytes";
-  }
-  return all;
-}
-
-std::string FunctionParameters::State::offer(const std::vector<Parameter>& all) const {
-  std::vector<std::string> names;
-  for (const Parameter& one : all)
-    if (!one.name.empty()) names.push_back(std::string(one.name) + " (" + types.name_of(one.die) + ")");
-  return names.empty() ? "the function has no arguments with names" : "the function has " + joined(names);
-}
-
-std::string FunctionParameters::State::members_of(Dwarf_Die type) const {
-  std::vector<std::string> names;
-  types.each_member(type, [&names](const TypeView::Member& member) {
-    if (!member.name.empty()) names.emplace_back(member.name);
-    return names.size() <= kMostOffered;
-  });
-  return names.empty() ? "nothing with a name" : joined(names);
-}
-
-// Replaces a value that is an address by the memory there.
-Result<> FunctionParameters::State::dereference(Value& value) const {
-  if (!value.is_in_memory) {
-    std::uint64_t begin = 0;
-    for (const ValueLocation::Part& part : value.registers) {
-      if (begin == value.offset && part.bytes == kRegisterBytes && !part.name.empty()) {
-        value.result = {.register_name = part.name, .from = ParameterValue::From::Memory};
-        value.is_in_memory = true;
-        return Done{};
+  std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& missing_reason) const {
+    DwarfBudget budget = DwarfBudget::of(dwarf.image().size());
+    Dwarf_CU* cu = nullptr;
+    Dwarf_Half version = 0;
+    std::uint8_t type = 0;
+    Dwarf_Die unit{};
+    while (budget.units-- > 0 && budget.attributes > 0 &&
+           dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &unit, nullptr) == 0) {
+      const int tag = dwarf_tag(&unit);
+      if ((tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) || !may_hold(unit, entry)) continue;
+      if (type == DW_UT_skeleton || dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) {
+        missing_reason = "its debugging information is in .dwo files, which are not read for this";
+        continue;
       }
-      begin += part.bytes;
+      if (auto found = function_in(unit, entry, budget)) return found;
     }
-    return Error{"its address is in no register of its own"};
+    return std::nullopt;
   }
-  if (value.result.pointers.size() == kMostPointers) return Error{"that leads through too many pointers"};
-  value.result.pointers.push_back(std::exchange(value.result.displacement, 0));
-  return Done{};
-}
 
-bool FunctionParameters::State::find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found,
-                                            int left) const {
-  bool is_found = false;
-  types.each_member(type, [&](const TypeView::Member& member) {
-    if (member.name == name && !name.empty()) {
-      found = member;
-      is_found = true;
-    } else if (const auto inner = types.type_of(member.die);
-               member.name.empty() && left > 0 && inner && types.is_struct(*inner)) {
-      is_found = find_member(*inner, name, found, left - 1);
-      found.offset += is_found ? member.offset : 0;
-      found.is_bits |= is_found && member.is_bits;
+  std::optional<Dwarf_Die> function_in(const Dwarf_Die& unit, std::uint64_t entry,
+                                       DwarfBudget& budget) const {
+    DieIterator walk(unit);
+    while (walk.next() && budget.attributes > 0) {
+      Dwarf_Die& die = walk.die();
+      charge(die, budget);
+      Dwarf_Addr begins = 0;
+      if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_entrypc(&die, &begins) == 0 && begins == entry)
+        return die;
     }
-    return !is_found;
-  });
-  return is_found;
-}
-
-Result<> FunctionParameters::State::go_to_member(Value& value, const Step& step) const {
-  if (types.is_pointer(value.type)) {
-    const auto target = types.type_of(value.type);
-    if (!target) return Error{quoted(step.name) + ": the pointer does not say what it points to"};
-    if (auto done = dereference(value); !done) return done;
-    value.type = *target;
+    return std::nullopt;
   }
-  if (!types.is_struct(value.type))
-    return Error{quoted(step.name) + ": the expression before it is no struct"};
-  if (types.has(value.type, DW_AT_declaration))
-    return Error{quoted(step.name) + ": its members are not described there (it is only declared)"};
-  TypeView::Member member;
-  if (!find_member(value.type, step.name, member, kDeepestMember))
-    return Error{"there is no member " + quoted(step.name) + "; there is " + members_of(value.type)};
-  if (member.is_bits) return Error{quoted(step.name) + " is a bit field, which cannot be read"};
-  const auto type = types.type_of(member.die);
-  if (!type) return Error{quoted(step.name) + " has no type"};
-  if (value.is_in_memory)
-    value.result.displacement += static_cast<std::int64_t>(member.offset);
-  else
-    value.offset += member.offset;
-  value.type = *type;
-  return Done{};
-}
 
-Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
-  using Kind = ParameterValue::Kind;
-  if (types.is_struct(value.type))
-    return Error{"is a struct; name a member, as with a dot or ->: " + members_of(value.type)};
-  const auto size = types.size_of(value.type);
-  const int tag = dwarf_tag(&value.type);
-  Kind kind = Kind::Unsigned;
-  if (tag == DW_TAG_array_type) {
-    const auto element = types.type_of(value.type);
-    if (!value.is_in_memory || !element || types.size_of(*element) != std::uint64_t{1})
-      return Error{"is an array; only texts in memory are read"};
-    value.result.from = ParameterValue::From::Address;
-    value.result.kind = Kind::Text;
-    value.result.size = kRegisterBytes;
+  // Whether the unit may have code at `entry`; true if the unit has no address ranges.
+  bool may_hold(Dwarf_Die& unit, std::uint64_t entry) const {
+    Dwarf_Addr base = 0, start = 0, end = 0;
+    std::ptrdiff_t offset = 0;
+    bool has_ranges = false;
+    for (int left = 1 << 16; left > 0; --left) {
+      const std::ptrdiff_t next = dwarf_ranges(&unit, offset, &base, &start, &end);
+      if (next <= 0 || next <= offset) break;
+      offset = next;
+      has_ranges = true;
+      if (start <= entry && entry < end) return true;
+    }
+    return !has_ranges;
+  }
+
+  std::vector<Parameter> parameters_of(Dwarf_Die function, std::uint64_t entry,
+                                       std::string_view symbol) const {
+    std::vector<Parameter> all = entries_of(function);
+    Dwarf_Die unit{};
+    const bool has_unit = dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr;
+    // "f.isra.0": a copy by the compiler, which may not follow the calling convention.
+    const bool is_copy = symbol.find('.') != std::string_view::npos;
+    const bool is_plain = has_unit && follows_convention(dwarf_srclang(&unit)) && !is_copy;
+    const bool is_external = types.has(function, DW_AT_external);
+    std::vector<Location> locations;
+    std::vector<std::optional<ValueLocation>> expected;
+    CallConvention convention(types, types.type_of(function));
+    bool is_as_expected = true;
+    for (const Parameter& one : all) {
+      locations.push_back(location_of(one.die, function, entry));
+      const ValueLocation& value = locations.back().value;
+      expected.push_back(convention.next(types.type_of(one.die), value.is_address));
+      if (locations.back().kind == Location::Kind::AtEntry && expected.back() && !value.on_stack)
+        is_as_expected = is_as_expected && same_registers(value, *expected.back());
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_there = locations[i].kind == Location::Kind::Later ||
+                            (locations[i].kind == Location::Kind::Unsupported && is_as_expected);
+      if (locations[i].kind == Location::Kind::AtEntry) {
+        all[i].location = std::move(locations[i].value);
+        all[i].location.is_address |= expected[i] && expected[i]->is_address;
+      } else if (is_plain && expected[i] && (is_external || is_there)) {
+        all[i].location = *expected[i];
+      } else {
+        all[i].missing_reason =
+            "the compiler does not say where it is when the function begins, and may have left it out";
+      }
+      if (all[i].missing_reason.empty() && !all[i].location.on_stack && all[i].location.registers.empty())
+        all[i].missing_reason = "it has no bytes";
+    }
+    return all;
+  }
+
+  // The parameters, without their locations. Those of a template's parameter pack are children of the pack.
+  std::vector<Parameter> entries_of(Dwarf_Die function) const {
+    constexpr int kAll = std::numeric_limits<int>::max();
+    std::vector<Parameter> out;
+    const auto add = [&](Dwarf_Die& child) {
+      if (dwarf_tag(&child) == DW_TAG_formal_parameter)
+        out.push_back(
+            {.die = child, .name = types.text(child, DW_AT_name), .location = {}, .missing_reason = {}});
+      return out.size() < kMostParameters;
+    };
+    each_child(function, kAll, [&](Dwarf_Die& child) {
+      if (dwarf_tag(&child) == DW_TAG_GNU_formal_parameter_pack) each_child(child, kAll, add);
+      return add(child);
+    });
+    return out;
+  }
+
+  Location location_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const {
+    Dwarf_Attribute attribute;
+    if (dwarf_attr(&parameter, DW_AT_location, &attribute) == nullptr) return {};
+    Dwarf_Op* ops = nullptr;
+    std::size_t count = 0;
+    if (dwarf_getlocation_addr(&attribute, entry, &ops, &count, 1) != 1 || count == 0) return {};
+    Dwarf_Attribute base;
+    Dwarf_Op* frame = nullptr;
+    std::size_t frame_count = 0;
+    const bool frame_is_callers = dwarf_attr(&function, DW_AT_frame_base, &base) != nullptr &&
+                                  dwarf_getlocation_addr(&base, entry, &frame, &frame_count, 1) == 1 &&
+                                  frame_count == 1 && frame[0].atom == DW_OP_call_frame_cfa;
+    return parse_location(ops, count, frame_is_callers);
+  }
+
+  std::string offer(const std::vector<Parameter>& all) const {
+    std::vector<std::string> names;
+    for (const Parameter& one : all)
+      if (!one.name.empty()) names.push_back(std::string(one.name) + " (" + types.name_of(one.die) + ")");
+    return names.empty() ? "the function has no arguments with names" : "the function has " + joined(names);
+  }
+
+  std::string members_of(Dwarf_Die type) const {
+    std::vector<std::string> names;
+    types.each_member(type, [&names](const TypeView::Member& member) {
+      if (!member.name.empty()) names.emplace_back(member.name);
+      return names.size() <= kMostOffered;
+    });
+    return names.empty() ? "nothing with a name" : joined(names);
+  }
+
+  Result<ParameterValue> value_of(const std::vector<Parameter>& all, std::string_view wanted) const {
+    const std::vector<Step> steps = steps_of(wanted);
+    if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
+    const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
+    if (one == all.end()) return Error{"there is no such argument; " + offer(all)};
+    if (!one->missing_reason.empty()) return Error{one->missing_reason + "; name the register, as %di"};
+    const auto type = types.type_of(one->die);
+    if (!type) return Error{"its type is not described"};
+    Value value;
+    value.type = *type;
+    value.registers = one->location.registers;
+    if (one->location.on_stack) {
+      value.is_in_memory = true;
+      value.result = {.register_name = kStackPointer,
+                      .from = ParameterValue::From::Memory,
+                      .displacement = *one->location.on_stack};
+    }
+    if (one->location.is_address)
+      if (auto done = dereference(value); !done) return std::move(done.error());
+    const auto leave_reference = [&]() -> Result<> {
+      if (!types.is_reference(value.type)) return Done{};
+      const auto target = types.type_of(value.type);
+      if (!target) return Error{"it refers to something without a type"};
+      value.type = *target;
+      return dereference(value);
+    };
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      if (auto done = leave_reference(); !done) return std::move(done.error());
+      if (steps[i].is_through_pointer && !types.is_pointer(value.type))
+        return Error{"the expression before ->" + std::string(steps[i].name) + " is no pointer"};
+      if (auto done = go_to_member(value, steps[i]); !done) return std::move(done.error());
+    }
+    if (auto done = leave_reference(); !done) return std::move(done.error());
+    return finished(std::move(value));
+  }
+
+  Result<> go_to_member(Value& value, const Step& step) const {
+    if (types.is_pointer(value.type)) {
+      const auto target = types.type_of(value.type);
+      if (!target) return Error{quoted(step.name) + ": the pointer does not say what it points to"};
+      if (auto done = dereference(value); !done) return done;
+      value.type = *target;
+    }
+    if (!types.is_struct(value.type))
+      return Error{quoted(step.name) + ": the expression before it is no struct"};
+    if (types.has(value.type, DW_AT_declaration))
+      return Error{quoted(step.name) + ": its members are not described there (it is only declared)"};
+    TypeView::Member member;
+    if (!find_member(value.type, step.name, member, kDeepestMember))
+      return Error{"there is no member " + quoted(step.name) + "; there is " + members_of(value.type)};
+    if (member.is_bits) return Error{quoted(step.name) + " is a bit field, which cannot be read"};
+    const auto type = types.type_of(member.die);
+    if (!type) return Error{quoted(step.name) + " has no type"};
+    if (value.is_in_memory)
+      value.result.displacement += static_cast<std::int64_t>(member.offset);
+    else
+      value.offset += member.offset;
+    value.type = *type;
+    return Done{};
+  }
+
+  bool find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found, int left) const {
+    bool is_found = false;
+    types.each_member(type, [&](const TypeView::Member& member) {
+      if (member.name == name && !name.empty()) {
+        found = member;
+        is_found = true;
+      } else if (const auto inner = types.type_of(member.die);
+                 member.name.empty() && left > 0 && inner && types.is_struct(*inner)) {
+        is_found = find_member(*inner, name, found, left - 1);
+        found.offset += is_found ? member.offset : 0;
+        found.is_bits |= is_found && member.is_bits;
+      }
+      return !is_found;
+    });
+    return is_found;
+  }
+
+  // Replaces a value that is an address by the memory there.
+  Result<> dereference(Value& value) const {
+    if (!value.is_in_memory) {
+      std::uint64_t begin = 0;
+      for (const ValueLocation::Part& part : value.registers) {
+        if (begin == value.offset && part.bytes == kRegisterBytes && !part.name.empty()) {
+          value.result = {.register_name = part.name, .from = ParameterValue::From::Memory};
+          value.is_in_memory = true;
+          return Done{};
+        }
+        begin += part.bytes;
+      }
+      return Error{"its address is in no register of its own"};
+    }
+    if (value.result.pointers.size() == kMostPointers) return Error{"that leads through too many pointers"};
+    value.result.pointers.push_back(std::exchange(value.result.displacement, 0));
+    return Done{};
+  }
+
+  Result<ParameterValue> finished(Value value) const {
+    using Kind = ParameterValue::Kind;
+    if (types.is_struct(value.type))
+      return Error{"is a struct; name a member, as with a dot or ->: " + members_of(value.type)};
+    const auto size = types.size_of(value.type);
+    const int tag = dwarf_tag(&value.type);
+    Kind kind = Kind::Unsigned;
+    if (tag == DW_TAG_array_type) {
+      const auto element = types.type_of(value.type);
+      if (!value.is_in_memory || !element || types.size_of(*element) != std::uint64_t{1})
+        return Error{"is an array; only texts in memory are read"};
+      value.result.from = ParameterValue::From::Address;
+      value.result.kind = Kind::Text;
+      value.result.size = kRegisterBytes;
+      return value.result;
+    }
+    if (types.is_pointer(value.type)) {
+      kind = Kind::Pointer;
+    } else if (tag == DW_TAG_base_type) {
+      const std::uint64_t encoding = encoding_of(value.type);
+      if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_decimal_float)
+        return Error{"is a floating point number, whose registers a probe cannot read"};
+      if (is_signed(encoding)) kind = Kind::Signed;
+    } else if (tag == DW_TAG_enumeration_type) {
+      const auto under = types.type_of(value.type);
+      if (under && is_signed(encoding_of(*under))) kind = Kind::Signed;
+    }
+    if (!size || !is_integer_size(*size)) return Error{"is no number of 1, 2, 4 or 8 bytes"};
+    if (!value.is_in_memory) {
+      std::uint64_t begin = 0;
+      const auto part = std::ranges::find_if(value.registers, [&](const ValueLocation::Part& one) {
+        const bool is_there = value.offset >= begin && value.offset + *size <= begin + one.bytes;
+        if (!is_there) begin += one.bytes;
+        return is_there;
+      });
+      if (part == value.registers.end()) return Error{"is in several registers"};
+      if (part->name.empty())
+        return Error{"is in a register for floating point numbers, which a probe cannot read"};
+      value.result = {.register_name = part->name,
+                      .shift = static_cast<std::uint8_t>(8 * (value.offset - begin))};
+    }
+    value.result.size = static_cast<std::uint8_t>(*size);
+    value.result.kind = kind;
     return value.result;
   }
-  if (types.is_pointer(value.type)) {
-    kind = Kind::Pointer;
-  } else if (tag == DW_TAG_base_type) {
-    const std::uint64_t encoding = encoding_of(value.type);
-    if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_decimal_float)
-      return Error{"is a floating point number, whose registers a probe cannot read"};
-    if (is_signed(encoding)) kind = Kind::Signed;
-  } else if (tag == DW_TAG_enumeration_type) {
-    const auto under = types.type_of(value.type);
-    if (under && is_signed(encoding_of(*under))) kind = Kind::Signed;
-  }
-  if (!size || !is_integer_size(*size)) return Error{"is no number of 1, 2, 4 or 8 bytes"};
-  if (!value.is_in_memory) {
-    std::uint64_t begin = 0;
-    const auto part = std::ranges::find_if(value.registers, [&](const ValueLocation::Part& one) {
-      const bool is_there = value.offset >= begin && value.offset + *size <= begin + one.bytes;
-      if (!is_there) begin += one.bytes;
-      return is_there;
-    });
-    if (part == value.registers.end()) return Error{"is in several registers"};
-    if (part->name.empty())
-      return Error{"is in a register for floating point numbers, which a probe cannot read"};
-    value.result = {.register_name = part->name,
-                    .shift = static_cast<std::uint8_t>(8 * (value.offset - begin))};
-  }
-  value.result.size = static_cast<std::uint8_t>(*size);
-  value.result.kind = kind;
-  return value.result;
-}
 
-Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Parameter>& all,
-                                                           std::string_view wanted) const {
-  const std::vector<Step> steps = steps_of(wanted);
-  if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
-  const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
-  if (one == all.end()) return Error{"there is no such argument; " + offer(all)};
-  if (!one->missing_reason.empty()) return Error{one->missing_reason + "; name the register, as %di"};
-  const auto type = types.type_of(one->die);
-  if (!type) return Error{"its type is not described"};
-  Value value;
-  value.type = *type;
-  value.registers = one->location.registers;
-  if (one->location.on_stack) {
-    value.is_in_memory = true;
-    value.result = {.register_name = kStackPointer,
-                    .from = ParameterValue::From::Memory,
-                    .displacement = *one->location.on_stack};
+  std::uint64_t encoding_of(Dwarf_Die type) const { return types.number(type, DW_AT_encoding).value_or(0); }
+
+  // Pointers to char are texts; those to uint8_t or int8_t, which have the same encoding, are not.
+  bool is_text(Dwarf_Die pointer) const {
+    const auto target = types.type_of(pointer);
+    return target && dwarf_tag(&const_cast<Dwarf_Die&>(*target)) == DW_TAG_base_type &&
+           is_character(encoding_of(*target)) && types.text(*target, DW_AT_name) == "char";
   }
-  if (one->location.is_address)
-    if (auto done = dereference(value); !done) return std::move(done.error());
-  const auto leave_reference = [&]() -> Result<> {
-    if (!types.is_reference(value.type)) return Done{};
-    const auto target = types.type_of(value.type);
-    if (!target) return Error{"it refers to something without a type"};
-    value.type = *target;
-    return dereference(value);
-  };
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    if (auto done = leave_reference(); !done) return std::move(done.error());
-    if (steps[i].is_through_pointer && !types.is_pointer(value.type))
-      return Error{"the expression before ->" + std::string(steps[i].name) + " is no pointer"};
-    if (auto done = go_to_member(value, steps[i]); !done) return std::move(done.error());
+
+  std::shared_ptr<const EnumNames> names_of(Dwarf_Die enumeration, DwarfBudget& budget) const {
+    auto& known = enumerations[dwarf_dieoffset(&enumeration)];
+    if (known) return known;
+    EnumNames names;
+    each_child(enumeration, kMostEnumerators, [&](Dwarf_Die& child) {
+      if (budget.attributes == 0) return false;
+      charge(child, budget);
+      Dwarf_Attribute attribute;
+      Dwarf_Sword value = 0;
+      const std::string_view name = types.text(child, DW_AT_name);
+      if (dwarf_tag(&child) == DW_TAG_enumerator && !name.empty() &&
+          dwarf_attr(&child, DW_AT_const_value, &attribute) != nullptr &&
+          dwarf_formsdata(&attribute, &value) == 0)
+        names.emplace_back(value, name);
+      return true;
+    });
+    return known = std::make_shared<const EnumNames>(std::move(names));
   }
-  if (auto done = leave_reference(); !done) return std::move(done.error());
-  return finished(std::move(value));
-}
+
+  // Of a parameter or function; nothing: void, or unknown.
+  std::optional<ValueType> value_type(Dwarf_Die of, DwarfBudget& budget) const {
+    using Kind = ValueType::Kind;
+    auto type = types.type_of(of);
+    if (!type) return std::nullopt;
+    ValueType value;
+    value.name = types.name_of(of);
+    const int tag = dwarf_tag(&*type);
+    if (types.is_pointer(*type) || types.is_reference(*type)) {
+      value.kind = types.is_pointer(*type) && is_text(*type) ? Kind::Text : Kind::Pointer;
+      return value;
+    }
+    const auto bytes = types.size_of(*type);
+    if (bytes && is_integer_size(*bytes)) value.bytes = static_cast<std::uint8_t>(*bytes);
+    if (tag == DW_TAG_enumeration_type && bytes && is_integer_size(*bytes)) {
+      value.kind = Kind::Enumeration;
+      value.names = names_of(*type, budget);
+    } else if (tag != DW_TAG_base_type || !bytes) {
+      value.kind = Kind::Struct;
+    } else if (const std::uint64_t encoding = encoding_of(*type); is_floating(encoding)) {
+      value.kind = Kind::Floating;
+    } else if (!is_integer_size(*bytes)) {
+      value.kind = Kind::Struct;  // __int128
+    } else if (encoding == DW_ATE_boolean) {
+      value.kind = Kind::Bool;
+    } else if (*bytes == 1 && is_character(encoding) && value.name.ends_with("char") &&
+               value.name.find("signed") == std::string::npos) {
+      value.kind = Kind::Character;
+    } else {
+      value.kind = is_signed(encoding) ? Kind::Signed : Kind::Unsigned;
+    }
+    return value;
+  }
+
+  Prototype prototype_of(Dwarf_Die function, DwarfBudget& budget) const {
+    Prototype prototype;
+    CallConvention convention(types, types.type_of(function));
+    prototype.returned = value_type(function, budget);
+    if (prototype.returned && !is_in_one_register(*prototype.returned)) prototype.returned.reset();
+    each_child(function, kMostChildren, [&](Dwarf_Die& child) {
+      if (budget.attributes == 0 || prototype.arguments.size() == kMostArguments) return false;
+      charge(child, budget);
+      if (dwarf_tag(&child) != DW_TAG_formal_parameter) return true;
+      const auto location = convention.next(types.type_of(child));
+      const auto type = value_type(child, budget);
+      Argument argument{.name = std::string(types.text(child, DW_AT_name)),
+                        .type = type.value_or(ValueType{.kind = ValueType::Kind::Struct})};
+      if (location && !location->is_address && is_in_one_register(argument.type))
+        argument.integer_register = integer_register_of(*location);
+      prototype.arguments.push_back(std::move(argument));
+      return true;
+    });
+    return prototype;
+  }
+};
 
 FunctionParameters::FunctionParameters(std::unique_ptr<State> state) : state_(std::move(state)) {}
 FunctionParameters::FunctionParameters(FunctionParameters&&) noexcept = default;
@@ -487,111 +563,6 @@ Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress 
     out.push_back(std::move(*value));
   }
   return out;
-}
-
-namespace {
-
-constexpr std::size_t kMostArguments = 64;
-constexpr int kMostEnumerators = 4096, kMostChildren = 4096;
-
-bool is_character(std::uint64_t encoding) {
-  return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
-}
-
-bool is_in_one_register(const ValueType& type) {
-  return type.kind != ValueType::Kind::Floating && type.kind != ValueType::Kind::Struct;
-}
-
-// Argument::integer_register of a location.
-std::uint8_t integer_register_of(const ValueLocation& location) {
-  if (location.on_stack || location.registers.size() != 1) return Argument::kNoRegister;
-  const auto found = std::ranges::find(kArgumentRegisters, location.registers.front().name);
-  return found == kArgumentRegisters.end() ? Argument::kNoRegister
-                                           : static_cast<std::uint8_t>(found - kArgumentRegisters.begin());
-}
-
-}  // namespace
-
-// Pointers to char are texts; those to uint8_t or int8_t, which have the same encoding, are not.
-bool FunctionParameters::State::is_text(Dwarf_Die pointer) const {
-  const auto target = types.type_of(pointer);
-  return target && dwarf_tag(&const_cast<Dwarf_Die&>(*target)) == DW_TAG_base_type &&
-         is_character(encoding_of(*target)) && types.text(*target, DW_AT_name) == "char";
-}
-
-std::shared_ptr<const EnumNames> FunctionParameters::State::names_of(Dwarf_Die enumeration,
-                                                                     DwarfBudget& budget) const {
-  auto& known = enumerations[dwarf_dieoffset(&enumeration)];
-  if (known) return known;
-  EnumNames names;
-  each_child(enumeration, kMostEnumerators, [&](Dwarf_Die& child) {
-    if (budget.attributes == 0) return false;
-    charge(child, budget);
-    Dwarf_Attribute attribute;
-    Dwarf_Sword value = 0;
-    const std::string_view name = types.text(child, DW_AT_name);
-    if (dwarf_tag(&child) == DW_TAG_enumerator && !name.empty() &&
-        dwarf_attr(&child, DW_AT_const_value, &attribute) != nullptr &&
-        dwarf_formsdata(&attribute, &value) == 0)
-      names.emplace_back(value, name);
-    return true;
-  });
-  return known = std::make_shared<const EnumNames>(std::move(names));
-}
-
-// Of a parameter or function; nothing: void, or unknown.
-std::optional<ValueType> FunctionParameters::State::value_type(Dwarf_Die of, DwarfBudget& budget) const {
-  using Kind = ValueType::Kind;
-  auto type = types.type_of(of);
-  if (!type) return std::nullopt;
-  ValueType value;
-  value.name = types.name_of(of);
-  const int tag = dwarf_tag(&*type);
-  if (types.is_pointer(*type) || types.is_reference(*type)) {
-    value.kind = types.is_pointer(*type) && is_text(*type) ? Kind::Text : Kind::Pointer;
-    return value;
-  }
-  const auto bytes = types.size_of(*type);
-  if (bytes && is_integer_size(*bytes)) value.bytes = static_cast<std::uint8_t>(*bytes);
-  if (tag == DW_TAG_enumeration_type && bytes && is_integer_size(*bytes)) {
-    value.kind = Kind::Enumeration;
-    value.names = names_of(*type, budget);
-  } else if (tag != DW_TAG_base_type || !bytes) {
-    value.kind = Kind::Struct;
-  } else if (const std::uint64_t encoding = encoding_of(*type); is_floating(encoding)) {
-    value.kind = Kind::Floating;
-  } else if (!is_integer_size(*bytes)) {
-    value.kind = Kind::Struct;  // __int128
-  } else if (encoding == DW_ATE_boolean) {
-    value.kind = Kind::Bool;
-  } else if (*bytes == 1 && is_character(encoding) && value.name.ends_with("char") &&
-             value.name.find("signed") == std::string::npos) {
-    value.kind = Kind::Character;
-  } else {
-    value.kind = is_signed(encoding) ? Kind::Signed : Kind::Unsigned;
-  }
-  return value;
-}
-
-Prototype FunctionParameters::State::prototype_of(Dwarf_Die function, DwarfBudget& budget) const {
-  Prototype prototype;
-  CallConvention convention(types, types.type_of(function));
-  prototype.returned = value_type(function, budget);
-  if (prototype.returned && !is_in_one_register(*prototype.returned)) prototype.returned.reset();
-  each_child(function, kMostChildren, [&](Dwarf_Die& child) {
-    if (budget.attributes == 0 || prototype.arguments.size() == kMostArguments) return false;
-    charge(child, budget);
-    if (dwarf_tag(&child) != DW_TAG_formal_parameter) return true;
-    const auto location = convention.next(types.type_of(child));
-    const auto type = value_type(child, budget);
-    Argument argument{.name = std::string(types.text(child, DW_AT_name)),
-                      .type = type.value_or(ValueType{.kind = ValueType::Kind::Struct})};
-    if (location && !location->is_address && is_in_one_register(argument.type))
-      argument.integer_register = integer_register_of(*location);
-    prototype.arguments.push_back(std::move(argument));
-    return true;
-  });
-  return prototype;
 }
 
 std::vector<std::optional<Prototype>> FunctionParameters::prototypes(

@@ -80,11 +80,63 @@ class Unpacker {
   }
 
   // Fills `to`; less only at the end.
-  Result<std::size_t> read(std::span<std::byte> to);
+  Result<std::size_t> read(std::span<std::byte> to) {
+    auto got = unpack(to);
+    if (!got) return got;
+    if (*got > left_) return Error{"its contents exceed the limit of 2 GB"};
+    left_ -= *got;
+    return got;
+  }
 
  private:
-  Result<std::size_t> unpack(std::span<std::byte> to);
-  Result<> fill();
+  Result<std::size_t> unpack(std::span<std::byte> to) {
+    std::size_t done = 0;
+    while (done < to.size()) {
+      if (auto filled = fill(); !filled) return std::move(filled.error());
+      if (rest_.empty() && is_begun_) return Error{"it is truncated"};
+      if (rest_.empty()) break;
+      if (!is_packed_) {
+        const std::size_t size = std::min(rest_.size(), to.size() - done);
+        std::ranges::copy(rest_.first(size), to.begin() + static_cast<std::ptrdiff_t>(done));
+        rest_ = rest_.subspan(size);
+        done += size;
+        continue;
+      }
+      if (!is_begun_) {  // a parallel compressor writes several streams in a row
+        state_ = {};
+        if (BZ2_bzDecompressInit(&state_, 0, 0) != BZ_OK) return Error{"bzip2 could not be started"};
+        is_begun_ = true;
+      }
+      const auto room = static_cast<unsigned>(std::min(to.size() - done, kPiece));
+      state_.next_in = const_cast<char*>(format::as_text(rest_).data());
+      state_.avail_in = static_cast<unsigned>(rest_.size());
+      state_.next_out = reinterpret_cast<char*>(to.data() + done);
+      state_.avail_out = room;
+      const int status = BZ2_bzDecompress(&state_);
+      rest_ = rest_.last(state_.avail_in);
+      done += room - state_.avail_out;
+      if (status == BZ_STREAM_END) {
+        BZ2_bzDecompressEnd(&state_);
+        is_begun_ = false;
+      } else if (status != BZ_OK) {
+        return Error{"its bzip2 part is damaged"};
+      }
+    }
+    return done;
+  }
+
+  Result<> fill() {
+    if (!rest_.empty() || is_at_end_) return Done{};
+    piece_.resize(kPiece);
+    ssize_t got = 0;
+    do got = ::read(file_.get(), piece_.data(), piece_.size());
+    while (got < 0 && errno == EINTR);
+    if (got < 0) return system_error("read", errno);
+    rest_ = format::Bytes(piece_).first(static_cast<std::size_t>(got));
+    is_at_end_ = got == 0;
+    if (!std::exchange(is_known_, true)) is_packed_ = format::as_text(rest_).starts_with(kPacked);
+    return Done{};
+  }
 
   format::Fd file_;
   std::uint64_t& left_;
@@ -93,63 +145,6 @@ class Unpacker {
   bool is_known_ = false, is_packed_ = false, is_begun_ = false, is_at_end_ = false;
   bz_stream state_{};
 };
-
-Result<> Unpacker::fill() {
-  if (!rest_.empty() || is_at_end_) return Done{};
-  piece_.resize(kPiece);
-  ssize_t got = 0;
-  do got = ::read(file_.get(), piece_.data(), piece_.size());
-  while (got < 0 && errno == EINTR);
-  if (got < 0) return system_error("read", errno);
-  rest_ = format::Bytes(piece_).first(static_cast<std::size_t>(got));
-  is_at_end_ = got == 0;
-  if (!std::exchange(is_known_, true)) is_packed_ = format::as_text(rest_).starts_with(kPacked);
-  return Done{};
-}
-
-Result<std::size_t> Unpacker::read(std::span<std::byte> to) {
-  auto got = unpack(to);
-  if (!got) return got;
-  if (*got > left_) return Error{"its contents exceed the limit of 2 GB"};
-  left_ -= *got;
-  return got;
-}
-
-Result<std::size_t> Unpacker::unpack(std::span<std::byte> to) {
-  std::size_t done = 0;
-  while (done < to.size()) {
-    if (auto filled = fill(); !filled) return std::move(filled.error());
-    if (rest_.empty() && is_begun_) return Error{"it is truncated"};
-    if (rest_.empty()) break;
-    if (!is_packed_) {
-      const std::size_t size = std::min(rest_.size(), to.size() - done);
-      std::ranges::copy(rest_.first(size), to.begin() + static_cast<std::ptrdiff_t>(done));
-      rest_ = rest_.subspan(size);
-      done += size;
-      continue;
-    }
-    if (!is_begun_) {  // a parallel compressor writes several streams in a row
-      state_ = {};
-      if (BZ2_bzDecompressInit(&state_, 0, 0) != BZ_OK) return Error{"bzip2 could not be started"};
-      is_begun_ = true;
-    }
-    const auto room = static_cast<unsigned>(std::min(to.size() - done, kPiece));
-    state_.next_in = const_cast<char*>(format::as_text(rest_).data());
-    state_.avail_in = static_cast<unsigned>(rest_.size());
-    state_.next_out = reinterpret_cast<char*>(to.data() + done);
-    state_.avail_out = room;
-    const int status = BZ2_bzDecompress(&state_);
-    rest_ = rest_.last(state_.avail_in);
-    done += room - state_.avail_out;
-    if (status == BZ_STREAM_END) {
-      BZ2_bzDecompressEnd(&state_);
-      is_begun_ = false;
-    } else if (status != BZ_OK) {
-      return Error{"its bzip2 part is damaged"};
-    }
-  }
-  return done;
-}
 
 bool begins_archive(std::string_view head) {
   return head.starts_with(kPacked) || (head.size() >= kBlock && head.substr(kTarAt).starts_with(kTar));
@@ -168,16 +163,116 @@ class Reader {
       : left_(left), bytes_(std::move(file), left), archive_(archive) {}
 
   // An error: the rest cannot be read.
-  Result<> read_all();
-  void report_left_out();
+  Result<> read_all() {
+    for (;;) {
+      const auto got = bytes_.read(std::span(piece_).first(kBlock));
+      if (!got) return got.error();
+      if (*got == 0) return Done{};
+      if (*got != kBlock) return Error{"it is truncated"};
+      const format::Bytes block = std::span(piece_).first(kBlock);
+      if (std::ranges::all_of(block, [](std::byte one) { return one == std::byte{0}; })) return Done{};
+      const auto entry = parse_entry(block);
+      if (!entry) return no_header_error();
+      auto done = entry->is_file && entry->size > 0 ? read_file(entry->size) : skip(entry->size);
+      if (done) done = skip((kBlock - entry->size % kBlock) % kBlock);
+      if (!done) return done;
+    }
+  }
+
+  void report_left_out() {
+    for (const auto& [why, count] : left_out_)
+      archive_.ignored.push_back((count == 1 ? "one of its files is ignored: "
+                                             : std::to_string(count) + " of its files are ignored: ") +
+                                 why);
+  }
 
  private:
-  Result<> skip(std::uint64_t size);
-  Result<std::size_t> take(std::uint64_t size);
-  Error no_header_error();
-  Result<> read_file(std::uint64_t size);
-  Result<format::Fd> keep(std::uint64_t size, std::size_t got);
-  void read_inner(format::Fd file, std::uint64_t size);
+  Result<> skip(std::uint64_t size) {
+    while (size > 0) {
+      const auto got = take(size);
+      if (!got) return got.error();
+      size -= *got;
+    }
+    return Done{};
+  }
+
+  // The next bytes, at most a piece of them.
+  Result<std::size_t> take(std::uint64_t size) {
+    const std::size_t wanted = std::min<std::uint64_t>(size, piece_.size());
+    auto got = bytes_.read(std::span(piece_).first(wanted));
+    if (got && *got != wanted) return Error{"it is truncated"};
+    return got;
+  }
+
+  // The error for a block that is no header. Damaged bzip2 is the more precise reason, and libbz2 finds it
+  // only after the block that it has already returned, so this reads on.
+  Error no_header_error() {
+    for (std::uint64_t done = 0; done < kMostOfBlock;) {
+      const auto got = bytes_.read(piece_);
+      if (!got) return got.error();
+      if (*got == 0) break;
+      done += *got;
+    }
+    return Error{"its tar is damaged"};
+  }
+
+  // Keeps an entry if it is a program or library with a build id.
+  Result<> read_file(std::uint64_t size) {
+    const auto got = take(size);
+    if (!got) return got.error();
+    const std::string_view head = format::as_text(std::span(piece_).first(*got));
+    const bool is_inner = !is_inner_ && begins_archive(head);
+    if (!is_inner && !head.starts_with(kElf)) return skip(size - *got);
+    auto file = keep(size, *got);
+    if (!file) return std::move(file.error());
+    if (!*file) return Done{};
+    if (is_inner) {
+      read_inner(std::move(*file), size);
+      return Done{};
+    }
+    const auto id = build_id_of(*file, size);
+    if (!id) return Done{};
+    kept_ += size;
+    archive_.files.push_back({*id, std::move(*file)});
+    return Done{};
+  }
+
+  // Copies an entry to a memfd; the first `got` bytes are in the piece already. An entry that exceeds the
+  // limits is skipped, and the result is an empty Fd.
+  Result<format::Fd> keep(std::uint64_t size, std::size_t got) {
+    std::uint64_t rest = size - got;
+    format::Fd file;
+    if (size > kMostBytes - kept_ || archive_.files.size() == kMostFiles)
+      leave_out("the limit is 512 files and 1 GB");
+    else if (file = format::Fd(::memfd_create("archived", MFD_CLOEXEC)); !file)
+      leave_out(system_error("memory", errno).what);
+    if (!file) {
+      auto skipped = skip(rest);
+      return skipped ? Result<format::Fd>(std::move(file)) : std::move(skipped.error());
+    }
+    auto written = format::write_at(file.get(), 0, std::span(piece_).first(got));
+    while (rest > 0) {
+      const auto more = take(rest);
+      if (!more) return more.error();
+      if (written) written = format::write_at(file.get(), size - rest, std::span(piece_).first(*more));
+      rest -= *more;
+    }
+    if (written) return file;
+    leave_out("there is not enough memory");
+    return format::Fd();
+  }
+
+  // `perf archive --all` puts the archive and the capture into another archive.
+  void read_inner(format::Fd file, std::uint64_t size) {
+    const auto inner = std::make_unique<Reader>(std::move(file), archive_, left_);
+    inner->is_inner_ = true;
+    inner->kept_ = kept_ + size;
+    const auto done = inner->read_all();
+    kept_ = inner->kept_ - size;
+    for (const auto& [why, count] : inner->left_out_) left_out_[why] += count;
+    if (!done) leave_out("in an archive in it: " + done.error().what);
+  }
+
   void leave_out(const std::string& why) { ++left_out_[why]; }
 
   std::uint64_t& left_;
@@ -188,115 +283,6 @@ class Reader {
   std::uint64_t kept_ = 0;                       // bytes of files
   std::map<std::string, std::size_t> left_out_;  // files, by the reason
 };
-
-// The next bytes, at most a piece of them.
-Result<std::size_t> Reader::take(std::uint64_t size) {
-  const std::size_t wanted = std::min<std::uint64_t>(size, piece_.size());
-  auto got = bytes_.read(std::span(piece_).first(wanted));
-  if (got && *got != wanted) return Error{"it is truncated"};
-  return got;
-}
-
-Result<> Reader::skip(std::uint64_t size) {
-  while (size > 0) {
-    const auto got = take(size);
-    if (!got) return got.error();
-    size -= *got;
-  }
-  return Done{};
-}
-
-// Copies an entry to a memfd; the first `got` bytes are in the piece already. An entry that exceeds the
-// limits is skipped, and the result is an empty Fd.
-Result<format::Fd> Reader::keep(std::uint64_t size, std::size_t got) {
-  std::uint64_t rest = size - got;
-  format::Fd file;
-  if (size > kMostBytes - kept_ || archive_.files.size() == kMostFiles)
-    leave_out("the limit is 512 files and 1 GB");
-  else if (file = format::Fd(::memfd_create("archived", MFD_CLOEXEC)); !file)
-    leave_out(system_error("memory", errno).what);
-  if (!file) {
-    auto skipped = skip(rest);
-    return skipped ? Result<format::Fd>(std::move(file)) : std::move(skipped.error());
-  }
-  auto written = format::write_at(file.get(), 0, std::span(piece_).first(got));
-  while (rest > 0) {
-    const auto more = take(rest);
-    if (!more) return more.error();
-    if (written) written = format::write_at(file.get(), size - rest, std::span(piece_).first(*more));
-    rest -= *more;
-  }
-  if (written) return file;
-  leave_out("there is not enough memory");
-  return format::Fd();
-}
-
-// Keeps an entry if it is a program or library with a build id.
-Result<> Reader::read_file(std::uint64_t size) {
-  const auto got = take(size);
-  if (!got) return got.error();
-  const std::string_view head = format::as_text(std::span(piece_).first(*got));
-  const bool is_inner = !is_inner_ && begins_archive(head);
-  if (!is_inner && !head.starts_with(kElf)) return skip(size - *got);
-  auto file = keep(size, *got);
-  if (!file) return std::move(file.error());
-  if (!*file) return Done{};
-  if (is_inner) {
-    read_inner(std::move(*file), size);
-    return Done{};
-  }
-  const auto id = build_id_of(*file, size);
-  if (!id) return Done{};
-  kept_ += size;
-  archive_.files.push_back({*id, std::move(*file)});
-  return Done{};
-}
-
-// `perf archive --all` puts the archive and the capture into another archive.
-void Reader::read_inner(format::Fd file, std::uint64_t size) {
-  const auto inner = std::make_unique<Reader>(std::move(file), archive_, left_);
-  inner->is_inner_ = true;
-  inner->kept_ = kept_ + size;
-  const auto done = inner->read_all();
-  kept_ = inner->kept_ - size;
-  for (const auto& [why, count] : inner->left_out_) left_out_[why] += count;
-  if (!done) leave_out("in an archive in it: " + done.error().what);
-}
-
-// The error for a block that is no header. Damaged bzip2 is the more precise reason, and libbz2 finds it only
-// after the block that it has already returned, so this reads on.
-Error Reader::no_header_error() {
-  for (std::uint64_t done = 0; done < kMostOfBlock;) {
-    const auto got = bytes_.read(piece_);
-    if (!got) return got.error();
-    if (*got == 0) break;
-    done += *got;
-  }
-  return Error{"its tar is damaged"};
-}
-
-Result<> Reader::read_all() {
-  for (;;) {
-    const auto got = bytes_.read(std::span(piece_).first(kBlock));
-    if (!got) return got.error();
-    if (*got == 0) return Done{};
-    if (*got != kBlock) return Error{"it is truncated"};
-    const format::Bytes block = std::span(piece_).first(kBlock);
-    if (std::ranges::all_of(block, [](std::byte one) { return one == std::byte{0}; })) return Done{};
-    const auto entry = parse_entry(block);
-    if (!entry) return no_header_error();
-    auto done = entry->is_file && entry->size > 0 ? read_file(entry->size) : skip(entry->size);
-    if (done) done = skip((kBlock - entry->size % kBlock) % kBlock);
-    if (!done) return done;
-  }
-}
-
-void Reader::report_left_out() {
-  for (const auto& [why, count] : left_out_)
-    archive_.ignored.push_back((count == 1 ? "one of its files is ignored: "
-                                           : std::to_string(count) + " of its files are ignored: ") +
-                               why);
-}
 
 }  // namespace
 
