@@ -6,7 +6,6 @@
 #include <array>
 #include <deque>
 #include <limits>
-#include <utility>
 
 #include "format/base/seeded_hash.h"
 #include "format/base/text_pool.h"

@@ -1,7 +1,6 @@
 #include "symbolize/pack_maker.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace tacho::symbolize {
 

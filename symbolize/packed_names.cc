@@ -1,11 +1,9 @@
 #include "symbolize/packed_names.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace tacho::symbolize {
 

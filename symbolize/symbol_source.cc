@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
-#include <utility>
 
 #include "format/base/parse_text.h"
 #include "format/records/address.h"
 #include "symbolize/files/decompress.h"
-#include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {
 

@@ -17,7 +17,6 @@
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_lists.h"
 #include "symbolize/packed_names.h"
-#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -6,8 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "format/base/diagnostics.h"
 #include "format/container/features.h"

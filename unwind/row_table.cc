@@ -1,9 +1,7 @@
 #include "unwind/row_table.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include "format/base/cursor.h"

@@ -3,9 +3,6 @@
 #include <dwarf.h>
 
 #include <algorithm>
-#include <array>
-
-#include "symbolize/elf/dwarf_file.h"
 
 namespace tacho::symbolize {
 namespace {

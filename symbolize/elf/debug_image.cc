@@ -11,11 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "symbolize/files/decompress.h"
 #include "unwind/leb128.h"

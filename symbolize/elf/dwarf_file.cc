@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 #include "format/base/cursor.h"
 

@@ -11,10 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <deque>
-#include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "symbolize/elf/dwarf_file.h"
 #include "symbolize/names/symbol_table.h"

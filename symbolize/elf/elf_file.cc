@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "symbolize/elf/debug_image.h"
 

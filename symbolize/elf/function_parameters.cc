@@ -4,11 +4,9 @@
 #include <elfutils/libdw.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <limits>
 #include <unordered_map>
-#include <utility>
 
 #include "symbolize/elf/call_convention.h"
 #include "symbolize/elf/dwarf_file.h"

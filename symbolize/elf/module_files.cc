@@ -6,16 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
-#include <iterator>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "format/base/file.h"
 #include "format/codec/compression.h"
-#include "symbolize/elf/elf_file.h"
 #include "symbolize/files/decompress.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"

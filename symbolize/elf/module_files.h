@@ -13,7 +13,6 @@
 #include "format/base/cursor.h"
 #include "format/base/result.h"
 #include "format/container/features.h"
-#include "format/records/address.h"
 #include "format/records/build_id.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"

@@ -2,13 +2,11 @@
 
 #include <bzlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>

@@ -19,8 +19,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "format/base/parse_text.h"
 #include "format/extensions/map_owner.h"

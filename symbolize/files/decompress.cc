@@ -9,7 +9,6 @@
 #include <iterator>
 #include <memory>
 #include <new>
-#include <string>
 
 #include "format/codec/compression.h"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "format/base/byte_writer.h"
-#include "format/base/cursor.h"
 #include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {

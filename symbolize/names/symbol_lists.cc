@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "format/base/file.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <deque>
 #include <iterator>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

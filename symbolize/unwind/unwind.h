@@ -12,7 +12,6 @@
 #include <optional>
 #include <span>
 
-#include "format/base/diagnostics.h"
 #include "format/container/features.h"
 #include "format/records/event_attr.h"
 #include "format/records/sample.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "format/extensions/attachment.h"
 #include "symbolize/elf/elf_file.h"
