@@ -99,15 +99,13 @@ bool KernelNames::runs_recorded_kernel() const {
     const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
     return notes && format::build_id_in_notes(*notes) == recorded->module->build_id;
   }
-  return is_on_recording_host();
+  return is_this_host(features_->environment);
 }
-
-bool KernelNames::is_on_recording_host() const { return is_this_host(features_->environment); }
 
 void KernelNames::start_reading() {
   const bool is_elsewhere = !options_->kallsyms.empty() || !options_->symfs.empty() ||
                             features_->attachment(format::kKallsymsAttachment) != nullptr;
-  if (is_elsewhere || kallsyms_ || running_ || !is_on_recording_host()) return;
+  if (is_elsewhere || kallsyms_ || running_ || !is_this_host(features_->environment)) return;
   running_.emplace(kRunningKallsyms, kLargestText);
 }
 

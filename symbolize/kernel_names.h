@@ -65,8 +65,6 @@ class KernelNames {
   // Whether this machine runs the recorded kernel: by build id, or, if the capture has none (no sample was in
   // the kernel), by the names of host and kernel. False with --symfs.
   bool runs_recorded_kernel() const;
-  // Whether this is the recording host, by the names of host and kernel.
-  bool is_on_recording_host() const;
 
  private:
   Result<Kallsyms> read();

@@ -1,11 +1,8 @@
 #include "symbolize/symbol_source.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 
-#include "format/base/parse_text.h"
 #include "format/records/address.h"
 #include "symbolize/files/decompress.h"
 
@@ -142,30 +139,6 @@ SymbolSource from_jit(const JitCode::Function& function) {
   source.has_full_symbols = true;
   source.jit = &function;
   return source;
-}
-
-Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module) {
-  const std::string path(module.path);
-  std::string_view digits = module.path;
-  format::take_prefix(digits, "/tmp/perf-");
-  const auto pid = format::number_at<std::uint32_t>(digits);
-  auto file = files.open_itself(path);
-  if (!file) return std::move(file.error());
-  MapText text;
-  // Owner and time are not checked below --symfs, where they differ.
-  if (files.root().empty()) {
-    struct stat status {};
-    if (::fstat(file->get(), &status) != 0) return system_error(path, errno);
-    const auto& times = features.environment.sample_time;
-    const auto trust =
-        format::check_map(status, format::owner_of_map(pid, module.fork_time, times ? times->second : 0));
-    if (!trust) return Error{path + ": " + trust.error().what};
-    text.trust = *trust;
-  }
-  auto bytes = DebugFiles::read_opened(*file, files.local_path(path), kLargestText);
-  if (!bytes) return std::move(bytes.error());
-  text.bytes = std::move(*bytes);
-  return text;
 }
 
 SymbolSource from_vdso(std::vector<std::byte> image, Demangler* demangler) {

@@ -15,7 +15,6 @@
 #include "format/base/diagnostics.h"
 #include "format/base/result.h"
 #include "format/container/features.h"
-#include "format/extensions/map_owner.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/build_id.h"
 #include "symbolize/elf/dwarf_lines.h"
@@ -111,12 +110,6 @@ SymbolSource from_file(ModuleSymbols symbols);
 SymbolSource from_jit(const JitCode::Function& function);
 // `packed` must outlive the source.
 SymbolSource from_pack(PackedSource& packed, Unnamed unnamed);
-struct MapText {
-  std::vector<std::byte> bytes;
-  format::MapTrust trust = format::MapTrust::Its;
-};
-// The perf map at /tmp/perf-PID.map, the path of `module`, if it is of the recorded process.
-Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module);
 SymbolSource from_vdso(std::vector<std::byte> image, Demangler* demangler);
 SymbolSource without_names(Error reason);
 

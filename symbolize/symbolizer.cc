@@ -1,5 +1,7 @@
 #include "symbolize/symbolizer.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -8,6 +10,8 @@
 #include <utility>
 
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
+#include "format/extensions/map_owner.h"
 #include "format/records/perf_abi.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/files/debug_files.h"
@@ -252,17 +256,13 @@ struct Symbolizer::State {
         return unpack_attached_text(*attached);
       }
       if (!options.perf_map_dir.empty()) return text;
-      if (auto held = files.read_pinned_map(pid, kLargestText); held || held.error().code != ENOENT)
-        return held;
-      if (options.symfs.empty() && !kernel_names.is_on_recording_host())
+      auto pinned = files.read_pinned_map(pid, kLargestText);
+      if (pinned || pinned.error().code != ENOENT) return pinned;
+      if (options.symfs.empty() && !is_this_host(features.environment))
         return Error{
-            "the capture is of another host, so this map is another process's; --perf-map-dir names the "
-            "folder "
-            "of the right one"};
-      auto found = read_map_of(files, features, module);
-      if (!found) return std::move(found.error());
-      trust = found->trust;
-      return std::move(found->bytes);
+            "the capture is of another host, so this map is another process's; "
+            "--perf-map-dir names the folder of the right one"};
+      return read_map_in_tmp(module, trust);
     };
     auto text = read();
     if (!text) return without_names(std::move(text.error()));
@@ -271,6 +271,27 @@ struct Symbolizer::State {
     SymbolSource source = from_table(std::move(*table), 'j', false);
     source.is_guess = trust == format::MapTrust::Unsure;
     return source;
+  }
+
+  // The perf map at /tmp/perf-PID.map, the module's path, if it is of the recorded process.
+  Result<std::vector<std::byte>> read_map_in_tmp(const Module& module, format::MapTrust& trust) {
+    const std::string path(module.path);
+    auto file = files.open_itself(path);
+    if (!file) return std::move(file.error());
+    // Owner and time are not checked below --symfs, where they differ.
+    if (files.root().empty()) {
+      struct stat status {};
+      if (::fstat(file->get(), &status) != 0) return system_error(path, errno);
+      std::string_view digits = module.path;
+      format::take_prefix(digits, "/tmp/perf-");
+      const auto pid = format::number_at<std::uint32_t>(digits);
+      const auto& times = features.environment.sample_time;
+      const auto checked =
+          format::check_map(status, format::owner_of_map(pid, module.fork_time, times ? times->second : 0));
+      if (!checked) return Error{path + ": " + checked.error().what};
+      trust = *checked;
+    }
+    return DebugFiles::read_opened(*file, files.local_path(path), kLargestText);
   }
 
   SymbolTable* bpf_text() {

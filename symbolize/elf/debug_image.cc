@@ -192,20 +192,15 @@ Result<DebugImage> DebugImage::from_sections(std::span<const Section> sections, 
   std::uint64_t size = sizeof(Elf64_Ehdr);
   std::vector<Elf64_Shdr> rows(1);  // section 0 is unused
   for (const Section& section : sections) {
-    Elf64_Shdr& row = rows.emplace_back();
-    row.sh_name = static_cast<Elf64_Word>(names.size());
-    row.sh_type = SHT_PROGBITS;
-    row.sh_offset = size;
-    row.sh_size = section.bytes.size();
-    row.sh_addralign = 1;
+    rows.push_back({.sh_name = static_cast<Elf64_Word>(names.size()),
+                    .sh_type = SHT_PROGBITS,
+                    .sh_offset = size,
+                    .sh_size = section.bytes.size(),
+                    .sh_addralign = 1});
     names += section.name + '\0';
     size += section.bytes.size() + kPadding;
   }
-  Elf64_Shdr& last = rows.emplace_back();
-  last.sh_type = SHT_STRTAB;
-  last.sh_offset = size;
-  last.sh_size = names.size();
-  last.sh_addralign = 1;
+  rows.push_back({.sh_type = SHT_STRTAB, .sh_offset = size, .sh_size = names.size(), .sh_addralign = 1});
   const std::uint64_t table = (size + names.size() + kPadding) / 8 * 8;
   DebugImage image;
   image.size_ = table + rows.size() * sizeof(Elf64_Shdr);
@@ -215,7 +210,7 @@ Result<DebugImage> DebugImage::from_sections(std::span<const Section> sections, 
   for (std::size_t i = 0; i < sections.size(); ++i)
     std::ranges::copy(std::as_bytes(std::span(sections[i].bytes)),
                       reinterpret_cast<std::byte*>(bytes + rows[i + 1].sh_offset));
-  std::ranges::copy(names, bytes + last.sh_offset);
+  std::ranges::copy(names, bytes + rows.back().sh_offset);
   Elf64_Ehdr header{};
   std::ranges::copy(head.e_ident, header.e_ident);
   header.e_type = ET_REL;

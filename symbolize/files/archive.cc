@@ -23,11 +23,8 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;    // of all files 
 constexpr std::uint64_t kMostOfBlock = std::uint64_t{1} << 26;  // decompressed bytes of a bzip2 block
 constexpr std::size_t kMostFiles = 512;                         // each needs a descriptor
 constexpr std::string_view kPacked = "BZh", kElf = "\177ELF", kTar = "ustar";
+// Offsets and sizes of fields in a tar header.
 constexpr std::size_t kTarAt = 257, kSumAt = 148, kSumSize = 8, kSizeAt = 124, kSizeSize = 12, kKindAt = 156;
-
-std::string_view text_at(format::Bytes block, std::size_t at, std::size_t size) {
-  return format::as_text(block.subspan(at, size));
-}
 
 // Parses a number of a tar header: octal digits, or GNU tar's binary form of large numbers.
 std::optional<std::uint64_t> number_at(format::Bytes block, std::size_t at, std::size_t size) {
@@ -61,7 +58,7 @@ std::optional<Entry> parse_entry(format::Bytes block) {
   if (number_at(block, kSumAt, kSumSize) != sum) return std::nullopt;
   const auto size = number_at(block, kSizeAt, kSizeSize);
   if (!size || *size >> 62 != 0) return std::nullopt;
-  const char kind = text_at(block, kKindAt, 1)[0];
+  const char kind = static_cast<char>(block[kKindAt]);
   const bool has_none = kind >= '1' && kind <= '6';  // links, devices and folders have no content
   return Entry{kind == '0' || kind == '\0', has_none ? 0 : *size};
 }

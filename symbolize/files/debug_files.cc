@@ -100,10 +100,6 @@ using Begin = void* (*)();
 using Find = int (*)(void* client, const unsigned char* id, int size, char** path);
 using End = void (*)(void* client);
 
-struct LibraryEnd {
-  void operator()(void* library) const noexcept { ::dlclose(library); }
-};
-
 template <class Function>
 bool load(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
@@ -113,7 +109,6 @@ bool load(void* library, const char* name, Function& function) {
 }  // namespace
 
 struct Debuginfod::State {
-  std::unique_ptr<void, LibraryEnd> library;
   Begin begin = nullptr;
   End end = nullptr;
   Find find_debug = nullptr, find_executable = nullptr;
@@ -138,9 +133,8 @@ Result<Debuginfod> Debuginfod::connect() {
   if (!urls || *urls == '\0') return Error{"debuginfod: DEBUGINFOD_URLS names no server; set it to its URL"};
   auto state = std::make_unique<State>();
   // Never unloaded, since its dependencies (curl, gnutls) do not support that.
-  state->library.reset(::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
-  if (!state->library) return Error{"debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1"};
-  void* const library = state->library.get();
+  void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) return Error{"debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1"};
   if (!load(library, "debuginfod_begin", state->begin) || !load(library, "debuginfod_end", state->end) ||
       !load(library, "debuginfod_find_debuginfo", state->find_debug) ||
       !load(library, "debuginfod_find_executable", state->find_executable)) {
