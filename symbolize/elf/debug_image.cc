@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -146,7 +145,6 @@ Result<> move_section(Elf* image, const Compressed& one, std::uint64_t offset) {
 }  // namespace
 
 void ElfEnd::operator()(Elf* elf) const noexcept { elf_end(elf); }
-void DebugImage::Free::operator()(char* bytes) const noexcept { std::free(bytes); }
 
 Result<DebugImage> DebugImage::read(const format::Fd& file) {
   struct stat status {};
@@ -276,27 +274,18 @@ std::uint64_t count_names(format::Cursor in) {
 }
 
 void skip_form(format::Cursor& in, std::uint64_t form, bool is_long) {
-  switch (form) {
-    case DW_FORM_string:
-      skip_text(in);
-      return;
-    case DW_FORM_udata:
-      unwind::read_uleb128(in);
-      return;
-    case DW_FORM_block:
-      return in.skip(unwind::read_uleb128(in));
-    case DW_FORM_data1:
-      return in.skip(1);
-    case DW_FORM_data2:
-      return in.skip(2);
-    case DW_FORM_data4:
-      return in.skip(4);
-    case DW_FORM_data8:
-      return in.skip(8);
-    case DW_FORM_data16:
-      return in.skip(16);
-    default:  // an offset into a string section
-      return in.skip(is_long ? 8 : 4);
+  using Size = std::pair<std::uint64_t, std::uint64_t>;  // a form, and its bytes
+  constexpr Size kSizes[] = {
+      {DW_FORM_data1, 1}, {DW_FORM_data2, 2}, {DW_FORM_data4, 4}, {DW_FORM_data8, 8}, {DW_FORM_data16, 16}};
+  if (form == DW_FORM_string) {
+    skip_text(in);
+  } else if (form == DW_FORM_udata) {
+    unwind::read_uleb128(in);
+  } else if (form == DW_FORM_block) {
+    in.skip(unwind::read_uleb128(in));
+  } else {  // of a known size, or an offset into a string section
+    const auto* const known = std::ranges::find(kSizes, form, &Size::first);
+    in.skip(known != std::end(kSizes) ? known->second : is_long ? 8 : 4);
   }
 }
 

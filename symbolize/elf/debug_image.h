@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,11 +57,7 @@ class DebugImage {
   std::endian order() const;
 
  private:
-  struct Free {
-    void operator()(char* bytes) const noexcept;
-  };
-
-  std::unique_ptr<char, Free> bytes_;
+  std::unique_ptr<char, decltype(&std::free)> bytes_{nullptr, &std::free};
   std::uint64_t size_ = 0;
   OwnedElf elf_;
 };

@@ -50,12 +50,8 @@ constexpr std::size_t kOldMagicSize = 4;
 
 // Fills `unpacked`, which has the size in the header. False: the contents have another size.
 bool inflate_zlib(format::Bytes packed, std::span<std::byte> unpacked) {
-  struct Free {
-    void operator()(libdeflate_decompressor* decompressor) const noexcept {
-      libdeflate_free_decompressor(decompressor);
-    }
-  };
-  const std::unique_ptr<libdeflate_decompressor, Free> decompressor(libdeflate_alloc_decompressor());
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> decompressor(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
   if (decompressor == nullptr) throw std::bad_alloc();
   // Without a pointer for the size, the contents must have the size of `unpacked`.
   return libdeflate_zlib_decompress_ex(decompressor.get(), packed.data(), packed.size(), unpacked.data(),
