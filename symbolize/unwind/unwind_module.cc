@@ -26,6 +26,16 @@ std::optional<ElfImage::Section> debug_frame_of(const ElfImage& image) {
   return ElfImage::Section{packed->address, std::move(*unpacked), false};
 }
 
+// The image of a file, if it has the build id `wanted`; empty: any.
+Result<ElfImage> image_with_id(format::Fd file, const format::BuildId& wanted) {
+  if (!wanted.empty()) {
+    const auto elf = ElfFile::open(format::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
+    if (!elf) return elf.error();
+    if (elf->build_id() != wanted) return wrong_build_id(elf->build_id());
+  }
+  return ElfImage::open(std::move(file), ElfImage::Width::Any);
+}
+
 }  // namespace
 
 CfiTable::CfiTable(ElfImage::Section section, CfiForm form, const ElfImage& image)
@@ -71,18 +81,10 @@ CfiTable::Found CfiTable::find(std::uint64_t pc) {
 }
 
 Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const format::BuildId& wanted) {
-  const std::string name = files_.local_path(candidate);
-  if (!wanted.empty()) {
-    auto file = files_.open(candidate);
-    if (!file) return std::move(file.error());
-    const auto elf = ElfFile::open(std::move(*file));
-    if (!elf) return Error{elf.error()}.in(name);
-    if (elf->build_id() != wanted) return wrong_build_id(elf->build_id()).in(name);
-  }
   auto file = files_.open(candidate);
   if (!file) return std::move(file.error());
-  auto image = ElfImage::open(std::move(*file), ElfImage::Width::Any);
-  if (!image) return std::move(image.error()).in(name);
+  auto image = image_with_id(std::move(*file), wanted);
+  if (!image) return std::move(image.error()).in(files_.local_path(candidate));
   return image;
 }
 
@@ -112,12 +114,7 @@ Result<ElfImage> UnwindModule::open_named() {
 
 Result<ElfImage> UnwindModule::open_pinned() {
   auto file = files_.open_pinned(module_.path, module_.build_id);
-  if (!file) return std::move(file.error());
-  if (!module_.build_id.empty()) {
-    const auto elf = ElfFile::open(format::Fd(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0)));
-    if (!elf || elf->build_id() != module_.build_id) return Error{"has another build id"};
-  }
-  return ElfImage::open(std::move(*file), ElfImage::Width::Any);
+  return file ? image_with_id(std::move(*file), module_.build_id) : std::move(file.error());
 }
 
 Result<ElfImage> UnwindModule::open_image() {
