@@ -60,19 +60,15 @@ void BackgroundReader::read(const std::stop_token& stop) {
 }
 
 void BackgroundReader::put(Content piece) {
-  {
-    const std::lock_guard lock(mutex_);
-    pieces_.push_back(std::move(piece));
-  }
+  const std::lock_guard lock(mutex_);
+  pieces_.push_back(std::move(piece));
   changed_.notify_one();
 }
 
 void BackgroundReader::end(Result<> outcome) {
-  {
-    const std::lock_guard lock(mutex_);
-    outcome_ = std::move(outcome);
-    has_ended_ = true;
-  }
+  const std::lock_guard lock(mutex_);
+  outcome_ = std::move(outcome);
+  has_ended_ = true;
   changed_.notify_one();
 }
 

@@ -28,10 +28,6 @@ namespace {
 constexpr std::uint64_t kMostReported = 1000;   // limit of lines about modules
 constexpr std::string_view kBpfText = "[bpf]";  // of kallsyms: what the kernel made for BPF programs
 
-bool is_perf_map(const Module& module) {
-  return module.kind == ModuleKind::Anonymous && module.path.starts_with("/tmp/perf-");
-}
-
 }  // namespace
 
 struct Symbolizer::State {
@@ -242,7 +238,7 @@ struct Symbolizer::State {
   // A perf-PID.map is looked for in --perf-map-dir, in the capture, and in /tmp of the recording host (below
   // --symfs).
   SymbolSource open_perf_map(const Module& module) {
-    if (!is_perf_map(module)) return {};
+    if (!module.path.starts_with("/tmp/perf-")) return {};
     const std::string path(module.path);
     const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
     const std::string pid = name.substr(5, name.size() - 9);

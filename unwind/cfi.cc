@@ -311,8 +311,8 @@ class Program {
     if (!location || *location < location_) return fail();
     location_ = *location;
   }
-  void set(std::uint64_t number, RuleKind kind, std::int64_t value) {
-    if (number < kRegisterCount) state_.rules[static_cast<std::size_t>(number)] = {kind, value, {}};
+  void set(std::uint64_t number, RuleKind kind, std::int64_t value, format::Bytes expression = {}) {
+    if (number < kRegisterCount) state_.rules[static_cast<std::size_t>(number)] = {kind, value, expression};
   }
   void set_offset(format::Cursor& in, RuleKind kind, Signed is_signed) {
     const std::uint64_t number = read_uleb128(in);
@@ -321,8 +321,7 @@ class Program {
   }
   void set_expression(format::Cursor& in, RuleKind kind) {
     const std::uint64_t number = read_uleb128(in);
-    const format::Bytes expression = in.take(read_uleb128(in));
-    if (number < kRegisterCount) state_.rules[static_cast<std::size_t>(number)] = {kind, 0, expression};
+    set(number, kind, 0, in.take(read_uleb128(in)));
   }
   void restore(std::uint64_t number) {
     if (number >= kRegisterCount) return;

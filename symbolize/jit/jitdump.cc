@@ -25,14 +25,18 @@ struct Reading {
   std::vector<JitLine> lines;  // of the next function, by address
 };
 
-// The read_*() functions parse one kind of record each. False: the record is too short.
-bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
-  JitEvent event;
-  event.time = time;
-  in.skip(16);  // pid, tid, vma
+JitEvent read_event(Cursor& in, std::uint64_t time) {
+  JitEvent event{.time = time};
   event.address = in.u64();
   event.size = in.u64();
   event.index = in.u64();
+  return event;
+}
+
+// The other read_*() functions parse one kind of record each. False: the record is too short.
+bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
+  in.skip(16);  // pid, tid, vma
+  JitEvent event = read_event(in, time);
   event.name = in.terminated();
   if (in.failed()) return false;
   if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
@@ -48,13 +52,9 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
 }
 
 bool read_move(Cursor in, std::uint64_t time, Reading& reading) {
-  JitEvent event;
-  event.time = time;
-  event.is_move = true;
   in.skip(24);  // pid, tid, vma, old address
-  event.address = in.u64();
-  event.size = in.u64();
-  event.index = in.u64();
+  JitEvent event = read_event(in, time);
+  event.is_move = true;
   if (in.failed()) return false;
   reading.events.push_back(std::move(event));
   return true;
