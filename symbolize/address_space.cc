@@ -88,8 +88,8 @@ AddressRange MappingList::range_at(std::uint64_t address) const {
 
 std::vector<const Mapping*> MappingList::take(std::uint64_t start, std::uint64_t end) {
   // Only the last mapping that begins before the range can overlap it.
-  const Mapping* const reaching = find(start);
-  const std::uint64_t from = reaching != nullptr ? reaching->start : start;
+  const Mapping* const overlapping = find(start);
+  const std::uint64_t from = overlapping != nullptr ? overlapping->start : start;
   auto [before, rest] = split(std::move(root_), from);
   auto [taken, after] = split(std::move(rest), end);
   root_ = join(std::move(before), std::move(after));
@@ -432,7 +432,7 @@ struct AddressSpaces::State {
   }
 
   void apply_user_mmap(const format::MmapRecord& record) {
-    // MMAP has no protection: code, unless it is marked as data.
+    // An MMAP record has no protection: it is of code, unless it is marked as data.
     const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
     Mapping mapping{.start = record.start,
                     .end = format::end_of_range(record.start, record.length),
@@ -509,12 +509,12 @@ void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
 }
 
 void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
-  const bool is_kernels = (entry.misc & abi::kCpumodeMask) == abi::kCpumodeKernel;
-  if (is_kernels && entry.filename.find(".ko") != std::string::npos)
+  const bool is_of_kernel = (entry.misc & abi::kCpumodeMask) == abi::kCpumodeKernel;
+  if (is_of_kernel && entry.filename.find(".ko") != std::string::npos)
     state_->kernel_module_paths.try_emplace(state_->texts.add(kernel_module_name(entry.filename)),
                                             state_->texts.add(entry.filename));
   // The table lists the kernel once, by the path of a vmlinux or as [kernel.kallsyms].
-  else if (is_kernels && entry.filename.starts_with('/') && state_->kernel_path == kNoText)
+  else if (is_of_kernel && entry.filename.starts_with('/') && state_->kernel_path == kNoText)
     state_->kernel_path = state_->texts.add(entry.filename);
   state_->add_build_id(entry.filename, entry.build_id);
 }

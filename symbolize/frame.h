@@ -42,7 +42,7 @@ struct Module {
   std::string_view path;        // perf script's dso: the full path, or the names above
   std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
-  std::string_view file = {};   // of a kernel module, where it was loaded from; empty: unknown
+  std::string_view file = {};   // of a kernel module: the path of its .ko file; empty: unknown
   std::uint64_t fork_time = 0;  // of generated code: of its process, ns; 0: unknown
   MappedFile mapped = {};       // of a file whose mappings have no build ids
 

@@ -33,7 +33,7 @@ BackgroundReader::BackgroundReader(std::string path, std::uint64_t limit)
   }
 }
 
-// When it is stopped, nobody waits for the rest.
+// Ends early when it is stopped, since no caller waits for the rest.
 void BackgroundReader::read(const std::stop_token& stop) {
   constexpr std::size_t kPiece = std::size_t{256} << 10;  // bytes
   auto file = format::open_input(path_);

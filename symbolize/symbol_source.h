@@ -1,4 +1,4 @@
-// Symbol sources: what can name the addresses of a module, in perf's order; and packs of other captures.
+// Symbol sources: tables of symbols and source lines for the addresses of a module; packs of other captures.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ struct SymbolSource {
   bool is_of_simpleperf = false;   // the symbols come from simpleperf's section of the capture
   bool is_guess = false;           // of a perf map that may be another process's
   bool is_left_out = false;        // the symbols exceed the limits for the file's size
-  std::string_view message_start;  // what is missing: the beginning of the message
+  std::string_view message_start;  // the beginning of the message: what is missing
   const JitCode::Function* jit = nullptr;
   PackedSource* packed = nullptr;  // set if all is from the capture's symbol pack
 
@@ -150,7 +150,7 @@ class OtherPacks {
   Result<> add(const std::string& name, format::Bytes section);
   // Messages about what was ignored: one for each pack.
   const std::vector<std::string>& omissions() const { return omissions_; }
-  // Null: the packs have nothing of it. Valid as long as this.
+  // Null: no pack has the module. Valid as long as this.
   PackedSource* find(const Module& module);
   // A hint that a pack has the module's path with another build id: "; other.data has the names of build id
   // 0123...".

@@ -37,16 +37,16 @@ struct Symbolizer::State {
   const JitCode* jit;
   DebugFiles files;
   Demangler demangler;
-  std::vector<std::string> refusals;  // files of options that cannot be used: reported at the end
+  std::vector<std::string> unusable_files;  // of options, with the reasons: reported at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
   KernelNames kernel_names;
   PackedNames pack;
-  SimpleperfNames carried;
+  SimpleperfNames simpleperf;
   SymbolSources sources;
   std::unordered_map<const Module*, SymbolSource> in_files;  // of symbol_in_file()
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
-  std::deque<const Module*> asked;                           // the keys of sources, in order of first use
+  std::deque<const Module*> used;                            // the keys of sources, in order of first use
   std::optional<WithModules> left_out;                       // see leave_names_out()
   const Symbol* last_symbol = nullptr;                       // of the last look-up
   Frame frame;                 // result of the last look-up, if it was one frame
@@ -67,12 +67,12 @@ struct Symbolizer::State {
         module_files(files, servers ? &*servers : nullptr, demangling()),
         kernel_names(options, features, kernel),
         pack(features.symbol_pack),
-        carried(features) {}
+        simpleperf(features) {}
 
   SymbolSources::Entry& known(const Module& module) {
     SymbolSources::Entry& known = sources.of(module);
     if (known.source != nullptr && !SymbolSources::check_late_build_id(known, module)) return known;
-    if (known.source == nullptr) asked.push_back(&module);
+    if (known.source == nullptr) used.push_back(&module);
     known.lines_were_read = false;
     SymbolSource source = open_pack_or_files(module);
     name_ranges(source, module);
@@ -113,13 +113,14 @@ struct Symbolizer::State {
     if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
     // Without a build id, the file at this path may be another one.
     if (module.build_id.empty() && !names_are_given(options, module.kind))
-      if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
+      if (auto simpleperf_names = simpleperf.source_of(module)) return std::move(*simpleperf_names);
     SymbolSource source = open_source(module);
     if (source.table || source.own || source.embedded) return source;
-    if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
+    if (auto simpleperf_names = simpleperf.source_of(module)) return std::move(*simpleperf_names);
     if (is_packed) {
       if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
-        refusals.push_back(source.missing_reason + "; names come from the symbols packed into the capture");
+        unusable_files.push_back(source.missing_reason +
+                                 "; names come from the symbols packed into the capture");
       return from_pack(*packed, options.unnamed);
     }
     if (!options.others) return source;
@@ -131,8 +132,8 @@ struct Symbolizer::State {
   // Adds the ranges of functions in .eh_frame, for code without symbols. They are read when first needed,
   // which is seldom.
   void name_ranges(SymbolSource& source, const Module& module) {
-    const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
-    if (!is_asked_for || !source.has_own_file || source.table) return;
+    const bool is_enabled = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
+    if (!is_enabled || !source.has_own_file || source.table) return;
     const auto open = [this, &module]() -> std::unique_ptr<FunctionRanges> {
       const ScopedRead reading(options.name_access, module.path);
       if (reading.is_refused()) return nullptr;
@@ -164,7 +165,7 @@ struct Symbolizer::State {
                                                       text->reference_symbol, text->reference_address)
                         : Result<KernelSymbols>(Error{"the capture does not have the kernel's address"});
     if (!symbols) {
-      refusals.push_back(symbols.error().what + "; names come from kallsyms");
+      unusable_files.push_back(symbols.error().what + "; names come from kallsyms");
       return open_kallsyms(module);
     }
     SymbolSource source = from_file(std::move(symbols->symbols));
@@ -302,7 +303,7 @@ struct Symbolizer::State {
   std::optional<Debuginfod> connect() {
     if (options.debuginfod == Servers::NotAsked) return std::nullopt;
     auto connected = Debuginfod::connect();
-    if (!connected) refusals.push_back(connected.error().what);
+    if (!connected) unusable_files.push_back(connected.error().what);
     return connected ? std::optional(std::move(*connected)) : std::nullopt;
   }
 
@@ -321,8 +322,8 @@ struct Symbolizer::State {
     auto read = of.source->is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
                 : module.kind == ModuleKind::User ? module_files.lines(module)
                                                   : std::optional<DwarfLines>{};
-    const bool is_news = read ? read->has_value() : of.source->missing_reason.empty();
-    if (!is_news) return nullptr;
+    const bool changes_source = read ? read->has_value() : of.source->missing_reason.empty();
+    if (!changes_source) return nullptr;
     SymbolSource& source = sources.own(of);
     if (read) {
       source.lines = std::move(*read);
@@ -444,8 +445,8 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   Frame& at = state.at;
   at = frame;
   if (kind == AddressKind::Return) --at.ip.value;
-  const bool is_made_code = !mapping && cpumode == format::abi::kCpumodeKernel;
-  if (is_made_code && state.left_out != WithModules::No) {
+  const bool may_be_generated = !mapping && cpumode == format::abi::kCpumodeKernel;
+  if (may_be_generated && state.left_out != WithModules::No) {
     mapping = state.kernel_beyond_its_text(at.ip);
     if (!mapping) state.name_bpf_text();
   }
@@ -539,13 +540,13 @@ Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,
                                 std::span<const EndedChains> ended_chains) const {
-  for (const std::string& refusal : state_->refusals)
-    diagnostics.add_line(format::Damage::NoSymbols, refusal);
+  for (const std::string& unusable : state_->unusable_files)
+    diagnostics.add_line(format::Damage::NoSymbols, unusable);
   if (!state_->pack.missing_reason().empty())
     diagnostics.add_line(format::Damage::BadSymbolSource,
                          "the symbols packed into it: " + state_->pack.missing_reason());
   std::unordered_map<const Module*, std::string_view> ended;
-  std::vector<const Module*> modules(state_->asked.begin(), state_->asked.end());
+  std::vector<const Module*> modules(state_->used.begin(), state_->used.end());
   for (const EndedChains& ended_chain : ended_chains) {
     ended.emplace(ended_chain.module, ended_chain.reason);
     if (state_->sources.find(*ended_chain.module) == nullptr) modules.push_back(ended_chain.module);
@@ -553,7 +554,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   // Sorted, since the order of look-ups depends on threads.
   const auto by_path = [](const Module* one, const Module* other) { return one->path < other->path; };
   std::ranges::stable_sort(modules, by_path);
-  std::ranges::stable_sort(state_->asked, by_path);
+  std::ranges::stable_sort(state_->used, by_path);
   std::uint64_t reported = 0;
   std::map<format::Damage, std::uint64_t> more;  // modules that exceed the limit
   for (const Module* module : modules) {
@@ -570,7 +571,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   for (const auto& [kind, count] : more)
     diagnostics.add_line(kind, (kind == format::Damage::Note ? "call chains end in " : "") +
                                    std::to_string(count) + " more modules");
-  state_->sources.report_guesses(state_->asked, diagnostics);
+  state_->sources.report_guesses(state_->used, diagnostics);
 }
 
 }  // namespace tacho::symbolize

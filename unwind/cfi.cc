@@ -372,11 +372,11 @@ std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encod
 std::optional<Fde> FdeParser::at(std::uint64_t offset) {
   const auto head = read_head(*section_, offset);
   if (!head || is_cie(*section_, *head)) return std::nullopt;
-  const auto place = cie_offset(*section_, *head);
-  if (!place) return std::nullopt;
-  if (*place != cie_offset_) {
-    cie_ = parse_cie(*section_, *place);
-    cie_offset_ = *place;
+  const auto cie_at = cie_offset(*section_, *head);
+  if (!cie_at) return std::nullopt;
+  if (*cie_at != cie_offset_) {
+    cie_ = parse_cie(*section_, *cie_at);
+    cie_offset_ = *cie_at;
   }
   return cie_ ? parse_fde_body(*section_, *head, *cie_) : std::nullopt;
 }
@@ -392,9 +392,9 @@ std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<b
   while (found.size() < kMostFdes && !(stop && stop())) {
     const auto head = read_head(section, offset);
     if (!head) break;
-    const auto place = is_cie(section, *head) ? std::nullopt : cie_offset(section, *head);
-    if (place && *place != last.first) last = {*place, parse_cie(section, *place)};
-    if (place && last.second) {
+    const auto cie_at = is_cie(section, *head) ? std::nullopt : cie_offset(section, *head);
+    if (cie_at && *cie_at != last.first) last = {*cie_at, parse_cie(section, *cie_at)};
+    if (cie_at && last.second) {
       const auto fde = parse_fde_body(section, *head, *last.second);
       if (fde && fde->end > fde->start)
         found.push_back({fde->start, fde->end, offset, last.second->is_signal_frame});

@@ -1,5 +1,5 @@
 // Makes single unwind rows of a module on demand, when making the whole table (row_table.h) would take too
-// long. The rows are equal.
+// long. They equal the rows of the table.
 #pragma once
 
 #include <cstddef>

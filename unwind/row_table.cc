@@ -123,10 +123,10 @@ class Builder {
     FdeParser fdes(section);
     if (index != nullptr && add_indexed(section, fdes, *index)) return finished();
     table_ = {};
-    begun_ = 0;
+    end_ = 0;
     for (const FdeRange& range : list_fdes(section, [this] { return is_stopped(); })) {
-      if (!begins(range.start, range.end)) break;
-      if (range.end <= begun_) continue;
+      if (!prepare_for(range.start, range.end)) break;
+      if (range.end <= end_) continue;
       const auto fde = fdes.at(range.offset);
       fde ? add_function(section, *fde)
           : add(begin_function(range.start, range.end), of_kind(TACHO_UNWIND_OTHER));
@@ -137,8 +137,8 @@ class Builder {
   Result<RowTable> build(format::Bytes sframe, std::uint64_t address) {
     const SframeLimits limits{.most = limits_.most_rows, .stop = [this] { return is_stopped(); }};
     const SframeRead read = read_sframe(sframe, address, limits, [this](const SframeFunction& function) {
-      if (!begins(function.start, function.end)) return false;
-      if (function.end > begun_) add_function(function);
+      if (!prepare_for(function.start, function.end)) return false;
+      if (function.end > end_) add_function(function);
       return true;
     });
     return read == SframeRead::TooLarge ? too_large() : finished();
@@ -147,12 +147,12 @@ class Builder {
  private:
   bool is_stopped() { return is_stopped_ = is_stopped_ || (limits_.stop && limits_.stop()); }
 
-  // False: stop, no more functions.
-  bool begins(std::uint64_t start, std::uint64_t end) {
+  // Call it before a function is added; false: no more are added.
+  bool prepare_for(std::uint64_t start, std::uint64_t end) {
     if (is_stopped() || table_.rows.size() > limits_.most_rows) return false;
-    if (table_.rows.empty()) table_.base = begun_ = start;
+    if (table_.rows.empty()) table_.base = end_ = start;
     if (end - table_.base > std::numeric_limits<std::uint32_t>::max()) return false;  // offsets have 32 bits
-    if (end > begun_ && start > begun_) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
+    if (end > end_ && start > end_) add(end_, of_kind(TACHO_UNWIND_NOTHING));
     return true;
   }
 
@@ -161,15 +161,15 @@ class Builder {
   Result<RowTable> finished() {
     if (is_stopped_) return Error{"its unwind table took too long"};
     if (table_.rows.size() > limits_.most_rows) return too_large();
-    if (!table_.rows.empty()) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
+    if (!table_.rows.empty()) add(end_, of_kind(TACHO_UNWIND_NOTHING));
     return std::move(table_);
   }
 
   // If two functions overlap, the lower one is used.
   std::uint64_t begin_function(std::uint64_t start, std::uint64_t end) {
-    const std::uint64_t first = std::max(start, begun_);
+    const std::uint64_t first = std::max(start, end_);
     ++table_.functions;
-    begun_ = end;
+    end_ = end;
     return first;
   }
 
@@ -191,8 +191,8 @@ class Builder {
       if (!fde || fde->start < last) return false;
       last = fde->start;
       if (fde->end <= fde->start) continue;
-      if (!begins(fde->start, fde->end)) break;
-      if (fde->end > begun_) add_function(section, *fde);
+      if (!prepare_for(fde->start, fde->end)) break;
+      if (fde->end > end_) add_function(section, *fde);
     }
     return true;
   }
@@ -218,7 +218,7 @@ class Builder {
   const RowLimits& limits_;
   RowTable table_;
   bool is_stopped_ = false;
-  std::uint64_t begun_ = 0;  // addresses below have rows
+  std::uint64_t end_ = 0;  // addresses below have rows
 };
 
 // Adds the entry point of a program or the dynamic linker, which has no caller and sometimes no FDE.

@@ -30,14 +30,14 @@ std::optional<Header> read_header(format::Cursor in) {
   header.version = in.u8();
   header.flags = in.u8();
   const std::uint8_t machine = in.u8();
-  in.u8();  // where the frame pointer is, of machines where it is always in one place
+  in.u8();  // the fixed offset of the frame pointer, on machines that have one
   const auto return_place = static_cast<std::int8_t>(in.u8());
-  const std::uint8_t more = in.u8();
+  const std::uint8_t auxiliary = in.u8();
   header.functions = in.u32();
-  in.u32();  // how many rows
-  in.u32();  // bytes of them
+  in.u32();  // number of rows
+  in.u32();  // bytes of all rows
   const std::uint32_t function_offset = in.u32(), row_offset = in.u32();
-  const std::uint64_t end = size - in.left() + more;
+  const std::uint64_t end = size - in.left() + auxiliary;
   header.function_offset = end + function_offset;
   header.row_offset = end + row_offset;
   if (in.failed() || header.version < kFirstVersion || header.version > kLastVersion || machine != kAmd64 ||

@@ -7,10 +7,10 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr int kMostReferences = 32;  // from an entry to the one that it is an instance of, or after typedefs
+constexpr int kMostLinks = 32;  // followed from one entry: to its abstract instance, or through typedefs
 constexpr int kMostMembers = 4096;
 
-bool is_only_a_name(int tag) {
+bool is_typedef_or_qualifier(int tag) {
   constexpr std::array kTags = {DW_TAG_typedef,       DW_TAG_const_type,  DW_TAG_volatile_type,
                                 DW_TAG_restrict_type, DW_TAG_atomic_type, DW_TAG_immutable_type};
   return std::ranges::find(kTags, tag) != kTags.end();
@@ -19,7 +19,7 @@ bool is_only_a_name(int tag) {
 }  // namespace
 
 std::optional<TypeView::Found> TypeView::find(Dwarf_Die die, unsigned name) const {
-  for (int left = kMostReferences; left > 0; --left) {
+  for (int left = kMostLinks; left > 0; --left) {
     Dwarf_Attribute attribute;
     if (dwarf_attr(&die, name, &attribute) != nullptr) return Found{attribute, die};
     Dwarf_Die origin{};
@@ -53,8 +53,8 @@ std::optional<std::uint64_t> TypeView::number(Dwarf_Die die, unsigned name) cons
 std::optional<Dwarf_Die> TypeView::type_of(Dwarf_Die die) const {
   Dwarf_Die type{};
   if (!follow(die, DW_AT_type, type)) return std::nullopt;
-  for (int left = kMostReferences; left > 0; --left) {
-    if (!is_only_a_name(dwarf_tag(&type))) return type;
+  for (int left = kMostLinks; left > 0; --left) {
+    if (!is_typedef_or_qualifier(dwarf_tag(&type))) return type;
     Dwarf_Die target{};
     if (!file_->follow(type, DW_AT_type, target)) return std::nullopt;
     type = target;
@@ -80,12 +80,12 @@ bool TypeView::is_reference(Dwarf_Die type) const {
   return dwarf_tag(&type) == DW_TAG_reference_type || dwarf_tag(&type) == DW_TAG_rvalue_reference_type;
 }
 
-std::string TypeView::words_of(Dwarf_Die type, int left) const {
+std::string TypeView::spelling_of(Dwarf_Die type, int left) const {
   if (left == 0) return "...";
   const int tag = dwarf_tag(&type);
   Dwarf_Die target{};
   const bool has_more = file_->follow(type, DW_AT_type, target);
-  const std::string inner = has_more ? words_of(target, left - 1) : "void";
+  const std::string inner = has_more ? spelling_of(target, left - 1) : "void";
   switch (tag) {
     case DW_TAG_const_type:
       return inner.ends_with('*') ? inner + "const" : "const " + inner;
@@ -119,17 +119,17 @@ std::string TypeView::name_of(Dwarf_Die die) const {
   constexpr int kDeepest = 8;
   constexpr std::size_t kLongest = 60;
   Dwarf_Die type{};
-  std::string name = follow(die, DW_AT_type, type) ? words_of(type, kDeepest) : "void";
+  std::string name = follow(die, DW_AT_type, type) ? spelling_of(type, kDeepest) : "void";
   if (name.size() > kLongest) name = name.substr(0, kLongest - 3) + "...";
   return name;
 }
 
-void TypeView::each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& seen) const {
+void TypeView::each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& visit) const {
   each_child(type, kMostMembers,
-             [&](Dwarf_Die& child) { return dwarf_tag(&child) != DW_TAG_subprogram || seen(child); });
+             [&](Dwarf_Die& child) { return dwarf_tag(&child) != DW_TAG_subprogram || visit(child); });
 }
 
-void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member&)>& seen) const {
+void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member&)>& visit) const {
   each_child(type, kMostMembers, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     const bool is_static = has(child, DW_AT_external) || has(child, DW_AT_declaration);
@@ -141,7 +141,7 @@ void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member
     member.offset = at.value_or(0);
     const bool is_computed = !at && has(child, DW_AT_data_member_location);
     member.is_bits = has(child, DW_AT_bit_size) || is_computed || has(child, DW_AT_virtuality);
-    return seen(member);
+    return visit(member);
   });
 }
 

@@ -38,7 +38,7 @@ class TypeView {
   // "const struct request *", shortened if it is long.
   std::string name_of(Dwarf_Die die) const;
 
-  // Visits the members of a struct in order, base classes included (with an empty name). Stops when `seen`
+  // Visits the members of a struct in order, base classes included (with an empty name). Stops when `visit`
   // returns false.
   struct Member {
     Dwarf_Die die{};
@@ -46,10 +46,10 @@ class TypeView {
     std::uint64_t offset = 0;  // bytes
     bool is_bits = false;      // a bit field, or a member whose offset is computed
   };
-  void each_member(Dwarf_Die type, const std::function<bool(const Member&)>& seen) const;
+  void each_member(Dwarf_Die type, const std::function<bool(const Member&)>& visit) const;
 
-  // Visits the functions of a class. Stops when `seen` returns false.
-  void each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& seen) const;
+  // Visits the functions of a class. Stops when `visit` returns false.
+  void each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& visit) const;
 
  private:
   struct Found {
@@ -57,12 +57,12 @@ class TypeView {
     Dwarf_Die owner;  // the entry that has it
   };
   std::optional<Found> find(Dwarf_Die die, unsigned name) const;
-  std::string words_of(Dwarf_Die type, int left) const;
+  std::string spelling_of(Dwarf_Die type, int left) const;
 
   const DwarfFile* file_;
 };
 
-// Location of a value: in registers, one after another, or in memory.
+// Location of a value: in registers, from its first bytes on, or in memory.
 struct ValueLocation {
   struct Part {
     std::string_view name;  // "rdi"; empty: a floating-point register

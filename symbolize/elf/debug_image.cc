@@ -73,8 +73,8 @@ Result<Compressed> compressed_section(Elf_Scn* section, std::size_t number, bool
   return part;
 }
 
-// The size that libdw will decompress a .zdebug_* section to.
-std::uint64_t promised_size(Elf_Scn* section, std::string_view name) {
+// The decompressed size that a .zdebug_* section states, which libdw allocates; 0: it is no such section.
+std::uint64_t size_of_zdebug(Elf_Scn* section, std::string_view name) {
   constexpr std::size_t kMagicSize = 4;
   const Elf_Data* const data = name.starts_with(".zdebug_") ? elf_rawdata(section, nullptr) : nullptr;
   if (!data || !data->d_buf) return 0;
@@ -110,7 +110,7 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
     const char* const name = elf_strptr(source, names, row.sh_name);
     if (i != names && !(name && is_kept(name))) continue;
     if ((row.sh_flags & SHF_COMPRESSED) == 0) {
-      auto added = add_unpacked(promised_size(section, name ? name : ""), size, plan);
+      auto added = add_unpacked(size_of_zdebug(section, name ? name : ""), size, plan);
       if (!added) return std::move(added.error());
       plan.copied.push_back({row.sh_offset, row.sh_size});
       continue;

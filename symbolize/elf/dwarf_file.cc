@@ -138,9 +138,9 @@ Result<> DwarfFile::use_supplementary_file(const format::Fd& file) {
     if (!supplement || !supplement->is_itself || supplement->checksum != part->build_id)
       return Error{"has another checksum in its .debug_sup"};
   }
-  shared_image_ = std::move(image);
-  shared_ = std::move(dwarf);
-  dwarf_setalt(dwarf_.get(), shared_.get());
+  supplementary_image_ = std::move(image);
+  supplementary_ = std::move(dwarf);
+  dwarf_setalt(dwarf_.get(), supplementary_.get());
   return Done{};
 }
 
@@ -148,7 +148,7 @@ Result<> DwarfFile::use_supplementary_file(const format::Fd& file) {
 bool DwarfFile::may_read(unsigned form) const {
   constexpr std::array kInSupplementaryFile = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
                                                DW_FORM_ref_sup8, DW_FORM_strp_sup};
-  return shared_ != nullptr ||
+  return supplementary_ != nullptr ||
          std::ranges::find(kInSupplementaryFile, static_cast<int>(form)) == kInSupplementaryFile.end();
 }
 

@@ -50,12 +50,12 @@ struct DwarfBudget {
 // The attribute (DW_AT_*) of `die` as a number; nothing: there is none, or it is no number.
 std::optional<Dwarf_Word> number_of(Dwarf_Die& die, unsigned name);
 
-// Calls `seen` with the children of an entry, at most `most`, until it returns false.
+// Calls `visit` with the children of an entry, at most `most`, until it returns false.
 template <class Seen>
-void each_child(Dwarf_Die parent, int most, Seen&& seen) {
+void each_child(Dwarf_Die parent, int most, Seen&& visit) {
   Dwarf_Die child{};
   bool is_there = dwarf_child(&parent, &child) == 0;
-  for (; is_there && most > 0 && seen(child); --most) is_there = dwarf_siblingof(&child, &child) == 0;
+  for (; is_there && most > 0 && visit(child); --most) is_there = dwarf_siblingof(&child, &child) == 0;
 }
 
 // Iterator over the entries of a unit in file order, in linear time at any depth. dwarf_siblingof() of an
@@ -94,7 +94,7 @@ class DwarfFile {
   // without it strings and entries of that file are missing.
   std::optional<SupplementaryFile> supplementary_file() const;
   Result<> use_supplementary_file(const format::Fd& file);
-  bool has_supplementary_file() const { return shared_ != nullptr; }
+  bool has_supplementary_file() const { return supplementary_ != nullptr; }
 
   // The attribute (DW_AT_*) as a string; empty: it is missing, or in a supplementary file that is not open.
   std::string_view text(Dwarf_Die& die, unsigned name) const;
@@ -106,8 +106,8 @@ class DwarfFile {
   static Result<> open_into(const format::Fd& file, DebugImage& image, OwnedDwarf& dwarf);
   bool may_read(unsigned form) const;
 
-  DebugImage image_, shared_image_;
-  OwnedDwarf shared_;
+  DebugImage image_, supplementary_image_;
+  OwnedDwarf supplementary_;
   OwnedDwarf dwarf_;  // destroyed before the members that it refers to
 };
 

@@ -209,15 +209,16 @@ struct ElfFile::State {
     if (name.empty() || (!label && !is_function_or_object(symbol)) ||
         is_mapping_symbol(header.e_machine, name))
       return;
-    const Section* home = section(std::size_t{symbol.st_shndx});
-    if (symbol.st_shndx >= SHN_LORESERVE || !home || (home->header.sh_flags & SHF_ALLOC) == 0) return;
-    if (home->header.sh_type == SHT_NOBITS) home = loaded.section(std::size_t{symbol.st_shndx});
-    if (!home || (label && !holds_code_or_data(home->name))) return;
+    const Section* own_section = section(std::size_t{symbol.st_shndx});
+    if (symbol.st_shndx >= SHN_LORESERVE || !own_section || (own_section->header.sh_flags & SHF_ALLOC) == 0)
+      return;
+    if (own_section->header.sh_type == SHT_NOBITS) own_section = loaded.section(std::size_t{symbol.st_shndx});
+    if (!own_section || (label && !holds_code_or_data(own_section->name))) return;
     std::uint64_t value = symbol.st_value;
     if (header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) value &= ~std::uint64_t{1};
     const auto offset = loaded.loads.offset_of({value});
     const std::uint64_t start =
-        offset ? offset->value : value - home->header.sh_addr + home->header.sh_offset;
+        offset ? offset->value : value - own_section->header.sh_addr + own_section->header.sh_offset;
     table.add({.start = start,
                .end = format::end_of_range(start, symbol.st_size),
                .name = name,

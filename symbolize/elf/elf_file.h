@@ -60,7 +60,7 @@ class ElfFile {
   LoadMap load_map() const;
   // For a kernel module, a relocatable file: where the kernel loads its sections, from the module's base.
   LoadMap module_load_map() const;
-  // The bytes of .gnu_debugdata: an ELF file of symbols alone, under xz. Empty when there is none.
+  // The bytes of .gnu_debugdata: an ELF file with only symbols, in xz. Empty: there is none.
   format::Bytes embedded_symbols() const;
   // Address of the first symbol of that name in .symtab.
   std::optional<format::ElfAddress> address_of(std::string_view symbol) const;

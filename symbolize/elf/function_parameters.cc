@@ -15,7 +15,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::size_t kMostParameters = 256;
-constexpr std::size_t kMostOffered = 40;  // names in an error
+constexpr std::size_t kMostListed = 40;  // names in an error
 constexpr std::size_t kMostPointers = 8;
 constexpr int kDeepestMember = 16;  // structs without a name in structs
 constexpr std::uint64_t kRegisterBytes = 8;
@@ -69,8 +69,8 @@ std::string quoted(std::string_view text) {
 
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
-  for (std::size_t i = 0; i < names.size() && i < kMostOffered; ++i) out += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > kMostOffered ? out + ", ..." : out;
+  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i) out += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > kMostListed ? out + ", ..." : out;
 }
 
 // A parameter's DW_AT_location at the first instruction.
@@ -286,18 +286,18 @@ struct FunctionParameters::State {
     return parse_location(ops, count, frame_is_callers);
   }
 
-  std::string offer(const std::vector<Parameter>& all) const {
+  std::string listed_parameters(const std::vector<Parameter>& all) const {
     std::vector<std::string> names;
     for (const Parameter& one : all)
       if (!one.name.empty()) names.push_back(std::string(one.name) + " (" + types.name_of(one.die) + ")");
     return names.empty() ? "the function has no arguments with names" : "the function has " + joined(names);
   }
 
-  std::string members_of(Dwarf_Die type) const {
+  std::string listed_members(Dwarf_Die type) const {
     std::vector<std::string> names;
     types.each_member(type, [&names](const TypeView::Member& member) {
       if (!member.name.empty()) names.emplace_back(member.name);
-      return names.size() <= kMostOffered;
+      return names.size() <= kMostListed;
     });
     return names.empty() ? "nothing with a name" : joined(names);
   }
@@ -306,7 +306,7 @@ struct FunctionParameters::State {
     const std::vector<Step> steps = steps_of(wanted);
     if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
     const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
-    if (one == all.end()) return Error{"there is no such argument; " + offer(all)};
+    if (one == all.end()) return Error{"there is no such argument; " + listed_parameters(all)};
     if (!one->missing_reason.empty()) return Error{one->missing_reason + "; name the register, as %di"};
     const auto type = types.type_of(one->die);
     if (!type) return Error{"its type is not described"};
@@ -321,7 +321,7 @@ struct FunctionParameters::State {
     }
     if (one->location.is_address)
       if (auto done = dereference(value); !done) return std::move(done.error());
-    const auto leave_reference = [&]() -> Result<> {
+    const auto follow_reference = [&]() -> Result<> {
       if (!types.is_reference(value.type)) return Done{};
       const auto target = types.type_of(value.type);
       if (!target) return Error{"it refers to something without a type"};
@@ -329,13 +329,13 @@ struct FunctionParameters::State {
       return dereference(value);
     };
     for (std::size_t i = 1; i < steps.size(); ++i) {
-      if (auto done = leave_reference(); !done) return std::move(done.error());
+      if (auto done = follow_reference(); !done) return std::move(done.error());
       if (steps[i].is_through_pointer && !types.is_pointer(value.type))
         return Error{"the expression before ->" + std::string(steps[i].name) + " is no pointer"};
       if (auto done = go_to_member(value, steps[i]); !done) return std::move(done.error());
     }
-    if (auto done = leave_reference(); !done) return std::move(done.error());
-    return finished(std::move(value));
+    if (auto done = follow_reference(); !done) return std::move(done.error());
+    return as_probe_value(std::move(value));
   }
 
   Result<> go_to_member(Value& value, const Step& step) const {
@@ -351,7 +351,7 @@ struct FunctionParameters::State {
       return Error{quoted(step.name) + ": its members are not described there (it is only declared)"};
     TypeView::Member member;
     if (!find_member(value.type, step.name, member, kDeepestMember))
-      return Error{"there is no member " + quoted(step.name) + "; there is " + members_of(value.type)};
+      return Error{"there is no member " + quoted(step.name) + "; there is " + listed_members(value.type)};
     if (member.is_bits) return Error{quoted(step.name) + " is a bit field, which cannot be read"};
     const auto type = types.type_of(member.die);
     if (!type) return Error{quoted(step.name) + " has no type"};
@@ -399,10 +399,10 @@ struct FunctionParameters::State {
     return Done{};
   }
 
-  Result<ParameterValue> finished(Value value) const {
+  Result<ParameterValue> as_probe_value(Value value) const {
     using Kind = ParameterValue::Kind;
     if (types.is_struct(value.type))
-      return Error{"is a struct; name a member, as with a dot or ->: " + members_of(value.type)};
+      return Error{"is a struct; name a member, as with a dot or ->: " + listed_members(value.type)};
     const auto size = types.size_of(value.type);
     const int tag = dwarf_tag(&value.type);
     Kind kind = Kind::Unsigned;
@@ -555,7 +555,7 @@ Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress 
   const std::vector<Parameter> all = state_->parameters_of(*function, entry.value, symbol);
   std::vector<ParameterValue> out;
   for (const std::string& one : wanted) {
-    if (one == "?") return Error{state_->offer(all)};
+    if (one == "?") return Error{state_->listed_parameters(all)};
     auto value = state_->value_of(all, one);
     if (!value) return std::move(value.error()).in(quoted(one));
     out.push_back(std::move(*value));

@@ -107,7 +107,7 @@ class ModuleFiles {
   Demangler* demangler_;
 };
 
-// The instructions of a module, from the file it was loaded from.
+// The instructions of a module, from its file.
 class ModuleCode {
  public:
   // `features`: of the capture, which may have copies of files. May be null; must outlive this.

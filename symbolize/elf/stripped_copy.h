@@ -10,9 +10,9 @@
 
 namespace tacho::symbolize {
 
-// The mapped parts, at their file offsets; the symbol table, and call frame information that is not mapped,
-// after it. Other sections are empty there. Of 64-bit files in this machine's byte order alone. An error,
-// which does not name the file: it is no such file, or the copy would have more than `most` bytes.
+// A copy has the mapped parts at their file offsets, then the symbol table, and call frame information that
+// is not mapped. Other sections are empty. An error, which does not name the file: it is not a 64-bit file in
+// this machine's byte order, or the copy would have more than `most` bytes.
 Result<std::vector<std::byte>> stripped_copy(const format::Fd& file, std::uint64_t most);
 
 }  // namespace tacho::symbolize

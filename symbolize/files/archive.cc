@@ -59,8 +59,8 @@ std::optional<Entry> parse_entry(format::Bytes block) {
   const auto size = number_at(block, kSizeAt, kSizeSize);
   if (!size || *size >> 62 != 0) return std::nullopt;
   const char kind = static_cast<char>(block[kKindAt]);
-  const bool has_none = kind >= '1' && kind <= '6';  // links, devices and folders have no content
-  return Entry{kind == '0' || kind == '\0', has_none ? 0 : *size};
+  const bool has_no_content = kind >= '1' && kind <= '6';  // links, devices and folders have no content
+  return Entry{kind == '0' || kind == '\0', has_no_content ? 0 : *size};
 }
 
 // Reads the bytes of an archive, decompressed if needed. `left`: the limit of bytes of this archive and of
@@ -129,7 +129,7 @@ class Unpacker {
     if (got < 0) return system_error("read", errno);
     rest_ = format::Bytes(piece_).first(static_cast<std::size_t>(got));
     is_at_end_ = got == 0;
-    if (!std::exchange(is_known_, true)) is_packed_ = format::as_text(rest_).starts_with(kPacked);
+    if (!std::exchange(is_format_known_, true)) is_packed_ = format::as_text(rest_).starts_with(kPacked);
     return Done{};
   }
 
@@ -137,7 +137,7 @@ class Unpacker {
   std::uint64_t& left_;
   std::vector<std::byte> piece_;
   format::Bytes rest_;
-  bool is_known_ = false, is_packed_ = false, is_begun_ = false, is_at_end_ = false;
+  bool is_format_known_ = false, is_packed_ = false, is_begun_ = false, is_at_end_ = false;
   bz_stream state_{};
 };
 
@@ -191,7 +191,7 @@ class Reader {
     return Done{};
   }
 
-  // The next bytes, at most a piece of them.
+  // Reads the next `size` bytes to the start of piece_, or as many as it holds.
   Result<std::size_t> take(std::uint64_t size) {
     const std::size_t wanted = std::min<std::uint64_t>(size, piece_.size());
     auto got = bytes_.read(std::span(piece_).first(wanted));
@@ -200,7 +200,7 @@ class Reader {
   }
 
   // The error for a block that is no header. Damaged bzip2 is the more precise reason, and libbz2 finds it
-  // only after the block that it has already returned, so this reads on.
+  // only after the block that it has already returned, so the rest is read.
   Error no_header_error() {
     for (std::uint64_t done = 0; done < kMostOfBlock;) {
       const auto got = bytes_.read(piece_);

@@ -23,7 +23,7 @@ struct Archive {
 
 // Whether the file is an archive, by its first bytes.
 bool is_archive(const std::string& path);
-// An error: nothing of it can be read. `most`: the limit of decompressed bytes, archives in it included.
+// An error: no file in it can be read. `most`: the limit of decompressed bytes, archives in it included.
 Result<Archive> read_archive(const std::string& path, std::uint64_t most = std::uint64_t{2} << 30);
 
 }  // namespace tacho::symbolize

@@ -79,18 +79,18 @@ Result<format::Fd> PinnedFiles::duplicate(IsWanted&& is_wanted) const {
 }
 
 Result<format::Fd> PinnedFiles::binary(std::string_view name, const format::BuildId& id) const {
-  const auto is = [&](const Row& row) {
+  const auto is_wanted = [&](const Row& row) {
     return !row.is_perf_map && (id.empty() ? row.name == name : row.build_id == id);
   };
-  if (id.empty() && std::ranges::count_if(rows_, is) > 1)
+  if (id.empty() && std::ranges::count_if(rows_, is_wanted) > 1)
     return Error{"several files had this name", ENOTUNIQ};
-  return duplicate(is);
+  return duplicate(is_wanted);
 }
 
 Result<format::Fd> PinnedFiles::perf_map(std::uint32_t process) const {
-  const auto is = [&](const Row& row) { return row.is_perf_map && row.process == process; };
-  if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this pid", ENOTUNIQ};
-  return duplicate(is);
+  const auto is_wanted = [&](const Row& row) { return row.is_perf_map && row.process == process; };
+  if (std::ranges::count_if(rows_, is_wanted) > 1) return Error{"several processes had this pid", ENOTUNIQ};
+  return duplicate(is_wanted);
 }
 
 namespace {

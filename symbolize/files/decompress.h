@@ -47,10 +47,10 @@ inline constexpr std::string_view kAttachedJitdump = "jitdump/";
 Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
                                               std::uint64_t limit);
 
-// The same into `out`, which has the size in the header; allocates nothing.
+// The same into `out`, which has the size in the header. Allocates nothing.
 Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> out);
 
-// Whether so few compressed bytes can hold `size` bytes; false: the header is damaged.
+// Whether `packed_size` compressed bytes can hold `size` bytes; false: the header is damaged.
 bool can_hold(std::uint64_t packed_size, std::uint64_t size);
 
 // The limit of decompressed bytes of a file: 32 MiB and four times its size, more than any compiler's output.

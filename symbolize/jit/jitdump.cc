@@ -224,7 +224,7 @@ Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pi
     if (!is_last && !check_attached_size(*packed)) continue;
     return AttachedJitdump{std::move(*packed), has_lines && !limits.has_lines, events.size() - kept.size()};
   }
-  return Error{"it is too large"};  // not reached: the last limits always fits
+  return Error{"it is too large"};  // not reached: the last limits always fit
 }
 
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset) {

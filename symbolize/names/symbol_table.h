@@ -1,10 +1,10 @@
 // SymbolTable: symbols by address range. Every symbol source makes one.
 //
 // A source adds its symbols in its own order, calls fix_up() (perf's symbols__fixup_end and
-// symbols__fixup_duplicate: rules for missing ends and for aliases), may
-// add more symbols to which these rules do not apply, and calls finish(). Then addresses are looked up. Big
-// binaries have hundreds of thousands of symbols, of which a capture needs few: they are sorted by address
-// only, and names are compared and demangled when an address is looked up.
+// symbols__fixup_duplicate: rules for missing ends and for aliases), may add more symbols, to which these
+// rules do not apply, and calls finish(). Then addresses are looked up. Big binaries have hundreds of
+// thousands of symbols, of which a capture needs few: they are sorted by address only, and names are compared
+// and demangled when an address is looked up.
 #pragma once
 
 #include <atomic>
@@ -137,8 +137,8 @@ class SymbolTable {
   // byte before.
   std::uint64_t caller_address(std::uint64_t return_address);
   // Look-up on any thread, also while another one calls find() or row_at(). Ambiguous: several symbols cover
-  // the address, and row_at() must choose; of aliases it does so once. `row`: of a Symbol. Does not search
-  // functions without symbols (unnamed_functions()).
+  // the address, and row_at() must choose between them; for aliases it does that once. `row`: if the kind is
+  // Symbol. Functions without symbols are not searched (unnamed_functions()).
   struct RowLookup {
     enum class Kind : std::uint8_t { Symbol, None, Ambiguous };
     Kind kind = Kind::None;
