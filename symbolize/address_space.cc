@@ -216,6 +216,26 @@ std::string_view kernel_short_name(std::string_view path) {
   return path.find("vmlinux") == std::string_view::npos ? last_part(path) : "[kernel.vmlinux]";
 }
 
+// `user` is null if the process is unknown.
+AddressRange range_in(const MappingList* user, const MappingList& kernel, std::uint64_t ip,
+                      std::uint8_t cpumode) {
+  const auto in_user = [&] { return user == nullptr ? AddressRange() : user->range_at(ip); };
+  switch (cpumode) {
+    case abi::kCpumodeKernel:
+      return kernel.range_at(ip);
+    case abi::kCpumodeUser:
+      return in_user();
+    case abi::kCpumodeUnknown: {
+      const AddressRange of_user = in_user(), of_kernel = kernel.range_at(ip);
+      const AddressRange& nearer = of_user.mapping != nullptr ? of_user : of_kernel;
+      return {std::max(of_user.first, of_kernel.first), std::min(of_user.last, of_kernel.last),
+              nearer.mapping};
+    }
+    default:
+      return {};  // hypervisor and guests
+  }
+}
+
 }  // namespace
 
 struct AddressSpaces::State {
@@ -518,30 +538,6 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
     state_->kernel_path = state_->texts.add(entry.filename);
   state_->add_build_id(entry.filename, entry.build_id);
 }
-
-namespace {
-
-// `user` is null if the process is unknown.
-AddressRange range_in(const MappingList* user, const MappingList& kernel, std::uint64_t ip,
-                      std::uint8_t cpumode) {
-  const auto in_user = [&] { return user == nullptr ? AddressRange() : user->range_at(ip); };
-  switch (cpumode) {
-    case abi::kCpumodeKernel:
-      return kernel.range_at(ip);
-    case abi::kCpumodeUser:
-      return in_user();
-    case abi::kCpumodeUnknown: {
-      const AddressRange of_user = in_user(), of_kernel = kernel.range_at(ip);
-      const AddressRange& nearer = of_user.mapping != nullptr ? of_user : of_kernel;
-      return {std::max(of_user.first, of_kernel.first), std::min(of_user.last, of_kernel.last),
-              nearer.mapping};
-    }
-    default:
-      return {};  // hypervisor and guests
-  }
-}
-
-}  // namespace
 
 AddressRange SpaceVersion::range_at(format::RuntimeAddress ip, std::uint8_t cpumode) const {
   return range_in(&user_, *kernel_, ip.value, cpumode);

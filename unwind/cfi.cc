@@ -158,7 +158,16 @@ class Program {
     initial_ = state_;
     location_ = fde_.start;
     if (!run(fde_.program, pc) || state_.cfa.kind == CfaRule::Kind::None) return std::nullopt;
-    return row();
+    UnwindRow row;
+    row.cfa = state_.cfa;
+    for (std::size_t i = 0; i < state_.rules.size(); ++i) {
+      if (state_.rules[i].kind != RuleKind::Same)
+        row.saved.push_back({static_cast<std::uint8_t>(i), state_.rules[i]});
+    }
+    row.return_register = static_cast<std::uint8_t>(fde_.cie.return_register);
+    row.is_signal_frame = fde_.cie.is_signal_frame;
+    row.signs_returns = state_.signs_returns;
+    return row;
   }
 
   // Every row, from the function's start on.
@@ -192,19 +201,6 @@ class Program {
     std::array<Rule, kRegisterCount> rules{};
     bool signs_returns = false;
   };
-
-  UnwindRow row() const {
-    UnwindRow row;
-    row.cfa = state_.cfa;
-    for (std::size_t i = 0; i < state_.rules.size(); ++i) {
-      if (state_.rules[i].kind != RuleKind::Same)
-        row.saved.push_back({static_cast<std::uint8_t>(i), state_.rules[i]});
-    }
-    row.return_register = static_cast<std::uint8_t>(fde_.cie.return_register);
-    row.is_signal_frame = fde_.cie.is_signal_frame;
-    row.signs_returns = state_.signs_returns;
-    return row;
-  }
 
   // Stops at the first row after `pc`.
   bool run(format::Bytes program, std::uint64_t pc) {

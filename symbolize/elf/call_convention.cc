@@ -16,6 +16,11 @@ bool is_typedef_or_qualifier(int tag) {
   return std::ranges::find(kTags, tag) != kTags.end();
 }
 
+constexpr std::uint64_t kWord = 8, kMostInRegisters = 16;  // bytes
+constexpr std::size_t kFloating = 8;                       // registers
+constexpr int kDeepest = 16;                               // structs in structs
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+
 }  // namespace
 
 std::optional<TypeView::Found> TypeView::find(Dwarf_Die die, unsigned name) const {
@@ -144,15 +149,6 @@ void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member
     return visit(member);
   });
 }
-
-namespace {
-
-constexpr std::uint64_t kWord = 8, kMostInRegisters = 16;  // bytes
-constexpr std::size_t kFloating = 8;                       // registers
-constexpr int kDeepest = 16;                               // structs in structs
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
-
-}  // namespace
 
 bool is_floating(std::uint64_t encoding) {
   return encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_imaginary_float ||

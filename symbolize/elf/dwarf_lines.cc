@@ -150,11 +150,10 @@ struct DwarfLines::State {
     note_missing(std::move(what));
     left_out = true;
   }
-  std::string_view text(Dwarf_Die& die, unsigned name) const { return dwarf.text(die, name); }
 
   std::string_view split_name(Unit& unit) const {
-    const std::string_view name = text(unit.die, DW_AT_dwo_name);
-    return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
+    const std::string_view name = dwarf.text(unit.die, DW_AT_dwo_name);
+    return name.empty() ? dwarf.text(unit.die, DW_AT_GNU_dwo_name) : name;
   }
 
   // The paths at which libdw looks for the .dwo file: in the file's folder, then where it was compiled.
@@ -163,7 +162,7 @@ struct DwarfLines::State {
       return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
     };
     const std::string_view name = split_name(unit);
-    return {joined(folder, name), joined(joined(folder, text(unit.die, DW_AT_comp_dir)), name)};
+    return {joined(folder, name), joined(joined(folder, dwarf.text(unit.die, DW_AT_comp_dir)), name)};
   }
 
   // Whether libdw would find the .dwo file, which it opens itself, and opens nothing unsafe: the paths come
@@ -366,7 +365,7 @@ struct DwarfLines::State {
       if (dwarf.follow(die, reference, target)) read_name(target, function, left);
     }
     if (function.name.empty()) {
-      function.name = text(die, DW_AT_name);
+      function.name = dwarf.text(die, DW_AT_name);
       Dwarf_Die unit_die{};
       if (!function.name.empty() && dwarf_diecu(&die, &unit_die, nullptr, nullptr) &&
           has_unmangled_names(dwarf_srclang(&unit_die))) {
@@ -374,7 +373,7 @@ struct DwarfLines::State {
       }
     }
     for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
-      const std::string_view found = text(die, name);
+      const std::string_view found = dwarf.text(die, name);
       if (found.empty()) continue;
       function.name = found;
       function.is_linkage_name = true;

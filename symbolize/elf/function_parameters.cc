@@ -60,12 +60,7 @@ std::vector<Step> steps_of(std::string_view text) {
   }
 }
 
-std::string quoted(std::string_view text) {
-  std::string out(1, '\'');
-  out += text;
-  out += '\'';
-  return out;
-}
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
@@ -341,20 +336,20 @@ struct FunctionParameters::State {
   Result<> go_to_member(Value& value, const Step& step) const {
     if (types.is_pointer(value.type)) {
       const auto target = types.type_of(value.type);
-      if (!target) return Error{quoted(step.name) + ": the pointer does not say what it points to"};
+      if (!target) return Error{in_quotes(step.name) + ": the pointer does not say what it points to"};
       if (auto done = dereference(value); !done) return done;
       value.type = *target;
     }
     if (!types.is_struct(value.type))
-      return Error{quoted(step.name) + ": the expression before it is no struct"};
+      return Error{in_quotes(step.name) + ": the expression before it is no struct"};
     if (types.has(value.type, DW_AT_declaration))
-      return Error{quoted(step.name) + ": its members are not described there (it is only declared)"};
+      return Error{in_quotes(step.name) + ": its members are not described there (it is only declared)"};
     TypeView::Member member;
     if (!find_member(value.type, step.name, member, kDeepestMember))
-      return Error{"there is no member " + quoted(step.name) + "; there is " + listed_members(value.type)};
-    if (member.is_bits) return Error{quoted(step.name) + " is a bit field, which cannot be read"};
+      return Error{"there is no member " + in_quotes(step.name) + "; there is " + listed_members(value.type)};
+    if (member.is_bits) return Error{in_quotes(step.name) + " is a bit field, which cannot be read"};
     const auto type = types.type_of(member.die);
-    if (!type) return Error{quoted(step.name) + " has no type"};
+    if (!type) return Error{in_quotes(step.name) + " has no type"};
     if (value.is_in_memory)
       value.result.displacement += static_cast<std::int64_t>(member.offset);
     else
@@ -557,7 +552,7 @@ Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress 
   for (const std::string& one : wanted) {
     if (one == "?") return Error{state_->listed_parameters(all)};
     auto value = state_->value_of(all, one);
-    if (!value) return std::move(value.error()).in(quoted(one));
+    if (!value) return std::move(value.error()).in(in_quotes(one));
     out.push_back(std::move(*value));
   }
   return out;

@@ -55,15 +55,12 @@ void KernelCore::read_notes(format::Cursor notes) {
     const std::string_view name = notes.text(padded(name_size));
     const format::Bytes text = notes.take(padded(size));
     if (notes.failed()) return;
-    if (name == "VMCOREINFO")
-      read_kernel_facts(format::as_text(text.first(std::min<std::size_t>(size, text.size()))));
+    if (name != "VMCOREINFO") continue;
+    const std::string_view facts = format::as_text(text.first(std::min<std::size_t>(size, text.size())));
+    if (const auto id = format::BuildId::from_hex(value_of(facts, "BUILD-ID"))) build_id_ = *id;
+    const auto start = format::whole_number<std::uint64_t>(value_of(facts, "SYMBOL(_stext)"), 16);
+    if (start) text_start_ = start;
   }
-}
-
-void KernelCore::read_kernel_facts(std::string_view text) {
-  if (const auto id = format::BuildId::from_hex(value_of(text, "BUILD-ID"))) build_id_ = *id;
-  const auto start = format::whole_number<std::uint64_t>(value_of(text, "SYMBOL(_stext)"), 16);
-  if (start) text_start_ = start;
 }
 
 format::Bytes KernelCore::read(std::uint64_t address, std::size_t size) {

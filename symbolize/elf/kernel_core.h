@@ -29,7 +29,6 @@ class KernelCore {
  private:
   explicit KernelCore(int file) : file_(file) {}
   void read_notes(format::Cursor notes);
-  void read_kernel_facts(std::string_view text);
 
   int file_;
   std::vector<format::ElfSegment> segments_;

@@ -77,6 +77,15 @@ int alias_class(const Symbol& symbol) {
   return binding + (symbol.size() != 0 ? 3 : 0);
 }
 
+// Names of signal trampolines in C libraries, the vdso and Go.
+bool is_signal_trampoline(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kNames{"__restore_rt",          "__restore",
+                                                   "__kernel_rt_sigreturn", "__kernel_sigreturn",
+                                                   "__vdso_rt_sigreturn",   "__default_rt_sa_restorer",
+                                                   "__default_sa_restorer"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("runtime.sigreturn");
+}
+
 }  // namespace
 
 bool is_better_alias(const Symbol& a, const Symbol& b, const SymbolTable::ShownName& shown) {
@@ -142,9 +151,8 @@ SymbolTable::Group SymbolTable::group_at(std::size_t first) const {
 
 // The number of the first fix_up() after the row was added; fixups_.size(): there was none.
 std::size_t SymbolTable::fixup_of(const Row& row) const {
-  std::size_t fixup = 0;
-  while (fixup < fixups_.size() && row.number >= fixups_[fixup]) ++fixup;
-  return fixup;
+  const auto fixup = std::ranges::upper_bound(fixups_, std::uint32_t{row.number});
+  return static_cast<std::size_t>(fixup - fixups_.begin());
 }
 
 // Sets the end of rows without one, from the last row to the first: the next start among the symbols that
@@ -276,19 +284,6 @@ const RangeIndex& SymbolTable::overlaps() {
   }
   return overlaps_.emplace(std::move(ranges));
 }
-
-namespace {
-
-// Names of signal trampolines in C libraries, the vdso and Go.
-bool is_signal_trampoline(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kNames{"__restore_rt",          "__restore",
-                                                   "__kernel_rt_sigreturn", "__kernel_sigreturn",
-                                                   "__vdso_rt_sigreturn",   "__default_rt_sa_restorer",
-                                                   "__default_sa_restorer"};
-  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("runtime.sigreturn");
-}
-
-}  // namespace
 
 std::uint64_t SymbolTable::caller_address(std::uint64_t return_address) {
   const auto here = symbol_row_at(return_address);

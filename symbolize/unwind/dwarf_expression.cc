@@ -138,18 +138,6 @@ class Evaluation {
       const std::uint64_t top = stack_.pop();
       return stack_.push(row->apply(stack_.pop(), top));
     }
-    arrange(op);
-  }
-
-  void push_register(std::uint64_t name) {
-    const auto offset = static_cast<std::uint64_t>(read_sleb128(in_));
-    const auto value = frame_.register_value(name);
-    if (!value) return stack_.fail();
-    stack_.push(*value + offset);
-  }
-
-  // The other operations.
-  void arrange(std::uint8_t op) {
     switch (op) {
       case DW_OP_deref:
         return stack_.push(frame_.memory(stack_.pop()));
@@ -192,6 +180,13 @@ class Evaluation {
       default:
         return stack_.fail();  // not valid in call frame information
     }
+  }
+
+  void push_register(std::uint64_t name) {
+    const auto offset = static_cast<std::uint64_t>(read_sleb128(in_));
+    const auto value = frame_.register_value(name);
+    if (!value) return stack_.fail();
+    stack_.push(*value + offset);
   }
 
   // Moves the topmost value below the next `count` - 1 values.
