@@ -24,8 +24,6 @@ class RowFinder {
   // The error says why the file has no rows. `stop` is polled while a file without index, or with .sframe
   // only, is read; true ends it.
   static Result<RowFinder> create(const ElfImage& image, const std::function<bool()>& stop = {});
-  RowFinder(RowFinder&&) = default;
-  RowFinder& operator=(RowFinder&&) = default;
 
   // A row, and where the caller's rbx is saved, which is not in rows: code of the dynamic linker addresses
   // its frame by rbx.

@@ -251,11 +251,10 @@ struct DwarfLines::State {
   void index() {
     is_indexed = true;
     Dwarf_CU* cu = nullptr;
-    Dwarf_Half version = 0;
     std::uint8_t type = 0;
     Dwarf_Die die{};
     int status = 0;
-    while ((status = dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &die, nullptr)) == 0) {
+    while ((status = dwarf_get_units(dwarf.get(), cu, &cu, nullptr, &type, &die, nullptr)) == 0) {
       const int tag = dwarf_tag(&die);
       if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
       if (units.size() == budget.units) {

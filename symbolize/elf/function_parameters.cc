@@ -167,11 +167,10 @@ struct FunctionParameters::State {
   std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& missing_reason) const {
     DwarfBudget budget = DwarfBudget::of(dwarf.image().size());
     Dwarf_CU* cu = nullptr;
-    Dwarf_Half version = 0;
     std::uint8_t type = 0;
     Dwarf_Die unit{};
     while (budget.units-- > 0 && budget.attributes > 0 &&
-           dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &unit, nullptr) == 0) {
+           dwarf_get_units(dwarf.get(), cu, &cu, nullptr, &type, &unit, nullptr) == 0) {
       const int tag = dwarf_tag(&unit);
       if ((tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) || !may_hold(unit, entry)) continue;
       if (type == DW_UT_skeleton || dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) {
@@ -563,13 +562,13 @@ std::vector<std::optional<Prototype>> FunctionParameters::prototypes(
   std::vector<std::optional<Prototype>> found(entries.size());
   std::unordered_map<std::uint64_t, std::size_t> wanted;
   for (std::size_t i = 0; i < entries.size(); ++i) wanted.try_emplace(entries[i].value, i);
+  const std::unordered_map<std::uint64_t, std::size_t> firsts = wanted;  // an entry may be listed twice
   DwarfBudget budget = DwarfBudget::of(state_->dwarf.image().size());
   Dwarf_CU* cu = nullptr;
-  Dwarf_Half version = 0;
   std::uint8_t type = 0;
   Dwarf_Die unit{};
   while (!wanted.empty() && budget.units-- > 0 && budget.attributes > 0 &&
-         dwarf_get_units(state_->dwarf.get(), cu, &cu, &version, &type, &unit, nullptr) == 0) {
+         dwarf_get_units(state_->dwarf.get(), cu, &cu, nullptr, &type, &unit, nullptr) == 0) {
     if (dwarf_tag(&unit) != DW_TAG_compile_unit || type == DW_UT_skeleton ||
         !follows_convention(dwarf_srclang(&unit)))
       continue;
@@ -586,12 +585,7 @@ std::vector<std::optional<Prototype>> FunctionParameters::prototypes(
       wanted.erase(entry);
     }
   }
-  // The same entry may be asked for twice.
-  std::unordered_map<std::uint64_t, std::size_t> firsts;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto [first, is_new] = firsts.try_emplace(entries[i].value, i);
-    if (!is_new) found[i] = found[first->second];
-  }
+  for (std::size_t i = 0; i < entries.size(); ++i) found[i] = found[firsts.at(entries[i].value)];
   return found;
 }
 

@@ -93,10 +93,6 @@ class SymbolTable {
   // Returns a name as it is shown; aliases are compared by shown names.
   using ShownName = std::function<std::string_view(std::string_view)>;
 
-  SymbolTable() = default;
-  SymbolTable(SymbolTable&&) = default;
-  SymbolTable& operator=(SymbolTable&&) = default;
-
   // Keeps text to which names point.
   std::string_view own(std::string text) { return texts_.emplace_back(std::move(text)); }
   void reserve(std::size_t count) { rows_.reserve(count); }
