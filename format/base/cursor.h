@@ -14,9 +14,6 @@
 
 namespace tacho::format {
 
-// A log of the fields that a parser reads, for converting a record or section to the other byte order: so the
-// parsers are the only description of the formats.
-//
 // How a field's bytes change between the byte orders.
 enum class FieldShape : std::uint8_t {
   Number,    // the bytes are reversed
@@ -24,6 +21,8 @@ enum class FieldShape : std::uint8_t {
   Branches,  // triples of words; the third consists of bit fields over the whole word
 };
 
+// The fields that a parser reads, logged for converting a record or section to the other byte order. So the
+// parsers are the only description of the formats.
 class FieldLog {
  public:
   struct Fields {
@@ -46,9 +45,13 @@ class FieldLog {
 
 using Bytes = std::span<const std::byte>;
 
-// The text of a field: its bytes up to the first NUL. Points into `field`.
+// Both texts point into the bytes.
+inline std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+// The text of a field: its bytes up to the first NUL.
 inline std::string_view text_of(Bytes field) {
-  const std::string_view all(reinterpret_cast<const char*>(field.data()), field.size());
+  const std::string_view all = as_text(field);
   return all.substr(0, all.find('\0'));
 }
 
@@ -137,7 +140,7 @@ class Cursor {
   std::string_view text(std::uint64_t size) { return text_of(take(size)); }
   // Bytes up to a NUL, which is consumed; fails if there is none.
   std::string_view terminated() {
-    const std::string_view all(reinterpret_cast<const char*>(rest_.data()), rest_.size());
+    const std::string_view all = as_text(rest_);
     const auto end = all.find('\0');
     if (end == std::string_view::npos) {
       fail();

@@ -64,10 +64,6 @@ Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t
 // The size in bytes of the hole (SEEK_DATA) at the descriptor's position; 0: none, or not supported. Does not
 // move the position.
 std::uint64_t hole_ahead(int fd);
-inline std::string_view as_text(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Writes all of `bytes` at `offset`.
 Result<> write_at(int fd, std::uint64_t offset, Bytes bytes);
 

@@ -57,10 +57,6 @@ Result<std::vector<Attachment>> parse_attachments(Cursor in) {
   if (version != kAttachmentVersion)
     return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   if (count > kMaxAttachments) return Error{std::to_string(count) + " attachments are too many"};
-  const auto text = [&](std::uint32_t size) {
-    const Bytes bytes = in.take(size);
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
   std::vector<Attachment> attachments;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t name_size = in.u32();
@@ -68,8 +64,8 @@ Result<std::vector<Attachment>> parse_attachments(Cursor in) {
     Attachment attachment;
     attachment.raw_size = in.u64();
     const std::uint64_t packed_size = in.u64();
-    attachment.name = text(name_size);
-    attachment.origin = text(origin_size);
+    attachment.name = as_text(in.take(name_size));
+    attachment.origin = as_text(in.take(origin_size));
     const Bytes packed = in.take(packed_size);
     attachment.packed.assign(packed.begin(), packed.end());
     if (in.failed()) return Error{"cut short"};

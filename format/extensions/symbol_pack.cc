@@ -354,7 +354,7 @@ Result<SymbolPack> parse_symbol_pack(Bytes section) {
   for (std::size_t i = 0; i < texts && !in.failed(); ++i) {
     const Bytes text = in.bytes(in.number());
     if (i == 0 && !text.empty()) in.fail();
-    if (i != 0) pack.texts.append({reinterpret_cast<const char*>(text.data()), text.size()});
+    if (i != 0) pack.texts.append(as_text(text));
   }
   const std::size_t modules = in.count(8, sizeof(PackedModule));
   for (std::size_t i = 0; i < modules && !in.failed(); ++i) pack.modules.push_back(read_module(in));

@@ -17,10 +17,7 @@ constexpr std::uint32_t kMaxSystems = 65536;
 constexpr std::uint32_t kMaxFormats = 1U << 20;
 constexpr std::size_t kLongestName = 255;  // bytes
 
-std::string text_of_size(Cursor& in, std::uint64_t size) {
-  const Bytes bytes = in.take(size);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+std::string text_of_size(Cursor& in, std::uint64_t size) { return std::string(as_text(in.take(size))); }
 
 // "header_page" NUL, u64 size, bytes.
 Result<std::string> named_part(Cursor& in, std::string_view name) {
