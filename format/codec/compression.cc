@@ -21,12 +21,13 @@ constexpr std::uint32_t kCheckMagic = 0x184D2A58, kOldCheckMagic = 0x184D2A57, k
 constexpr std::size_t kCheckFrame = 4 + 4 + kCheckSize;
 constexpr std::size_t kMaxPacked = kMaxRecord - kRecordHeaderSize - kCheckFrame;
 constexpr std::size_t kMinChunk = 32 * 1024;  // compressing less does not pay
-constexpr const char* kWrongSum = "its checksum is wrong";
 constexpr int kMaxWindowLog = 23;  // 8 MiB: the limit that RFC 8878 recommends for untrusted frames
 
 // Pieces between two trials of both compressors, so that trials cost a fraction of what they save. The start
 // of a recording often differs from the rest, so trials are frequent until many have failed.
 constexpr unsigned kMostPiecesBetweenTrials = 64;
+
+Error zstd_error(std::size_t code) { return Error{std::string("zstd: ") + ZSTD_getErrorName(code)}; }
 
 // The longest run of whole records at the start of `records` that is at most `limit` bytes; at least one
 // record.
@@ -195,7 +196,7 @@ Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
   constexpr std::size_t kStep = 256 * 1024;
   const std::size_t start = out.size();
   const auto [frames, is_sound] = packed_bytes(packed);
-  if (!is_sound) return Error{kWrongSum};
+  if (!is_sound) return Error{"its checksum is wrong"};
   ZSTD_inBuffer in{frames.data(), frames.size(), 0};
   for (;;) {
     const std::size_t filled = out.size();
@@ -204,22 +205,36 @@ Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
     ZSTD_outBuffer piece{out.data() + filled, room, 0};
     const std::size_t hint = ZSTD_decompressStream(context_.get(), &piece, &in);
     out.resize(filled + piece.pos);
-    if (ZSTD_isError(hint) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(hint)};
+    if (ZSTD_isError(hint) != 0) return zstd_error(hint);
     if (out.size() - start > limit) return Error{"inflates to more than " + std::to_string(limit) + " bytes"};
     // zstd has more output only if it filled the buffer.
     if (in.pos == in.size && piece.pos < room) return Done{};
-    if (piece.pos == 0 && in.pos != in.size && hint != 0 && room != 0) {
-      // No input was read and no output written.
-      return Error{"zstd: the frame makes no progress"};
-    }
+    // No input was read and no output written.
+    if (piece.pos == 0 && in.pos != in.size && hint != 0) return Error{"zstd: the frame makes no progress"};
   }
+}
+
+Result<std::vector<std::byte>> compress_whole(Bytes content, int level) {
+  std::vector<std::byte> frame(ZSTD_compressBound(content.size()));
+  const std::size_t size = ZSTD_compress(frame.data(), frame.size(), content.data(), content.size(), level);
+  if (ZSTD_isError(size) != 0) return zstd_error(size);
+  frame.resize(size);
+  return frame;
 }
 
 Result<> inflate_into(Bytes packed, std::span<std::byte> place) {
   const std::size_t size = ZSTD_decompress(place.data(), place.size(), packed.data(), packed.size());
-  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
+  if (ZSTD_isError(size) != 0) return zstd_error(size);
   if (size != place.size()) return Error{"has fewer bytes than its header says"};
   return Done{};
+}
+
+Result<std::vector<std::byte>> inflate_whole(Bytes frame, std::uint64_t size) {
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != size)
+    return Error{"its size differs from the one in its header"};
+  std::vector<std::byte> content(static_cast<std::size_t>(size));
+  if (auto done = inflate_into(frame, content); !done) return std::move(done.error());
+  return content;
 }
 
 }  // namespace tacho::format

@@ -89,8 +89,13 @@ class RecordInflater {
   std::unique_ptr<ZSTD_DCtx_s, Free> context_;
 };
 
+// Compresses `content` to one frame.
+Result<std::vector<std::byte>> compress_whole(Bytes content, int level);
 // Inflates the complete frames in `packed` into `place` without allocating. An error unless they fill it
 // exactly.
 Result<> inflate_into(Bytes packed, std::span<std::byte> place);
+// Inflates a frame of compress_whole(). An error unless its header says `size`, which is checked before that
+// much is allocated.
+Result<std::vector<std::byte>> inflate_whole(Bytes frame, std::uint64_t size);
 
 }  // namespace tacho::format

@@ -1,6 +1,6 @@
 #include "format/extensions/attachment.h"
 
-#include <zstd.h>
+#include "format/codec/compression.h"
 
 namespace tacho::format {
 
@@ -14,27 +14,17 @@ constexpr int kAttachmentLevel = 1;  // kallsyms: 5.4 MB to 1.0 MB, as with leve
 }  // namespace
 
 Result<Attachment> pack_attachment(std::string name, std::string origin, Bytes content) {
-  Attachment attachment{std::move(name), std::move(origin), content.size(), {}};
-  attachment.packed.resize(ZSTD_compressBound(content.size()));
-  const std::size_t size = ZSTD_compress(attachment.packed.data(), attachment.packed.size(), content.data(),
-                                         content.size(), kAttachmentLevel);
-  if (ZSTD_isError(size) != 0) return Error{attachment.origin + ": zstd: " + ZSTD_getErrorName(size)};
-  attachment.packed.resize(size);
-  return attachment;
+  auto packed = compress_whole(content, kAttachmentLevel);
+  if (!packed) return std::move(packed.error()).in(origin);
+  return Attachment{std::move(name), std::move(origin), content.size(), std::move(*packed)};
 }
 
 Result<std::vector<std::byte>> unpack_attachment(const Attachment& attachment, std::uint64_t limit) {
   const std::string place = "attachment '" + attachment.name + "'";
   if (attachment.raw_size > limit)
     return Error{place + ": " + std::to_string(attachment.raw_size) + " bytes exceed the limit"};
-  // Checks the content size in the frame header before it allocates raw_size bytes.
-  const auto said = ZSTD_getFrameContentSize(attachment.packed.data(), attachment.packed.size());
-  if (said != attachment.raw_size) return Error{place + ": its size differs from the one in its header"};
-  std::vector<std::byte> content(static_cast<std::size_t>(attachment.raw_size));
-  const std::size_t size =
-      ZSTD_decompress(content.data(), content.size(), attachment.packed.data(), attachment.packed.size());
-  if (ZSTD_isError(size) != 0) return Error{place + ": zstd: " + ZSTD_getErrorName(size)};
-  if (size != content.size()) return Error{place + ": has fewer bytes than its header says"};
+  auto content = inflate_whole(attachment.packed, attachment.raw_size);
+  if (!content) return std::move(content.error()).in(place);
   return content;
 }
 

@@ -1,7 +1,5 @@
 #include "format/extensions/symbol_pack.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <numeric>
@@ -9,12 +7,12 @@
 #include <utility>
 
 #include "format/base/byte_writer.h"
+#include "format/codec/compression.h"
 
 namespace tacho::format {
 namespace {
 
 constexpr std::uint32_t kPackVersion = 1;
-constexpr std::size_t kFixed = 24;  // bytes before the frame: version, level, raw size, packed size
 constexpr int kPackLevel = 6;       // of zstd: a fifth smaller than with level 3, and not slower in practice
 constexpr std::size_t kAlignment = 8;
 
@@ -296,14 +294,7 @@ Result<std::vector<std::byte>> unpack(const Head& head) {
   if (head.raw_size > kMostAlways + kMostTimes * head.frame.size())
     return Error{"would take " + std::to_string(head.raw_size) + " bytes, which is too large for its size",
                  EFBIG};
-  // Checks the content size in the frame header before it allocates that much.
-  if (ZSTD_getFrameContentSize(head.frame.data(), head.frame.size()) != head.raw_size)
-    return Error{"its size differs from the one in its header"};
-  std::vector<std::byte> raw(static_cast<std::size_t>(head.raw_size));
-  const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), head.frame.data(), head.frame.size());
-  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
-  if (size != raw.size()) return Error{"has fewer bytes than its header says"};
-  return raw;
+  return inflate_whole(head.frame, head.raw_size);
 }
 
 }  // namespace
@@ -326,13 +317,11 @@ Result<std::vector<std::byte>> write_symbol_pack_section(SymbolPack& pack) {
     write_module(raw, module);
   }
   const Bytes content = raw.out().view();
-  std::vector<std::byte> frame(ZSTD_compressBound(content.size()));
-  const std::size_t size =
-      ZSTD_compress(frame.data(), frame.size(), content.data(), content.size(), kPackLevel);
-  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
+  const auto frame = compress_whole(content, kPackLevel);
+  if (!frame) return frame.error();
   ByteWriter out;
-  out.u32(kPackVersion).u32(static_cast<std::uint32_t>(pack.level)).u64(content.size()).u64(size);
-  out.bytes(Bytes(frame).first(size)).align(kAlignment);
+  out.u32(kPackVersion).u32(static_cast<std::uint32_t>(pack.level)).u64(content.size()).u64(frame->size());
+  out.bytes(*frame).align(kAlignment);
   return std::move(out).take();
 }
 
