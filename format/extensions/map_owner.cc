@@ -19,12 +19,12 @@ constexpr std::int64_t kRounding = 2 * kSecond;               // tolerance for c
 constexpr std::uint64_t kLargestStat = 4096;                  // bytes of /proc/PID/stat
 constexpr std::int64_t kTimeOfDay = 1'000'000'000 * kSecond;  // larger times are since 1970, not since boot
 
+std::int64_t ns_of(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
+
 std::int64_t now(clockid_t clock) {
   timespec time{};
-  return ::clock_gettime(clock, &time) == 0 ? time.tv_sec * kSecond + time.tv_nsec : 0;
+  return ::clock_gettime(clock, &time) == 0 ? ns_of(time) : 0;
 }
-
-std::int64_t ns_of(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
 
 }  // namespace
 
@@ -59,10 +59,9 @@ std::optional<MapOwner> running_owner(std::uint32_t pid) {
   const long per_second = ::sysconf(_SC_CLK_TCK);
   if (!bytes || per_second <= 0 || ::stat(folder.c_str(), &status) != 0) return std::nullopt;
   std::string_view rest = as_text(*bytes);
-  rest.remove_prefix(
-      std::min(rest.size(), rest.rfind(')') + 1));  // skip the name, which may contain anything
-  constexpr int kFieldsBefore = 20;                 // fields before the start time
-  for (int i = 0; i < kFieldsBefore && !rest.empty(); ++i)
+  rest.remove_prefix(rest.rfind(')') + 1);  // the name may contain anything
+  constexpr int kBlanksBefore = 20;         // between the name and the start time
+  for (int i = 0; i < kBlanksBefore && !rest.empty(); ++i)
     rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
   std::int64_t ticks = 0;
   if (std::from_chars(rest.data(), rest.data() + rest.size(), ticks).ec != std::errc{}) return std::nullopt;

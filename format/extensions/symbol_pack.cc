@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -13,7 +14,7 @@ namespace tacho::format {
 namespace {
 
 constexpr std::uint32_t kPackVersion = 1;
-constexpr int kPackLevel = 6;       // of zstd: a fifth smaller than with level 3, and not slower in practice
+constexpr int kPackLevel = 6;  // of zstd: a fifth smaller than with level 3, and not slower in practice
 constexpr std::size_t kAlignment = 8;
 
 // Limits: real packs inflate to 3 to 6 times their size, and the tables made from them take 16 times.
@@ -139,9 +140,8 @@ void put_in_order(PackedModule& module) {
   for (PackedAddress& address : module.addresses)
     if (address.symbol != PackedFunction::kNone) address.symbol = place[address.symbol];
   std::ranges::stable_sort(module.addresses, {}, &PackedAddress::address);
-  const auto same = [](const PackedAddress& a, const PackedAddress& b) { return a.address == b.address; };
-  module.addresses.erase(std::unique(module.addresses.begin(), module.addresses.end(), same),
-                         module.addresses.end());
+  const auto repeated = std::ranges::unique(module.addresses, {}, &PackedAddress::address);
+  module.addresses.erase(repeated.begin(), repeated.end());
 }
 
 void write_code(PackWriter& out, const PackedModule& module) {
@@ -216,10 +216,8 @@ void read_addresses(PackReader& in, PackedModule& module) {
   auto& addresses = module.addresses;
   addresses.resize(in.count(has_lines ? 6 : 3, sizeof(PackedAddress)));
   in.column(addresses, [](PackedAddress& address, std::uint64_t value) { address.address = value; });
-  const auto not_ascending = [](const PackedAddress& a, const PackedAddress& b) {
-    return a.address >= b.address;
-  };
-  if (std::ranges::adjacent_find(addresses, not_ascending) != addresses.end()) in.fail();
+  if (std::ranges::adjacent_find(addresses, std::greater_equal(), &PackedAddress::address) != addresses.end())
+    in.fail();
   in.column(addresses, [](PackedAddress& address, std::uint64_t value) {
     address.elf_address = address.address + value;
   });

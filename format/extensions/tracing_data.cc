@@ -1,9 +1,9 @@
 #include "format/extensions/tracing_data.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -11,8 +11,9 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::array<std::uint8_t, 3> kMagic{0x17, 0x08, 0x44};
-constexpr std::string_view kName = "tracing";
+constexpr std::string_view kMagic =
+    "\x17\x08\x44"
+    "tracing";
 constexpr std::uint32_t kMaxSystems = 65536;
 constexpr std::uint32_t kMaxFormats = 1U << 20;
 constexpr std::size_t kLongestName = 255;  // bytes
@@ -62,9 +63,7 @@ std::optional<std::uint64_t> tracepoint_id(std::string_view format_text) {
 
 Result<TracingData> parse_tracing_data(Bytes section) {
   Cursor start(section);
-  for (const std::uint8_t byte : kMagic)
-    if (start.u8() != byte) return Error{"does not start with the tracing magic"};
-  if (start.text(kName.size()) != kName) return Error{"does not start with the tracing magic"};
+  if (start.text(kMagic.size()) != kMagic) return Error{"does not start with the tracing magic"};
   const std::string_view version = start.terminated();
   TracingData data;
   data.is_big_endian = start.u8() != 0;
@@ -104,8 +103,7 @@ void write_tracing_data(ByteWriter& out, const TracingData& data) {
     out.u64(is_foreign ? Cursor::swapped(size) : size);
     text(bytes);
   };
-  for (const std::uint8_t byte : kMagic) out.u8(byte);
-  text(kName);
+  text(kMagic);
   terminated("0.6");
   out.u8(data.is_big_endian ? 1 : 0).u8(data.long_size);
   u32(data.page_size);
@@ -116,20 +114,19 @@ void write_tracing_data(ByteWriter& out, const TracingData& data) {
   u32(data.ftrace_formats.size());
   for (const std::string& format : data.ftrace_formats) sized(format);
   // Formats are grouped by system.
-  std::uint32_t systems = 0;
-  const auto starts_system = [&](std::size_t i) {
-    return i == 0 || data.formats[i].system != data.formats[i - 1].system;
-  };
-  for (std::size_t i = 0; i < data.formats.size(); ++i) systems += starts_system(i) ? 1 : 0;
-  u32(systems);
-  for (std::size_t i = 0; i < data.formats.size(); ++i) {
-    if (starts_system(i)) {
-      std::uint32_t count = 1;
-      while (i + count < data.formats.size() && !starts_system(i + count)) ++count;
-      terminated(data.formats[i].system);
-      u32(count);
-    }
-    sized(data.formats[i].text);
+  std::vector<std::span<const TracepointFormat>> systems;
+  for (std::span<const TracepointFormat> rest(data.formats); !rest.empty();) {
+    const auto end = std::ranges::find_if_not(
+        rest, [&](const std::string& system) { return system == rest.front().system; },
+        &TracepointFormat::system);
+    systems.push_back(rest.first(static_cast<std::size_t>(end - rest.begin())));
+    rest = rest.subspan(systems.back().size());
+  }
+  u32(systems.size());
+  for (const auto formats : systems) {
+    terminated(formats.front().system);
+    u32(formats.size());
+    for (const TracepointFormat& format : formats) sized(format.text);
   }
   u32(0);  // kallsyms
   u32(data.printk_formats.size());
@@ -155,8 +152,8 @@ ConstantStrings::ConstantStrings(std::string_view printk_formats) {
     rows_.push_back(std::move(row));
   }
   std::ranges::stable_sort(rows_, {}, &Row::address);
-  const auto same = [](const Row& a, const Row& b) { return a.address == b.address; };
-  rows_.erase(std::unique(rows_.begin(), rows_.end(), same), rows_.end());
+  const auto repeated = std::ranges::unique(rows_, {}, &Row::address);
+  rows_.erase(repeated.begin(), repeated.end());
 }
 
 const std::string* ConstantStrings::find(std::uint64_t address) const {
