@@ -1,5 +1,7 @@
 #include "format/records/build_id.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -7,22 +9,10 @@
 
 namespace tacho::format {
 
-namespace {
-
-constexpr std::uint32_t kNoteGnuBuildId = 3;
-constexpr std::uint32_t kSegmentNote = 4;  // PT_NOTE
-constexpr std::uint32_t kSectionNote = 7;  // SHT_NOTE
-
-}  // namespace
-
 std::string BuildId::hex() const {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  text.reserve(2 * std::size_t{size});
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
+  for (std::size_t i = 0; i < size; ++i) text += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
   return text;
 }
 
@@ -63,7 +53,7 @@ std::optional<BuildId> build_id_in_notes(Bytes notes, std::endian order) {
     // The last note's padding may be missing.
     const Bytes description = in.take(std::min<std::uint64_t>(padded(description_size), in.left()));
     if (in.failed() || description.size() < description_size) return std::nullopt;
-    if (type == kNoteGnuBuildId && name == "GNU" && description_size > 0)
+    if (type == NT_GNU_BUILD_ID && name == "GNU" && description_size > 0)
       return BuildId::from_bytes(description.first(description_size));
   }
   return std::nullopt;
@@ -73,10 +63,10 @@ std::optional<BuildId> build_id_in_elf(Bytes image) {
   const auto elf = ElfView::parse(image);
   if (!elf) return std::nullopt;
   for (const ElfSegment& segment : elf->segments())
-    if (segment.type == kSegmentNote)
+    if (segment.type == PT_NOTE)
       if (const auto id = build_id_in_notes(elf->content(segment), elf->header().order)) return id;
   for (const ElfSection& section : elf->sections())
-    if (section.type == kSectionNote)
+    if (section.type == SHT_NOTE)
       if (const auto id = build_id_in_notes(elf->content(section), elf->header().order)) return id;
   return std::nullopt;
 }

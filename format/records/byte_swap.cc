@@ -14,13 +14,7 @@ namespace {
 void turn_number(std::byte* at, std::size_t width) { std::reverse(at, at + width); }
 
 void turn_bits(std::byte* at, std::size_t width) {
-  for (std::size_t i = 0; i < width; ++i) {
-    auto byte = static_cast<std::uint8_t>(at[i]);
-    std::uint8_t mirrored = 0;
-    for (int bit = 0; bit < 8; ++bit)
-      if ((byte >> bit & 1) != 0) mirrored = static_cast<std::uint8_t>(mirrored | 1 << (7 - bit));
-    at[i] = std::byte{mirrored};
-  }
+  std::transform(at, at + width, at, [](std::byte byte) { return std::byte{mirrored(byte)}; });
 }
 
 // Words of bit fields: byte swapping reverses the order of the fields.
@@ -33,14 +27,13 @@ void turn_branch_flags(std::byte* at, std::endian from) {
 }
 
 // perf records without a parser in tacho: their fields are read only for the log.
-using Walk = void (*)(Cursor& in);
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 void walk_nothing(Cursor&) {}
 void walk_words(Cursor& in) { in.words(in.left() / kWord); }
 void walk_u32(Cursor& in) { in.u32(); }
-void walk_event_type(Cursor& in) { in.u64(); }
+void walk_u64(Cursor& in) { in.u64(); }
 
 void walk_auxtrace_info(Cursor& in) {
   in.fields(2, sizeof(std::uint32_t));
@@ -52,12 +45,12 @@ void walk_auxtrace(Cursor& in) {
   in.fields(4, sizeof(std::uint32_t));
 }
 
-// u32 type, code, cpu, pid, tid, form; u64 ip; with a form also u64 time; char[64]; from form 2 on u32 pid,
-// vcpu.
+// u32 type, code, cpu, pid, tid, format; u64 ip; with a format also u64 time; char[64]; from format 2 on u32
+// machine pid, vcpu.
 void walk_auxtrace_error(Cursor& in) {
   in.fields(5, sizeof(std::uint32_t));
-  const std::uint32_t form = in.u32();
-  in.words(form == 0 ? 1 : 2);
+  const std::uint32_t format = in.u32();
+  in.words(format == 0 ? 1 : 2);
   in.skip(std::min<std::size_t>(in.left(), 64));
   in.fields(std::min<std::size_t>(in.left() / sizeof(std::uint32_t), 2), sizeof(std::uint32_t));
 }
@@ -118,11 +111,11 @@ void walk_event_update(Cursor& in) {
 
 struct WalkRow {
   std::uint32_t type;
-  Walk walk;
+  void (*walk)(Cursor& in);
 };
 
 constexpr WalkRow kWalks[] = {
-    {abi::kRecordEventType, walk_event_type},
+    {abi::kRecordEventType, walk_u64},
     {abi::kRecordTracingData, walk_u32},
     {abi::kRecordFinishedRound, walk_nothing},
     {abi::kRecordIdIndex, walk_words},

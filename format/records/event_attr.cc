@@ -12,25 +12,23 @@ constexpr std::uint32_t kKnownAttrSize = 144;
 // host would have to mirror it, and no such host is supported yet.
 static_assert(std::endian::native == std::endian::little);
 
-// The flag word is C bit fields: a machine of the other byte order numbers them from the other end of each
-// byte.
 std::uint64_t read_flags(Cursor& in) {
   const Bytes bytes = in.fields(sizeof(std::uint64_t), 1, FieldShape::BitBytes);
+  const bool is_native = in.order() == std::endian::native;
   std::uint64_t flags = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    auto byte = static_cast<std::uint8_t>(bytes[i]);
-    if (in.order() != std::endian::native) {
-      std::uint8_t mirrored = 0;
-      for (int bit = 0; bit < 8; ++bit)
-        if ((byte >> bit & 1) != 0) mirrored = static_cast<std::uint8_t>(mirrored | 1 << (7 - bit));
-      byte = mirrored;
-    }
-    flags |= std::uint64_t{byte} << (8 * i);
-  }
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    flags |= (is_native ? std::to_integer<std::uint64_t>(bytes[i]) : mirrored(bytes[i])) << (8 * i);
   return flags;
 }
 
 }  // namespace
+
+std::uint8_t mirrored(std::byte byte) {
+  unsigned bits = 0;
+  for (int bit = 0; bit < 8; ++bit)
+    bits |= std::to_integer<unsigned>(byte >> bit & std::byte{1}) << (7 - bit);
+  return static_cast<std::uint8_t>(bits);
+}
 
 Result<EventAttr> parse_event_attr(Cursor bytes) {
   EventAttr attr;

@@ -49,6 +49,10 @@ struct EventAttr {
 // The size in perf 6.1, which refuses larger attrs: used unless a later field is set.
 inline constexpr std::uint32_t kCompatibleAttrSize = 128;
 
+// The byte with its bits in reverse order: machines of the other byte order number the bit fields of the flag
+// word from the other end of each byte.
+std::uint8_t mirrored(std::byte byte);
+
 // Reads one attr of `bytes.left()` bytes, of which attr.size are valid.
 Result<EventAttr> parse_event_attr(Cursor bytes);
 // The smallest size (at least kCompatibleAttrSize) that holds every non-zero field.

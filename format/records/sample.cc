@@ -24,6 +24,19 @@ Registers parse_registers(Cursor& in, std::uint64_t mask) {
 // cycles, type, speculation, new type, privilege, reserved.
 constexpr int kBranchFlagBits[] = {1, 1, 1, 1, 16, 4, 2, 4, 3, 31};
 
+// Moves each field between its native place and the place that it has in the other byte order.
+std::uint64_t moved_branch_flags(std::uint64_t flags, bool to_foreign) {
+  std::uint64_t moved = 0;
+  int native = 0;  // bits below the field
+  for (const int bits : kBranchFlagBits) {
+    const int foreign = 64 - native - bits;
+    const std::uint64_t field = flags >> (to_foreign ? native : foreign) & ((std::uint64_t{1} << bits) - 1);
+    moved |= field << (to_foreign ? foreign : native);
+    native += bits;
+  }
+  return moved;
+}
+
 void parse_branches(Cursor& in, const EventAttr& attr, Sample& out) {
   const std::uint64_t count = in.u64();
   if ((attr.branch_sample_type & abi::kBranchHwIndex) != 0) out.branch_hw_index = in.u64();
@@ -95,25 +108,8 @@ constexpr std::uint64_t kTrailerFields = abi::kSampleTid | abi::kSampleTime | ab
 
 }  // namespace
 
-std::uint64_t branch_flags_from_foreign(std::uint64_t flags) {
-  std::uint64_t native = 0;
-  int below = 0;
-  for (const int bits : kBranchFlagBits) {
-    native |= (flags >> (64 - below - bits) & ((std::uint64_t{1} << bits) - 1)) << below;
-    below += bits;
-  }
-  return native;
-}
-
-std::uint64_t branch_flags_to_foreign(std::uint64_t flags) {
-  std::uint64_t foreign = 0;
-  int below = 0;
-  for (const int bits : kBranchFlagBits) {
-    foreign |= (flags >> below & ((std::uint64_t{1} << bits) - 1)) << (64 - below - bits);
-    below += bits;
-  }
-  return foreign;
-}
+std::uint64_t branch_flags_from_foreign(std::uint64_t flags) { return moved_branch_flags(flags, false); }
+std::uint64_t branch_flags_to_foreign(std::uint64_t flags) { return moved_branch_flags(flags, true); }
 
 std::size_t ReadValues::size() const {
   if (single) return 1;
@@ -204,8 +200,7 @@ std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAt
   const std::uint64_t before = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid;
   in.skip(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before)) * sizeof(std::uint64_t));
   const std::uint64_t time = in.u64();
-  if (in.failed()) return std::nullopt;
-  return time;
+  return in.failed() ? std::nullopt : std::optional(time);
 }
 
 std::size_t sample_id_size(const EventAttr& attr) {
@@ -214,8 +209,8 @@ std::size_t sample_id_size(const EventAttr& attr) {
 }
 
 Bytes declared_bytes(const RecordView& record, std::size_t trailer) {
-  constexpr std::size_t kKsymbol = 16,
-                        kBpfEvent = 16;  // bytes of the fields; of KSYMBOL those before its name
+  // Bytes of the fields; of KSYMBOL those before its name.
+  constexpr std::size_t kKsymbol = 16, kBpfEvent = 16;
   std::size_t end = kRecordHeaderSize;
   if (record.type == abi::kRecordBpfEvent) {
     end += kBpfEvent;
@@ -231,12 +226,22 @@ Bytes declared_bytes(const RecordView& record, std::size_t trailer) {
   return record.bytes.first(std::min(record.bytes.size(), end + trailer));
 }
 
-SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log) {
-  SampleId id;
+namespace {
+
+// The trailer of a kernel record; empty: it has none, or is too short for it.
+Bytes trailer_of(const RecordView& record, const EventAttr& attr) {
   const std::size_t size = sample_id_size(attr);
   const Bytes own = declared_bytes(record, size);
-  if (size == 0 || own.size() < kRecordHeaderSize + size) return id;
-  Cursor in(own.last(size), record.order, log);
+  return own.size() < kRecordHeaderSize + size ? Bytes() : own.last(size);
+}
+
+}  // namespace
+
+SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log) {
+  SampleId id;
+  const Bytes trailer = trailer_of(record, attr);
+  if (trailer.empty()) return id;
+  Cursor in(trailer, record.order, log);
   const std::uint64_t type = attr.sample_type;
   if (type & abi::kSampleTid) {
     id.pid = in.u32();
@@ -254,10 +259,9 @@ SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldL
 }
 
 bool has_sound_trailer(const RecordView& record, const EventAttr& attr) {
-  const std::size_t size = sample_id_size(attr);
-  const Bytes own = declared_bytes(record, size);
-  if (!attr.samples(abi::kSampleCpu) || size == 0 || own.size() < kRecordHeaderSize + size) return true;
-  Cursor in(own.last(size), record.order);
+  const Bytes trailer = trailer_of(record, attr);
+  if (!attr.samples(abi::kSampleCpu) || trailer.empty()) return true;
+  Cursor in(trailer, record.order);
   const std::uint64_t before = kTrailerFields & ~(abi::kSampleCpu | abi::kSampleIdentifier);
   in.skip(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before)) * sizeof(std::uint64_t));
   in.u32();
@@ -277,10 +281,9 @@ void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr)
 std::optional<std::uint64_t> record_time(const RecordView& record, const EventAttr& attr) {
   if (record.type == abi::kRecordSample) return sample_time(record, attr);
   if (record.type >= abi::kRecordUserStart || !attr.samples(abi::kSampleTime)) return std::nullopt;
-  const std::size_t size = sample_id_size(attr);
-  const Bytes own = declared_bytes(record, size);
-  if (size == 0 || own.size() < kRecordHeaderSize + size) return std::nullopt;
-  Cursor in(own.last(size), record.order);
+  const Bytes trailer = trailer_of(record, attr);
+  if (trailer.empty()) return std::nullopt;
+  Cursor in(trailer, record.order);
   if (attr.samples(abi::kSampleTid)) in.u64();
   return in.u64();
 }
