@@ -1,7 +1,6 @@
 #include "format/records/record.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 namespace tacho::format {
@@ -15,20 +14,19 @@ Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* lo
   return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
 }
 
-// A name up to its first NUL, and its padding of zeros, of which some writers add more than needed.
-std::string_view name_of(Cursor& in) {
-  const std::string_view name = Cursor(in).text(in.left());
-  in.skip(std::min(in.left(), name.size() + 1));
-  const Bytes rest = in.rest();
-  const bool is_padding = std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
-  in.skip(is_padding ? rest.size() : std::min<std::size_t>(rest.size(), 7));
-  return name;
-}
-
 // Consumes the padding at the end of a record.
 void skip_zeros(Cursor& in) {
   const Bytes rest = in.rest();
   if (std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; })) in.skip(rest.size());
+}
+
+// A name up to its first NUL, and its padding of zeros, of which some writers add more than needed.
+std::string_view name_of(Cursor& in) {
+  const std::string_view name = Cursor(in).text(in.left());
+  in.skip(std::min(in.left(), name.size() + 1));
+  skip_zeros(in);
+  in.skip(std::min<std::size_t>(in.left(), 7));
+  return name;
 }
 
 struct Parsing {
@@ -52,6 +50,8 @@ bool carries_build_id(const Cursor& identity, const Parsing& about) {
   return (about.record.misc & abi::kMiscMmapBuildId) != 0 && size >= 1 && size <= BuildId{}.bytes.size() &&
          (about.attr.has(abi::kBuildId) || is_synthesized(about));
 }
+
+// The fields of a record are read in their order: braces evaluate from left to right.
 
 Record parse_mmap(Cursor& in, const Parsing& about) {
   MmapRecord mmap;
@@ -81,64 +81,43 @@ Record parse_mmap(Cursor& in, const Parsing& about) {
 }
 
 Record parse_comm(Cursor& in, const Parsing& about) {
-  CommRecord comm;
-  comm.pid = in.u32();
-  comm.tid = in.u32();
-  comm.name = name_of(in);
-  comm.is_exec = (about.record.misc & abi::kMiscCommExec) != 0;
-  return comm;
+  return CommRecord{.pid = in.u32(),
+                    .tid = in.u32(),
+                    .name = name_of(in),
+                    .is_exec = (about.record.misc & abi::kMiscCommExec) != 0};
 }
 
 Record parse_task(Cursor& in, const Parsing& about) {
-  TaskRecord task;
-  task.pid = in.u32();
-  task.parent_pid = in.u32();
-  task.tid = in.u32();
-  task.parent_tid = in.u32();
-  task.time = in.u64();
-  task.is_exit = about.record.type == abi::kRecordExit;
-  return task;
+  return TaskRecord{.pid = in.u32(),
+                    .parent_pid = in.u32(),
+                    .tid = in.u32(),
+                    .parent_tid = in.u32(),
+                    .time = in.u64(),
+                    .is_exit = about.record.type == abi::kRecordExit};
 }
 
-Record parse_lost(Cursor& in, const Parsing&) {
-  LostRecord lost;
-  lost.id = in.u64();
-  lost.lost = in.u64();
-  return lost;
-}
+Record parse_lost(Cursor& in, const Parsing&) { return LostRecord{.id = in.u64(), .lost = in.u64()}; }
 
 Record parse_lost_samples(Cursor& in, const Parsing&) { return LostSamplesRecord{in.u64()}; }
 
 Record parse_throttle(Cursor& in, const Parsing& about) {
-  ThrottleRecord throttle;
-  throttle.time = in.u64();
-  throttle.id = in.u64();
-  throttle.stream_id = in.u64();
-  throttle.is_unthrottle = about.record.type == abi::kRecordUnthrottle;
-  return throttle;
+  return ThrottleRecord{.time = in.u64(),
+                        .id = in.u64(),
+                        .stream_id = in.u64(),
+                        .is_unthrottle = about.record.type == abi::kRecordUnthrottle};
 }
 
 Record parse_read(Cursor& in, const Parsing& about) {
-  ReadRecord read;
-  read.pid = in.u32();
-  read.tid = in.u32();
-  read.values = parse_read_values(in, about.attr.read_format);
-  return read;
+  return ReadRecord{
+      .pid = in.u32(), .tid = in.u32(), .values = parse_read_values(in, about.attr.read_format)};
 }
 
 Record parse_aux(Cursor& in, const Parsing&) {
-  AuxRecord aux;
-  aux.offset = in.u64();
-  aux.size = in.u64();
-  aux.flags = in.u64();
-  return aux;
+  return AuxRecord{.offset = in.u64(), .size = in.u64(), .flags = in.u64()};
 }
 
 Record parse_itrace_start(Cursor& in, const Parsing&) {
-  ItraceStartRecord start;
-  start.pid = in.u32();
-  start.tid = in.u32();
-  return start;
+  return ItraceStartRecord{.pid = in.u32(), .tid = in.u32()};
 }
 
 Record parse_switch(Cursor& in, const Parsing& about) {
@@ -154,22 +133,12 @@ Record parse_switch(Cursor& in, const Parsing& about) {
 }
 
 Record parse_namespaces(Cursor& in, const Parsing&) {
-  NamespacesRecord namespaces;
-  namespaces.pid = in.u32();
-  namespaces.tid = in.u32();
-  const std::uint64_t count = in.u64();
-  namespaces.links = in.words(count, 2);
-  return namespaces;
+  return NamespacesRecord{.pid = in.u32(), .tid = in.u32(), .links = in.words(in.u64(), 2)};
 }
 
 Record parse_ksymbol(Cursor& in, const Parsing&) {
-  KsymbolRecord symbol;
-  symbol.address = in.u64();
-  symbol.length = in.u32();
-  symbol.type = in.u16();
-  symbol.flags = in.u16();
-  symbol.name = name_of(in);
-  return symbol;
+  return KsymbolRecord{
+      .address = in.u64(), .length = in.u32(), .type = in.u16(), .flags = in.u16(), .name = name_of(in)};
 }
 
 Record parse_bpf_event(Cursor& in, const Parsing&) {
@@ -182,12 +151,7 @@ Record parse_bpf_event(Cursor& in, const Parsing&) {
   return event;
 }
 
-Record parse_cgroup(Cursor& in, const Parsing&) {
-  CgroupRecord cgroup;
-  cgroup.id = in.u64();
-  cgroup.path = name_of(in);
-  return cgroup;
-}
+Record parse_cgroup(Cursor& in, const Parsing&) { return CgroupRecord{.id = in.u64(), .path = name_of(in)}; }
 
 Record parse_text_poke(Cursor& in, const Parsing&) {
   TextPokeRecord poke;
@@ -203,11 +167,7 @@ Record parse_text_poke(Cursor& in, const Parsing&) {
 Record parse_aux_output_hw_id(Cursor& in, const Parsing&) { return AuxOutputHwIdRecord{in.u64()}; }
 
 Record parse_callchain_deferred(Cursor& in, const Parsing&) {
-  CallchainDeferredRecord chain;
-  chain.cookie = in.u64();
-  const std::uint64_t count = in.u64();
-  chain.addresses = in.words(count);
-  return chain;
+  return CallchainDeferredRecord{.cookie = in.u64(), .addresses = in.words(in.u64())};
 }
 
 Record parse_header_attr(Cursor& in, const Parsing&) {
@@ -242,10 +202,7 @@ Record parse_event_update(Cursor& in, const Parsing&) {
 }
 
 Record parse_header_feature(Cursor& in, const Parsing&) {
-  HeaderFeatureRecord header;
-  header.feature = in.u64();
-  header.section = in.take(in.left());
-  return header;
+  return HeaderFeatureRecord{.feature = in.u64(), .section = in.take(in.left())};
 }
 
 // The same layout as the entries of feature 2.
@@ -368,7 +325,7 @@ bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
 }  // namespace
 
 std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
-  const RecordRow* row = row_of(record.type);
+  const RecordRow* const row = row_of(record.type);
   const bool is_kernel = record.type < abi::kRecordUserStart;
   if (row == nullptr || record.type == abi::kRecordSample) return 0;
   if (is_kernel && (attr.sample_type & ~abi::kKnownSampleTypes) != 0) return 0;  // the trailer may be longer
@@ -482,15 +439,12 @@ void write_cgroup(ByteWriter& out, const CgroupRecord& record, std::size_t trail
 }
 
 void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& attr, std::uint64_t id) {
-  const std::size_t start = out.size();
-  write_record(out, abi::kRecordLostSamples, 0, sample_id_size(attr), [&] { out.u64(lost); });
-  if (!attr.has(abi::kSampleIdAll)) return;
-  // The trailer is zero except for its ids (fields in the order of parse_sample_id).
-  std::size_t at = start + kRecordHeaderSize + sizeof lost;
-  const std::uint64_t before = abi::kSampleTid | abi::kSampleTime;
-  if (attr.samples(abi::kSampleId))
-    out.patch(at + static_cast<std::size_t>(std::popcount(attr.sample_type & before)) * 8, id);
-  if (attr.samples(abi::kSampleIdentifier)) out.patch(out.size() - sizeof id, id);
+  // The trailer is zero except for its ids.
+  const SampleId ids{.pid = 0, .tid = 0, .time = 0, .id = id, .stream_id = 0, .cpu = 0};
+  write_record(out, abi::kRecordLostSamples, 0, 0, [&] {
+    out.u64(lost);
+    write_sample_id(out, ids, attr);
+  });
 }
 
 void write_mark(ByteWriter& out, abi::RecordType type) {
