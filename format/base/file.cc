@@ -117,7 +117,7 @@ Result<> write_at(int fd, std::uint64_t offset, Bytes bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return output_error(system_error("write", errno).what, errno);
+    if (count < 0) return output_system_error("write", errno);
     offset += static_cast<std::uint64_t>(count);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }

@@ -22,7 +22,7 @@ struct Place {
   Fd folder;
   std::string name, path;
 
-  Error error(int code) const { return output_error(system_error(path, code).what, code); }
+  Error error(int code) const { return output_system_error(path, code); }
 };
 
 constexpr unsigned kMostAttempts = 100;  // to find an unused name
@@ -76,8 +76,8 @@ Result<Place> find_place(const std::string& path) {
   return place;
 }
 
-// Links such as /dev/stdout, which all programs go by and which lead to what this one has open, are not files
-// file to move, and no names for a new one.
+// Refuses links into /proc, such as /dev/stdout, and links to anything but a regular file: renaming the link
+// would break it for all programs.
 Result<> refuse_open_file(const Place& place) {
   std::array<char, PATH_MAX> target{};
   const ssize_t size = ::readlinkat(place.folder.get(), place.name.c_str(), target.data(), target.size());
@@ -124,7 +124,7 @@ Result<> keep_old(const Place& place) {
             ": exists, and the name NAME.old, under which it would be kept, is too long; move it away, or "
             "name another file",
         errno);
-  return output_error(system_error(place.path + ".old", errno).what, errno);
+  return output_system_error(place.path + ".old", errno);
 }
 
 // A new file under a temporary name.
@@ -152,7 +152,7 @@ Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode) {
 
 Result<> give_name(const Fd& file, int at, const std::string& name) {
   if (::linkat(AT_FDCWD, self_path(file).c_str(), at, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
-    return output_error(system_error(name, errno).what, errno);
+    return output_system_error(name, errno);
   return Done{};
 }
 
@@ -229,23 +229,6 @@ Result<> WholeOutput::take_name() {
     return place.error(errno);
   state_->is_finished = true;
   return Done{};
-}
-
-Result<Fd> create_output(const std::string& path) {
-  auto place = find_place(path);
-  if (!place) return std::move(place.error());
-  const int folder = place->folder.get();
-  std::string temporary;
-  auto file = create_temporary(*place, temporary);
-  if (!file) return std::move(file.error());
-  const auto give_up = [&](Error error) {
-    ::unlinkat(folder, temporary.c_str(), 0);
-    return error;
-  };
-  if (auto kept = keep_old(*place); !kept) return give_up(std::move(kept.error()));
-  if (::renameat(folder, temporary.c_str(), folder, place->name.c_str()) != 0)
-    return give_up(place->error(errno));
-  return file;
 }
 
 Result<> check_output(const std::string& path) {

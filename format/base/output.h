@@ -18,21 +18,14 @@ Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode);
 // Gives it a name, which must be unused (error code EEXIST).
 Result<> give_name(const Fd& file, int at, const std::string& name);
 
-// Creates an output file that is visible under its name from the start, so that it is there even after a kill
-// -9. It is made with O_EXCL, mode 0600 and a temporary name; an existing regular file is renamed to
-// NAME.old; then it gets its name. All in the folder that was opened first, even if its path changes.
-//
-// Root refuses folders in which other users may replace files, and does not rename files of other users.
-Result<Fd> create_output(const std::string& path);
-
 // An output file that replaces the old file atomically when it is complete; until then the old file is
 // unchanged. Before, it has no name, or, on file systems without O_TMPFILE, a temporary name, under which it
-// stays if the writer is killed.
+// stays if the writer is killed. All in the folder that was opened first, even if its path changes.
 class WholeOutput {
  public:
   enum class Old : std::uint8_t { Replaced, Kept };  // Kept: as NAME.old
-  // With the same checks as create_output(). Old::Replaced: it gets the old file's owner and mode, if
-  // permitted.
+  // Mode 0600; with Old::Replaced the old file's owner and mode, if permitted. Root refuses folders in which
+  // other users may replace files, and does not rename files of other users.
   static Result<WholeOutput> create(const std::string& path, Old old);
   WholeOutput(WholeOutput&&) noexcept;
   WholeOutput& operator=(WholeOutput&&) = delete;
@@ -44,7 +37,7 @@ class WholeOutput {
   int descriptor() const;
   // Whether it has a temporary name now.
   bool has_temporary_name() const;
-  // Gives it its final name before it is complete.
+  // Gives it its final name before it is complete, so that it is there even after a kill -9.
   Result<> take_name();
   // Makes it durable and gives it its final name.
   Result<> finish();
@@ -55,7 +48,7 @@ class WholeOutput {
   std::unique_ptr<State> state_;
 };
 
-// Checks that create_output() would succeed, before a command does its work.
+// Checks that an output with Old::Kept could be created, before a command does its work.
 Result<> check_output(const std::string& path);
 
 }  // namespace tacho::format

@@ -8,4 +8,8 @@ Error system_error(std::string_view what, int code) {
   return Error{std::string(what) + ": " + std::generic_category().message(code), code, Fault::Input};
 }
 
+Error output_system_error(std::string_view what, int code) {
+  return output_error(system_error(what, code).what, code);
+}
+
 }  // namespace tacho

@@ -32,8 +32,10 @@ inline Error use_error(std::string what) { return Error{std::move(what), 0, Faul
 inline Error output_error(std::string what, int code = 0) {
   return Error{std::move(what), code, Fault::Output};
 }
-// "WHAT: No such file or directory", from errno as it was when the call failed.
+// "WHAT: No such file or directory". `code`: errno as it was when the call failed.
 Error system_error(std::string_view what, int code);
+// The same, when the output cannot be written.
+Error output_system_error(std::string_view what, int code);
 
 struct Done {};  // success without a value
 

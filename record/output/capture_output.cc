@@ -115,13 +115,13 @@ std::string time_for_name() {
 
 Result<> FinishedFiles::add() {
   struct stat info {};
-  if (lstat(path_.c_str(), &info) != 0) return output_error(system_error(path_, errno).what, errno);
+  if (lstat(path_.c_str(), &info) != 0) return output_system_error(path_, errno);
   const std::string wanted = path_ + "." + time_for_name();
   for (int number = 1; number <= kMostOfOneTime; ++number) {
     const std::string name = number == 1 ? wanted : fmt::format("{}-{}", wanted, number);
     const int code = rename_new(path_, name);
     if (code == EEXIST) continue;
-    if (code != 0) return output_error(system_error(name, code).what, code);
+    if (code != 0) return output_system_error(name, code);
     ++count_;
     files_.push_back({name, info.st_dev, info.st_ino});
     const std::lock_guard lock(mutex_);

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "format/base/output.h"
 #include "tests/support/capture_builder.h"
+#include "tests/support/named_output.h"
 
 namespace tacho::format {
 namespace {
@@ -60,7 +60,7 @@ TEST_F(FileTest, AFileAboveTheLimitIsRefused) {
 TEST_F(FileTest, AnOutputIsPrivateAndKeepsTheOldOne) {
   put(path("out"), "old");
   ::chmod(path("out").c_str(), 0644);
-  auto out = create_output(path("out"));
+  auto out = test::named_output(path("out"));
   ASSERT_TRUE(out) << out.error().what;
   ASSERT_TRUE(write_at(out->get(), 0, std::as_bytes(std::span(std::string_view("new")))));
   struct stat status {};
@@ -77,7 +77,7 @@ TEST_F(FileTest, AnOutputIsPrivateAndKeepsTheOldOne) {
 TEST_F(FileTest, AnOutputNeverFollowsALink) {
   put(path("target"), "precious");
   ASSERT_EQ(::symlink(path("target").c_str(), path("out").c_str()), 0);
-  auto out = create_output(path("out"));
+  auto out = test::named_output(path("out"));
   ASSERT_TRUE(out) << out.error().what;
   ASSERT_TRUE(write_at(out->get(), 0, std::as_bytes(std::span(std::string_view("new")))));
   const auto target = read_file(path("target"));
@@ -89,7 +89,7 @@ TEST_F(FileTest, ALinkToWhatIsOpenOrIsNoFileStays) {
   ASSERT_EQ(::symlink("/proc/self/fd/1", path("stdout").c_str()), 0);
   ASSERT_EQ(::symlink("/dev/null", path("null").c_str()), 0);
   for (const char* const name : {"stdout", "null"}) {
-    EXPECT_FALSE(create_output(path(name))) << name;
+    EXPECT_FALSE(test::named_output(path(name))) << name;
     struct stat status {};
     ASSERT_EQ(::lstat(path(name).c_str(), &status), 0);
     EXPECT_TRUE(S_ISLNK(status.st_mode)) << name;
@@ -98,7 +98,7 @@ TEST_F(FileTest, ALinkToWhatIsOpenOrIsNoFileStays) {
 
 TEST_F(FileTest, AnOutputThatIsAFifoIsRefused) {
   ASSERT_EQ(::mkfifo(path("out").c_str(), 0600), 0);
-  const auto out = create_output(path("out"));
+  const auto out = test::named_output(path("out"));
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().fault, Fault::Output);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
@@ -108,8 +108,8 @@ TEST_F(FileTest, AnOutputThatIsAFifoIsRefused) {
 TEST_F(FileTest, AnOutputMayHaveTheLongestName) {
   for (const std::size_t length : {246, 247, 251, 252, 255}) {
     const std::string name(length, 'n');
-    EXPECT_TRUE(create_output(path(name.c_str()))) << length;
-    const auto again = create_output(path(name.c_str()));
+    EXPECT_TRUE(test::named_output(path(name.c_str()))) << length;
+    const auto again = test::named_output(path(name.c_str()));
     EXPECT_EQ(static_cast<bool>(again), length <= 251) << "NAME.old has 255 bytes at most";
     if (again) continue;
     EXPECT_NE(again.error().what.find("is too long"), std::string::npos) << again.error().what;
@@ -117,7 +117,7 @@ TEST_F(FileTest, AnOutputMayHaveTheLongestName) {
 }
 
 TEST_F(FileTest, AFolderThatDoesNotExistIsAnOutputError) {
-  const auto out = create_output(path("none/out"));
+  const auto out = test::named_output(path("none/out"));
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().fault, Fault::Output);
   EXPECT_NE(out.error().what.find("No such file or directory"), std::string::npos);

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "format/base/output.h"
+#include "tests/support/named_output.h"
 
 namespace tacho::format {
 namespace {
@@ -92,18 +92,18 @@ TEST_F(TrustedPath, TheCallerOfSudoIsTrusted) {
 TEST_F(TrustedPath, RootWritesNeitherIntoFoldersOfOthersNorMovesTheirFiles) {
   const std::string out = folder + "/a/b/out";
   ASSERT_EQ(::chown((folder + "/a/b").c_str(), kOther, 0), 0);
-  const auto foreign = create_output(out);
+  const auto foreign = test::named_output(out);
   ASSERT_FALSE(foreign);
   EXPECT_EQ(foreign.error().fault, Fault::Output);
   EXPECT_NE(foreign.error().what.find("belongs to user 54321"), std::string::npos) << foreign.error().what;
 
   ASSERT_EQ(::chown((folder + "/a/b").c_str(), 0, kOther), 0);
   ::chmod((folder + "/a/b").c_str(), 0770);
-  EXPECT_FALSE(create_output(out)) << "a group that root is not in";
+  EXPECT_FALSE(test::named_output(out)) << "a group that root is not in";
   ::chmod((folder + "/a/b").c_str(), 01777);
-  EXPECT_TRUE(create_output(out));
+  EXPECT_TRUE(test::named_output(out));
   ASSERT_EQ(::chown(out.c_str(), kOther, 0), 0);
-  const auto theirs = create_output(out);
+  const auto theirs = test::named_output(out);
   ASSERT_FALSE(theirs);
   EXPECT_NE(theirs.error().what.find("does not rename it"), std::string::npos) << theirs.error().what;
   EXPECT_FALSE(fs::exists(out + ".old"));
