@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 namespace tacho::format {
 
@@ -43,24 +42,22 @@ Result<Fd> open_input(const std::string& path, Streams streams) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error(path, errno);
   if (S_ISDIR(status.st_mode)) return Error{path + ": is a directory", EISDIR};
-  if (!S_ISREG(status.st_mode) && streams == Streams::Refuse)
-    return Error{path + ": is not a regular file", EINVAL};
-  if (!S_ISREG(status.st_mode)) {
-    const int flags = ::fcntl(file.get(), F_GETFL);
-    ::fcntl(file.get(), F_SETFL, flags & ~O_NONBLOCK);
-  }
+  if (S_ISREG(status.st_mode)) return file;
+  if (streams == Streams::Refuse) return Error{path + ": is not a regular file", EINVAL};
+  ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
   return file;
 }
 
 namespace {
 
-// Appends `wanted` bytes to `out`, or all up to the end.
-Result<> read_into(int fd, std::size_t wanted, std::vector<std::byte>& out) {
+// Appends `wanted` bytes to `out`, or all up to the end. `read`: read(2) or pread(2), after `got` bytes.
+template <class Read>
+Result<> append_read(std::size_t wanted, std::vector<std::byte>& out, Read&& read) {
   const std::size_t start = out.size();
   out.resize(start + wanted);
   std::size_t got = 0;
   while (got < wanted) {
-    const ssize_t count = ::read(fd, out.data() + start + got, wanted - got);
+    const ssize_t count = read(out.data() + start + got, wanted - got, got);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error("read", errno);
     if (count == 0) break;
@@ -83,7 +80,10 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
     content.reserve(std::min({static_cast<std::uint64_t>(status.st_size), limit, kMostAhead}) + kStep);
   for (;;) {
     const std::size_t before = content.size();
-    if (auto read = read_into(file->get(), kStep, content); !read) return std::move(read.error()).in(path);
+    auto read = append_read(kStep, content, [&](std::byte* to, std::size_t size, std::size_t) {
+      return ::read(file->get(), to, size);
+    });
+    if (!read) return std::move(read.error()).in(path);
     if (content.size() > limit)
       return Error{path + ": larger than the limit of " + std::to_string(limit) + " bytes"};
     if (content.size() - before < kStep) return content;
@@ -100,16 +100,11 @@ std::uint64_t hole_ahead(int fd) {
 }
 
 Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t size) {
-  std::vector<std::byte> content(size);
-  std::size_t got = 0;
-  while (got < size) {
-    const ssize_t count = ::pread(fd, content.data() + got, size - got, static_cast<off_t>(offset + got));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return system_error("read", errno);
-    if (count == 0) break;
-    got += static_cast<std::size_t>(count);
-  }
-  content.resize(got);
+  std::vector<std::byte> content;
+  auto read = append_read(size, content, [&](std::byte* to, std::size_t left, std::size_t got) {
+    return ::pread(fd, to, left, static_cast<off_t>(offset + got));
+  });
+  if (!read) return std::move(read.error());
   return content;
 }
 

@@ -51,16 +51,9 @@ std::optional<double> parse(std::string_view text, Quantity quantity, double bar
 
 }  // namespace
 
-const Unit* find_unit(std::string_view name) {
-  const auto* const unit = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                        [name](const Unit& one) { return one.name == name; });
-  return unit == std::end(kUnits) ? nullptr : unit;
-}
-
-const Unit* find_unit(std::string_view name, Quantity quantity) {
-  const auto* const unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& one) {
-    return one.name == name && one.quantity == quantity;
-  });
+const Unit* find_unit(std::string_view name, std::optional<Quantity> quantity) {
+  const auto* const unit = std::ranges::find_if(
+      kUnits, [&](const Unit& one) { return one.name == name && (!quantity || one.quantity == *quantity); });
   return unit == std::end(kUnits) ? nullptr : unit;
 }
 

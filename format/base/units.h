@@ -15,9 +15,8 @@ struct Unit {
   std::uint64_t size = 0;  // ns, or bytes
 };
 
-// Null: unknown. "m" is minutes, or megabytes if `quantity` is Size.
-const Unit* find_unit(std::string_view name);
-const Unit* find_unit(std::string_view name, Quantity quantity);
+// Null: unknown. Without `quantity`, "m" is minutes.
+const Unit* find_unit(std::string_view name, std::optional<Quantity> quantity = {});
 
 // "100", "64K", "1.5GiB": bytes.
 std::optional<double> parse_bytes(std::string_view text);
