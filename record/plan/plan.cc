@@ -4,16 +4,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cli/nearest.h"
-#include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/probe_arguments.h"
-#include "record/events/sample_fields.h"
 
 namespace tacho::record {
 namespace {
@@ -27,6 +23,10 @@ constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | 
 constexpr std::uint64_t kSidebandFlags = abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec |
                                          abi::kKsymbol | abi::kBpfEvent | abi::kNamespaces | abi::kCgroup;
 
+void add_once(std::vector<std::string>& notes, std::string note) {
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+}
+
 Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& options, const Host& host,
                               std::vector<std::string>& notes) {
   if (host.max_sample_rate == 0 || frequency <= host.max_sample_rate) return frequency;
@@ -36,10 +36,8 @@ Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& op
                     "lower -F or raise it",
                     frequency, host.max_sample_rate));
   }
-  std::string note =
-      fmt::format("-F: {} Hz is more than kernel.perf_event_max_sample_rate; sampling at {} Hz", frequency,
-                  host.max_sample_rate);
-  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  add_once(notes, fmt::format("-F: {} Hz is more than kernel.perf_event_max_sample_rate; sampling at {} Hz",
+                              frequency, host.max_sample_rate));
   return host.max_sample_rate;
 }
 
@@ -67,6 +65,15 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
   return Done{};
 }
 
+// Requests a copy of the user's registers and of `bytes` of the stack, instead of the user part of the call
+// chain: the fields that perf requests, so that perf's unwinder and tacho's can use them.
+void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes) {
+  attr.sample_type |= abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
+  attr.flags |= abi::kExcludeCallchainUser;
+  attr.sample_stack_user = bytes;
+  if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
+}
+
 void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const SamplingOptions& options) {
   if (stacks.method == CallGraph::None) return;
   attr.sample_type |= abi::kSampleCallchain;
@@ -80,15 +87,7 @@ void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const Sampl
   if (stacks.method == CallGraph::Dwarf) copy_user_stacks(attr, stacks.bytes);
 }
 
-}  // namespace
-
-void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes) {
-  attr.sample_type |= abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
-  attr.flags |= abi::kExcludeCallchainUser;
-  attr.sample_stack_user = bytes;
-  if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
-}
-
+// Stack options from the terms of the event, or else from the options.
 StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options) {
   StackOptions stacks = options.stacks;
   if (request.max_frames) {
@@ -99,8 +98,6 @@ StackOptions stacks_of(const EventRequest& request, const SamplingOptions& optio
   if (request.stack_bytes) stacks.bytes = *request.stack_bytes;
   return stacks;
 }
-
-namespace {
 
 // Sets exclude_kernel and exclude_user.
 void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
@@ -120,8 +117,8 @@ void set_fields(format::EventAttr& attr, const EventRequest& request, const Samp
   if (attr.branch_sample_type != 0) attr.sample_type |= abi::kSampleBranchStack;
 }
 
-}  // namespace
-
+// The fields that every event of a capture has, so that the record loop and every reader find id and time at
+// the same offset.
 format::EventAttr common_attr(const SamplingOptions& options) {
   format::EventAttr attr;
   attr.size = format::kCompatibleAttrSize;
@@ -135,6 +132,8 @@ format::EventAttr common_attr(const SamplingOptions& options) {
   return attr;
 }
 
+// perf_event_attr of one event, from its -e, the options and the host. `notes` gets messages about requests
+// that are met only in part, each once.
 Result<format::EventAttr> sampling_attr(const EventRequest& request, const SamplingOptions& options,
                                         const Host& host, Following following,
                                         std::vector<std::string>& notes) {
@@ -163,6 +162,8 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   if (auto done = set_rate(attr, request, options, host, notes); !done) return std::move(done.error());
   return attr;
 }
+
+}  // namespace
 
 format::EventAttr sideband_attr(const SamplingOptions& options, Following following) {
   format::EventAttr attr = common_attr(options);
@@ -196,8 +197,14 @@ std::string_view refusal_of(const EventRequest& request, const format::EventAttr
   return {};
 }
 
-}  // namespace
+// Whether an event's stacks are unwound in the kernel (--call-graph ehframe, and -g if possible).
+struct UnwindingChoice {
+  std::uint16_t frames = 0;             // maximum of a walk; 0: the stacks are not unwound
+  bool may_use_frame_pointers = false;  // if unwinding is refused: ehframe is only the default
+  std::string refusal;                  // why frame pointers are used instead; empty: they are not
+};
 
+// `attr`: as the event will be opened. An error if the user chose ehframe and it is not possible.
 Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::EventAttr& attr,
                                      const StackOptions& stacks, bool per_thread) {
   const bool is_asked_for = stacks.method == CallGraph::Unwound;
@@ -214,8 +221,6 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
   return choice;
 }
 
-namespace {
-
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: for each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10, kLeastPages = 16,
@@ -225,6 +230,58 @@ constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | 
                                       abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
                                       abi::kSampleRaw;
 constexpr int kMonotonic = 1;  // CLOCK_MONOTONIC
+
+using bpf::ChannelKind;
+
+// Files end in .c or .o.
+bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
+
+// A map has counts, without time and CPU.
+Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
+                       const RecordOptions& options) {
+  if (options.files.overwrite)
+    return use_error("--overwrite: " + summary +
+                     " is read at the end; a perf event array has its last events");
+  if (!options.target.cgroups.empty())
+    return use_error(
+        "-G: " + summary +
+        " counts without cgroups; use --filter 'cgroup == \"/NAME\"', if its program calls tacho_wants() "
+        "(tacho/emit.h)");
+  if (!options.target.cpus.empty())
+    return use_error("-C: " + summary + " counts on all CPUs; leave the option out");
+  if (kind == ChannelKind::Summary || options.target.watch == Watch::System) return Done{};
+  if (is_recorder(object))
+    return use_error("-e " + object +
+                     ": it counts all threads, so record it with -a; a COMMAND only sets the duration "
+                     "then: -e " +
+                     object + " -a -- COMMAND");
+  return use_error(summary +
+                   " counts all threads: record it with -a, or have its program call tacho_wants() "
+                   "(tacho/emit.h)");
+}
+
+// A usage error if the map does not support the options. A perf event array has one slot for each CPU. A ring
+// buffer is filled regardless of the kernel's target; only the headers of its events are known. `object`: its
+// path, or the name of a ready-made recorder.
+Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
+                       const RecordOptions& options) {
+  if (options.target.per_thread)
+    return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
+  if (kind == ChannelKind::PerfEventArray) return Done{};
+  if (bpf::is_summary(kind)) return check_summary("the summary '" + map + "'", object, kind, options);
+  const std::string ring = "the ring buffer '" + map + "'";
+  if (options.files.overwrite)
+    return use_error("--overwrite: " + ring + " cannot be overwritten; use a perf event array");
+  if (!options.target.cgroups.empty())
+    return use_error("-G: " + ring + " has no cgroup of its events; use a perf event array");
+  if (kind == ChannelKind::RingWithHeaders) return Done{};
+  if (options.target.watch != Watch::System || !options.target.cpus.empty())
+    return use_error(
+        ring +
+        " has no threads of its events: record all with -a, or reserve its events with tacho_reserve() "
+        "(tacho/emit.h)");
+  return Done{};
+}
 
 class Planner {
  public:
@@ -268,11 +325,10 @@ class Planner {
     const bool is_all = options_.target.watch == Watch::System && options_.target.cpus.empty();
     if (is_all && !options_.target.per_thread) plan_.later_cpus = host_.offline_cpus;
     if (options_.target.cpus.empty()) return Done{};
-    for (const int cpu : options_.target.cpus) {
-      if (std::ranges::find(host_.online_cpus, cpu) != host_.online_cpus.end()) continue;
-      return use_error("-C: CPU " + std::to_string(cpu) + " is not online here (" +
-                       std::to_string(host_.online_cpus.size()) + " are)");
-    }
+    for (const int cpu : options_.target.cpus)
+      if (std::ranges::find(host_.online_cpus, cpu) == host_.online_cpus.end())
+        return use_error(
+            fmt::format("-C: CPU {} is not online here ({} are)", cpu, host_.online_cpus.size()));
     plan_.cpus = options_.target.cpus;
     return Done{};
   }
@@ -335,8 +391,8 @@ class Planner {
                          .filter = request.filter,
                          .filter_fields = request.filter_fields,
                          .probe_target = request.probe_target,
-                         .most_precise = request.most_precise};
-    planned.condition = request.condition;
+                         .most_precise = request.most_precise,
+                         .condition = request.condition};
     if (auto done = choose_unwinding(request, planned); !done) return std::move(done.error());
     if (request.group != 0) join_group(request, planned);
     plan_.events.push_back(std::move(planned));
@@ -355,10 +411,11 @@ class Planner {
                        ": a probe with arguments cannot be in a group or with --per-thread");
     const auto added = add(output_of(request));
     if (!added) return added;
-    PlannedEvent probe{
-        .attr = probe_attr(request), .name = request.name, .probe_target = request.probe_target};
+    PlannedEvent probe{.attr = probe_attr(request),
+                       .name = request.name,
+                       .probe_target = request.probe_target,
+                       .condition = request.condition};
     probe.attr.size = plan_.events[*added].attr.size;
-    probe.condition = request.condition;
     auto sum = request.sum;
     if (sum && plan_.events[*added].attr.samples(abi::kSampleCallchain)) {
       if (request.tracepoint() != nullptr)
@@ -497,15 +554,15 @@ class Planner {
       const auto& with_stacks = objects_[connection.object].rings_with_stacks;
       const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
-      if (has_stack && !brings_stack && bpf::is_summary(connection.kind))
+      if (has_stack && !brings_stack)
         plan_.notes.push_back(
-            "the summary '" + connection.map +
-            "' has only stacks that its program puts into the map (ROLE(\"stack\") in tacho/event.h)");
-      if (has_stack && !brings_stack && !bpf::is_summary(connection.kind))
-        plan_.notes.push_back(
-            "the ring buffer '" + connection.map +
-            "' has only stacks that its program puts into the payload (ROLE(\"stack\") in tacho/event.h); "
-            "with a perf event array, the kernel records stacks");
+            bpf::is_summary(connection.kind)
+                ? "the summary '" + connection.map +
+                      "' has only stacks that its program puts into the map (ROLE(\"stack\") in "
+                      "tacho/event.h)"
+                : "the ring buffer '" + connection.map +
+                      "' has only stacks that its program puts into the payload (ROLE(\"stack\") in "
+                      "tacho/event.h); with a perf event array, the kernel records stacks");
       if (connection.kind == bpf::ChannelKind::PlainRing)
         plan_.warnings.push_back(
             "events of the ring buffer '" + connection.map +
@@ -550,14 +607,6 @@ class Planner {
         (nearest.empty() ? "; add -e bpf-output/no-inherit,name=" + binding.event + "/" : nearest));
   }
 
-  std::vector<SampleProgram> programs_on_samples() const {
-    std::vector<SampleProgram> programs;
-    for (std::size_t object = 0; object < objects_.size(); ++object) {
-      for (const std::string& name : objects_[object].sample_programs) programs.push_back({object, name, 0});
-    }
-    return programs;
-  }
-
   // The named events to which a program can be attached.
   std::vector<std::size_t> sampling_events() const {
     std::vector<std::size_t> found;
@@ -574,8 +623,9 @@ class Planner {
 
   // Programs run on the sampling events of -e, in the order of both; without any, each on a cpu-clock event.
   Result<> add_sample_programs() {
-    plan_.sample_programs = programs_on_samples();
     auto& programs = plan_.sample_programs;
+    for (std::size_t object = 0; object < objects_.size(); ++object)
+      for (const std::string& name : objects_[object].sample_programs) programs.push_back({object, name, 0});
     std::vector<std::size_t> events = sampling_events();
     if (!events.empty() && events.size() < programs.size()) return too_few_events(events);
     if (events.empty()) {
@@ -693,13 +743,8 @@ class Planner {
     };
     if (std::ranges::any_of(plan_.events, keeps_stack)) attr.flags |= abi::kMmapData;
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    plan_.events.push_back({.attr = std::move(attr),
-                            .name = user_only ? "dummy:uHG" : "dummy:HG",
-                            .is_sideband = true,
-                            .filter = {},
-                            .leader = {},
-                            .group_name = {},
-                            .probe_target = {}});
+    plan_.events.push_back(
+        {.attr = std::move(attr), .name = user_only ? "dummy:uHG" : "dummy:HG", .is_sideband = true});
   }
 
   // Context switches can be many: they go into the samples' rings, which are large, and not into the
@@ -724,19 +769,17 @@ class Planner {
 Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
   const bool can_copy = event.may_use_frame_pointers && !event.attr.is_bpf_output() &&
                         !event.attr.has(abi::kExcludeCallchainUser) && all_registers() != 0;
-  std::string note;
-  if (can_copy) {
-    copy_user_stacks(event.attr, kDefaultStackBytes);
-    event.copies_stacks = true;
-    note = "-g: stacks are copied, 8 KB each, and unwound from the copies, since " +
-           event.unwind_fallback_reason;
-  } else {
-    note = fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
-                       event.may_use_frame_pointers ? "-g" : "--call-graph ehframe", event.name,
-                       event.unwind_fallback_reason);
+  if (!can_copy) {
+    add_once(notes, fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
+                                event.may_use_frame_pointers ? "-g" : "--call-graph ehframe", event.name,
+                                event.unwind_fallback_reason));
+    return Fallback::FramePointers;
   }
-  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
-  return can_copy ? Fallback::Copies : Fallback::FramePointers;
+  copy_user_stacks(event.attr, kDefaultStackBytes);
+  event.copies_stacks = true;
+  add_once(notes, "-g: stacks are copied, 8 KB each, and unwound from the copies, since " +
+                      event.unwind_fallback_reason);
+  return Fallback::Copies;
 }
 
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
@@ -792,61 +835,6 @@ Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
   }
   all.insert(all.end(), sideband, plan.events.end());
   plan.events = std::move(all);
-  return Done{};
-}
-
-namespace {
-
-using bpf::ChannelKind;
-
-// Files end in .c or .o.
-bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
-
-// A map has counts, without time and CPU.
-Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
-                       const RecordOptions& options) {
-  if (options.files.overwrite)
-    return use_error("--overwrite: " + summary +
-                     " is read at the end; a perf event array has its last events");
-  if (!options.target.cgroups.empty())
-    return use_error(
-        "-G: " + summary +
-        " counts without cgroups; use --filter 'cgroup == \"/NAME\"', if its program calls tacho_wants() "
-        "(tacho/emit.h)");
-  if (!options.target.cpus.empty())
-    return use_error("-C: " + summary + " counts on all CPUs; leave the option out");
-  if (kind == ChannelKind::Summary || options.target.watch == Watch::System) return Done{};
-  if (is_recorder(object))
-    return use_error("-e " + object +
-                     ": it counts all threads, so record it with -a; a COMMAND only sets the duration "
-                     "then: -e " +
-                     object + " -a -- COMMAND");
-  return use_error(summary +
-                   " counts all threads: record it with -a, or have its program call tacho_wants() "
-                   "(tacho/emit.h)");
-}
-
-}  // namespace
-
-// A perf event array has one slot for each CPU. A ring buffer is filled regardless of the kernel's target;
-// only the headers of its events are known.
-Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
-                       const RecordOptions& options) {
-  if (options.target.per_thread)
-    return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
-  if (kind == ChannelKind::PerfEventArray) return Done{};
-  if (bpf::is_summary(kind)) return check_summary("the summary '" + map + "'", object, kind, options);
-  const std::string ring = "the ring buffer '" + map + "'";
-  if (options.files.overwrite)
-    return use_error("--overwrite: " + ring + " cannot be overwritten; use a perf event array");
-  if (!options.target.cgroups.empty())
-    return use_error("-G: " + ring + " has no cgroup of its events; use a perf event array");
-  if (kind == ChannelKind::RingWithHeaders) return Done{};
-  if (options.target.watch != Watch::System || !options.target.cpus.empty())
-    return use_error(
-        ring +
-        " has no threads of its events: record all with -a, or reserve its events with tacho_reserve() "
-        "(tacho/emit.h)");
   return Done{};
 }
 

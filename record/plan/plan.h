@@ -23,13 +23,6 @@
 
 namespace tacho::record {
 
-// Stack options from the terms of the event, or else from the options.
-StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options);
-
-// The fields that every event of a capture has, so that the record loop and every reader find id and time at
-// the same offset.
-format::EventAttr common_attr(const SamplingOptions& options);
-
 // The properties of the target that decide how an event is opened.
 struct Following {
   bool children = true;  // follow children of the watched threads, unless an event decides otherwise
@@ -37,29 +30,8 @@ struct Following {
   bool at_exec = false;  // events are enabled by the exec of the command
 };
 
-// perf_event_attr of one event, from its -e, the options and the host. `notes` gets messages about requests
-// that are met only in part, each once.
-Result<format::EventAttr> sampling_attr(const EventRequest& request, const SamplingOptions& options,
-                                        const Host& host, Following following,
-                                        std::vector<std::string>& notes);
-
 // perf_event_attr of the sideband event, which carries mappings, names and ends of processes.
 format::EventAttr sideband_attr(const SamplingOptions& options, Following following);
-
-// Requests a copy of the user's registers and of `bytes` of the stack, instead of the user part of the call
-// chain: the fields that perf requests, so that perf's unwinder and tacho's can use them.
-void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes);
-
-// Whether an event's stacks are unwound in the kernel (--call-graph ehframe, and -g if possible).
-struct UnwindingChoice {
-  std::uint16_t frames = 0;             // maximum of a walk; 0: the stacks are not unwound
-  bool may_use_frame_pointers = false;  // if unwinding is refused: ehframe is only the default
-  std::string refusal;                  // why frame pointers are used instead; empty: they are not
-};
-
-// `attr`: as the event will be opened. An error if the user chose ehframe and it is not possible.
-Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::EventAttr& attr,
-                                     const StackOptions& stacks, bool per_thread);
 
 struct PlannedEvent {
   format::EventAttr attr;
@@ -165,18 +137,12 @@ Result<Plan> make_plan(const RecordOptions& options, std::span<const EventReques
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host);
 
 // Limits events to cgroups (-G). `cgroups`: the folders in the order of the option; an empty Fd is for all
-// cgroups. As in perf, one applies
-// to all events, several to one event each, in order. The sideband stays system-wide: a process may enter the
-// cgroup long after it mapped its files.
+// cgroups. As in perf, one applies to all events, several to one event each, in order. The sideband stays
+// system-wide: a process may enter the cgroup long after it mapped its files.
 Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 
 // Opens all events once for each cgroup, in the order of the cgroups (--for-each-cgroup, --container). An
 // event of a BPF object, with one descriptor for each CPU in its map, cannot be opened twice.
 Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
-
-// A usage error if the map (a ring buffer or summary supports fewer options than perf events) does not
-// support the options. `object`: its path, or the name of a ready-made recorder.
-Result<> check_channel(const std::string& object, const std::string& map, bpf::ChannelKind kind,
-                       const RecordOptions& options);
 
 }  // namespace tacho::record
