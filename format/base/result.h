@@ -63,5 +63,11 @@ Result<> store(Target& target, Result<Value> value) {
   target = static_cast<Target>(std::move(*value));
   return Done{};
 }
+// The same; Error::in() adds `where` to the error.
+template <class Target, class Value>
+Result<> store(Target& target, Result<Value> value, std::string_view where) {
+  if (!value) return std::move(value.error()).in(where);
+  return store(target, std::move(value));
+}
 
 }  // namespace tacho

@@ -66,15 +66,11 @@ cli::CommandLine describe(Options& options) {
       "written by -o, shows the threads in that.";
   line.options = {
       {"-p,--pid", cli::Takes::Value, "PID[,PID...]", "all threads of these processes",
-       [&options](std::string_view text) -> Result<> {
-         auto done = store(options.target.processes, parse_id_list(text));
-         return done ? std::move(done) : std::move(done.error()).in("-p");
+       [&options](std::string_view text) {
+         return store(options.target.processes, parse_id_list(text), "-p");
        }},
       {"-t,--tid", cli::Takes::Value, "TID[,TID...]", "these threads",
-       [&options](std::string_view text) -> Result<> {
-         auto done = store(options.target.threads, parse_id_list(text));
-         return done ? std::move(done) : std::move(done.error()).in("-t");
-       }},
+       [&options](std::string_view text) { return store(options.target.threads, parse_id_list(text), "-t"); }},
       cli::flag("-a,--all-cpus", "every thread of the system, also kernel threads", options.target.all_cpus),
       cli::text("-o,--output", "FILE", "also write a capture, for all views and other machines",
                 options.output),

@@ -371,11 +371,6 @@ void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>
 
 namespace {
 
-Result<> set_list(std::vector<int>& list, Result<std::vector<int>> parsed, std::string_view option) {
-  auto done = store(list, std::move(parsed));
-  return done ? std::move(done) : std::move(done.error()).in(option);
-}
-
 using FindCgroup = Result<std::string> (*)(const std::string& mount, const std::string& name);
 
 Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name) {
@@ -393,14 +388,14 @@ void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
   std::vector<cli::Option> own{
       cli::flag("-a,--all-cpus", "Record the whole system", target.all_cpus),
       {"-p,--pid", Takes::Value, "PID[,PID]", "Record these processes with all their threads",
-       [&target](std::string_view text) { return set_list(target.processes, parse_id_list(text), "-p"); }},
+       [&target](std::string_view text) { return store(target.processes, parse_id_list(text), "-p"); }},
       {"-t,--tid", Takes::Value, "TID[,TID]", "Record only these threads",
-       [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
+       [&target](std::string_view text) { return store(target.threads, parse_id_list(text), "-t"); }},
       {"-u,--uid", Takes::Value, "USER",
        "Record the current processes of this user (name or id), and their children",
        [&target](std::string_view text) { return store(target.user, parse_user(std::string(text))); }},
       {"-C,--cpu", Takes::Value, "CPUS", "Record these CPUs, as in 0-3,6",
-       [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
+       [&target](std::string_view text) { return store(target.cpus, parse_cpu_list(text), "-C"); }},
       {"-G,--cgroup", Takes::Value, "NAME[,NAME]",
        "Record this cgroup and the cgroups below it, by the path below the mount point "
        "(system.slice/nginx.service) or the full path. One cgroup applies to all events, several to one "

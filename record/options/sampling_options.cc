@@ -219,12 +219,7 @@ void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
       {"-k,--clockid", Takes::Value, "CLOCK",
        "Take times from monotonic, monotonic_raw, boottime, realtime or tai. Default: the kernel's "
        "perf clock",
-       [&options](std::string_view text) -> Result<> {
-         auto clock = parse_clock(text);
-         if (!clock) return std::move(clock.error()).in("-k");
-         options.clock = *clock;
-         return Done{};
-       }});
+       [&options](std::string_view text) { return store(options.clock, parse_clock(text), "-k"); }});
 }
 
 void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
