@@ -11,6 +11,7 @@
 #include "bpf/object/object.h"
 #include "bpf/support/shipped_files.h"
 #include "cli/exit_status.h"
+#include "cli/option_rows.h"
 #include "cli/options.h"
 #include "format/base/byte_writer.h"
 #include "format/container/capture_writer.h"
@@ -70,7 +71,9 @@ cli::CommandLine describe(Options& options) {
          return store(options.target.processes, parse_id_list(text), "-p");
        }},
       {"-t,--tid", cli::Takes::Value, "TID[,TID...]", "these threads",
-       [&options](std::string_view text) { return store(options.target.threads, parse_id_list(text), "-t"); }},
+       [&options](std::string_view text) {
+         return store(options.target.threads, parse_id_list(text), "-t");
+       }},
       cli::flag("-a,--all-cpus", "every thread of the system, also kernel threads", options.target.all_cpus),
       cli::text("-o,--output", "FILE", "also write a capture, for all views and other machines",
                 options.output),

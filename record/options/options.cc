@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
 #include <string_view>
 #include <utility>
 
+#include "cli/absent_options.h"
 #include "cli/option_rows.h"
-#include "format/base/result.h"
 #include "format/base/units.h"
-#include "record/events/target.h"
 #include "record/host/pfm_events.h"
-#include "record/options/output_options.h"
 #include "record/parse_text.h"
 
 namespace tacho::record {
@@ -94,209 +91,6 @@ Result<> set_compression(RecordOptions& options, std::string_view text) {
 using cli::flag;
 using cli::Takes;
 
-std::vector<cli::Option> rows(Gathered& to) {
-  RecordOptions& options = to.options;
-  std::vector<cli::Option> rows{
-      {"-e,--event", Takes::Value, "EVENT",
-       "The events to record, repeated or separated by commas, in perf's language (see below): cpu-clock, "
-       "cycles:u, SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. "
-       "Default: "
-       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events of -e, one on each in this "
-       "order; without any, each on a cpu-clock event (rate: -F or -c)",
-       [&options](std::string_view text) { return add_events(options.events, text); }},
-      {"--pfm-events", Takes::Value, "EVENT",
-       "CPU events by the vendor's names, repeated or separated by commas; braces make a group: "
-       "inst_retired:any_p, skl::uops_issued:any:c=1:u. Needs libpfm4; tacho list 'skl::*' lists the events. "
-       "-e accepts EVENT:MASK too, unless a tracepoint has that name",
-       [&options](std::string_view text) { return add_parsed(options.events, parse_pfm_events(text)); }},
-      flag("--off-cpu",
-           "Also record what threads wait for, how long, and with which stack: adds the recorder -e offcpu",
-           to.takes_off_cpu),
-      {"-m,--mmap-pages", Takes::Value, "PAGES",
-       "Size of each CPU's ring, in pages or as a size (512K, 2M). auto: share 1 % of the memory, at most "
-       "256M, among all CPUs; auto,SIZE: share SIZE. Default: 2M",
-       [&options](std::string_view text) { return set_ring_size(options, text); }},
-      {"-z,--compression-level", Takes::Optional, "LEVEL",
-       "zstd level, 1 to 22; -z0: not compressed. Default: 1",
-       [&options](std::string_view text) { return set_compression(options, text); }},
-      flag("-q,--quiet", "Print only errors and warnings", options.quiet),
-      flag("-v,--verbose", "Print what is opened, attached and left out", options.verbose),
-      flag("--version", "Print the version and exit", options.show_version),
-  };
-  add_target_options(to.target, rows);
-  add_sampling_rows(rows, options.sampling, options.events);
-  add_time_options(options.time, rows);
-  add_output_options(options.output, options.files, rows);
-  rows.push_back(
-      {"--switch-output-event", Takes::Value, "EVENT",
-       "Start another file (with --overwrite: write a capture) when EVENT happens; repeated or separated by "
-       "commas as in -e. EVENT has the same target as the other events, and is not recorded. Events that "
-       "happen while a file is started (about 0.1 s) share one file; the closing lines count them",
-       [&options](std::string_view text) { return add_events(options.switch_events, text); }});
-  add_absent_options(rows, options.notes);
-  return rows;
-}
-
-cli::CommandLine command_line(Gathered& to) {
-  cli::CommandLine line;
-  line.program = "tacho record";
-  line.synopsis =
-      "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | --container ID | COMMAND] [OPTION]...";
-  line.description =
-      "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
-      "COMMAND it records while the command runs, and only the command, unless -a, -C, -p or -t say "
-      "otherwise; without one it records until it is interrupted. BPF objects have the same target: with a "
-      "COMMAND, -p or -t their events are limited to these threads, with the first two also to their "
-      "children. Probes (uprobe:, usdt:, kprobe:) record the threads that exist at the start, since the "
-      "kernel does not inherit them; -a records all threads.";
-  line.options = rows(to);
-  line.stop_at_first_word = true;
-  line.words = [&to](std::vector<std::string> words) -> Result<> {
-    to.options.command = std::move(words);
-    return Done{};
-  };
-  line.epilog =
-      "Events:\n"
-      "  cycles, L1-dcache-load-misses, faults   by perf's names; a counter that this machine lacks is an "
-      "error,\n"
-      "                                          cpu-clock works everywhere\n"
-      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by the terms of a PMU in sysfs (also "
-      "cpu/cpu-cycles/)\n"
-      "  sched:sched_switch, sched:*             tracepoints\n"
-      "  mem:0x404060/8:w                        a breakpoint: address, length (1, 2, 4, 8), r, w or x\n"
-      "  uprobe:/lib/libc.so.6:malloc            a function of a program or library (+OFFSET, or 0xOFFSET in "
-      "the file);\n"
-      "                                          uretprobe: its return\n"
-      "  usdt:/usr/bin/x:provider:name           a USDT marker in a program or library (sys/sdt.h)\n"
-      "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. The kernel "
-      "removes probes\n"
-      "                                          when the recorder ends, in whatever way\n"
-      "  uprobe:FILE:FUNCTION(ARGUMENT,...)      also records values at a probe: arg1, NAME=arg2, %di; names "
-      "of arguments\n"
-      "                                          (kprobes: by BTF; programs: by debug information) and "
-      "members:\n"
-      "                                          size, request->head.length (? lists them); at a USDT marker "
-      "arg1 and so\n"
-      "                                          on by its note; at returns ret. :TYPE may follow:\n"
-      "                                          u8 to u64, s8 to s64, x8 to x64, string, ustring (x86-64)\n"
-      "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first "
-      "has the\n"
-      "                                          counts of all\n"
-      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, "
-      "call-graph=fp|dwarf|ehframe|lbr|no,\n"
-      "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, "
-      "inherit,\n"
-      "                                          no-inherit, config=N, config1=N, config2=N\n"
-      "  ./PROG.bpf.c/GLOBAL=VALUE,.../          sets `const volatile` globals of a BPF program by name and "
-      "type (numbers,\n"
-      "                                          true, 'text', enumerators, ports=80:443, limits.low, "
-      "ports[1]);\n"
-      "                                          map:MAP.event=EVENT: events of the map become samples of "
-      "EVENT\n"
-      "  exec, open/failed,min_us=100/           a ready-made recorder: tacho list recorders; "
-      "NAME/help/\n"
-      "                                          shows its options, as ./PROG.bpf.c/help/ does\n"
-      "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G "
-      "guest,\n"
-      "                                          H host, I not when idle, S group, D pinned, e exclusive\n"
-      "\n"
-      "Examples:\n"
-      "  tacho record -g -- ./program            where a program spends its time\n"
-      "  tacho record -a -g -e sched:sched_switch -- sleep 5\n"
-      "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
-      "  tacho record -e open/failed/ -a -- sleep 5   files that programs look for and do not find\n"
-      "\n"
-      "All other options of perf record are accepted: their effect is the default here (-T, -P, -N), or they "
-      "have no\n"
-      "effect, which a message says (--threads, --aio), or they are refused with the option to use instead.\n"
-      "\n"
-      "Signals: INT, TERM, HUP (unless it was ignored at the start), QUIT, USR1, PIPE and XFSZ end the "
-      "recording with a\n"
-      "complete file, and are passed on to COMMAND (USR1, PIPE and XFSZ as TERM); a second one ends the wait "
-      "for COMMAND.\n"
-      "USR2 starts another file (--switch-output) or writes a capture of the rings (--overwrite).\n"
-      "\n"
-      "Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole "
-      "capture, 1 for a\n"
-      "wrong command line (also a COMMAND that does not exist), 2 when the kernel or a file refuses, 4 when "
-      "the capture\n"
-      "could not be written.";
-  return line;
-}
-
-// Adds the options of `record` after those of another command.
-void reshape(cli::CommandLine& line, CommandShape shape) {
-  const auto spellings = [](std::string_view names) {
-    std::vector<std::string> out;
-    while (!names.empty()) out.emplace_back(take_until(names, ','));
-    return out;
-  };
-  std::vector<std::string> taken;
-  for (const cli::Option& own : shape.options)
-    std::ranges::move(spellings(own.names), std::back_inserter(taken));
-  const std::size_t first = shape.options.size();
-  for (cli::Option& option : line.options) {
-    std::string left;
-    for (const std::string& one : spellings(option.names))
-      if (std::ranges::find(taken, one) == taken.end()) left.append(left.empty() ? "" : ",").append(one);
-    option.names = std::move(left);
-    if (!option.names.empty()) shape.options.push_back(std::move(option));
-  }
-  cli::mark_common(shape.options, first);
-  line.options = std::move(shape.options);
-  line.program = std::move(shape.program);
-  line.synopsis = std::move(shape.synopsis);
-  line.description = std::move(shape.description);
-  line.epilog = std::move(shape.epilog);
-}
-
-Result<ParsedOptions> parse(const std::vector<std::string>& arguments, std::optional<CommandShape> shape) {
-  Gathered gathered;
-  cli::CommandLine line = command_line(gathered);
-  if (shape) reshape(line, std::move(*shape));
-  const auto outcome = cli::parse(line, arguments);
-  if (!outcome) return outcome.error();
-  ParsedOptions out{*outcome, {}};
-  if (*outcome == cli::Parsed::HelpShown) return out;
-
-  RecordOptions& options = gathered.options;
-  if (auto done = check_sampling(options.sampling); !done) return std::move(done.error());
-  if (!options.switch_events.empty()) {
-    options.files.switch_rule.is_on = true;
-    options.files.is_named_by_time |= !options.files.overwrite;
-  }
-  auto target = choose_target(gathered.target, !options.command.empty());
-  if (!target) return std::move(target.error());
-  options.target = std::move(*target);
-  if (auto checked = check_time_options(options.time, !options.command.empty()); !checked)
-    return std::move(checked.error());
-  if (options.events.empty()) {
-    if (auto added = add_events(options.events, "cpu-clock"); !added) return std::move(added.error());
-  }
-  if (gathered.takes_off_cpu) {
-    if (auto added = add_events(options.events, "offcpu"); !added) return std::move(added.error());
-  }
-  out.options = std::move(options);
-  return out;
-}
-
-}  // namespace
-
-Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
-  return parse(arguments, std::nullopt);
-}
-Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, CommandShape shape) {
-  return parse(arguments, std::move(shape));
-}
-
-namespace {
-
-struct Row {
-  std::string_view names;
-  Takes takes;
-  std::string_view instead;
-};
-
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
 constexpr std::string_view kThreads =
     "no effect: one thread reads all rings, and another one compresses and writes; if events are "
@@ -307,7 +101,8 @@ constexpr std::string_view kClang =
     "TACHO_CLANG in the environment names the clang; to use other options, compile by hand: -e "
     "./PROG.bpf.o";
 
-constexpr Row kRows[] = {
+// Options of perf record that are refused, with what to use instead.
+constexpr cli::AbsentOption kAbsent[] = {
     {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
     {"-r,--realtime", Takes::Value,
      "the thread that drains the rings raises its own priority; chrt -f PRIORITY tacho record gives it more"},
@@ -333,7 +128,12 @@ constexpr Row kRows[] = {
 };
 
 // perf's options about how it records, not what: they are accepted, since existing command lines have them.
-constexpr Row kWithoutEffect[] = {
+struct WithoutEffect {
+  std::string_view names;
+  Takes takes;
+  std::string_view reason;
+};
+constexpr WithoutEffect kWithoutEffect[] = {
     {"--affinity", Takes::Value, kThreads},           {"--aio", Takes::Optional, kThreads},
     {"--threads", Takes::Optional, kThreads},         {"--mmap-flush", Takes::Value, kSoon},
     {"--no-buffering", Takes::Nothing, kSoon},        {"--num-thread-synthesize", Takes::Value, kDescribed},
@@ -347,29 +147,21 @@ constexpr std::string_view kAlways[] = {
     "--namespaces",          "--all-cgroups",
 };
 
-}  // namespace
-
-void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes) {
-  for (const Row& row : kRows) {
-    const auto refuse = [&row](std::string_view) -> Result<> {
-      return use_error(std::string(row.names.substr(row.names.find("--"))) + ": " + std::string(row.instead));
-    };
-    rows.push_back({std::string(row.names), row.takes, "VALUE", "", refuse});
-  }
-  for (const Row& row : kWithoutEffect) {
+// Appends these options of perf record, which --help does not list. Those without effect add a message to
+// `notes`, which must outlive the parsing.
+void add_unlisted_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes) {
+  cli::add_absent_options(rows, kAbsent);
+  for (const WithoutEffect& row : kWithoutEffect) {
     const auto note = [&row, &notes](std::string_view) -> Result<> {
-      const std::string line = std::string(row.names) + ": " + std::string(row.instead);
+      const std::string line = std::string(row.names) + ": " + std::string(row.reason);
       if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
       return Done{};
     };
     rows.push_back({std::string(row.names), row.takes, "VALUE", "", note});
   }
   for (const std::string_view names : kAlways)
-    rows.push_back(
-        {std::string(names), Takes::Nothing, "", "", [](std::string_view) { return Result<>(Done{}); }});
+    rows.push_back(cli::accepted(std::string(names), Takes::Nothing, ""));
 }
-
-namespace {
 
 using FindCgroup = Result<std::string> (*)(const std::string& mount, const std::string& name);
 
@@ -382,8 +174,7 @@ Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name
   return Done{};
 }
 
-}  // namespace
-
+// Appends the options that choose the target; they set `target`, which must outlive the parsing.
 void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
   std::vector<cli::Option> own{
       cli::flag("-a,--all-cpus", "Record the whole system", target.all_cpus),
@@ -424,6 +215,176 @@ void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
       cli::flag("-i,--no-inherit", "Do not record children of the recorded processes", target.no_inherit),
   };
   std::ranges::move(own, std::back_inserter(rows));
+}
+
+std::vector<cli::Option> rows(Gathered& to) {
+  RecordOptions& options = to.options;
+  std::vector<cli::Option> rows{
+      {"-e,--event", Takes::Value, "EVENT",
+       "The events to record, repeated or separated by commas, in perf's language (see below): cpu-clock, "
+       "cycles:u, SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. "
+       "Default: "
+       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events of -e, one on each in this "
+       "order; without any, each on a cpu-clock event (rate: -F or -c)",
+       [&options](std::string_view text) { return add_events(options.events, text); }},
+      {"--pfm-events", Takes::Value, "EVENT",
+       "CPU events by the vendor's names, repeated or separated by commas; braces make a group: "
+       "inst_retired:any_p, skl::uops_issued:any:c=1:u. Needs libpfm4; tacho list 'skl::*' lists the events. "
+       "-e accepts EVENT:MASK too, unless a tracepoint has that name",
+       [&options](std::string_view text) { return add_parsed(options.events, parse_pfm_events(text)); }},
+      flag("--off-cpu",
+           "Also record what threads wait for, how long, and with which stack: adds the recorder -e offcpu",
+           to.takes_off_cpu),
+      {"-m,--mmap-pages", Takes::Value, "PAGES",
+       "Size of each CPU's ring, in pages or as a size (512K, 2M). auto: share 1 % of the memory, at most "
+       "256M, among all CPUs; auto,SIZE: share SIZE. Default: 2M",
+       [&options](std::string_view text) { return set_ring_size(options, text); }},
+      {"-z,--compression-level", Takes::Optional, "LEVEL",
+       "zstd level, 1 to 22; -z0: not compressed. Default: 1",
+       [&options](std::string_view text) { return set_compression(options, text); }},
+      flag("-q,--quiet", "Print only errors and warnings", options.quiet),
+      flag("-v,--verbose", "Print what is opened, attached and left out", options.verbose),
+      flag("--version", "Print the version and exit", options.show_version),
+  };
+  add_target_options(to.target, rows);
+  add_sampling_rows(rows, options.sampling, options.events);
+  add_time_options(options.time, rows);
+  add_output_options(options.output, options.files, rows);
+  rows.push_back(
+      {"--switch-output-event", Takes::Value, "EVENT",
+       "Start another file (with --overwrite: write a capture) when EVENT happens; repeated or separated by "
+       "commas as in -e. EVENT has the same target as the other events, and is not recorded. Events that "
+       "happen while a file is started (about 0.1 s) share one file; the closing lines count them",
+       [&options](std::string_view text) { return add_events(options.switch_events, text); }});
+  add_unlisted_options(rows, options.notes);
+  return rows;
+}
+
+constexpr const char* kEpilog = R"(Events:
+  cycles, L1-dcache-load-misses, faults   by perf's names; a counter that this machine lacks is an error,
+                                          cpu-clock works everywhere
+  r1a8, cpu/event=0x3c,umask=1/           by number, or by the terms of a PMU in sysfs (also cpu/cpu-cycles/)
+  sched:sched_switch, sched:*             tracepoints
+  mem:0x404060/8:w                        a breakpoint: address, length (1, 2, 4, 8), r, w or x
+  uprobe:/lib/libc.so.6:malloc            a function of a program or library (+OFFSET, or 0xOFFSET in the file);
+                                          uretprobe: its return
+  usdt:/usr/bin/x:provider:name           a USDT marker in a program or library (sys/sdt.h)
+  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. The kernel removes probes
+                                          when the recorder ends, in whatever way
+  uprobe:FILE:FUNCTION(ARGUMENT,...)      also records values at a probe: arg1, NAME=arg2, %di; names of arguments
+                                          (kprobes: by BTF; programs: by debug information) and members:
+                                          size, request->head.length (? lists them); at a USDT marker arg1 and so
+                                          on by its note; at returns ret. :TYPE may follow:
+                                          u8 to u64, s8 to s64, x8 to x64, string, ustring (x86-64)
+  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first has the
+                                          counts of all
+  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|ehframe|lbr|no,
+                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, inherit,
+                                          no-inherit, config=N, config1=N, config2=N
+  ./PROG.bpf.c/GLOBAL=VALUE,.../          sets `const volatile` globals of a BPF program by name and type (numbers,
+                                          true, 'text', enumerators, ports=80:443, limits.low, ports[1]);
+                                          map:MAP.event=EVENT: events of the map become samples of EVENT
+  exec, open/failed,min_us=100/           a ready-made recorder: tacho list recorders; NAME/help/
+                                          shows its options, as ./PROG.bpf.c/help/ does
+  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G guest,
+                                          H host, I not when idle, S group, D pinned, e exclusive
+
+Examples:
+  tacho record -g -- ./program            where a program spends its time
+  tacho record -a -g -e sched:sched_switch -- sleep 5
+  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3
+  tacho record -e open/failed/ -a -- sleep 5   files that programs look for and do not find
+
+All other options of perf record are accepted: their effect is the default here (-T, -P, -N), or they have no
+effect, which a message says (--threads, --aio), or they are refused with the option to use instead.
+
+Signals: INT, TERM, HUP (unless it was ignored at the start), QUIT, USR1, PIPE and XFSZ end the recording with a
+complete file, and are passed on to COMMAND (USR1, PIPE and XFSZ as TERM); a second one ends the wait for COMMAND.
+USR2 starts another file (--switch-output) or writes a capture of the rings (--overwrite).
+
+Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole capture, 1 for a
+wrong command line (also a COMMAND that does not exist), 2 when the kernel or a file refuses, 4 when the capture
+could not be written.)";
+
+cli::CommandLine command_line(Gathered& to) {
+  cli::CommandLine line;
+  line.program = "tacho record";
+  line.synopsis =
+      "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | --container ID | COMMAND] [OPTION]...";
+  line.description =
+      "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
+      "COMMAND it records while the command runs, and only the command, unless -a, -C, -p or -t say "
+      "otherwise; without one it records until it is interrupted. BPF objects have the same target: with a "
+      "COMMAND, -p or -t their events are limited to these threads, with the first two also to their "
+      "children. Probes (uprobe:, usdt:, kprobe:) record the threads that exist at the start, since the "
+      "kernel does not inherit them; -a records all threads.";
+  line.options = rows(to);
+  line.stop_at_first_word = true;
+  line.words = [&to](std::vector<std::string> words) -> Result<> {
+    to.options.command = std::move(words);
+    return Done{};
+  };
+  line.epilog = kEpilog;
+  return line;
+}
+
+// Adds the options of `record` after those of another command.
+void reshape(cli::CommandLine& line, CommandShape shape) {
+  const auto spellings = [](std::string_view names) {
+    std::vector<std::string> out;
+    while (!names.empty()) out.emplace_back(take_until(names, ','));
+    return out;
+  };
+  std::vector<std::string> taken;
+  for (const cli::Option& own : shape.options)
+    std::ranges::move(spellings(own.names), std::back_inserter(taken));
+  const std::size_t first = shape.options.size();
+  for (cli::Option& option : line.options) {
+    std::string left;
+    for (const std::string& one : spellings(option.names))
+      if (std::ranges::find(taken, one) == taken.end()) left.append(left.empty() ? "" : ",").append(one);
+    option.names = std::move(left);
+    if (!option.names.empty()) shape.options.push_back(std::move(option));
+  }
+  cli::mark_common(shape.options, first);
+  line.options = std::move(shape.options);
+  line.program = std::move(shape.program);
+  line.synopsis = std::move(shape.synopsis);
+  line.description = std::move(shape.description);
+  line.epilog = std::move(shape.epilog);
+}
+
+}  // namespace
+
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments,
+                                    std::optional<CommandShape> shape) {
+  Gathered gathered;
+  cli::CommandLine line = command_line(gathered);
+  if (shape) reshape(line, std::move(*shape));
+  const auto outcome = cli::parse(line, arguments);
+  if (!outcome) return outcome.error();
+  ParsedOptions out{*outcome, {}};
+  if (*outcome == cli::Parsed::HelpShown) return out;
+
+  RecordOptions& options = gathered.options;
+  if (auto done = check_sampling(options.sampling); !done) return std::move(done.error());
+  if (!options.switch_events.empty()) {
+    options.files.switch_rule.is_on = true;
+    options.files.is_named_by_time |= !options.files.overwrite;
+  }
+  auto target = choose_target(gathered.target, !options.command.empty());
+  if (!target) return std::move(target.error());
+  options.target = std::move(*target);
+  if (auto checked = check_time_options(options.time, !options.command.empty()); !checked)
+    return std::move(checked.error());
+  if (options.events.empty()) {
+    if (auto added = add_events(options.events, "cpu-clock"); !added) return std::move(added.error());
+  }
+  if (gathered.takes_off_cpu) {
+    if (auto added = add_events(options.events, "offcpu"); !added) return std::move(added.error());
+  }
+  out.options = std::move(options);
+  return out;
 }
 
 }  // namespace tacho::record

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/option_rows.h"
 #include "cli/options.h"
 #include "format/base/result.h"
 #include "record/events/event_spec.h"
@@ -39,20 +38,12 @@ struct ParsedOptions {
   cli::Parsed outcome = cli::Parsed::Run;
   RecordOptions options;
 };
-Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments);
 // Another command that records, with options of its own; those replace options of record with the same names.
 struct CommandShape {
   std::string program, synopsis, description, epilog;
   std::vector<cli::Option> options;
 };
-Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, CommandShape shape);
-
-// Appends options of perf record that --help does not list. Some are refused, with a message that says what
-// to use instead. Others have no effect, and add a message to `notes`, which must outlive the parsing.
-void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes);
-
-// Appends the options that choose the target (-a, -p, -t, -u, -C, -G, --container); they set `target`, which
-// must outlive the parsing.
-void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows);
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments,
+                                    std::optional<CommandShape> shape = {});
 
 }  // namespace tacho::record
