@@ -17,8 +17,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -32,57 +30,76 @@ namespace tacho::record {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int kEventShift = 16;  // of a ptrace event in a wait status
-
-// The signal of a stop; 0: the requested stop, or a group-stop.
-int signal_of(int status) { return status >> kEventShift == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status); }
-
-}  // namespace
-
-Result<StoppedThread> StoppedThread::stop(pid_t thread, std::chrono::milliseconds patience) {
-  const std::string name = "thread " + std::to_string(thread);
-  if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
-    const int code = errno;
-    return code == EPERM ? Error{name +
-                                     " cannot be stopped: another program traces it, or the rights are "
-                                     "missing (root, or CAP_SYS_PTRACE)",
-                                 code}
-                         : system_error(name + " cannot be stopped", code);
-  }
-  const auto began = Clock::now();
-  if (::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0)
-    return system_error(name + " cannot be stopped", errno);
-  for (int looks = 0;; ++looks) {
-    int status = 0;
-    const pid_t got = ::waitpid(thread, &status, __WALL | WNOHANG);
-    if (got < 0 && errno != EINTR) return system_error(name + " cannot be stopped", errno);
-    if (got == thread && !WIFSTOPPED(status)) return Error{name + " ended", ESRCH};
-    if (got == thread) return StoppedThread(thread, signal_of(status), began);
-    if (Clock::now() - began > patience) return Error{name + " does not stop", ETIMEDOUT};
-    // It usually stops within some microseconds.
-    constexpr int kSpins = 200;
-    if (looks >= kSpins) (void)::poll(nullptr, 0, 1);
-  }
-}
-
-Result<std::vector<std::uint64_t>> StoppedThread::registers() const {
-  std::array<std::uint64_t, 64> words{};
-  iovec registers{words.data(), sizeof words};
-  if (::ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &registers) != 0)
-    return system_error("registers of thread " + std::to_string(thread_), errno);
-  return std::vector<std::uint64_t>(words.begin(), words.begin() + registers.iov_len / sizeof words.front());
-}
-
-std::chrono::nanoseconds StoppedThread::let_go() {
-  if (thread_ == 0) return {};
-  (void)::ptrace(PTRACE_DETACH, std::exchange(thread_, 0), nullptr, static_cast<long>(signal_));
-  return Clock::now() - began_;
-}
-
-namespace {
-
 using std::chrono::milliseconds;
+
+// A thread stopped by ptrace while its registers and its stack are read.
+//
+// It is attached by PTRACE_SEIZE and stopped by PTRACE_INTERRUPT: no signal is sent, a thread that was
+// stopped by a signal stays stopped afterwards, and if this process dies at any moment, the kernel resumes
+// the thread. One thread must construct and destroy it (tracers are threads).
+class StoppedThread {
+ public:
+  // Waits at most `patience`: a thread in uninterruptible sleep does not stop. It then stays attached, and
+  // runs, until the calling thread ends.
+  static Result<StoppedThread> stop(pid_t thread, milliseconds patience) {
+    const std::string name = "thread " + std::to_string(thread);
+    if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
+      const int code = errno;
+      return code == EPERM ? Error{name +
+                                       " cannot be stopped: another program traces it, or the rights are "
+                                       "missing (root, or CAP_SYS_PTRACE)",
+                                   code}
+                           : system_error(name + " cannot be stopped", code);
+    }
+    const auto began = Clock::now();
+    if (::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0)
+      return system_error(name + " cannot be stopped", errno);
+    for (int looks = 0;; ++looks) {
+      int status = 0;
+      const pid_t got = ::waitpid(thread, &status, __WALL | WNOHANG);
+      if (got < 0 && errno != EINTR) return system_error(name + " cannot be stopped", errno);
+      if (got == thread && !WIFSTOPPED(status)) return Error{name + " ended", ESRCH};
+      if (got == thread) return StoppedThread(thread, signal_of(status), began);
+      if (Clock::now() - began > patience) return Error{name + " does not stop", ETIMEDOUT};
+      // It usually stops within some microseconds.
+      constexpr int kSpins = 200;
+      if (looks >= kSpins) (void)::poll(nullptr, 0, 1);
+    }
+  }
+  StoppedThread(StoppedThread&& other) noexcept
+      : thread_(std::exchange(other.thread_, 0)), signal_(other.signal_), began_(other.began_) {}
+  StoppedThread& operator=(StoppedThread&&) = delete;
+  ~StoppedThread() { (void)resume(); }
+
+  // General registers, as PTRACE_GETREGSET gives them: user_regs_struct.
+  Result<std::vector<std::uint64_t>> registers() const {
+    std::array<std::uint64_t, 64> words{};
+    iovec registers{words.data(), sizeof words};
+    if (::ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &registers) != 0)
+      return system_error("registers of thread " + std::to_string(thread_), errno);
+    return std::vector<std::uint64_t>(words.begin(),
+                                      words.begin() + registers.iov_len / sizeof words.front());
+  }
+  // Returns an upper bound of how long it was stopped: since the request to stop.
+  std::chrono::nanoseconds resume() {
+    if (thread_ == 0) return {};
+    (void)::ptrace(PTRACE_DETACH, std::exchange(thread_, 0), nullptr, static_cast<long>(signal_));
+    return Clock::now() - began_;
+  }
+
+ private:
+  StoppedThread(pid_t thread, int signal, Clock::time_point began)
+      : thread_(thread), signal_(signal), began_(began) {}
+  // The signal of a stop; 0: the requested stop, or a group-stop.
+  static int signal_of(int status) {
+    constexpr int kEventShift = 16;  // of a ptrace event in a wait status
+    return status >> kEventShift == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+  }
+
+  pid_t thread_;
+  int signal_;  // pending for the thread, and delivered
+  Clock::time_point began_;
+};
 
 // A record's size has 16 bits; the copy of the stack may take all but this.
 constexpr std::size_t kMostStack = 60 << 10;
@@ -188,6 +205,8 @@ std::string in_task(std::uint32_t pid, std::uint32_t tid, std::string_view file)
   return fmt::format("/proc/{}/task/{}/{}", pid, tid, file);
 }
 
+std::uint32_t own_pid() { return static_cast<std::uint32_t>(::getpid()); }
+
 // Copies the stacks of blocked threads.
 class Copying {
  public:
@@ -235,7 +254,7 @@ class Copying {
     std::uint64_t switches;
   };
   bool is_wanted(const bpf::ListedThread& thread) const {
-    if (thread.pid == static_cast<std::uint32_t>(::getpid()) || (thread.state & kExiting) != 0) return false;
+    if (thread.pid == own_pid() || (thread.state & kExiting) != 0) return false;
     if (is_first_) return true;
     return std::ranges::find(left_, thread.tid, &bpf::ListedThread::tid) != left_.end();
   }
@@ -264,7 +283,7 @@ void copy_stopped(ThreadStack& thread) {
   } else {
     thread.missing_reason = std::move(words.error().what);
   }
-  thread.paused = stopped->let_go();
+  thread.paused = stopped->resume();
 }
 
 // On its own thread: threads that could not be stopped are detached when it ends.
@@ -286,26 +305,14 @@ std::string_view fields_after_name(std::string_view stat) {
   return end == std::string_view::npos ? std::string_view() : stat.substr(end + 2);
 }
 
+// The state letter of /proc/PID/stat.
 ThreadState state_of_letter(char letter) {
-  switch (letter) {
-    case 'R':
-      return ThreadState::Runnable;
-    case 'D':
-      return ThreadState::Uninterruptible;
-    case 'T':
-      return ThreadState::Stopped;
-    case 't':
-      return ThreadState::Traced;
-    case 'Z':
-    case 'X':
-      return ThreadState::Zombie;
-    case 'I':
-      return ThreadState::Idle;
-    case 'P':
-      return ThreadState::Parked;
-    default:
-      return ThreadState::Sleeping;
-  }
+  constexpr std::pair<char, ThreadState> kLetters[] = {
+      {'R', ThreadState::Runnable}, {'D', ThreadState::Uninterruptible}, {'T', ThreadState::Stopped},
+      {'t', ThreadState::Traced},   {'Z', ThreadState::Zombie},          {'X', ThreadState::Zombie},
+      {'I', ThreadState::Idle},     {'P', ThreadState::Parked}};
+  const auto row = std::ranges::find(kLetters, letter, &std::pair<char, ThreadState>::first);
+  return row == std::end(kLetters) ? ThreadState::Sleeping : row->second;
 }
 
 bool is_kernel_thread(std::string_view fields) {
@@ -347,7 +354,7 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     const auto group = whole_number<std::uint32_t>(field_of_status(status, "Tgid"));
     if (!group) continue;  // it ended
     thread.pid = *group;
-    if (thread.pid == static_cast<std::uint32_t>(::getpid())) continue;
+    if (thread.pid == own_pid()) continue;
     const std::string stat = text_of_file(in_task(thread.pid, thread.tid, "stat"));
     const std::string_view fields = fields_after_name(stat);
     if (fields.empty()) continue;
@@ -449,22 +456,6 @@ void add_waits(std::vector<ThreadStack>& threads) {
   }
 }
 
-// All threads, as a target.
-Target everything() {
-  Target all;
-  all.watch = Watch::Processes;
-  all.ids = RunningProcesses("/proc", 0).all();
-  return all;
-}
-
-// BPF has tids of the initial pid namespace.
-bool numbers_are_ours(const std::vector<bpf::ListedThread>& listed) {
-  return std::ranges::any_of(listed, [](const bpf::ListedThread& each) {
-    return each.pid == static_cast<std::uint32_t>(::getpid()) &&
-           each.tid == static_cast<std::uint32_t>(::getpid());
-  });
-}
-
 struct Listing {
   bpf::ThreadList list;
   std::vector<bpf::ListedThread> first;
@@ -484,7 +475,11 @@ Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
   if (!list) return std::move(list.error());
   auto first = list->read();
   if (!first) return std::move(first.error());
-  if (!numbers_are_ours(*first))
+  // BPF has the process numbers of the initial pid namespace.
+  const auto is_this_process = [](const bpf::ListedThread& each) {
+    return each.pid == own_pid() && each.tid == own_pid();
+  };
+  if (std::ranges::none_of(*first, is_this_process))
     return Error{"this process is in a namespace of process numbers, and BPF counts outside of it"};
   return Listing{std::move(*list), std::move(*first)};
 }
@@ -567,14 +562,18 @@ std::optional<CallLine> parse_call_line(std::string_view line) {
 
 Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop) {
   ThreadsNow out;
-  auto found = tasks_of(target.watch == Watch::System ? everything() : target);
-  if (!found) return std::move(found.error());
-  TargetTasks tasks = std::move(*found);
-  if (target.watch == Watch::System) tasks.gone.clear();
-  for (const int gone : tasks.gone)
-    out.notes.push_back(fmt::format("there is no process or thread {}", gone));
+  Target watched = target;
+  if (target.watch == Watch::System) {
+    watched.watch = Watch::Processes;
+    watched.ids = RunningProcesses("/proc", 0).all();
+  }
+  const auto tasks = tasks_of(watched);
+  if (!tasks) return tasks.error();
+  for (const int gone : tasks->gone)
+    if (target.watch != Watch::System)
+      out.notes.push_back(fmt::format("there is no process or thread {}", gone));
   Result<std::vector<ThreadStack>> threads = std::vector<ThreadStack>();
-  auto listing = looking == Looking::Stopping ? Result<Listing>(Error{""}) : list_threads(target, tasks);
+  auto listing = looking == Looking::Stopping ? Result<Listing>(Error{""}) : list_threads(target, *tasks);
   if (listing) {
     threads = threads_of_list(std::move(*listing), stop);
   } else {
@@ -582,7 +581,7 @@ Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std:
       out.notes.push_back(
           fmt::format("threads are stopped one after another, and kernel stacks are those of /proc: {}",
                       listing.error().what));
-    threads = threads_of_proc(tasks, stop, out.notes);
+    threads = threads_of_proc(*tasks, stop, out.notes);
   }
   if (!threads) return std::move(threads.error());
   std::ranges::sort(*threads, {}, [](const ThreadStack& each) { return std::pair(each.pid, each.tid); });

@@ -1,8 +1,6 @@
 // Every thread as it is now: its state, and its stack read while ptrace stops it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,41 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "format/base/result.h"
 #include "record/events/target.h"
 
 namespace tacho::record {
-
-// A thread stopped by ptrace while its registers and its stack are read.
-//
-// It is attached by PTRACE_SEIZE and stopped by PTRACE_INTERRUPT: no signal is sent, a thread that was
-// stopped by a signal stays stopped afterwards, and if this process dies at any moment, the kernel resumes
-// the thread. One thread must construct and destroy it (tracers are threads).
-class StoppedThread {
- public:
-  // Waits at most `patience`: a thread in uninterruptible sleep does not stop. It then stays attached, and
-  // runs, until the calling thread ends.
-  static Result<StoppedThread> stop(pid_t thread, std::chrono::milliseconds patience);
-  StoppedThread(StoppedThread&& other) noexcept
-      : thread_(std::exchange(other.thread_, 0)), signal_(other.signal_), began_(other.began_) {}
-  StoppedThread& operator=(StoppedThread&&) = delete;
-  ~StoppedThread() { (void)let_go(); }
-
-  // General registers, as PTRACE_GETREGSET gives them: user_regs_struct.
-  Result<std::vector<std::uint64_t>> registers() const;
-  // Resumes it. Returns an upper bound of how long it was stopped: since the request to stop.
-  std::chrono::nanoseconds let_go();
-
- private:
-  StoppedThread(pid_t thread, int signal, std::chrono::steady_clock::time_point began)
-      : thread_(thread), signal_(signal), began_(began) {}
-  pid_t thread_ = 0;
-  int signal_ = 0;  // pending for the thread, and delivered
-  std::chrono::steady_clock::time_point began_;
-};
 
 // The numbers are those of the enumeration in the capture's payload.
 enum class ThreadState : std::uint32_t {
