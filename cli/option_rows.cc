@@ -31,6 +31,16 @@ Option number(std::string names, std::string value, std::string help, std::uint6
           }};
 }
 
+Option passed_on(std::string names, Takes takes, std::string value, std::string help,
+                 std::vector<std::string>& words) {
+  const std::string shown = names.substr(names.rfind(',') + 1);
+  return {std::move(names), takes, std::move(value), std::move(help),
+          [shown, &words](std::string_view given) -> Result<> {
+            words.push_back(given.empty() ? shown : shown + "=" + std::string(given));
+            return Done{};
+          }};
+}
+
 Option accepted(std::string names, Takes takes, std::string help) {
   return {std::move(names), takes, takes == Takes::Nothing ? "" : "VALUE", std::move(help),
           [](std::string_view) -> Result<> { return Done{}; }};

@@ -17,6 +17,9 @@ Option text(std::string names, std::string value, std::string help, std::string&
 // An option whose value is a number from `least` to `most`. Messages name the option by its last spelling.
 Option number(std::string names, std::string value, std::string help, std::uint64_t least, std::uint64_t most,
               std::uint64_t& target);
+// An option for another program: appends its last spelling, with "=VALUE" if it has one, to `words`.
+Option passed_on(std::string names, Takes takes, std::string value, std::string help,
+                 std::vector<std::string>& words);
 // An option of perf that is accepted without effect; its value is ignored.
 Option accepted(std::string names, Takes takes, std::string help);
 

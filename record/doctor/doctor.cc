@@ -344,10 +344,8 @@ cli::CommandLine command_line(bool& json) {
   line.description =
       "Reports what this user can record on this host: for each capability its state, what cannot be "
       "recorded without it, and the command that fixes it. It opens events and loads empty BPF programs to "
-      "see "
-      "whether the kernel allows it, and changes nothing. tacho doctor FILE reports what a capture needs on "
-      "another "
-      "machine (tacho doctor FILE --help).";
+      "see whether the kernel allows it, and changes nothing. tacho doctor FILE reports what a capture needs "
+      "on another machine (tacho doctor FILE --help).";
   line.options = {
       cli::flag("--json",
                 "One JSON object: recording (whether it is possible) and findings, each with name, "

@@ -142,18 +142,8 @@ cli::Option duration(std::string names, std::string help, std::chrono::milliseco
           [last, &to](std::string_view text) { return store(to, parse_duration(last, text)); }};
 }
 
-// An option that is passed on to the view unchanged.
-cli::Option passed_on(std::string names, cli::Takes takes, std::string value, std::string help,
-                      std::vector<std::string>& to) {
-  const std::string last = names.substr(names.rfind(',') + 1);
-  return {std::move(names), takes, std::move(value), std::move(help),
-          [last, &to](std::string_view text) -> Result<> {
-            to.push_back(text.empty() ? last : last + "=" + std::string(text));
-            return Done{};
-          }};
-}
-
 CommandShape shape_of(TopValues& to) {
+  using cli::passed_on;
   using cli::Takes;
   CommandShape shape;
   shape.program = "tacho top";
@@ -162,10 +152,8 @@ CommandShape shape_of(TopValues& to) {
       "Shows the functions that run now, the most expensive first, refreshed every two seconds. Enter opens "
       "a function's callers; with -g, functions count what they call, as in perf top -g. The screen is that "
       "of tacho report. Without -p, -t, -u, -C, -G or a COMMAND it shows the whole system. Samples of the "
-      "last "
-      "15 to 30 seconds are counted, so memory is bounded. Keys: h help, f freeze, z count anew at each "
-      "refresh, w "
-      "write the samples to a capture, q quit. Without a terminal, rows are printed as text.";
+      "last 15 to 30 seconds are counted, so memory is bounded. Keys: h help, f freeze, z count anew at each "
+      "refresh, w write the samples to a capture, q quit. Without a terminal, rows are printed as text.";
   shape.options = {
       duration("-d,--delay", "Time between refreshes, in seconds or with a unit as in 500ms (default: 2)",
                to.delay),

@@ -58,13 +58,10 @@ cli::CommandLine describe(Options& options) {
   line.synopsis = "-p PID | -t TID | -a [-o FILE] [options]; stacks FILE [options]";
   line.description =
       "Shows every thread, running or blocked: its state, the system call it is in, the mutex it waits for "
-      "and "
-      "the mutex's owner, and its current stack in kernel and user mode. Threads with equal stacks are shown "
-      "together, and mutexes that wait for each other as a deadlock. Blocked threads are not stopped; "
-      "running "
-      "threads are, usually for less than a millisecond, and the longest time is printed. With FILE, a "
-      "capture "
-      "written by -o, shows the threads in that.";
+      "and the mutex's owner, and its current stack in kernel and user mode. Threads with equal stacks are "
+      "shown together, and mutexes that wait for each other as a deadlock. Blocked threads are not stopped; "
+      "running threads are, usually for less than a millisecond, and the longest time is printed. With FILE, "
+      "a capture written by -o, shows the threads in that.";
   line.options = {
       {"-p,--pid", cli::Takes::Value, "PID[,PID...]", "all threads of these processes",
        [&options](std::string_view text) {
@@ -82,16 +79,9 @@ cli::CommandLine describe(Options& options) {
           "stop every thread by ptrace, one after another, and read kernel stacks from /proc (the default "
           "if the kernel's BPF iterator over threads cannot be used)",
           options.stops_all),
-      {"--json", cli::Takes::Nothing, "", "one JSON object (docs/stacks.md)",
-       [&options](std::string_view) -> Result<> {
-         options.view.emplace_back("--json");
-         return Done{};
-       }},
-      {"--wide", cli::Takes::Nothing, "", "do not shorten names to the width of the terminal",
-       [&options](std::string_view) -> Result<> {
-         options.view.emplace_back("--wide");
-         return Done{};
-       }},
+      cli::passed_on("--json", cli::Takes::Nothing, "", "one JSON object (docs/stacks.md)", options.view),
+      cli::passed_on("--wide", cli::Takes::Nothing, "", "do not shorten names to the width of the terminal",
+                     options.view),
       {"--max-stack", cli::Takes::Value, "N", "show at most N frames of a stack (default: all)",
        [&options](std::string_view text) -> Result<> {
          if (const auto number = cli::parse_number("--max-stack", text, 1, 65535); !number)

@@ -223,9 +223,8 @@ std::vector<cli::Option> rows(Gathered& to) {
       {"-e,--event", Takes::Value, "EVENT",
        "The events to record, repeated or separated by commas, in perf's language (see below): cpu-clock, "
        "cycles:u, SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. "
-       "Default: "
-       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events of -e, one on each in this "
-       "order; without any, each on a cpu-clock event (rate: -F or -c)",
+       "Default: cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events of -e, one on each in "
+       "this order; without any, each on a cpu-clock event (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
       {"--pfm-events", Takes::Value, "EVENT",
        "CPU events by the vendor's names, repeated or separated by commas; braces make a group: "
