@@ -7,12 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "bpf/object/kernel_btf.h"
 #include "bpf/user_object.h"
@@ -46,21 +42,30 @@ std::string json_text(std::string_view text) {
   return out + '"';
 }
 
-void JsonLine::member(std::string_view name, std::string_view value) {
-  if (text_.size() > 1) text_ += ',';
-  text_.append(json_text(name)).append(":").append(value);
-}
-
-void JsonLine::texts(std::string_view name, const std::vector<std::string>& values) {
-  std::string list = "[";
-  for (const std::string& value : values) list.append(list.size() > 1 ? "," : "").append(json_text(value));
-  member(name, list + "]");
-}
-
 namespace {
 
 namespace abi = format::abi;
 using format::printable;
+
+class JsonLine {
+ public:
+  void text(std::string_view name, std::string_view value) { member(name, json_text(value)); }
+  void texts(std::string_view name, const std::vector<std::string>& values) {
+    std::string list = "[";
+    for (const std::string& value : values) list.append(list.size() > 1 ? "," : "").append(json_text(value));
+    member(name, list + "]");
+  }
+  void number(std::string_view name, std::uint64_t value) { member(name, std::to_string(value)); }
+  // The object and a line feed.
+  std::string finished() const { return text_ + "}\n"; }
+
+ private:
+  void member(std::string_view name, std::string_view value) {
+    if (text_.size() > 1) text_ += ',';
+    text_.append(json_text(name)).append(":").append(value);
+  }
+  std::string text_ = "{";
+};
 
 struct Line {
   std::string name, alias;
@@ -306,8 +311,8 @@ const ProbeRow* row_of(std::string_view pattern) {
 // Keeps the targets that match, sorted. A pattern that is exactly a name matches only that one.
 void choose(std::vector<ProbeTarget>& targets, const std::string& pattern) {
   std::ranges::sort(targets, {}, &ProbeTarget::name);
-  const auto same_name = [](const ProbeTarget& a, const ProbeTarget& b) { return a.name == b.name; };
-  targets.erase(std::unique(targets.begin(), targets.end(), same_name), targets.end());
+  const auto repeated = std::ranges::unique(targets, {}, &ProbeTarget::name);
+  targets.erase(repeated.begin(), repeated.end());
   const auto exact = std::ranges::find(targets, pattern, &ProbeTarget::name);
   if (exact != targets.end()) {
     targets = {*exact};
@@ -318,7 +323,8 @@ void choose(std::vector<ProbeTarget>& targets, const std::string& pattern) {
   });
 }
 
-Error nothing_matches(const std::string& where, const std::string& pattern, std::vector<std::string> names) {
+Error nothing_matches(const std::string& where, const std::string& pattern,
+                      const std::vector<std::string>& names) {
   return use_error(names.empty() ? where + " has none"
                                  : fmt::format("{} has none that matches '{}'{}", where, pattern,
                                                cli::suggestion(pattern, names)));
@@ -341,43 +347,33 @@ std::string signature_of(const std::string& path, format::Bytes file, const std:
   return found ? std::string() : found.error().what;
 }
 
-Result<std::vector<ProbeTarget>> kernel_targets(const std::string& pattern) {
+Result<std::vector<ProbeTarget>> kernel_targets() {
   const auto kallsyms = format::read_file("/proc/kallsyms");
   if (!kallsyms) return kallsyms.error();
   std::vector<ProbeTarget> targets;
-  std::vector<std::string> names = kernel_function_names(format::as_text(*kallsyms));
-  for (const std::string& name : names) targets.push_back({name, {}});
-  choose(targets, pattern);
-  if (targets.empty()) return nothing_matches("the kernel", pattern, std::move(names));
+  for (std::string& name : kernel_function_names(format::as_text(*kallsyms)))
+    targets.push_back({std::move(name), {}});
   return targets;
 }
 
-Result<std::vector<ProbeTarget>> marker_targets(const std::string& path, format::Bytes file,
-                                                const std::string& pattern) {
+Result<std::vector<ProbeTarget>> marker_targets(format::Bytes file) {
   const auto markers = usdt_markers(file);
-  if (!markers) return Error{markers.error()}.in(path);
+  if (!markers) return Error{markers.error()};
   std::vector<ProbeTarget> targets;
-  std::vector<std::string> names;
   for (const UsdtMarker& marker : *markers) {
     const std::size_t count = marker_arguments(marker.arguments).size();
     targets.push_back(
         {marker.provider + ":" + marker.name,
          count == 0 ? "no arguments" : fmt::format("arg1 to arg{}: {}", count, marker.arguments)});
-    names.push_back(targets.back().name);
   }
-  choose(targets, pattern);
-  if (targets.empty()) return nothing_matches(path + ": it", pattern, std::move(names));
   return targets;
 }
 
-Result<std::vector<ProbeTarget>> function_targets(const std::string& path, format::Bytes file,
-                                                  const std::string& pattern) {
-  auto names = function_names(file);
-  if (!names) return std::move(names.error()).in(path);
+Result<std::vector<ProbeTarget>> function_targets(format::Bytes file) {
+  const auto names = function_names(file);
+  if (!names) return names.error();
   std::vector<ProbeTarget> targets;
   for (const std::string& name : *names) targets.push_back({name, {}, source_name(name).value_or("")});
-  choose(targets, pattern);
-  if (targets.empty()) return nothing_matches(path + ": it", pattern, std::move(*names));
   return targets;
 }
 
@@ -409,10 +405,16 @@ Result<std::string> list_probes(const ListOptions& options) {
     if (!bytes) return use_error(bytes.error().what);
     file = std::move(*bytes);
   }
-  auto targets = row.kind == ProbeKind::Kernel   ? kernel_targets(rest)
-                 : row.kind == ProbeKind::Marker ? marker_targets(path, file, rest)
-                                                 : function_targets(path, file, rest);
-  if (!targets) return std::move(targets.error());
+  auto targets = row.kind == ProbeKind::Kernel   ? kernel_targets()
+                 : row.kind == ProbeKind::Marker ? marker_targets(file)
+                                                 : function_targets(file);
+  if (!targets && row.kind == ProbeKind::Kernel) return std::move(targets.error());
+  if (!targets) return std::move(targets.error()).in(path);
+  std::vector<std::string> names;
+  for (const ProbeTarget& one : *targets) names.push_back(one.name);
+  choose(*targets, rest);
+  if (targets->empty())
+    return nothing_matches(row.kind == ProbeKind::Kernel ? "the kernel" : path + ": it", rest, names);
   if (options.fields) explain(*targets, row, path, file);
   std::string out;
   const std::string prefix = std::string(row.word) + ":" + (path.empty() ? "" : path + ":");
@@ -438,8 +440,6 @@ Result<std::string> list_probes(const ListOptions& options) {
 
 namespace {
 
-using Costs = std::map<std::uint32_t, bpf::Cost>;
-
 bpf::Cost cost_of(const Costs& costs, const bpf::ListedProgram& program) {
   const auto found = costs.find(program.id);
   return found == costs.end() ? bpf::Cost{} : found->second;
@@ -453,8 +453,8 @@ std::string time_of_one(std::uint64_t runs, std::uint64_t nanoseconds) {
 }  // namespace
 
 std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
-                              const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
-                              std::uint64_t seconds, bool with_details, std::size_t room) {
+                              const std::optional<Costs>& costs, std::uint64_t seconds, bool with_details,
+                              std::size_t room) {
   using Kind = cli::TableColumn::Kind;
   std::vector<cli::TableColumn> columns = {{"id", Kind::Number, 6},
                                            {"type", Kind::Word, 16, 2},
@@ -496,8 +496,7 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
 }
 
 std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
-                             const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
-                             std::uint64_t seconds) {
+                             const std::optional<Costs>& costs, std::uint64_t seconds) {
   std::string out;
   for (const bpf::ListedProgram& program : programs) {
     JsonLine json;
@@ -525,7 +524,7 @@ std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
 }
 
 Result<std::string> list_bpf_programs(const ListOptions& options) {
-  std::optional<std::map<std::uint32_t, bpf::Cost>> costs;
+  std::optional<Costs> costs;
   if (options.cost_seconds) {
     auto measured = bpf::measure_programs(std::chrono::seconds(*options.cost_seconds));
     if (!measured) return std::move(measured.error());

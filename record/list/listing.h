@@ -18,19 +18,6 @@ namespace tacho::record {
 // A JSON string with its quotes; valid UTF-8 for any bytes (format::printable_json()).
 std::string json_text(std::string_view text);
 
-class JsonLine {
- public:
-  void text(std::string_view name, std::string_view value) { member(name, json_text(value)); }
-  void texts(std::string_view name, const std::vector<std::string>& values);
-  void number(std::string_view name, std::uint64_t value) { member(name, std::to_string(value)); }
-  // The object and a line feed.
-  std::string finished() const { return text_ + "}\n"; }
-
- private:
-  void member(std::string_view name, std::string_view value);
-  std::string text_ = "{";
-};
-
 struct ListOptions {
   std::string pattern;             // a glob, or a part of a name; empty: all
   std::vector<std::string> kinds;  // only events of these kinds: "sw", "hw", ... as in perf list; empty: all
@@ -58,17 +45,18 @@ Result<std::string> list_probes(const ListOptions& options);
 
 // `tacho list bpf`: the loaded BPF programs.
 
+using Costs = std::map<std::uint32_t, bpf::Cost>;  // by program id
+
 // A line for each program, and one for each further attach point; with details (-v) more. `costs`: measured
 // during `seconds`; nullopt: the kernel's counts, which it keeps only while its statistics are enabled.
 // `room`: columns of the terminal; 0: no limit.
 std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
-                              const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
-                              std::uint64_t seconds, bool with_details, std::size_t room);
+                              const std::optional<Costs>& costs, std::uint64_t seconds, bool with_details,
+                              std::size_t room);
 
 // The same as one JSON object for each program, with all details.
 std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
-                             const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
-                             std::uint64_t seconds);
+                             const std::optional<Costs>& costs, std::uint64_t seconds);
 
 // An error if no program's name matches.
 Result<std::string> list_bpf_programs(const ListOptions& options);

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -108,10 +107,8 @@ bool sleep_for(std::uint64_t seconds, const StopSignals& signals) {
   }
 }
 
-using Counts = std::map<std::uint32_t, bpf::Cost>;
-
-Counts counts_of(const std::vector<bpf::ListedProgram>& programs) {
-  Counts counts;
+Costs counts_of(const std::vector<bpf::ListedProgram>& programs) {
+  Costs counts;
   for (const bpf::ListedProgram& each : programs) counts[each.id] = {each.runs, each.nanoseconds};
   return counts;
 }
@@ -122,13 +119,13 @@ int watch(const Watching& watching, StopSignals& signals) {
   if (!statistics) return fail_bpf(statistics.error());
   auto before = bpf::list_programs();
   if (!before) return fail_bpf(before.error());
-  Counts counts = counts_of(*before);
+  Costs counts = counts_of(*before);
   for (std::uint64_t left = watching.count.value_or(~std::uint64_t{0}); left > 0; --left) {
     if (!sleep_for(watching.seconds, signals)) return cli::kWhole;
     auto programs = bpf::list_programs();
     if (!programs) return fail_bpf(programs.error());
-    const Counts now = counts_of(*programs);
-    Counts costs;
+    const Costs now = counts_of(*programs);
+    Costs costs;
     for (const auto& [id, cost] : now)
       costs[id] = {cost.runs - counts[id].runs, cost.nanoseconds - counts[id].nanoseconds};
     counts = now;
