@@ -69,14 +69,13 @@ void try_events(HostFacts& facts) {
   newer = event;
   newer.attr.flags |= abi::kMmap | abi::kMmap2 | abi::kBuildId;
   facts.has_build_ids = refusal_of(newer, 0, -1).empty();
-  const format::Fd root = [&] {
-    auto opened = facts.cgroup_mount.empty() ? Result<format::Fd>(Error{"not mounted"})
-                                             : open_cgroup(facts.cgroup_mount, "/");
-    return opened ? std::move(*opened) : format::Fd();
-  }();
-  event = trial_clock();
-  event.cgroup = root.get();
-  facts.cgroup_refusal = root ? refusal_of(event, -1, cpu) : "no cgroup file system is mounted";
+  facts.cgroup_refusal = "no cgroup file system is mounted";
+  if (facts.cgroup_mount.empty()) return;
+  if (const auto root = open_cgroup(facts.cgroup_mount, "/")) {
+    event = trial_clock();
+    event.cgroup = root->get();
+    facts.cgroup_refusal = refusal_of(event, -1, cpu);
+  }
 }
 
 void look_at_names(HostFacts& facts) {
@@ -97,8 +96,6 @@ std::uint64_t hard_limit(decltype(RLIMIT_NOFILE) which) {
   rlimit limit{};
   return getrlimit(which, &limit) == 0 ? limit.rlim_max : 0;
 }
-
-}  // namespace
 
 HostFacts look_at_host() {
   HostFacts facts;
@@ -131,8 +128,6 @@ HostFacts look_at_host() {
   return facts;
 }
 
-namespace {
-
 using State = Finding::State;
 
 struct Capability {
@@ -160,15 +155,16 @@ Finding good(std::string name, std::string value) {
 }
 
 Finding kernel(const HostFacts& facts) {
-  Finding found = good("kernel", facts.kernel + " (" + facts.machine + ")");
-  if (!facts.has_build_ids) {
-    found.consequence =
-        "MMAP records have no build ids (before Linux 5.12): a file that changes later gives wrong symbols";
-  } else if (!facts.counts_losses) {
-    found.consequence = "lost samples are counted by CPU, not by event (before Linux 6.0)";
-  }
-  if (!found.consequence.empty()) found.state = State::Limited;
-  return found;
+  const std::string value = facts.kernel + " (" + facts.machine + ")";
+  if (!facts.has_build_ids)
+    return {"kernel", State::Limited, value,
+            "MMAP records have no build ids (before Linux 5.12): a file that changes later gives wrong "
+            "symbols",
+            ""};
+  if (!facts.counts_losses)
+    return {"kernel", State::Limited, value,
+            "lost samples are counted by CPU, not by event (before Linux 6.0)", ""};
+  return good("kernel", value);
 }
 
 Finding rights(const HostFacts& facts) {
@@ -382,9 +378,8 @@ std::vector<Finding> judge(const HostFacts& facts) {
       btf(facts),
       probes(facts)};
   programs(facts, findings);
-  for (Finding& each : std::vector{unwinding(facts), clang(facts), cgroups(facts), ring_memory(facts),
-                                   descriptors(facts), rate(facts)})
-    findings.push_back(std::move(each));
+  findings.insert(findings.end(), {unwinding(facts), clang(facts), cgroups(facts), ring_memory(facts),
+                                   descriptors(facts), rate(facts)});
   return findings;
 }
 

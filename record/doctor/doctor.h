@@ -44,7 +44,6 @@ struct HostFacts {
   std::uint64_t locked_bytes = 0;  // RLIMIT_MEMLOCK
   std::uint64_t descriptors = 0;   // RLIMIT_NOFILE, the hard one
 };
-HostFacts look_at_host();
 
 struct Finding {
   enum class State : std::uint8_t { Good, Limited, Missing };
