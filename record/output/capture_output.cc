@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,37 +19,37 @@ namespace tacho::record {
 
 namespace {
 
-class FileOutput final : public CaptureOutput {
+// Both writers take records in the same way.
+template <class Writer>
+class WriterOutput : public CaptureOutput {
  public:
-  explicit FileOutput(format::CaptureWriter writer) : writer_(std::move(writer)) {}
+  explicit WriterOutput(Writer writer) : writer_(std::move(writer)) {}
   Result<> write_plain(format::Bytes records) override { return writer_.write_plain(records); }
   Result<> write_records(format::Bytes records) override { return writer_.write_records(records); }
+  Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
+    return writer_.write_records_within(records, most_bytes);
+  }
+  std::uint64_t closing_room() const override { return writer_.closing_room(); }
+  Result<> finish_round() override { return writer_.finish_round(); }
+
+ protected:
+  Writer writer_;
+};
+
+class FileOutput final : public WriterOutput<format::CaptureWriter> {
+ public:
+  using WriterOutput::WriterOutput;
   Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts&) override {
     return writer_.write_packed(packed, inflated);
   }
-  Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
-    return writer_.write_records_within(records, most_bytes);
-  }
-  std::uint64_t closing_room() const override { return writer_.closing_room(); }
-  Result<> finish_round() override { return writer_.finish_round(); }
   Result<> close(const format::Features& late) override { return writer_.close(late); }
   Result<> close_after_failure() override { return writer_.close_after_failure(); }
   std::uint64_t bytes() const override { return writer_.file_bytes(); }
-
- private:
-  format::CaptureWriter writer_;
 };
 
-class PipeOutput final : public CaptureOutput {
+class PipeOutput final : public WriterOutput<format::PipeWriter> {
  public:
-  explicit PipeOutput(format::PipeWriter writer) : writer_(std::move(writer)) {}
-  Result<> write_plain(format::Bytes records) override { return writer_.write_plain(records); }
-  Result<> write_records(format::Bytes records) override { return writer_.write_records(records); }
-  Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
-    return writer_.write_records_within(records, most_bytes);
-  }
-  std::uint64_t closing_room() const override { return writer_.closing_room(); }
-  Result<> finish_round() override { return writer_.finish_round(); }
+  using WriterOutput::WriterOutput;
   Result<> close(const format::Features& late) override {
     for (std::uint32_t feature = 0; feature < format::abi::kFeatureCount; ++feature) {
       format::ByteWriter section;
@@ -62,9 +61,6 @@ class PipeOutput final : public CaptureOutput {
   // Data in a pipe cannot be removed.
   Result<> close_after_failure() override { return Done{}; }
   std::uint64_t bytes() const override { return writer_.bytes(); }
-
- private:
-  format::PipeWriter writer_;
 };
 
 }  // namespace
@@ -101,8 +97,7 @@ int rename_new(const std::string& from, const std::string& to) {
   return rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-}  // namespace
-
+// "20240131235959" and hundredths of a second: now, in local time, as perf.
 std::string time_for_name() {
   timespec now{};
   tm parts{};
@@ -112,6 +107,8 @@ std::string time_for_name() {
   const std::size_t size = strftime(text.data(), text.size(), "%Y%m%d%H%M%S", &parts);
   return fmt::format("{}{:02}", std::string_view(text.data(), size), now.tv_nsec / 10'000'000);
 }
+
+}  // namespace
 
 Result<> FinishedFiles::add() {
   struct stat info {};

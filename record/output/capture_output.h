@@ -110,7 +110,4 @@ class FinishedFiles {
   std::vector<std::string> news_;  // guarded by the mutex
 };
 
-// "20240131235959" and hundredths of a second: now, in local time, as perf.
-std::string time_for_name();
-
 }  // namespace tacho::record

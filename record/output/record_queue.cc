@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
 
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
@@ -164,12 +163,6 @@ void RingCompressor::add_run(std::size_t begin, std::size_t end, format::Bytes r
   count_records(records, run.counts);
 }
 
-namespace {
-
-constexpr std::size_t kMostSpareBuffers = 4;
-
-}  // namespace
-
 bool RecordQueue::push(Batch& batch, std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   const std::size_t size = batch.records.size();
@@ -219,6 +212,7 @@ std::size_t RecordQueue::bytes() {
 }
 
 void RecordQueue::give_back(std::vector<std::byte> buffer) {
+  constexpr std::size_t kMostSpareBuffers = 4;
   const std::lock_guard lock(mutex_);
   if (spare_.size() < kMostSpareBuffers) spare_.push_back(std::move(buffer));
 }

@@ -85,14 +85,9 @@ Result<> WritingThread::write_everything() {
 }
 
 Result<> WritingThread::write(const Batch& batch) {
-  if (limit_ == Limit::Size) return Done{};  // what comes now finds no room
-  if (limits_.most_bytes != 0) {
-    if (auto done = write_within(batch); !done) return done;
-    if (limit_ == Limit::Size) return Done{};
-  } else if (auto done = write_all(batch); !done) {
-    return done;
-  }
-  if (!batch.ends_round) return Done{};
+  if (limit_ == Limit::Size) return Done{};  // there is no room for later batches
+  auto written = limits_.most_bytes != 0 ? write_within(batch) : write_all(batch);
+  if (!written || limit_ == Limit::Size || !batch.ends_round) return written;
   if (auto done = output_.finish_round(); !done) return done;
   kept_ = batch.counts;
   if (limit_ == Limit::None && is_disk_short(limits_)) limit_ = Limit::Free;
