@@ -6,11 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <iterator>
-#include <map>
-#include <string>
-#include <tuple>
 #include <utility>
 
 #include "bpf/attach/raw_program.h"
@@ -53,11 +49,10 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
     left[loss.event] -= lost;
   };
   // Losses without a cgroup come last: they may be attributed next time.
-  const auto has_name = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
-  for (const Losses& loss : all)
-    if (has_name(loss)) report(loss);
-  for (const Losses& loss : all)
-    if (!has_name(loss)) report(loss);
+  const auto is_attributed = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
+  for (const bool attributed : {true, false})
+    for (const Losses& loss : all)
+      if (is_attributed(loss) == attributed) report(loss);
   return news;
 }
 
@@ -170,8 +165,7 @@ Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
     bool any = false;
     Result<> done = Done{};
-    const std::vector<int> everybody{-1};
-    for (const int task : plan.events[event].system_wide ? everybody : plan.tasks) {
+    for (const int task : plan.events[event].system_wide ? std::vector{-1} : plan.tasks) {
       if (stop()) return Error{"stopped by a signal", EINTR};
       done = open_on_cpus(plan, event, task, host);
       if (done) any = true;
@@ -351,8 +345,6 @@ std::vector<Losses> KernelEvents::all_losses(bool of_sideband) const {
   return found;
 }
 
-std::vector<Losses> KernelEvents::losses() const { return all_losses(false); }
-
 std::uint64_t KernelEvents::sideband_losses() const {
   std::uint64_t lost = 0;
   for (const Losses& loss : all_losses(true)) lost += loss.lost;
@@ -509,14 +501,26 @@ Result<> KernelEvents::enable_cpu(std::span<const OpenEvent> events) const {
   return Done{};
 }
 
+namespace {
+
+// Makes the descriptors of an event, on each CPU, the outputs of a probe's program.
+Result<> put_outputs_of(const bpf::ProbeProgram& program, std::size_t event,
+                        std::span<const OpenEvent> opened) {
+  for (const OpenEvent& each : opened)
+    if (each.event == event)
+      if (auto done = program.put_output(each.cpu, each.fd.get()); !done) return done;
+  return Done{};
+}
+
+}  // namespace
+
 Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host,
                                             std::optional<int> followed, bpf::StackWalker* walker) {
   ArgumentProbes all;
   for (const ArgumentProbe& planned : plan.argument_probes) {
     const std::string& name = planned.probe.name;
     const bool is_unwound = walker != nullptr && plan.events[planned.event].unwound_frames != 0;
-    std::optional<std::uint32_t> number;
-    if (is_unwound) number = static_cast<std::uint32_t>(all.probes_.size());
+    const auto number = static_cast<std::uint32_t>(all.probes_.size());
     const auto walk = is_unwound ? std::optional(walker->program(bpf::StackHook::Reader)) : std::nullopt;
     const bool is_tracepoint = planned.probe.attr.type == format::abi::kTracepoint;
     auto program = bpf::ProbeProgram::load(
@@ -527,15 +531,11 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
          .walk = walk,
          .sum = planned.sum});
     if (!program) return std::move(program.error()).in(name);
-    for (const OpenEvent& event : events.open_events()) {
-      if (event.event != planned.event) continue;
-      if (auto done = program->put_output(event.cpu, event.fd.get()); !done)
+    if (auto done = put_outputs_of(*program, planned.event, events.open_events()); !done)
+      return std::move(done.error()).in(name);
+    if (is_unwound)
+      if (auto done = walker->set_reader(number, program->reader()); !done)
         return std::move(done.error()).in(name);
-    }
-    if (number) {
-      if (auto done = walker->set_reader(*number, program->reader()); !done)
-        return std::move(done.error()).in(name);
-    }
     // A hit runs the programs of all events at that address, of any CPU, so one event is enough.
     const int cpu = plan.cpus.front();
     auto probe = open_event(planned.probe, -1, cpu);
@@ -543,12 +543,12 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
     all.probes_.push_back({planned.event, std::move(*probe), std::move(*program), {}});
     One& one = all.probes_.back();
     const auto in_event = [&name](Error error) { return std::move(error).in("event '" + name + "'"); };
-    if (!number) {
+    if (!is_unwound) {
       if (auto done = one.program.attach(one.probe.get()); !done) return in_event(std::move(done.error()));
       continue;
     }
     // Sets the program that the unwinder tail-calls at the end.
-    auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number.value_or(0));
+    auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number);
     if (!link) return in_event(std::move(link.error()));
     one.link = std::move(*link);
   }
@@ -557,11 +557,8 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
 
 Result<> ArgumentProbes::put_outputs(const Plan& plan, std::span<const OpenEvent> events) const {
   for (const One& one : probes_)
-    for (const OpenEvent& event : events) {
-      if (event.event != one.event) continue;
-      if (auto done = one.program.put_output(event.cpu, event.fd.get()); !done)
-        return std::move(done.error()).in(plan.events[one.event].name);
-    }
+    if (auto done = put_outputs_of(one.program, one.event, events); !done)
+      return std::move(done.error()).in(plan.events[one.event].name);
   return Done{};
 }
 
@@ -599,13 +596,6 @@ void add(std::vector<DroppingProgram>& found, const bpf::TracepointProgram& prog
   if (std::ranges::find(known->events, event) == known->events.end()) known->events.push_back(event);
 }
 
-std::string described(const DroppingProgram& dropping) {
-  const format::AttachedProgram& program = dropping.program;
-  if (program.object.empty())
-    return fmt::format("BPF program '{}' (id {}), not ours,", program.name, program.id);
-  return fmt::format("{}: program '{}' ({})", program.object, program.name, program.section);
-}
-
 std::string what_it_drops(const DroppingProgram& dropping) {
   if (dropping.events.empty()) return "samples of other recorders on its tracepoint";
   return fmt::format("samples of {}", fmt::join(dropping.events, ", "));
@@ -628,12 +618,16 @@ std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEve
 }
 
 std::string warning_of(const DroppingProgram& dropping) {
-  const bool is_ours = !dropping.program.object.empty();
+  const format::AttachedProgram& program = dropping.program;
+  const bool is_of_recording = !program.object.empty();
   return fmt::format(
       "warning: {} does not always return 1: each time the kernel drops {}, and counts no loss{}",
-      described(dropping), what_it_drops(dropping),
-      is_ours ? "; end it with `return 1`, or attach it with SEC(\"raw_tp/...\") or SEC(\"tp_btf/...\")"
-              : "");
+      is_of_recording ? fmt::format("{}: program '{}' ({})", program.object, program.name, program.section)
+                      : fmt::format("BPF program '{}' (id {}), not ours,", program.name, program.id),
+      what_it_drops(dropping),
+      is_of_recording
+          ? "; end it with `return 1`, or attach it with SEC(\"raw_tp/...\") or SEC(\"tp_btf/...\")"
+          : "");
 }
 
 std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,

@@ -126,7 +126,7 @@ class KernelEvents {
   void pause_backward_rings(bool pause) const;
 
   // Samples lost so far by each event; events without losses are left out.
-  std::vector<Losses> losses() const;
+  std::vector<Losses> losses() const { return all_losses(false); }
   // Number of lost sideband records.
   std::uint64_t sideband_losses() const;
   // Whether losses() is known: kernels before 6.0 do not count losses by event.

@@ -10,10 +10,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -1,12 +1,9 @@
 #include "record/kernel/perf_ring.h"
 
-#include <linux/perf_event.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
-
-#include "format/base/cursor.h"
 
 namespace tacho::record {
 
