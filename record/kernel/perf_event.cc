@@ -136,37 +136,32 @@ std::string clock_in_words(int clock) {
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host) {
   const std::string place =
       "event '" + event.name + "'" + (cpu < 0 ? "" : " on CPU " + std::to_string(cpu)) + ": ";
+  const auto refused = [&](const std::string& reason) { return Error{place + reason, code}; };
+  const bool is_unsupported = code == EOPNOTSUPP || code == EINVAL;
   if (code == EINVAL && refuses_clock(event, cpu))
-    return Error{place + "the kernel refuses the clock " + clock_in_words(event.attr.clockid) +
-                     " (-k) for it: realtime, boottime and tai are for cpu-clock and other software events "
-                     "only; monotonic and monotonic_raw are for all",
-                 code};
-  if (code == EACCES || code == EPERM) return Error{place + no_permission(event, host), code};
+    return refused("the kernel refuses the clock " + clock_in_words(event.attr.clockid) +
+                   " (-k) for it: realtime, boottime and tai are for cpu-clock and other software events "
+                   "only; monotonic and monotonic_raw are for all");
+  if (code == EACCES || code == EPERM) return refused(no_permission(event, host));
   if (code == EINVAL && event.cgroup >= 0)
-    return Error{place + "this kernel has no events of cgroups (CONFIG_CGROUP_PERF), or not of this kind",
-                 code};
-  if (event.attr.samples(abi::kSampleBranchStack) && (code == EOPNOTSUPP || code == EINVAL)) {
-    return Error{place +
-                     "this processor records no branches (LBR), or not for this event; leave out -b, -j and "
-                     "--call-graph lbr, or record stacks with --call-graph fp or dwarf",
-                 code};
-  }
+    return refused("this kernel has no events of cgroups (CONFIG_CGROUP_PERF), or not of this kind");
+  if (event.attr.samples(abi::kSampleBranchStack) && is_unsupported)
+    return refused(
+        "this processor records no branches (LBR), or not for this event; leave out -b, -j and --call-graph "
+        "lbr, or record stacks with --call-graph fp or dwarf");
   if (!event.probe_target.empty()) {
     const auto row = std::ranges::find(kProbeRefusals, code, &Refusal::code);
-    if (row != std::end(kProbeRefusals)) return Error{place + event.probe_target + ": " + row->reason, code};
+    if (row != std::end(kProbeRefusals)) return refused(event.probe_target + ": " + row->reason);
   }
-  if (event.attr.type > abi::kBreakpoint && (code == EINVAL || code == EOPNOTSUPP)) {
-    return Error{place +
-                     "its PMU takes no samples (many only count, and perf stat shows them), or only of whole "
-                     "CPUs (-a)",
-                 code};
-  }
+  if (event.attr.type > abi::kBreakpoint && is_unsupported)
+    return refused(
+        "its PMU takes no samples (many only count, and perf stat shows them), or only of whole CPUs (-a)");
   const bool is_missing = code == ENOENT || code == EOPNOTSUPP || code == ENODEV;
   const bool is_counter =
       event.attr.type == abi::kHardware || event.attr.type == abi::kHwCache || event.attr.type == abi::kRaw;
-  if (is_missing && is_counter) return Error{place + without_counters(event), code};
+  if (is_missing && is_counter) return refused(without_counters(event));
   const auto row = std::ranges::find(kRefusals, code, &Refusal::code);
-  if (row != std::end(kRefusals)) return Error{place + row->reason, code};
+  if (row != std::end(kRefusals)) return refused(row->reason);
   return system_error(place + "perf_event_open", code);
 }
 

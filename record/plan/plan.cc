@@ -99,12 +99,6 @@ StackOptions stacks_of(const EventRequest& request, const SamplingOptions& optio
   return stacks;
 }
 
-// Sets exclude_kernel and exclude_user.
-void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
-  if (options.all_user) attr.flags = (attr.flags | abi::kExcludeKernel) & ~std::uint64_t{abi::kExcludeUser};
-  if (options.all_kernel) attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
-}
-
 void set_fields(format::EventAttr& attr, const EventRequest& request, const SamplingOptions& options) {
   attr.sample_type |= options.more_fields;
   if (options.data_addresses) attr.sample_type |= abi::kSampleAddr | abi::kSampleDataSrc;
@@ -146,7 +140,8 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   attr.flags |= request.flags;
   if (request.reads_group) attr.sample_type |= abi::kSampleRead;
   if (request.most_precise) attr.flags |= std::uint64_t{3} << abi::kPreciseIpShift;
-  choose_sides(attr, options);
+  if (options.all_user) attr.flags = (attr.flags | abi::kExcludeKernel) & ~std::uint64_t{abi::kExcludeUser};
+  if (options.all_kernel) attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
   set_fields(attr, request, options);
   set_stacks(attr, stacks_of(request, options), options);
   // The kernel refuses inherited events in a perf event array. For an inherited probe, the kernel reads the
@@ -179,22 +174,13 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
 
 namespace {
 
-// The program runs on every hit of a tracepoint or probe, and unwinds before the kernel decides whether to
-// sample.
-bool has_walks_for_nothing(const EventRequest& request, const format::EventAttr& attr) {
+// Whether hits are unwound that become no sample: the program runs on every hit of a tracepoint or probe,
+// before the kernel decides whether to sample.
+bool unwinds_in_vain(const EventRequest& request, const format::EventAttr& attr) {
   const bool is_tracepoint = attr.type == abi::kTracepoint;
   const bool is_chosen_later = attr.has(abi::kFreq) || attr.sample_period > 1;
   return (is_tracepoint && !request.filter.empty()) ||
          ((is_tracepoint || request.probe() != nullptr) && is_chosen_later);
-}
-
-std::string_view refusal_of(const EventRequest& request, const format::EventAttr& attr, bool is_asked_for,
-                            bool per_thread) {
-  if (per_thread) return "unwound stacks need a ring for each CPU, and --per-thread has none";
-  if (!is_asked_for && has_walks_for_nothing(request, attr))
-    return "not every hit becomes a sample, and each would be unwound (--call-graph ehframe does it all the "
-           "same)";
-  return {};
 }
 
 // Whether an event's stacks are unwound in the kernel (--call-graph ehframe, and -g if possible).
@@ -214,7 +200,12 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
   if (is_asked_for && per_thread)
     return use_error("--call-graph ehframe needs a ring for each CPU and cannot be used with --per-thread");
   choice.may_use_frame_pointers = !is_asked_for;
-  choice.refusal = refusal_of(request, attr, is_asked_for, per_thread);
+  if (per_thread)
+    choice.refusal = "unwound stacks need a ring for each CPU, and --per-thread has none";
+  else if (!is_asked_for && unwinds_in_vain(request, attr))
+    choice.refusal =
+        "not every hit becomes a sample, and each would be unwound (--call-graph ehframe does it all the "
+        "same)";
   if (!choice.refusal.empty()) return choice;
   const std::uint16_t frames = stacks.max_frames == 0 ? kDefaultUnwoundFrames : stacks.max_frames;
   choice.frames = std::min(frames, kMostUnwoundFrames);
@@ -612,11 +603,10 @@ class Planner {
     std::vector<std::size_t> found;
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
       const format::EventAttr& attr = plan_.events[event].attr;
-      const bool samples = plan_.events[event].probe_target.empty() && attr.type != abi::kTracepoint &&
-                           attr.type != abi::kBreakpoint &&
-                           !(attr.type == abi::kSoftware && attr.config == abi::kDummy) &&
-                           !attr.is_bpf_output();
-      if (samples) found.push_back(event);
+      const bool is_dummy = attr.type == abi::kSoftware && attr.config == abi::kDummy;
+      if (plan_.events[event].probe_target.empty() && attr.type != abi::kTracepoint &&
+          attr.type != abi::kBreakpoint && !is_dummy && !attr.is_bpf_output())
+        found.push_back(event);
     }
     return found;
   }
