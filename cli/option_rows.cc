@@ -4,9 +4,10 @@
 
 namespace tacho::cli {
 
-Option flag(std::string names, std::string help, bool& target) {
-  return {std::move(names), Takes::Nothing, "", std::move(help), [&target](std::string_view) -> Result<> {
-            target = true;
+Option flag(std::string names, std::string help, bool& target, bool given) {
+  return {std::move(names), Takes::Nothing, "", std::move(help),
+          [&target, given](std::string_view) -> Result<> {
+            target = given;
             return Done{};
           }};
 }

@@ -10,8 +10,9 @@
 
 namespace tacho::cli {
 
-// An option without a value: sets `target`, which must outlive the parsing as in all rows here.
-Option flag(std::string names, std::string help, bool& target);
+// An option without a value: sets `target` to `given`. The target must outlive the parsing, as in all rows
+// here.
+Option flag(std::string names, std::string help, bool& target, bool given = true);
 // An option with a text as its value, which sets `target`. `value` is its name in --help: "FILE".
 Option text(std::string names, std::string value, std::string help, std::string& target);
 // An option whose value is a number from `least` to `most`. Messages name the option by its last spelling.

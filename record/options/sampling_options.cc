@@ -12,13 +12,10 @@
 #include "cli/expression.h"
 #include "cli/option_rows.h"
 #include "format/records/perf_abi.h"
-#include "record/events/sample_fields.h"
 #include "record/parse_text.h"
 
 namespace tacho::record {
 namespace {
-
-constexpr std::uint64_t kAnyBranch = 1U << 3;  // PERF_SAMPLE_BRANCH_ANY
 
 namespace abi = format::abi;
 
@@ -61,6 +58,14 @@ constexpr std::uint64_t kWeight = abi::kSampleWeightStruct;
 #else
 constexpr std::uint64_t kWeight = abi::kSampleWeight;
 #endif
+
+cli::Option sets_bits(std::string names, std::string help, std::uint64_t bits, std::uint64_t& target) {
+  return {std::move(names), Takes::Nothing, "", std::move(help),
+          [bits, &target](std::string_view) -> Result<> {
+            target |= bits;
+            return Done{};
+          }};
+}
 
 // Fields that the kernel fills into every sample on request.
 struct FieldRow {
@@ -179,11 +184,8 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back(flag("--user-callchains", "Record only the user part of stacks", options.user_callchains));
   rows.push_back(
       flag("--kernel-callchains", "Record only the kernel part of stacks", options.kernel_callchains));
-  rows.push_back({"-b,--branch-any", Takes::Nothing, "", "Record the branches before each sample (-j any)",
-                  [&options](std::string_view) -> Result<> {
-                    options.branches |= kAnyBranch;
-                    return Done{};
-                  }});
+  rows.push_back(sets_bits("-b,--branch-any", "Record the branches before each sample (-j any)",
+                           abi::kBranchAny, options.branches));
   rows.push_back({"-j,--branch-filter", Takes::Value, "FILTER[,FILTER]",
                   "Record branches of these kinds before each sample, if the processor can: any, any_call, "
                   "any_ret, ind_call, ind_jmp, call, cond, in_tx, no_tx, abort_tx, stack, save_type, priv; "
@@ -199,12 +201,8 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back(
       flag("-d,--data", "Record data addresses with each sample, and data mappings", options.data_addresses));
-  for (const FieldRow& row : kFields) {
-    rows.push_back({row.names, Takes::Nothing, "", row.help, [&options, &row](std::string_view) -> Result<> {
-                      options.more_fields |= row.bits;
-                      return Done{};
-                    }});
-  }
+  for (const FieldRow& row : kFields)
+    rows.push_back(sets_bits(row.names, row.help, row.bits, options.more_fields));
   rows.push_back({"-I,--intr-regs", Takes::Optional, "REGISTERS",
                   "Record the registers at each sample: ax,bx,...; without a value all, =? lists them",
                   [&options](std::string_view text) {
@@ -226,11 +224,7 @@ void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back(flag("-s,--stat", "Record each thread's counts when it ends (report -T shows them)",
                       options.counts_of_threads));
   rows.push_back(flag("--switch-events", "Record context switches", options.switches));
-  rows.push_back({"-B,--no-buildid", Takes::Nothing, "", "Record mappings without build ids",
-                  [&options](std::string_view) -> Result<> {
-                    options.build_ids = false;
-                    return Done{};
-                  }});
+  rows.push_back(flag("-B,--no-buildid", "Record mappings without build ids", options.build_ids, false));
 }
 
 }  // namespace

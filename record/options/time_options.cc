@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "format/base/units.h"
