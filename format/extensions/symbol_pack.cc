@@ -40,12 +40,12 @@ class PackWriter {
     out_.bytes(std::as_bytes(std::span(text)));
   }
   ByteWriter& out() { return out_; }
-  // One field of all items, as differences to the previous item's.
+  // One field of all items, as differences to the previous item's. `field`: a member, or a function.
   template <class Items, class Field>
-  void column(const Items& items, Field&& field) {
+  void column(const Items& items, Field field) {
     std::uint64_t last = 0;
     for (const auto& item : items) {
-      const std::uint64_t value = field(item);
+      const std::uint64_t value = std::invoke(field, item);
       distance(value, last);
       last = value;
     }
@@ -94,6 +94,10 @@ class PackReader {
       last = distance(last);
       set(item, last);
     }
+  }
+  template <class Items, class Item>
+  void column64(Items& items, std::uint64_t Item::*field) {
+    column(items, [&](Item& item, std::uint64_t value) { item.*field = value; });
   }
   // A number that must fit into 32 bits.
   template <class Items, class Item>
@@ -147,8 +151,8 @@ void put_in_order(PackedModule& module) {
 void write_code(PackWriter& out, const PackedModule& module) {
   out.out().u8(module.is_64_bit ? 1 : 0);
   out.number(module.code.size());
-  out.column(module.code, [](const PackedPiece& piece) { return piece.start; });
-  out.column(module.code, [](const PackedPiece& piece) { return piece.size; });
+  out.column(module.code, &PackedPiece::start);
+  out.column(module.code, &PackedPiece::size);
   out.out().bytes(module.code_bytes);
 }
 
@@ -159,34 +163,34 @@ void write_module(PackWriter& out, const PackedModule& module) {
   out.number(module.missing_reason);
   const auto& symbols = module.symbols;
   out.number(symbols.size());
-  out.column(symbols, [](const PackedSymbol& symbol) { return symbol.start; });
+  out.column(symbols, &PackedSymbol::start);
   for (const PackedSymbol& symbol : symbols) out.distance(symbol.end, symbol.start);
-  out.column(symbols, [](const PackedSymbol& symbol) { return symbol.name; });
+  out.column(symbols, &PackedSymbol::name);
   for (const PackedSymbol& symbol : symbols) out.out().u8(symbol.is_data ? 1 : 0);
   const auto& functions = module.functions;
   out.number(functions.size());
-  out.column(functions, [](const PackedFunction& function) { return function.name; });
+  out.column(functions, &PackedFunction::name);
   for (const PackedFunction& function : functions) out.out().u8(function.is_linkage_name ? 1 : 0);
-  out.column(functions, [](const PackedFunction& function) { return function.start; });
+  out.column(functions, &PackedFunction::start);
   out.column(functions, [](const PackedFunction& function) { return one_higher(function.caller); });
-  out.column(functions, [](const PackedFunction& function) { return function.call_file; });
-  out.column(functions, [](const PackedFunction& function) { return function.call_line; });
+  out.column(functions, &PackedFunction::call_file);
+  out.column(functions, &PackedFunction::call_line);
   const auto& addresses = module.addresses;
   out.number(addresses.size());
-  out.column(addresses, [](const PackedAddress& address) { return address.address; });
+  out.column(addresses, &PackedAddress::address);
   out.column(addresses, [](const PackedAddress& address) { return address.elf_address - address.address; });
   out.column(addresses, [](const PackedAddress& address) { return one_higher(address.symbol); });
   if ((module.flags & PackedModule::kHasLines) != 0) {
     out.column(addresses, [](const PackedAddress& address) { return one_higher(address.function); });
-    out.column(addresses, [](const PackedAddress& address) { return address.file; });
-    out.column(addresses, [](const PackedAddress& address) { return address.line; });
+    out.column(addresses, &PackedAddress::file);
+    out.column(addresses, &PackedAddress::line);
   }
   if ((module.flags & PackedModule::kHasCode) != 0) write_code(out, module);
 }
 
 void read_symbols(PackReader& in, PackedModule& module) {
   module.symbols.resize(in.count(4, sizeof(PackedSymbol)));
-  in.column(module.symbols, [](PackedSymbol& symbol, std::uint64_t value) { symbol.start = value; });
+  in.column64(module.symbols, &PackedSymbol::start);
   for (PackedSymbol& symbol : module.symbols) {
     symbol.end = in.distance(symbol.start);
     if (symbol.end < symbol.start) in.fail();
@@ -200,7 +204,7 @@ void read_functions(PackReader& in, PackedModule& module) {
   functions.resize(in.count(6, sizeof(PackedFunction)));
   in.column32(functions, &PackedFunction::name);
   for (PackedFunction& function : functions) function.is_linkage_name = in.byte() != 0;
-  in.column(functions, [](PackedFunction& function, std::uint64_t value) { function.start = value; });
+  in.column64(functions, &PackedFunction::start);
   // A caller has a lower number than its callee, so chains of callers have no cycles.
   std::uint64_t number = 0;
   in.column(functions, [&](PackedFunction& function, std::uint64_t value) {
@@ -215,7 +219,7 @@ void read_addresses(PackReader& in, PackedModule& module) {
   const bool has_lines = (module.flags & PackedModule::kHasLines) != 0;
   auto& addresses = module.addresses;
   addresses.resize(in.count(has_lines ? 6 : 3, sizeof(PackedAddress)));
-  in.column(addresses, [](PackedAddress& address, std::uint64_t value) { address.address = value; });
+  in.column64(addresses, &PackedAddress::address);
   if (std::ranges::adjacent_find(addresses, std::greater_equal(), &PackedAddress::address) != addresses.end())
     in.fail();
   in.column(addresses, [](PackedAddress& address, std::uint64_t value) {
@@ -237,7 +241,7 @@ void read_addresses(PackReader& in, PackedModule& module) {
 void read_code(PackReader& in, PackedModule& module) {
   module.is_64_bit = in.byte() != 0;
   module.code.resize(in.count(2, sizeof(PackedPiece)));
-  in.column(module.code, [](PackedPiece& piece, std::uint64_t value) { piece.start = value; });
+  in.column64(module.code, &PackedPiece::start);
   in.column32(module.code, &PackedPiece::size);
   if (!std::ranges::is_sorted(module.code, {}, &PackedPiece::start)) in.fail();
   std::uint64_t size = 0;  // no overflow: fewer than 2^32 pieces of 32 bits
