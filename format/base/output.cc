@@ -49,9 +49,7 @@ class NotInterrupted {
 // A temporary name, in which a long name is truncated to the limit of 255 bytes.
 std::string temporary_name(const std::string& name, unsigned attempt) {
   constexpr std::size_t kKept = 200;
-  std::string temporary(1, '.');
-  temporary.append(name, 0, kKept).append(1, '.').append(std::to_string(::getpid()));
-  return temporary.append(1, '.').append(std::to_string(attempt));
+  return "." + name.substr(0, kKept) + "." + std::to_string(::getpid()) + "." + std::to_string(attempt);
 }
 
 // For root: an error if other users could replace files in the folder (which the sticky bit prevents).

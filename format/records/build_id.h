@@ -3,7 +3,6 @@
 
 #include <array>
 #include <compare>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,7 +1,5 @@
 #include "format/records/event_attr.h"
 
-#include <algorithm>
-
 namespace tacho::format {
 
 namespace {

@@ -1,7 +1,6 @@
 #include "format/records/record.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace tacho::format {
 

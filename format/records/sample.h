@@ -1,7 +1,6 @@
 // A SAMPLE record's fields, by sample_type and read_format. Views point into the record's bytes.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
