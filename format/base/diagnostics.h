@@ -17,7 +17,7 @@ enum class Damage : std::uint8_t {
   UnknownEvent,     // a record of an event that the capture does not describe
   UnknownRecord,    // a record type newer than this reader: skipped, the result is complete
   OutOfOrder,       // records older than earlier ones
-  OrderGivenUp,     // the same, since sorting would have exceeded the memory limit
+  OrderGivenUp,     // records older than earlier ones: sorting would have exceeded the memory limit
   NoSymbols,        // a module without symbols: the result is complete, but has fewer names
   BadSymbolSource,  // a symbol table, or a part of it, exceeds the limits for its file's size: ignored
   WrongNames,       // names of another file were used, since the build id came too late in the capture

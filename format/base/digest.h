@@ -1,4 +1,4 @@
-// XXH3 with 64 bits, for all digests whose algorithm is tacho's choice. Not cryptographic.
+// XXH3 with 64 bits: the digest of tacho's own formats and tables. Not cryptographic.
 #pragma once
 
 #include <cstdint>

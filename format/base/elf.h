@@ -42,7 +42,7 @@ struct ElfHeader {
   std::uint16_t segment_size = 0, segment_count = 0, section_size = 0, section_count = 0;
   std::uint16_t names = 0;  // the section with the names of sections
 
-  // Parses the first kLongest bytes of a file; nothing: not an ELF header, or truncated.
+  // Parses the first kLongest bytes of a file; nullopt: not an ELF header, or truncated.
   static std::optional<ElfHeader> parse(Bytes start);
   std::uint64_t segments_size() const { return std::uint64_t{segment_count} * segment_size; }
   std::uint64_t sections_size() const { return std::uint64_t{section_count} * section_size; }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMostLinks = 40;  // the kernel's limit
 
-// The user id in SUDO_UID, read only as root.
+// Whether `variable`, SUDO_UID or SUDO_GID, has this id. Only root trusts these variables.
 bool is_sudo_caller(const char* variable, unsigned id) {
   const char* const text = ::geteuid() == 0 ? std::getenv(variable) : nullptr;
   if (text == nullptr) return false;
@@ -47,6 +47,7 @@ void add_parts(std::string_view path, std::vector<std::string>& ahead) {
   }
 }
 
+// Follows a path component by component, and judges each folder, file and link.
 class Walk {
  public:
   Result<> along(const std::string& path) {
@@ -85,7 +86,7 @@ class Walk {
     return Done{};
   }
 
-  // In a folder with the sticky bit other users can make links.
+  // The link's owner matters: in a folder with the sticky bit other users can make links.
   Result<> follow(const Fd& link, struct stat status) {
     status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // meaningless for links
     if (auto fine = judge(status); !fine) return fine;

@@ -16,16 +16,16 @@ namespace tacho::format {
 // add files, but only owners can replace them, so it is safe.
 std::optional<std::string> who_else_may_change(const struct stat& status);
 
-// The same for a path: the file, all folders above, and all links on the way. The error (code EPERM) names
-// the first one that others may change. Without an error, others cannot redirect the path later either.
+// Checks a path: the file, all folders above, and all links on the way. The error (code EPERM) names the
+// first one that others may change. Without an error, others cannot redirect the path later either.
 Result<> check_trusted_path(const std::string& path);
 
-// The same for a program that root is about to run (error code EPERM). No error for other users, who run it
-// with their own rights, and for a missing program, which fails later.
+// Checks the path of a program that root is about to run (error code EPERM). No error for other users, who
+// run it with their own rights, and for a missing program, which fails later.
 Result<> check_program(const std::string& path);
 
-// The same for the program at `path` in the folder of this program, `self`. No error if other users can
-// change this program too: then the check would protect nothing.
+// check_program() for `path`, in the folder of this program, `self`. No error if other users can change this
+// program too: then the check would protect nothing.
 Result<> check_beside(const std::string& self, const std::string& path);
 
 // The first program of this name in PATH that passes check_program(). Error codes: ENOENT: there is none;

@@ -23,23 +23,23 @@ std::optional<CompressedBlock> BlockCache::pack(Bytes block) {
   const std::size_t size =
       ZSTD_compressCCtx(packer_.get(), spare_.data(), spare_.size(), block.data(), block.size(), kLevel);
   if (ZSTD_isError(size) != 0 || size > block.size() / 4 * 3) return std::nullopt;
-  CompressedBlock parked{.packed = {}, .size = block.size()};
-  parked.packed.reserve(size);
-  parked.packed.append({spare_.data(), size});
-  return parked;
+  CompressedBlock compressed{.packed = {}, .size = block.size()};
+  compressed.packed.reserve(size);
+  compressed.packed.append({spare_.data(), size});
+  return compressed;
 }
 
-Buffer BlockCache::unpack(const CompressedBlock& parked) {
+Buffer BlockCache::unpack(const CompressedBlock& compressed) {
   if (!unpacker_) unpacker_.reset(ZSTD_createDCtx());
   if (!unpacker_) throw std::bad_alloc();
   Buffer block = std::exchange(spare_, {});
   block.clear();
-  block.reserve(parked.size);
-  block.resize(parked.size);
-  const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block.data(), parked.size,
-                                               parked.packed.data(), parked.packed.size());
+  block.reserve(compressed.size);
+  block.resize(compressed.size);
+  const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block.data(), compressed.size,
+                                               compressed.packed.data(), compressed.packed.size());
   // This process compressed the block, so an error means that there is no memory.
-  if (size != parked.size) throw std::bad_alloc();
+  if (size != compressed.size) throw std::bad_alloc();
   return block;
 }
 

@@ -20,10 +20,10 @@ struct CompressedBlock {
 // Keeps the memory of one inflated block for reuse, since page faults cost more than inflating.
 class BlockCache {
  public:
-  // Nothing: compression does not pay. Throws std::bad_alloc.
+  // nullopt: compression does not pay. Throws std::bad_alloc.
   std::optional<CompressedBlock> pack(Bytes block);
   // Inflates the block. Throws std::bad_alloc.
-  Buffer unpack(const CompressedBlock& parked);
+  Buffer unpack(const CompressedBlock& compressed);
   // Returns memory of unpack() for the next block.
   void give_back(Buffer block);
   void free_spare() { spare_ = {}; }

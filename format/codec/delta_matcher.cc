@@ -15,7 +15,7 @@
 namespace tacho::format {
 namespace {
 
-constexpr std::size_t kLeastSame = 8;  // fewer equal bytes do not pay for a sequence
+constexpr std::size_t kLeastMatch = 8;  // fewer equal bytes do not pay for a sequence
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kKinds = 256;
 
@@ -60,7 +60,7 @@ struct DeltaMatcher::State {
 
   // The candidate to compare with: the last record with the same header, and if possible the same words
   // after it (a sample's event, instruction and thread). A bad candidate costs ratio, not correctness.
-  const std::byte* alike_before(Bytes record, const std::byte* first) {
+  const std::byte* candidate_for(Bytes record, const std::byte* first) {
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
     constexpr unsigned kShift = 64 - 8;
     static_assert(kKinds == 1 << (64 - kShift));
@@ -77,54 +77,55 @@ struct DeltaMatcher::State {
   }
 
   void compare(Bytes record, const std::byte* before) {
-    const std::byte* const mine = record.data();
-    const auto is_at = static_cast<std::uint32_t>(mine - before);
-    if (is_at != distance) {
-      end_same();
-      distance = is_at;
+    const std::byte* const own = record.data();
+    const auto offset_of_match = static_cast<std::uint32_t>(own - before);
+    if (offset_of_match != offset) {
+      end_match();
+      offset = offset_of_match;
     }
     const std::size_t size = record.size();
-    std::size_t at = 0, equal = same;
+    std::size_t at = 0, equal = match_length;
     for (; at + kWord <= size; at += kWord) {
-      const std::size_t steps = equal_steps(mine + at, before + at, size - at);
+      const std::size_t steps = equal_steps(own + at, before + at, size - at);
       equal += steps;
       at += steps;
       if (at + kWord > size) break;
-      const std::uint64_t bits = word_at(mine + at) ^ word_at(before + at);
+      const std::uint64_t bits = word_at(own + at) ^ word_at(before + at);
       if (bits == 0) {
         equal += kWord;
         continue;
       }
       const auto head = static_cast<std::size_t>(std::countr_zero(bits)) / 8;
       const auto tail = static_cast<std::size_t>(std::countl_zero(bits)) / 8;
-      same = equal + head;
-      end_same();
-      plain += kWord - head - tail;
+      match_length = equal + head;
+      end_match();
+      literal_length += kWord - head - tail;
       equal = tail;
     }
-    same = equal;
+    match_length = equal;
     if (at == size) return;
-    end_same();
-    plain += size - at;
+    end_match();
+    literal_length += size - at;
   }
 
-  void end_same() {
-    if (same < kLeastSame) {
-      plain += same;
+  void end_match() {
+    if (match_length < kLeastMatch) {
+      literal_length += match_length;
     } else {
-      sequences.push_back({distance, static_cast<unsigned>(plain), static_cast<unsigned>(same), 0});
-      literals += plain;
-      plain = 0;
+      sequences.push_back(
+          {offset, static_cast<unsigned>(literal_length), static_cast<unsigned>(match_length), 0});
+      all_literals += literal_length;
+      literal_length = 0;
     }
-    same = 0;
+    match_length = 0;
   }
 
   std::unique_ptr<ZSTD_CCtx, Free> context;
   using LastPlaces = std::array<std::uint32_t, kKinds>;  // offset of the last record plus 1; 0: none
   LastPlaces last_of_kind{}, last_of_size{};
-  // The open sequence: `plain` literals, then a match of `same` bytes at offset `distance`.
-  std::size_t plain = 0, same = 0, literals = 0;
-  std::uint32_t distance = 0;
+  // The open sequence: literals, then a match. `all_literals`: bytes of those in `sequences`.
+  std::size_t literal_length = 0, match_length = 0, all_literals = 0;
+  std::uint32_t offset = 0;
   std::vector<ZSTD_Sequence> sequences;
 };
 
@@ -135,8 +136,8 @@ std::size_t DeltaMatcher::pack(Bytes records, std::size_t most, Buffer& out) {
   State& state = *state_;
   state.last_of_kind.fill(0);
   state.last_of_size.fill(0);
-  state.plain = state.same = state.literals = 0;
-  state.distance = 0;
+  state.literal_length = state.match_length = state.all_literals = 0;
+  state.offset = 0;
   state.sequences.clear();
   std::size_t at = 0;
   while (records.size() - at >= kRecordHeaderSize) {
@@ -145,16 +146,16 @@ std::size_t DeltaMatcher::pack(Bytes records, std::size_t most, Buffer& out) {
     if (size < kRecordHeaderSize || size > records.size() - at) break;
     if (at != 0 && at + size > most) break;
     const Bytes record = records.subspan(at, size);
-    if (const std::byte* before = state.alike_before(record, records.data())) {
+    if (const std::byte* before = state.candidate_for(record, records.data())) {
       state.compare(record, before);
     } else {
-      state.end_same();
-      state.plain += size;
+      state.end_match();
+      state.literal_length += size;
     }
     at += size;
   }
-  state.end_same();
-  if (state.sequences.empty() || state.literals + state.plain > at / 2) return 0;
+  state.end_match();
+  if (state.sequences.empty() || state.all_literals + state.literal_length > at / 2) return 0;
   const std::size_t start = out.size(), room = ZSTD_compressBound(at);
   out.resize(start + room);
   const std::size_t size =

@@ -32,10 +32,10 @@ Result<MapTrust> check_map(const struct stat& file, const MapOwner& process);
 // 0: unknown). `began`: when it was forked by the capture; 0: unknown.
 MapOwner owner_of_map(std::uint32_t pid, std::uint64_t began, std::uint64_t last_sample);
 
-// Converts a time of a capture's clock to ns since 1970; nothing: it is of another boot.
+// Converts a time of a capture's clock to ns since 1970; nullopt: it is of another boot.
 std::optional<std::int64_t> time_of_day(std::uint64_t time);
 
-// The running process with that pid; nothing: none.
+// The running process with that pid; nullopt: none.
 std::optional<MapOwner> running_owner(std::uint32_t pid);
 
 }  // namespace tacho::format

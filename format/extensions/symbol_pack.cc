@@ -19,7 +19,7 @@ constexpr std::size_t kAlignment = 8;
 
 // Limits: real packs inflate to 3 to 6 times their size, and the tables made from them take 16 times.
 constexpr std::uint64_t kMostAlways = std::uint64_t{16} << 20;
-constexpr std::uint64_t kMostTimes = 16, kMostMadeTimes = 40;
+constexpr std::uint64_t kMostInflation = 16, kMostMemory = 40;
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
 
 // Numbers of variable length, seven bits in each byte, the lowest first.
@@ -57,7 +57,7 @@ class PackWriter {
 
 class PackReader {
  public:
-  PackReader(Bytes bytes, std::uint64_t most_made) : in_(bytes), left_to_make_(most_made) {}
+  PackReader(Bytes bytes, std::uint64_t most_memory) : in_(bytes), memory_left_(most_memory) {}
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -75,16 +75,16 @@ class PackReader {
   }
   std::uint8_t byte() { return in_.u8(); }
   Bytes bytes(std::uint64_t size) { return in_.take(size); }
-  // Reads the number of items that follow, each of `made_size` bytes in memory and at least `least` bytes in
-  // the section. Counts their memory against the limit.
-  std::size_t count(std::size_t least, std::size_t made_size) {
+  // Reads the number of items that follow, each of at least `item_bytes` bytes in the section and of
+  // `item_memory` bytes in memory. Counts their memory against the limit.
+  std::size_t count(std::size_t item_bytes, std::size_t item_memory) {
     const std::uint64_t count = number();
-    if (count > in_.left() / least || count > left_to_make_ / made_size) {
-      is_too_much_ = is_too_much_ || count <= in_.left() / least;
+    if (count > in_.left() / item_bytes || count > memory_left_ / item_memory) {
+      is_too_much_ = is_too_much_ || count <= in_.left() / item_bytes;
       in_.fail();
       return 0;
     }
-    left_to_make_ -= count * made_size;
+    memory_left_ -= count * item_memory;
     return static_cast<std::size_t>(count);
   }
   template <class Items, class Set>
@@ -114,7 +114,7 @@ class PackReader {
 
  private:
   Cursor in_;
-  std::uint64_t left_to_make_;
+  std::uint64_t memory_left_;
   bool is_too_much_ = false;
 };
 
@@ -293,7 +293,7 @@ Result<Head> read_head(Bytes section) {
 }
 
 Result<std::vector<std::byte>> unpack(const Head& head) {
-  if (head.raw_size > kMostAlways + kMostTimes * head.frame.size())
+  if (head.raw_size > kMostAlways + kMostInflation * head.frame.size())
     return Error{"would take " + std::to_string(head.raw_size) + " bytes, which is too large for its size",
                  EFBIG};
   return inflate_whole(head.frame, head.raw_size);
@@ -337,7 +337,7 @@ Result<SymbolPack> parse_symbol_pack(Bytes section) {
   if (!head) return head.error();
   const auto raw = unpack(*head);
   if (!raw) return raw.error();
-  PackReader in(*raw, kMostAlways + kMostMadeTimes * section.size());
+  PackReader in(*raw, kMostAlways + kMostMemory * section.size());
   SymbolPack pack;
   pack.level = static_cast<PackLevel>(head->level);
   constexpr std::size_t kTextCost = 128;  // bytes of overhead for each text

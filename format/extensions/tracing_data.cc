@@ -148,7 +148,7 @@ ConstantStrings::ConstantStrings(std::string_view printk_formats) {
     line.remove_prefix(kBetween.size());
     if (line.ends_with(kEnd)) line.remove_suffix(kEnd.size());
     if (line.ends_with("\\n")) line.remove_suffix(2);
-    row.text = line.substr(0, line.find('\0'));  // C strings: libtraceevent gets them as such
+    row.text = line.substr(0, line.find('\0'));  // libtraceevent takes C strings
     rows_.push_back(std::move(row));
   }
   std::ranges::stable_sort(rows_, {}, &Row::address);

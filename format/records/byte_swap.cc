@@ -11,14 +11,14 @@ namespace tacho::format {
 
 namespace {
 
-void turn_number(std::byte* at, std::size_t width) { std::reverse(at, at + width); }
+void swap_number(std::byte* at, std::size_t width) { std::reverse(at, at + width); }
 
-void turn_bits(std::byte* at, std::size_t width) {
+void swap_bits(std::byte* at, std::size_t width) {
   std::transform(at, at + width, at, [](std::byte byte) { return std::byte{mirrored(byte)}; });
 }
 
 // Words of bit fields: byte swapping reverses the order of the fields.
-void turn_branch_flags(std::byte* at, std::endian from) {
+void swap_branch_flags(std::byte* at, std::endian from) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   word = from == std::endian::native ? Cursor::swapped(branch_flags_to_foreign(word))
@@ -159,11 +159,11 @@ void swap_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log,
     std::byte* at = copy.data() + (fields.at - original.data());
     for (std::size_t i = 0; i < fields.count; ++i, at += fields.width) {
       if (fields.shape == FieldShape::BitBytes)
-        turn_bits(at, fields.width);
+        swap_bits(at, fields.width);
       else if (fields.shape == FieldShape::Branches && i % 3 == 2)
-        turn_branch_flags(at, from);
+        swap_branch_flags(at, from);
       else
-        turn_number(at, fields.width);
+        swap_number(at, fields.width);
     }
   }
 }
@@ -175,9 +175,9 @@ bool swap_record(const RecordView& record, const EventAttr& attr, ByteWriter& ou
   header.u16();
   header.u16();
   if (!log_fields(record, attr, log)) return false;
-  std::vector<std::byte> turned(record.bytes.begin(), record.bytes.end());
-  swap_fields(turned, record.bytes, log, record.order);
-  out.bytes(turned);
+  std::vector<std::byte> swapped(record.bytes.begin(), record.bytes.end());
+  swap_fields(swapped, record.bytes, log, record.order);
+  out.bytes(swapped);
   return true;
 }
 

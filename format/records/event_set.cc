@@ -39,7 +39,7 @@ std::uint64_t read_word(Bytes at, std::endian order) {
 
 std::size_t EventSet::add(Event event) {
   const std::size_t index = events_.size();
-  for (const std::uint64_t id : event.ids) know_id(id, index);
+  for (const std::uint64_t id : event.ids) index_id(id, index);
   events_.push_back(std::move(event));
   place_ids(events_.back().attr);
   return index;
@@ -47,17 +47,17 @@ std::size_t EventSet::add(Event event) {
 
 void EventSet::add_id(std::size_t event, std::uint64_t id) {
   events_[event].ids.push_back(id);
-  know_id(id, event);
+  index_id(id, event);
 }
 
-void EventSet::know_id(std::uint64_t id, std::size_t event) {
-  constexpr std::size_t kFarthest = std::size_t{1} << 16;  // ids
+void EventSet::index_id(std::uint64_t id, std::size_t event) {
+  constexpr std::size_t kMostIndexed = std::size_t{1} << 16;  // ids
   add_to_runs({id, static_cast<std::uint32_t>(event)});
-  if (near_.empty()) first_id_ = id - std::min<std::uint64_t>(id, kFarthest / 2);
+  if (index_.empty()) first_id_ = id - std::min<std::uint64_t>(id, kMostIndexed / 2);
   const std::uint64_t place = id - first_id_;
-  if (id < first_id_ || place >= kFarthest) return;
-  if (near_.size() <= place) near_.resize(place + 1, kNoEvent);
-  near_[place] = static_cast<std::uint32_t>(event);
+  if (id < first_id_ || place >= kMostIndexed) return;
+  if (index_.size() <= place) index_.resize(place + 1, kNoEvent);
+  index_[place] = static_cast<std::uint32_t>(event);
 }
 
 // Merges sorted runs of ids, as merge sort does. Recorders write ids in ascending order, so mostly there is
@@ -96,8 +96,8 @@ void EventSet::place_ids(const EventAttr& added) {
 }
 
 std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
-  if (id >= first_id_ && id - first_id_ < near_.size() && near_[id - first_id_] != kNoEvent)
-    return near_[id - first_id_];
+  if (id >= first_id_ && id - first_id_ < index_.size() && index_[id - first_id_] != kNoEvent)
+    return index_[id - first_id_];
   std::size_t end = by_id_.size();
   for (auto run = runs_.rbegin(); run != runs_.rend(); end = *run++) {
     const std::span all(by_id_.data() + *run, end - *run);

@@ -36,7 +36,7 @@ class EventSet {
 
   std::optional<std::size_t> find_id(std::uint64_t id) const;
   // Index of the record's event: the only one, or by the id in the sample or the trailer; id 0 (synthesized
-  // records) means the first event. Nothing: unknown id, or the record is too short.
+  // records) means the first event. nullopt: unknown id, or the record is too short.
   std::optional<std::size_t> event_of(const RecordView& record) const;
 
  private:
@@ -48,11 +48,11 @@ class EventSet {
   };
   std::vector<IdOf> by_id_;
   std::vector<std::size_t> runs_;  // the start of each run
-  // The kernel assigns consecutive ids, so those of a capture are close together: by_id_ is indexed from
-  // first_id_ on, with kNoEvent in gaps.
+  // The kernel assigns consecutive ids, so those of a capture are close together: index_[id - first_id_] is
+  // the event of an id, or kNoEvent.
   static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
   std::uint64_t first_id_ = 0;
-  std::vector<std::uint32_t> near_;
+  std::vector<std::uint32_t> index_;
   // Place of the id in all samples, in 8-byte words after the header; -1: it differs between events, or
   // there is none.
   int sample_id_word_ = -1;
@@ -61,7 +61,7 @@ class EventSet {
   std::size_t trailer_size_ = 0;   // of the first event, in bytes
   bool samples_are_alike_ = true;  // all events' samples have the same fields
   void place_ids(const EventAttr& added);
-  void know_id(std::uint64_t id, std::size_t event);
+  void index_id(std::uint64_t id, std::size_t event);
   void add_to_runs(IdOf added);
 };
 

@@ -309,7 +309,7 @@ const RecordRow* row_of(std::uint32_t type) {
 
 // Whether the bytes after a record are further records, by their headers and times: old contents of the ring
 // have older times.
-bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
+bool are_records(Bytes bytes, const RecordView& record, const EventAttr& attr) {
   for (const auto since = record_time(record, attr); !bytes.empty();) {
     if (bytes.size() < kRecordHeaderSize) return false;
     const std::size_t size = Cursor(bytes.subspan(6), record.order).u16();
@@ -334,7 +334,7 @@ std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
   const std::size_t own =
       is_kernel ? declared_bytes(record, sample_id_size(attr)).size() : record.bytes.size();
   const Bytes rest = record.bytes.subspan(own);
-  return in.left() + (follow(rest, record, attr) ? rest.size() : 0);
+  return in.left() + (are_records(rest, record, attr) ? rest.size() : 0);
 }
 
 Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log) {

@@ -84,7 +84,7 @@ struct Sample {
   std::size_t branch_count() const { return branches.size() / 3; }
 };
 
-// Nothing: the record is too short. Fields are logged in `log`, if given.
+// nullopt: the record is too short. Fields are logged in `log`, if given.
 std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
 
 // The same, reusing one Sample, since clearing one for each record takes longer than parsing.
@@ -103,7 +103,7 @@ class SampleParser {
   std::uint64_t sample_type_ = 0, branch_sample_type_ = 0;
 };
 
-// Only the time, in ns; nothing: the event has none.
+// Only the time, in ns; nullopt: the event has none.
 std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAttr& attr);
 
 // The trailer of kernel records other than SAMPLE, with attr.sample_id_all. In synthesized records it is
@@ -126,7 +126,7 @@ bool has_sound_trailer(const RecordView& record, const EventAttr& attr);
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
 // Appends the trailer for records of `attr`'s event, with the fields that it has.
 void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr);
-// The time of any kernel record, in the sample or the trailer; nothing: it has none.
+// The time of any kernel record, in the sample or the trailer; nullopt: it has none.
 std::optional<std::uint64_t> record_time(const RecordView& record, const EventAttr& attr);
 
 // Values in a READ record's body or a sample; advances `in`.
