@@ -49,8 +49,8 @@ struct Finding {
   enum class State : std::uint8_t { Good, Limited, Missing };
   std::string name;
   State state = State::Good;
-  std::string value;        // what was seen
-  std::string consequence;  // what cannot be recorded; empty if Good
+  std::string value;        // the setting, limit or error on this host
+  std::string consequence;  // events that cannot be recorded; empty if Good
   std::string remedy;       // a command or an option; empty: none
 };
 // One finding for each capability of the host.

@@ -48,7 +48,7 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
     totals_[loss.event] += lost;
     left[loss.event] -= lost;
   };
-  // Losses without a cgroup come last: they may be attributed next time.
+  // Losses that no program attributed are reported last: they may be attributed next time.
   const auto is_attributed = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
   for (const bool attributed : {true, false})
     for (const Losses& loss : all)
@@ -103,13 +103,13 @@ Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int lead
   return fd;
 }
 
-// "sched:sched_switch" of "sched:sched_switch:u".
+// "sched:sched_switch:u" without ":u".
 std::string without_modifiers(const std::string& tracepoint) {
   const std::size_t colon = tracepoint.find(':');
   return colon == std::string::npos ? tracepoint : tracepoint.substr(0, tracepoint.find(':', colon + 1));
 }
 
-// For a filter that the kernel does not understand.
+// The fields that a filter can use, for the message that the kernel does not understand one.
 std::string fields_of(const PlannedEvent& event) {
   const std::string has =
       event.filter_fields.empty() ? "its fields: " : "it has " + event.filter_fields + "; ";
@@ -233,7 +233,7 @@ Result<> KernelEvents::map_ring(OpenEvent& event, const PlannedEvent& planned, s
   auto ring =
       PerfRing::map(event.fd, pages, host.page_size, is_backward ? RingKind::Backward : RingKind::Forward);
   if (!ring) return std::move(ring.error());
-  ring->end_with(format::sample_id_size(planned.attr));
+  ring->set_trailer(format::sample_id_size(planned.attr));
   event.ring = rings_.size();
   rings_.push_back(std::move(*ring));
   holds_sideband_.push_back(planned.is_sideband);
@@ -326,7 +326,7 @@ void KernelEvents::pause_backward_rings(bool pause) const {
 // Calls `what` for the events as opened at the start, and then for reopened ones.
 void KernelEvents::each_open(const std::function<void(const OpenEvent&, const PlannedEvent&)>& what) const {
   for (const OpenEvent& event : events_) what(event, planned_[event.event]);
-  again_->each([&](const OpenEvent& event) { what(event, planned_[event.event]); });
+  reopened_->each([&](const OpenEvent& event) { what(event, planned_[event.event]); });
 }
 
 Losses KernelEvents::loss_of(const OpenEvent& event) const {
@@ -340,7 +340,7 @@ std::vector<Losses> KernelEvents::all_losses(bool of_sideband) const {
     if (planned_[loss.event].is_sideband == of_sideband) add_loss(found, loss);
   };
   for (const OpenEvent& event : events_) add(loss_of(event));
-  for (const Losses& loss : again_->losses([this](const OpenEvent& event) { return loss_of(event); }))
+  for (const Losses& loss : reopened_->losses([this](const OpenEvent& event) { return loss_of(event); }))
     add(loss);
   return found;
 }
@@ -366,31 +366,32 @@ format::EventSet KernelEvents::event_set() const {
 
 // Events of CPUs that came back online.
 
-void KernelEvents::Again::each(const std::function<void(const OpenEvent&)>& what) const {
+void KernelEvents::ReopenedEvents::each(const std::function<void(const OpenEvent&)>& what) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [cpu, events] : by_cpu_)
     for (const OpenEvent& event : events) what(event);
 }
 
-std::span<const OpenEvent> KernelEvents::Again::take(int cpu, std::vector<OpenEvent> events,
-                                                     std::vector<Losses> before) {
+std::span<const OpenEvent> KernelEvents::ReopenedEvents::take(int cpu, std::vector<OpenEvent> events,
+                                                              std::vector<Losses> before) {
   const std::lock_guard lock(mutex_);
   for (const Losses& loss : before) add_loss(before_, loss);
   return by_cpu_[cpu] = std::move(events);
 }
 
-void KernelEvents::Again::note(std::string cpu, std::string what) {
+void KernelEvents::ReopenedEvents::note(std::string cpu, std::string what) {
   const std::lock_guard lock(mutex_);
   constexpr std::size_t kMost = 256;  // a limit for a CPU that goes offline again and again
   if (notes_.size() < kMost) notes_.emplace_back(std::move(cpu), std::move(what));
 }
 
-format::StringPairs KernelEvents::Again::notes() const {
+format::StringPairs KernelEvents::ReopenedEvents::notes() const {
   const std::lock_guard lock(mutex_);
   return notes_;
 }
 
-std::vector<Losses> KernelEvents::Again::losses(const std::function<Losses(const OpenEvent&)>& of) const {
+std::vector<Losses> KernelEvents::ReopenedEvents::losses(
+    const std::function<Losses(const OpenEvent&)>& of) const {
   const std::lock_guard lock(mutex_);
   std::vector<Losses> all = before_;
   for (const auto& [cpu, events] : by_cpu_)
@@ -399,9 +400,9 @@ std::vector<Losses> KernelEvents::Again::losses(const std::function<Losses(const
 }
 
 void KernelEvents::note_cpu(int cpu, const std::string& what) {
-  again_->note("CPU " + std::to_string(cpu), what);
+  reopened_->note("CPU " + std::to_string(cpu), what);
 }
-format::StringPairs KernelEvents::noted_cpus() const { return again_->notes(); }
+format::StringPairs KernelEvents::noted_cpus() const { return reopened_->notes(); }
 
 // The new event has the capture's id of the CPU's earlier event, or of an event of another CPU.
 Result<OpenEvent> KernelEvents::reopen_one(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
@@ -479,15 +480,15 @@ Result<KernelEvents::Reopened> KernelEvents::reopen_cpu(int cpu, const Host& hos
   }
   if (opened.empty() && !any_of_tasks) return Error{left_out};
   for (const OpenEvent& open : opened) rings_[open.ring].rename(open.own_id, open.id);
-  return Reopened{again_->take(cpu, std::move(opened), losses_of_cpu(cpu)), std::move(left_out)};
+  return Reopened{reopened_->take(cpu, std::move(opened), losses_of_cpu(cpu)), std::move(left_out)};
 }
 
-void KernelEvents::close_cpu(int cpu) { (void)again_->take(cpu, {}, losses_of_cpu(cpu)); }
+void KernelEvents::close_cpu(int cpu) { (void)reopened_->take(cpu, {}, losses_of_cpu(cpu)); }
 
 // Losses of the reopened events of a CPU.
 std::vector<Losses> KernelEvents::losses_of_cpu(int cpu) const {
   std::vector<Losses> losses;
-  again_->each([&](const OpenEvent& event) {
+  reopened_->each([&](const OpenEvent& event) {
     if (event.cpu == cpu) losses.push_back(loss_of(event));
   });
   return losses;

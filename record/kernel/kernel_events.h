@@ -129,7 +129,7 @@ class KernelEvents {
   std::vector<Losses> losses() const { return all_losses(false); }
   // Number of lost sideband records.
   std::uint64_t sideband_losses() const;
-  // Whether losses() is known: kernels before 6.0 do not count losses by event.
+  // Whether the kernel counts losses by event (since 6.0), as losses() needs.
   bool counts_losses() const;
   // Events with their names and ids, as the capture describes them.
   format::EventSet event_set() const;
@@ -159,7 +159,7 @@ class KernelEvents {
 
   // Events that were reopened. Changed by the thread that reads the rings, read by the writing thread for
   // losses.
-  class Again {
+  class ReopenedEvents {
    public:
     // Calls `what` for each event that is open.
     void each(const std::function<void(const OpenEvent&)>& what) const;
@@ -186,7 +186,7 @@ class KernelEvents {
   // Descriptors of events that lead a group, by event, task and CPU; owned by events_.
   std::map<std::tuple<std::size_t, int, int>, int> leaders_;
   std::size_t ring_pages_ = 0, sideband_pages_ = 0;
-  std::unique_ptr<Again> again_ = std::make_unique<Again>();
+  std::unique_ptr<ReopenedEvents> reopened_ = std::make_unique<ReopenedEvents>();
   struct LaterRing {
     format::Fd owner;  // an event that writes to it
     std::size_t ring = 0;

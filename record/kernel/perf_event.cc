@@ -58,7 +58,7 @@ constexpr Refusal kRefusals[] = {
     {ENOSYS, "this kernel has no perf events, or a container forbids them"},
     {EBUSY, "another process has exclusive use of the event"},
 };
-// For probes, whose place is known to exist.
+// For probes: the recorder has found the function or offset before.
 constexpr Refusal kProbeRefusals[] = {
     {EINVAL, "this address cannot be probed (it is blacklisted, or not code)"},
     {EILSEQ, "no instruction begins there"},
@@ -107,7 +107,7 @@ bool is_kept_out_of_kernel(const Host& host) {
 
 namespace {
 
-// For a counter that this machine lacks.
+// The reason for a counter that this machine lacks.
 std::string without_counters(const PlannedEvent& event) {
   return "this machine has no counter for it (virtual machines often have none); -e cpu-clock samples by "
          "time" +
@@ -185,9 +185,9 @@ std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& at
   in.skip(static_cast<std::size_t>(std::popcount(times)) * sizeof(std::uint64_t));
   while (!in.failed() && in.left() > 0) {
     if (is_group) in.u64();
-    const std::uint64_t whose = (attr.read_format & abi::kReadId) != 0 ? in.u64() : id;
+    const std::uint64_t event_id = (attr.read_format & abi::kReadId) != 0 ? in.u64() : id;
     const std::uint64_t lost = in.u64();
-    if (whose == id) return in.failed() ? 0 : lost;
+    if (event_id == id) return in.failed() ? 0 : lost;
   }
   return 0;
 }

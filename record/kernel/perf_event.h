@@ -23,7 +23,7 @@ PlannedEvent trial_clock();
 // and no CAP_PERFMON). Tested by opening events, since capabilities may belong to a user namespace.
 bool is_kept_out_of_kernel(const Host& host);
 
-// A message with the reason of a refusal, and what to do.
+// The message for an errno of open_event(): the reason, and what to do.
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host);
 
 // The id in the samples of this event.

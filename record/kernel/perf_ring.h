@@ -60,8 +60,8 @@ class PerfRing {
   }
   const RenamedIds& renamed() const { return renamed_; }
 
-  // Sets the size in bytes of sample_id_all, the trailer of records other than samples.
-  void end_with(std::size_t trailer) { trailer_ = trailer; }
+  // The size in bytes of the sample_id trailer (abi::kSampleIdAll) of records other than samples.
+  void set_trailer(std::size_t trailer) { trailer_ = trailer; }
   std::size_t trailer() const { return trailer_; }
 
   // For a paused backward ring: appends its whole records, oldest first. They stay in the ring.
@@ -81,7 +81,7 @@ class PerfRing {
   std::uint64_t drain(Sink&& sink) {
     auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
     const auto data = memory_.bytes().subspan(page->data_offset, page->data_size);
-    // Acquire: what the kernel wrote before it moved head must be visible here before it is read.
+    // Acquire: the records that the kernel wrote before it moved head must be visible before they are read.
     const std::uint64_t head = std::atomic_ref(page->data_head).load(std::memory_order_acquire);
     const std::uint64_t begin = page->data_tail;
     for (std::uint64_t tail = begin; tail != head;) {

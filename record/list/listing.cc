@@ -293,7 +293,7 @@ Result<std::string> list_events(const ListOptions& options) {
 
 namespace {
 
-// Functions whose arguments are listed: debugging information is read again for each one.
+// The arguments of more functions are not listed: debugging information is read again for each function.
 constexpr std::size_t kMostExplained = 20;
 
 // A function or USDT marker.
@@ -581,7 +581,7 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   return printable(fmt::format("{}", fmt::join(names, ", ")));
 }
 
-// What --filter may use for the object's events.
+// The names that --filter can use for the object's events.
 std::string filter_names(const bpf::UserObject& object) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };

@@ -288,7 +288,7 @@ int fail(const Error& error, const StopSignals* signals = nullptr) {
   return cli::status_of(error);
 }
 
-void say(const std::string& line) { print_failure(Error{line}, "stacks"); }
+void print_note(const std::string& line) { print_failure(Error{line}, "stacks"); }
 
 // Prints what is missing, one line for each reason.
 bool print_missing(const ThreadsNow& now, bool is_quiet) {
@@ -303,12 +303,12 @@ bool print_missing(const ThreadsNow& now, bool is_quiet) {
       reasons.emplace_back(each.missing_reason, 1);
     }
   }
-  constexpr std::size_t kMostSaid = 5;
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMostSaid) && !is_quiet; ++i)
-    say(fmt::format("{} thread{} without the user's part of the stack: {}", reasons[i].second,
-                    reasons[i].second == 1 ? "" : "s", reasons[i].first));
-  if (reasons.size() > kMostSaid && !is_quiet)
-    say(fmt::format("{} more reasons like these", reasons.size() - kMostSaid));
+  constexpr std::size_t kMostPrinted = 5;
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostPrinted) && !is_quiet; ++i)
+    print_note(fmt::format("{} thread{} without the user's part of the stack: {}", reasons[i].second,
+                           reasons[i].second == 1 ? "" : "s", reasons[i].first));
+  if (reasons.size() > kMostPrinted && !is_quiet)
+    print_note(fmt::format("{} more reasons like these", reasons.size() - kMostPrinted));
   return !reasons.empty();
 }
 
@@ -337,7 +337,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   if (!now) return fail(now.error(), &*signals);
   if (now->threads.empty()) return fail(Error{"every thread has ended"});
   for (const std::string& note : now->notes)
-    if (!options->is_quiet) say(note);
+    if (!options->is_quiet) print_note(note);
   format::Fd memory;
   if (options->output.empty()) {
     auto made = memory_for_capture();

@@ -187,7 +187,7 @@ bool has_user_code(const bpf::ListedThread& thread) {
          as_perf_numbers(thread.registers)[kInstructionPlace] != 0;
 }
 
-ThreadStack made_of(const bpf::ListedThread& listed) {
+ThreadStack stack_of(const bpf::ListedThread& listed) {
   ThreadStack thread;
   thread.pid = listed.pid;
   thread.tid = listed.tid;
@@ -213,14 +213,14 @@ class Copying {
 
   // One round: copies the stacks of blocked threads, and keeps each copy if its thread did not run meanwhile.
   // Threads that ended are left out.
-  Result<> go_over(std::vector<bpf::ListedThread> listed) {
+  Result<> copy_round(std::vector<bpf::ListedThread> listed) {
     std::vector<Copied> copies;
-    std::set<std::uint32_t> met;
+    std::set<std::uint32_t> seen;
     for (const bpf::ListedThread& each : listed) {
       if (!is_wanted(each)) continue;
-      met.insert(each.tid);
+      seen.insert(each.tid);
       if (each.is_on_cpu) continue;
-      Copied copy{made_of(each), each.switches};
+      Copied copy{stack_of(each), each.switches};
       if (!copy.thread.registers.empty()) copy_stack(copy.thread);
       copies.push_back(std::move(copy));
     }
@@ -237,7 +237,7 @@ class Copying {
       done_.insert(copy.thread.tid);
       threads_.push_back(std::move(copy.thread));
     }
-    for (const std::uint32_t each : met)
+    for (const std::uint32_t each : seen)
       if (const auto same = now.find(each); !done_.contains(each) && same != now.end())
         left_.push_back(*same->second);
     is_first_ = false;
@@ -344,6 +344,7 @@ class KernelAddresses {
 Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const std::function<bool()>& stop,
                                                  std::vector<std::string>& notes) {
   std::vector<ThreadStack> threads;
+  std::vector<std::size_t> with_user_code;  // indices
   KernelAddresses kernel;
   bool has_kernel_stacks = false, has_sleepers = false;
   for (const int tid : tasks.threads) {
@@ -364,24 +365,24 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     has_kernel_stacks |= !thread.kernel.empty();
     if (const auto line = parse_call_line(text_of_file(in_task(thread.pid, thread.tid, "syscall")))) {
       thread.call = line->call;
-      // Nothing else is known of a thread that does not stop.
+      // For a thread that does not stop, only these registers are known.
       thread.registers.assign(kRegisterCount, 0);
       thread.registers[kStackPlace] = line->sp;
       thread.registers[kInstructionPlace] = line->pc;
     }
-    if (is_kernel_thread(fields) || thread.state == ThreadState::Zombie) thread.registers.clear();
+    if (is_kernel_thread(fields) || thread.state == ThreadState::Zombie)
+      thread.registers.clear();
+    else
+      with_user_code.push_back(threads.size());
     threads.push_back(std::move(thread));
-    if (is_kernel_thread(fields)) threads.back().missing_reason = "-";
   }
   if (has_sleepers && !has_kernel_stacks)
     notes.emplace_back("stacks of the kernel are missing: /proc/PID/stack cannot be read (root may)");
   std::vector<ThreadStack*> to_stop;
-  for (ThreadStack& thread : threads) {
-    const bool has_user_code =
-        std::exchange(thread.missing_reason, {}).empty() && thread.state != ThreadState::Zombie;
-    if (!has_user_code) continue;
+  for (const std::size_t index : with_user_code) {
+    ThreadStack& thread = threads[index];
     if (thread.state == ThreadState::Uninterruptible && !thread.registers.empty())
-      copy_stack(thread);  // it would not stop
+      copy_stack(thread);  // ptrace cannot stop it
     else
       to_stop.push_back(&thread);
   }
@@ -484,20 +485,20 @@ Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
 }
 
 Result<std::vector<ThreadStack>> threads_of_list(Listing listing, const std::function<bool()>& stop) {
-  // The fewer threads are left, the shorter is a round, and the fewer of them run in it.
+  // With fewer threads left a round is shorter, so fewer of them run during it.
   constexpr int kRounds = 8;
   Copying copying(listing.list);
-  if (auto done = copying.go_over(std::move(listing.first)); !done) return std::move(done.error());
+  if (auto done = copying.copy_round(std::move(listing.first)); !done) return std::move(done.error());
   for (int round = 1; round < kRounds && !copying.left().empty(); ++round) {
     if (stop()) return Error{"stopped by a signal", EINTR};
     std::this_thread::sleep_for(milliseconds(1));
     auto listed = listing.list.read();
     if (!listed) return std::move(listed.error());
-    if (auto done = copying.go_over(std::move(*listed)); !done) return std::move(done.error());
+    if (auto done = copying.copy_round(std::move(*listed)); !done) return std::move(done.error());
   }
   std::vector<ThreadStack> busy;
   for (const bpf::ListedThread& each : copying.left()) {
-    busy.push_back(made_of(each));
+    busy.push_back(stack_of(each));
     // A running thread has no kernel stack that could be read, and its saved registers are outdated.
     busy.back().kernel.clear();
     busy.back().call = {};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kMostBytes = 1e18;
 constexpr std::uint64_t kMostFiles = 1'000'000;
-// A file has its own description of the host, which takes a megabyte and more.
+// Each file describes the host, in a megabyte and more.
 constexpr std::uint64_t kLeastSwitchBytes = std::uint64_t{1} << 20;
 
 // Names of classes between commas; empty: all.
@@ -32,7 +32,7 @@ Result<> check_classes(std::string_view classes) {
   return Done{};
 }
 
-// Nothing or "signal"; a size, which has a unit; or a time, which has one as well.
+// Empty or "signal": a new file on request only; "100M": also at this size; "10s": also at this age.
 Result<> set_switch_rule(OutputOptions& files, std::string_view text) {
   SwitchRule rule;
   rule.is_on = true;

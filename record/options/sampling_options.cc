@@ -87,8 +87,8 @@ constexpr FieldRow kFields[] = {
      abi::kSampleRaw},
 };
 
-// A filter is for the events of the last -e: the kernel has a language for tracepoints, tacho compiles
-// others. If there are several filters, all must match.
+// Adds a filter to the events of the last -e; all filters of an event must match. `of_tracepoints` is in the
+// kernel's language, `of_others` in tacho's, which is compiled to BPF.
 Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tracepoints,
                     const std::string& of_others, const char* option) {
   if (events.empty()) return use_error(std::string(option) + ": it belongs after the -e that it is for");
@@ -116,7 +116,8 @@ Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tra
   return Done{};
 }
 
-// Filters see thread numbers, and the recorder has several threads: so its name is compared, too.
+// For tracepoints: common_pid is a thread's number, and the recorder has several threads, so their name is
+// compared too.
 std::string own_exclusion() {
   std::string filter = "common_pid != " + std::to_string(getpid());
   return filter + " && COMM != \"tacho-record\"";

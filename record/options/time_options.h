@@ -33,8 +33,7 @@ struct TimeRange {
 };
 
 // The value of -D. "MS": from then on. "MS-MS,MS-MS": in these intervals only, ascending. "-1": samples begin
-// when
-// --control enables them.
+// when --control enables them.
 struct Delay {
   bool starts_disabled = false;   // -1
   std::vector<TimeRange> ranges;  // empty: from the start to the end
@@ -73,8 +72,8 @@ struct TimeOptions {
   Delay delay;
   std::optional<std::chrono::milliseconds> duration;
   std::optional<ControlChannel> control;
-  std::optional<std::chrono::milliseconds>
-      interval;               // between readings of summaries; nullopt: only at the end
+  // Between readings of summaries; nullopt: only at the end.
+  std::optional<std::chrono::milliseconds> interval;
   bool needs_summary = true;  // a message says when --interval has no effect, since there is no summary
 
   // Whether samples begin later than the recording.

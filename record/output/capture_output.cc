@@ -134,9 +134,9 @@ void FinishedFiles::make_room() {
     const File oldest = std::move(files_.front());
     files_.pop_front();
     struct stat info {};
-    const bool is_ours =
+    const bool is_of_recording =
         lstat(oldest.name.c_str(), &info) == 0 && info.st_dev == oldest.device && info.st_ino == oldest.inode;
-    if (is_ours) unlink(oldest.name.c_str());
+    if (is_of_recording) unlink(oldest.name.c_str());
   }
 }
 

@@ -193,16 +193,16 @@ struct UnwindingChoice {
 // `attr`: as the event will be opened. An error if the user chose ehframe and it is not possible.
 Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::EventAttr& attr,
                                      const StackOptions& stacks, bool per_thread) {
-  const bool is_asked_for = stacks.method == CallGraph::Unwound;
+  const bool is_explicit = stacks.method == CallGraph::Unwound;
   UnwindingChoice choice;
-  if (!is_asked_for && stacks.method != CallGraph::Best) return choice;
+  if (!is_explicit && stacks.method != CallGraph::Best) return choice;
   if (attr.has(abi::kExcludeCallchainUser)) return choice;  // no user part
-  if (is_asked_for && per_thread)
+  if (is_explicit && per_thread)
     return use_error("--call-graph ehframe needs a ring for each CPU and cannot be used with --per-thread");
-  choice.may_use_frame_pointers = !is_asked_for;
+  choice.may_use_frame_pointers = !is_explicit;
   if (per_thread)
     choice.refusal = "unwound stacks need a ring for each CPU, and --per-thread has none";
-  else if (!is_asked_for && unwinds_in_vain(request, attr))
+  else if (!is_explicit && unwinds_in_vain(request, attr))
     choice.refusal =
         "not every hit becomes a sample, and each would be unwound (--call-graph ehframe does it all the "
         "same)";
@@ -348,15 +348,15 @@ class Planner {
   void choose_rings() {
     const std::uint64_t bytes =
         options_.ring_bytes.value_or(options_.target.per_thread ? kThreadRingBytes : kDefaultRingBytes);
-    const std::uint64_t asked =
+    const std::uint64_t wanted_pages =
         options_.ring_budget
             ? pages_within(*options_.ring_budget)
             : std::max<std::uint64_t>(
                   options_.ring_pages.value_or((bytes + host_.page_size - 1) / host_.page_size), 1);
-    plan_.ring_pages = static_cast<std::size_t>(std::bit_ceil(asked));
-    if (plan_.ring_pages != asked) {
+    plan_.ring_pages = static_cast<std::size_t>(std::bit_ceil(wanted_pages));
+    if (plan_.ring_pages != wanted_pages) {
       plan_.notes.push_back("-m: rings have a power of two of pages: " + std::to_string(plan_.ring_pages) +
-                            " instead of " + std::to_string(asked));
+                            " instead of " + std::to_string(wanted_pages));
     }
     plan_.sideband_pages =
         static_cast<std::size_t>(std::max<std::uint64_t>(kSidebandRingBytes / host_.page_size, 1));
@@ -446,7 +446,7 @@ class Planner {
     return Done{};
   }
 
-  // The first event of a group is its leader: the others count while it does.
+  // The first event of a group is its leader; the others count while the leader does.
   void join_group(const EventRequest& request, PlannedEvent& planned) {
     const std::pair key{request.option, request.group};
     if (group_ != key) {
@@ -533,8 +533,8 @@ class Planner {
     return has_stack;
   }
 
-  // The recorder makes samples of a ring buffer, with no other fields than those in the headers of its
-  // events.
+  // Joins a channel to its event. The recorder makes the samples of a ring buffer: they have only the fields
+  // that the headers of its events have.
   void connect(Connection connection) {
     const auto& rings = objects_[connection.object].rings;
     const auto ring = std::ranges::find(rings, connection.map, [](const auto& each) { return each.first; });
@@ -644,15 +644,16 @@ class Planner {
   }
 
   Error too_few_events(const std::vector<std::size_t>& events) const {
-    const SampleProgram& seated = plan_.sample_programs[events.size() - 1];
-    const SampleProgram& left = plan_.sample_programs[events.size()];
+    const SampleProgram& attached = plan_.sample_programs[events.size() - 1];
+    const SampleProgram& other = plan_.sample_programs[events.size()];
     const auto described = [&](const SampleProgram& program) {
       return fmt::format("'{}' ({})", program.program, objects_[program.object].path);
     };
     return use_error(fmt::format(
         "the kernel runs only one perf_event program on an event, and programs {} and {} would share '{}'; "
         "give a sampling event with -e for each ({} in all), or none: then each gets its own cpu-clock",
-        described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
+        described(attached), described(other), plan_.events[events.back()].name,
+        plan_.sample_programs.size()));
   }
 
   // A map has one slot for each CPU, so one event samples every thread there, and a table of threads filters.

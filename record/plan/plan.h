@@ -43,9 +43,9 @@ struct PlannedEvent {
   int cgroup = -1;
   std::string filter{};                 // of a tracepoint, for the kernel; empty: none
   std::string filter_fields{};          // the fields that it may use, for messages
-  std::optional<std::size_t> leader{};  // index of its group's leader, of a leader its own
+  std::optional<std::size_t> leader{};  // index of its group's leader; a leader has its own
   std::string group_name{};
-  std::string probe_target{};  // of a probe: what the kernel looks up; config1 gets the address of this text
+  std::string probe_target{};  // of a probe: its function or file, to whose text config1 points
   // Opened on every CPU for all threads, whatever the target: samples are filtered in BPF
   // (bpf/attach/follower.h).
   bool system_wide = false;
@@ -97,7 +97,8 @@ struct ArgumentProbe {
 struct Plan {
   std::vector<PlannedEvent> events;  // the sideband event is last
   std::vector<Connection> connections;
-  // Ring buffers with what was unfinished when the recording ended, as samples of another channel's event.
+  // Ring buffers with the events that were unfinished at the end of the recording. Their samples are of
+  // another channel's event.
   std::vector<Connection> unfinished;
   std::vector<SampleProgram> sample_programs;
   std::vector<ArgumentProbe> argument_probes;
