@@ -9,6 +9,26 @@
 #include <cerrno>
 
 namespace tacho::format {
+namespace {
+
+// Appends `wanted` bytes to `out`, or all up to the end. `read`: read(2) or pread(2), after `got` bytes.
+template <class Read>
+Result<> append_read(std::size_t wanted, std::vector<std::byte>& out, Read&& read) {
+  const std::size_t start = out.size();
+  out.resize(start + wanted);
+  std::size_t got = 0;
+  while (got < wanted) {
+    const ssize_t count = read(out.data() + start + got, wanted - got, got);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error("read", errno);
+    if (count == 0) break;
+    got += static_cast<std::size_t>(count);
+  }
+  out.resize(start + got);
+  return Done{};
+}
+
+}  // namespace
 
 Fd& Fd::operator=(Fd&& other) noexcept {
   if (this != &other) {
@@ -47,27 +67,6 @@ Result<Fd> open_input(const std::string& path, Streams streams) {
   ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
   return file;
 }
-
-namespace {
-
-// Appends `wanted` bytes to `out`, or all up to the end. `read`: read(2) or pread(2), after `got` bytes.
-template <class Read>
-Result<> append_read(std::size_t wanted, std::vector<std::byte>& out, Read&& read) {
-  const std::size_t start = out.size();
-  out.resize(start + wanted);
-  std::size_t got = 0;
-  while (got < wanted) {
-    const ssize_t count = read(out.data() + start + got, wanted - got, got);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return system_error("read", errno);
-    if (count == 0) break;
-    got += static_cast<std::size_t>(count);
-  }
-  out.resize(start + got);
-  return Done{};
-}
-
-}  // namespace
 
 Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t limit) {
   auto file = open_input(path);

@@ -23,6 +23,7 @@ struct Place {
   std::string name, path;
 
   Error error(int code) const { return output_system_error(path, code); }
+  Error refusal(const std::string& why, int code) const { return output_error(path + ": " + why, code); }
 };
 
 constexpr unsigned kMostAttempts = 100;  // to find an unused name
@@ -58,10 +59,9 @@ Result<> refuse_open_folder(const Place& place) {
   if (::geteuid() != 0 || ::fstat(place.folder.get(), &status) != 0) return Done{};
   const auto other = who_else_may_change(status);
   if (!other) return Done{};
-  return output_error(place.path +
-                          ": root does not write where other users may replace files, and its folder " +
-                          *other + "; name a file elsewhere",
-                      EACCES);
+  return place.refusal("root does not write where other users may replace files, and its folder " + *other +
+                           "; name a file elsewhere",
+                       EACCES);
 }
 
 Result<Place> find_place(const std::string& path) {
@@ -84,10 +84,9 @@ Result<> refuse_open_file(const Place& place) {
   const bool is_file =
       ::fstatat(place.folder.get(), place.name.c_str(), &status, 0) != 0 || S_ISREG(status.st_mode);
   if (is_file && !text.starts_with("/proc/")) return Done{};
-  return output_error(
-      place.path +
-          ": is a link to something that is not a regular file; name a file (- is standard output, if "
-          "the command supports that)",
+  return place.refusal(
+      "is a link to something that is not a regular file; name a file (- is standard output, if the command "
+      "supports that)",
       EEXIST);
 }
 
@@ -97,15 +96,13 @@ Result<bool> can_be_kept(const Place& place) {
   struct stat status {};
   if (::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? Result<bool>(false) : Result<bool>(place.error(errno));
-  if (S_ISLNK(status.st_mode)) {
+  if (S_ISLNK(status.st_mode))
     if (auto done = refuse_open_file(place); !done) return std::move(done.error());
-  }
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-    return output_error(place.path + ": exists and is not a regular file; name another file", EEXIST);
+    return place.refusal("exists and is not a regular file; name another file", EEXIST);
   status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // users who may write to it do not matter for renaming
   if (const auto other = who_else_may_change(status); ::geteuid() == 0 && other)
-    return output_error(
-        place.path + ": exists and " + *other + "; root does not rename it: name another file", EACCES);
+    return place.refusal("exists and " + *other + "; root does not rename it: name another file", EACCES);
   return true;
 }
 
@@ -117,11 +114,10 @@ Result<> keep_old(const Place& place) {
   const std::string old = place.name + ".old";
   if (::renameat(place.folder.get(), place.name.c_str(), place.folder.get(), old.c_str()) == 0) return Done{};
   if (errno == ENAMETOOLONG)
-    return output_error(
-        place.path +
-            ": exists, and the name NAME.old, under which it would be kept, is too long; move it away, or "
-            "name another file",
-        errno);
+    return place.refusal(
+        "exists, and the name NAME.old, under which it would be kept, is too long; move it away, or name "
+        "another file",
+        ENAMETOOLONG);
   return output_system_error(place.path + ".old", errno);
 }
 
@@ -136,7 +132,7 @@ Result<Fd> create_temporary(const Place& place, std::string& temporary) {
     ::fchmod(file.get(), 0600);  // whatever the umask is
     return file;
   }
-  return output_error(place.path + ": no free name for a temporary file beside it", EEXIST);
+  return place.refusal("no free name for a temporary file beside it", EEXIST);
 }
 
 }  // namespace
