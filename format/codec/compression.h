@@ -21,8 +21,7 @@ namespace tacho::format {
 // perf's hold one stream for the whole file.
 class RecordCompressor {
  public:
-  static constexpr std::size_t kMaxInput =
-      256 * 1024;  // limit of the contents of a COMPRESSED record, in bytes
+  static constexpr std::size_t kMaxInput = 256 * 1024;  // of the contents of a COMPRESSED record, in bytes
   // At this level DeltaMatcher makes the frames, if its ratio is nearly as good as zstd's.
   static constexpr int kQuickLevel = 1;
 

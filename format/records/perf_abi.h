@@ -6,9 +6,8 @@
 
 namespace tacho::format::abi {
 
-inline constexpr std::uint64_t kMagic = 0x32454C4946524550;  // "PERFILE2"
-inline constexpr std::uint64_t kMagicSwapped =
-    0x50455246494C4532;  // written on a machine of the other byte order
+inline constexpr std::uint64_t kMagic = 0x32454C4946524550;          // "PERFILE2"
+inline constexpr std::uint64_t kMagicSwapped = 0x50455246494C4532;   // in the other byte order
 inline constexpr std::uint64_t kMagicVersion1 = 0x454C494646524550;  // "PERFFILE"
 
 enum Type : std::uint32_t {

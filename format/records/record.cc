@@ -321,6 +321,23 @@ bool are_records(Bytes bytes, const RecordView& record, const EventAttr& attr) {
   return true;
 }
 
+// Writes the header, lets `body` write, adds the trailer and sets the size.
+template <class Body>
+void write_record(ByteWriter& out, std::uint32_t type, std::uint16_t misc, std::size_t trailer, Body&& body) {
+  const std::size_t start = out.size();
+  out.u32(type).u16(misc).u16(0);
+  body();
+  out.zeros((8 - (out.size() - start) % 8) % 8);
+  out.zeros(trailer);
+  out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
+}
+
+void write_name(ByteWriter& out, std::string_view name) { out.padded_text(name.substr(0, 4095), 8); }
+
+void write_mapping(ByteWriter& out, const MmapRecord& mmap) {
+  out.u32(mmap.pid).u32(mmap.tid).u64(mmap.start).u64(mmap.length).u64(mmap.page_offset);
+}
+
 }  // namespace
 
 std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
@@ -350,27 +367,6 @@ std::string_view record_name(std::uint32_t type) {
   const RecordRow* row = row_of(type);
   return row == nullptr ? std::string_view{} : row->name;
 }
-
-namespace {
-
-// Writes the header, lets `body` write, adds the trailer and sets the size.
-template <class Body>
-void write_record(ByteWriter& out, std::uint32_t type, std::uint16_t misc, std::size_t trailer, Body&& body) {
-  const std::size_t start = out.size();
-  out.u32(type).u16(misc).u16(0);
-  body();
-  out.zeros((8 - (out.size() - start) % 8) % 8);
-  out.zeros(trailer);
-  out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
-}
-
-void write_name(ByteWriter& out, std::string_view name) { out.padded_text(name.substr(0, 4095), 8); }
-
-void write_mapping(ByteWriter& out, const MmapRecord& mmap) {
-  out.u32(mmap.pid).u32(mmap.tid).u64(mmap.start).u64(mmap.length).u64(mmap.page_offset);
-}
-
-}  // namespace
 
 void write_mmap(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer) {
   const auto misc = static_cast<std::uint16_t>(cpumode | (record.is_data ? abi::kMiscMmapData : 0));

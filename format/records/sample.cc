@@ -106,6 +106,23 @@ void parse_variable(Cursor& in, const EventAttr& attr, Sample& out) {
 constexpr std::uint64_t kTrailerFields = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
                                          abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
 
+// Sets the fields that the event samples.
+bool parse_into(Sample& sample, const RecordView& record, const EventAttr& attr, FieldLog* log) {
+  Cursor in = record.body(log);
+  sample.misc = record.misc;
+  parse_fixed(in, attr, sample);
+  parse_variable(in, attr, sample);
+  sample.unread = in.left();
+  return !in.failed();
+}
+
+// The trailer of a kernel record; empty: it has none, or is too short for it.
+Bytes trailer_of(const RecordView& record, const EventAttr& attr) {
+  const std::size_t size = sample_id_size(attr);
+  const Bytes own = declared_bytes(record, size);
+  return own.size() < kRecordHeaderSize + size ? Bytes() : own.last(size);
+}
+
 }  // namespace
 
 std::uint64_t branch_flags_from_foreign(std::uint64_t flags) { return moved_branch_flags(flags, false); }
@@ -153,20 +170,6 @@ ReadValues parse_read_values(Cursor& in, std::uint64_t read_format) {
   }
   return values;
 }
-
-namespace {
-
-// Sets the fields that the event samples.
-bool parse_into(Sample& sample, const RecordView& record, const EventAttr& attr, FieldLog* log) {
-  Cursor in = record.body(log);
-  sample.misc = record.misc;
-  parse_fixed(in, attr, sample);
-  parse_variable(in, attr, sample);
-  sample.unread = in.left();
-  return !in.failed();
-}
-
-}  // namespace
 
 std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   std::optional<Sample> sample(std::in_place);
@@ -225,17 +228,6 @@ Bytes declared_bytes(const RecordView& record, std::size_t trailer) {
   }
   return record.bytes.first(std::min(record.bytes.size(), end + trailer));
 }
-
-namespace {
-
-// The trailer of a kernel record; empty: it has none, or is too short for it.
-Bytes trailer_of(const RecordView& record, const EventAttr& attr) {
-  const std::size_t size = sample_id_size(attr);
-  const Bytes own = declared_bytes(record, size);
-  return own.size() < kRecordHeaderSize + size ? Bytes() : own.last(size);
-}
-
-}  // namespace
 
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   SampleId id;

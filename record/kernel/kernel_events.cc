@@ -126,6 +126,15 @@ void halve_rings(Plan& plan, std::size_t page_size) {
   }
 }
 
+// Makes the descriptors of an event, on each CPU, the outputs of a probe's program.
+Result<> put_outputs_of(const bpf::ProbeProgram& program, std::size_t event,
+                        std::span<const OpenEvent> opened) {
+  for (const OpenEvent& each : opened)
+    if (each.event == event)
+      if (auto done = program.put_output(each.cpu, each.fd.get()); !done) return done;
+  return Done{};
+}
+
 }  // namespace
 
 Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std::function<bool()>& stop) {
@@ -501,19 +510,6 @@ Result<> KernelEvents::enable_cpu(std::span<const OpenEvent> events) const {
   }
   return Done{};
 }
-
-namespace {
-
-// Makes the descriptors of an event, on each CPU, the outputs of a probe's program.
-Result<> put_outputs_of(const bpf::ProbeProgram& program, std::size_t event,
-                        std::span<const OpenEvent> opened) {
-  for (const OpenEvent& each : opened)
-    if (each.event == event)
-      if (auto done = program.put_output(each.cpu, each.fd.get()); !done) return done;
-  return Done{};
-}
-
-}  // namespace
 
 Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host,
                                             std::optional<int> followed, bpf::StackWalker* walker) {

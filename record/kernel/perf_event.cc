@@ -66,6 +66,30 @@ constexpr Refusal kProbeRefusals[] = {
     {EADDRNOTAVAIL, "several functions have this name; the kernel refuses an ambiguous one"},
 };
 
+// The reason for a counter that this machine lacks.
+std::string without_counters(const PlannedEvent& event) {
+  return "this machine has no counter for it (virtual machines often have none); -e cpu-clock samples by "
+         "time" +
+         std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
+}
+
+// Whether the kernel accepts the event with its default clock.
+bool refuses_clock(const PlannedEvent& event, int cpu) {
+  if (!event.attr.has(abi::kUseClockid)) return false;
+  PlannedEvent other = event;
+  other.attr.flags &= ~std::uint64_t{abi::kUseClockid};
+  other.attr.clockid = 0;
+  return static_cast<bool>(open_event(other, cpu < 0 ? 0 : -1, cpu));
+}
+
+std::string clock_in_words(int clock) {
+  constexpr std::pair<int, std::string_view> kNames[] = {
+      {0, "realtime"}, {1, "monotonic"}, {4, "monotonic_raw"}, {7, "boottime"}, {11, "tai"}};
+  for (const auto& [number, name] : kNames)
+    if (number == clock) return std::string(name);
+  return std::to_string(clock);
+}
+
 }  // namespace
 
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader) {
@@ -104,34 +128,6 @@ bool is_kept_out_of_kernel(const Host& host) {
   clock.attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
   return static_cast<bool>(open_event(clock, 0, -1));
 }
-
-namespace {
-
-// The reason for a counter that this machine lacks.
-std::string without_counters(const PlannedEvent& event) {
-  return "this machine has no counter for it (virtual machines often have none); -e cpu-clock samples by "
-         "time" +
-         std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
-}
-
-// Whether the kernel accepts the event with its default clock.
-bool refuses_clock(const PlannedEvent& event, int cpu) {
-  if (!event.attr.has(abi::kUseClockid)) return false;
-  PlannedEvent other = event;
-  other.attr.flags &= ~std::uint64_t{abi::kUseClockid};
-  other.attr.clockid = 0;
-  return static_cast<bool>(open_event(other, cpu < 0 ? 0 : -1, cpu));
-}
-
-std::string clock_in_words(int clock) {
-  constexpr std::pair<int, std::string_view> kNames[] = {
-      {0, "realtime"}, {1, "monotonic"}, {4, "monotonic_raw"}, {7, "boottime"}, {11, "tai"}};
-  for (const auto& [number, name] : kNames)
-    if (number == clock) return std::string(name);
-  return std::to_string(clock);
-}
-
-}  // namespace
 
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host) {
   const std::string place =

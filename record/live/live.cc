@@ -102,33 +102,6 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
   ::_exit(127);
 }
 
-}  // namespace
-
-Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments) {
-  LiveOptions options;
-  std::vector<std::string> words;
-  const auto outcome = cli::parse(command_line(options, words), arguments);
-  if (!outcome) return outcome.error();
-  options.outcome = *outcome;
-  if (options.outcome == cli::Parsed::HelpShown) return options;
-  if (words.empty())
-    return use_error("no event is given, as in tacho live open -a; tacho list recorders lists the recorders");
-  if (words.front().starts_with('-'))
-    return use_error(fmt::format(
-        "'{}' is an option of the recording: write it after the event, as in tacho live EVENT {} ...",
-        words.front(), words.front()));
-  options.recording = {"-q", "-o", "-"};
-  // Maps are read at the same interval as they are shown.
-  const std::vector<std::string> own(words.begin(), std::ranges::find(words, "--"));
-  if (!has_option(own, "--interval"))
-    options.recording.insert(options.recording.end(), {"--interval", options.interval});
-  options.recording.emplace_back("-e");
-  std::ranges::move(words, std::back_inserter(options.recording));
-  return options;
-}
-
-namespace {
-
 // Values of the options of `tacho top` itself.
 struct TopValues {
   std::vector<std::string> view{"top"};
@@ -244,6 +217,29 @@ std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
 }
 
 }  // namespace
+
+Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments) {
+  LiveOptions options;
+  std::vector<std::string> words;
+  const auto outcome = cli::parse(command_line(options, words), arguments);
+  if (!outcome) return outcome.error();
+  options.outcome = *outcome;
+  if (options.outcome == cli::Parsed::HelpShown) return options;
+  if (words.empty())
+    return use_error("no event is given, as in tacho live open -a; tacho list recorders lists the recorders");
+  if (words.front().starts_with('-'))
+    return use_error(fmt::format(
+        "'{}' is an option of the recording: write it after the event, as in tacho live EVENT {} ...",
+        words.front(), words.front()));
+  options.recording = {"-q", "-o", "-"};
+  // Maps are read at the same interval as they are shown.
+  const std::vector<std::string> own(words.begin(), std::ranges::find(words, "--"));
+  if (!has_option(own, "--interval"))
+    options.recording.insert(options.recording.end(), {"--interval", options.interval});
+  options.recording.emplace_back("-e");
+  std::ranges::move(words, std::back_inserter(options.recording));
+  return options;
+}
 
 Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   constexpr std::uint64_t kUsualFrequency = 99;

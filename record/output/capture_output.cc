@@ -63,29 +63,6 @@ class PipeOutput final : public WriterOutput<format::PipeWriter> {
   std::uint64_t bytes() const override { return writer_.bytes(); }
 };
 
-}  // namespace
-
-Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
-                                                        const format::EventSet& events,
-                                                        format::Features features,
-                                                        const format::WriteOptions& options) {
-  features.environment.content = format::content_by_head(events, features);
-  auto writer = format::CaptureWriter::create(path, events, std::move(features), options);
-  if (!writer) return std::move(writer.error());
-  return std::unique_ptr<CaptureOutput>(std::make_unique<FileOutput>(std::move(*writer)));
-}
-
-Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
-                                                        format::Features features,
-                                                        const format::WriteOptions& options) {
-  features.environment.content = format::content_by_head(events, features);
-  auto writer = format::PipeWriter::create(std::move(out), events, std::move(features), options);
-  if (!writer) return std::move(writer.error());
-  return std::unique_ptr<CaptureOutput>(std::make_unique<PipeOutput>(std::move(*writer)));
-}
-
-namespace {
-
 // More files than this cannot be finished within a hundredth of a second.
 constexpr int kMostOfOneTime = 1000;
 
@@ -109,6 +86,25 @@ std::string time_for_name() {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
+                                                        const format::EventSet& events,
+                                                        format::Features features,
+                                                        const format::WriteOptions& options) {
+  features.environment.content = format::content_by_head(events, features);
+  auto writer = format::CaptureWriter::create(path, events, std::move(features), options);
+  if (!writer) return std::move(writer.error());
+  return std::unique_ptr<CaptureOutput>(std::make_unique<FileOutput>(std::move(*writer)));
+}
+
+Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
+                                                        format::Features features,
+                                                        const format::WriteOptions& options) {
+  features.environment.content = format::content_by_head(events, features);
+  auto writer = format::PipeWriter::create(std::move(out), events, std::move(features), options);
+  if (!writer) return std::move(writer.error());
+  return std::unique_ptr<CaptureOutput>(std::make_unique<PipeOutput>(std::move(*writer)));
+}
 
 Result<> FinishedFiles::add() {
   struct stat info {};

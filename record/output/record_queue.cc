@@ -43,6 +43,19 @@ void count_loss(format::Cursor body, RecordCounts& counts) {
   counts.lost_last = std::max(counts.lost_last, time);
 }
 
+// The missing bytes of the last record; `last`: its start. Records and rings are multiples of 8 bytes, so a
+// header is never cut.
+std::size_t bytes_missing(format::Bytes records, std::size_t& last) {
+  for (last = 0; records.size() - last >= format::kRecordHeaderSize;) {
+    std::uint16_t size;
+    std::memcpy(&size, records.data() + last + 6, sizeof size);
+    if (size < format::kRecordHeaderSize) return 0;  // no record, which count_records() reports
+    if (size > records.size() - last) return size - (records.size() - last);
+    last += size;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void RecordCounts::add(const RecordCounts& more) {
@@ -99,23 +112,6 @@ bool count_records(format::Bytes records, RecordCounts& counts) {
   counts = sum;
   return is_whole;
 }
-
-namespace {
-
-// The missing bytes of the last record; `last`: its start. Records and rings are multiples of 8 bytes, so a
-// header is never cut.
-std::size_t bytes_missing(format::Bytes records, std::size_t& last) {
-  for (last = 0; records.size() - last >= format::kRecordHeaderSize;) {
-    std::uint16_t size;
-    std::memcpy(&size, records.data() + last + 6, sizeof size);
-    if (size < format::kRecordHeaderSize) return 0;  // no record, which count_records() reports
-    if (size > records.size() - last) return size - (records.size() - last);
-    last += size;
-  }
-  return 0;
-}
-
-}  // namespace
 
 Result<std::optional<RingCompressor>> RingCompressor::for_level(std::optional<int> level) {
   if (level != format::RecordCompressor::kQuickLevel) return std::optional<RingCompressor>();

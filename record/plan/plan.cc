@@ -158,22 +158,6 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   return attr;
 }
 
-}  // namespace
-
-format::EventAttr sideband_attr(const SamplingOptions& options, Following following) {
-  format::EventAttr attr = common_attr(options);
-  attr.type = abi::kSoftware;
-  attr.config = abi::kDummy;
-  attr.sample_period = 1;
-  attr.flags |= kSidebandFlags;
-  if (options.build_ids) attr.flags |= abi::kBuildId;
-  if (options.data_addresses) attr.flags |= abi::kMmapData;
-  if (following.children && following.inherits) attr.flags |= abi::kInherit;
-  return attr;
-}
-
-namespace {
-
 // Whether hits are unwound that become no sample: the program runs on every hit of a tracepoint or probe,
 // before the kernel decides whether to sample.
 bool unwinds_in_vain(const EventRequest& request, const format::EventAttr& attr) {
@@ -756,6 +740,18 @@ class Planner {
 };
 
 }  // namespace
+
+format::EventAttr sideband_attr(const SamplingOptions& options, Following following) {
+  format::EventAttr attr = common_attr(options);
+  attr.type = abi::kSoftware;
+  attr.config = abi::kDummy;
+  attr.sample_period = 1;
+  attr.flags |= kSidebandFlags;
+  if (options.build_ids) attr.flags |= abi::kBuildId;
+  if (options.data_addresses) attr.flags |= abi::kMmapData;
+  if (following.children && following.inherits) attr.flags |= abi::kInherit;
+  return attr;
+}
 
 Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
   const bool can_copy = event.may_use_frame_pointers && !event.attr.is_bpf_output() &&

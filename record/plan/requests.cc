@@ -128,6 +128,14 @@ Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& 
   return Done{};
 }
 
+// "cpu-clock:u", "cycles:ppu", "sched:sched_switch:u", "cpu/event=1/u".
+std::string with_user_modifier(const EventRequest& request) {
+  const std::string& name = request.name;
+  const auto colons = std::ranges::count(name, ':');
+  const bool has_modifiers = colons > (request.tracepoint() != nullptr ? 1 : 0);
+  return name + (has_modifiers || name.find('/') != std::string::npos ? "u" : ":u");
+}
+
 }  // namespace
 
 Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
@@ -146,18 +154,6 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
   tracing = std::move(*described);
   return out;
 }
-
-namespace {
-
-// "cpu-clock:u", "cycles:ppu", "sched:sched_switch:u", "cpu/event=1/u".
-std::string with_user_modifier(const EventRequest& request) {
-  const std::string& name = request.name;
-  const auto colons = std::ranges::count(name, ':');
-  const bool has_modifiers = colons > (request.tracepoint() != nullptr ? 1 : 0);
-  return name + (has_modifiers || name.find('/') != std::string::npos ? "u" : ":u");
-}
-
-}  // namespace
 
 bool may_exclude_kernel(const RecordOptions& options) {
   return options.target.watch != Watch::System && !options.sampling.all_user && !options.sampling.all_kernel;
