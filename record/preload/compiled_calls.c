@@ -38,35 +38,36 @@ __asm__(
 
 struct begun {
   uint64_t function, time_ns, arguments[ARGUMENTS];
-  uintptr_t place;  // on the stack; what is below it was called later
-  uint64_t back;    // where it returns to
+  uintptr_t place;  // on the stack; calls with lower places began later
+  uint64_t return_address;
 };
 struct calls {  // of a thread
   uint32_t depth;
-  uintptr_t busy_at;  // the stack, while a call is noted; calls of a signal handler that runs then are not
+  uintptr_t busy_at;  // stack address of a running hook, during which handlers' calls are ignored; 0: none
   struct begun begun[MOST_DEPTH];
 };
 
 static __thread struct calls* own_calls __attribute__((tls_model("initial-exec")));
-// Functions of other libraries may be called before this one begins to run, or even is linked: nothing is
-// noted until then.
+// Functions of other libraries may be called before this library is relocated and its constructor has run:
+// such calls are ignored.
 static bool is_ready;
 static pthread_key_t at_end;
 static uint64_t min_ns, most_depth = MOST_DEPTH;
 
-// Whose return addresses are replaced.
+// The code whose functions get their return addresses replaced.
 static struct { uintptr_t begin, size; } followed;
 
-// The original return address of each stack slot that was last replaced by ours. Entries are never removed: a
-// stack that was switched away from returns later, maybe in another thread.
+// The original return address of each stack slot, as of its last replacement by the trampoline
+// (tacho_function_returns). Entries are never removed: after a switch of stacks a function returns later,
+// maybe in another thread.
 #define STACK_PAGES 16384
 #define STACK_PAGE 4096
 #define MOST_TRIES 64
-struct ways_back {
-  uintptr_t pages[STACK_PAGES];  // their numbers; 0: none yet
-  uint64_t ways[STACK_PAGES][STACK_PAGE / sizeof(uint64_t)];
+struct originals {
+  uintptr_t pages[STACK_PAGES];  // page numbers, a hash table; 0: free
+  uint64_t addresses[STACK_PAGES][STACK_PAGE / sizeof(uint64_t)];
 };
-static struct ways_back* ways_back;
+static struct originals* originals;
 
 static void thread_ends(void* calls) {
   own_calls = 0;
@@ -79,7 +80,7 @@ static uint64_t number_in(const char* variable, uint64_t otherwise) {
 }
 #ifdef __x86_64__
 
-static int finds_followed(struct dl_phdr_info* object, size_t size, void* wanted) {
+static int find_in_object(struct dl_phdr_info* object, size_t size, void* wanted) {
   (void)size;
   const struct stat* const file = wanted;
   struct stat own;
@@ -103,19 +104,19 @@ static void find_followed(void) {
   const char* const path = getenv("TACHO_CALLS_RETURNS_OF");
   struct stat file;
   if (!path || !*path || stat(path, &file)) return;
-  void* const memory = mmap(0, sizeof(struct ways_back), PROT_READ | PROT_WRITE,
+  void* const memory = mmap(0, sizeof(struct originals), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
-  madvise(memory, sizeof(struct ways_back), MADV_NOHUGEPAGE);  // a page of it here and there is used
-  ways_back = memory;
-  dl_iterate_phdr(finds_followed, &file);
+  madvise(memory, sizeof(struct originals), MADV_NOHUGEPAGE);  // only scattered pages are used
+  originals = memory;
+  dl_iterate_phdr(find_in_object, &file);
 }
 
 #else
 static void find_followed(void) {}
 #endif
 
-__attribute__((constructor)) static void begins_to_run(void) {
+__attribute__((constructor)) static void on_load(void) {
   min_ns = number_in("TACHO_CALLS_MIN_NS", 0);
   most_depth = number_in("TACHO_CALLS_DEPTH", MOST_DEPTH);
   if (most_depth == 0) most_depth = MOST_DEPTH;
@@ -141,7 +142,7 @@ static uint64_t now(void) {
   return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static void tell(const struct begun* call, uint32_t level, uint64_t returned, bool has_values) {
+static void report_call(const struct begun* call, uint32_t level, uint64_t returned, bool has_values) {
   struct call_report report = {
       .function = call->function, .level = level, .returned = returned, .has_values = has_values};
   report.duration_ns = now() - call->time_ns;
@@ -150,96 +151,96 @@ static void tell(const struct begun* call, uint32_t level, uint64_t returned, bo
   tacho_call_ended(&report);
 }
 
-// Removes calls that were left without a return (longjmp): their frames are below the current stack pointer.
-static void forget_left(struct calls* calls, uintptr_t place) {
+// Removes calls that ended without a return (longjmp): their frames are below the current stack pointer.
+static void drop_abandoned(struct calls* calls, uintptr_t place) {
   while (calls->depth && calls->begun[calls->depth - 1].place < place) --calls->depth;
 }
 
-// Whether a call may be noted by a function whose frame is `here`. A handler's frames are below what the
-// kernel saved of the thread, which takes more than this; one that begins higher was called after a handler
-// had left by siglongjmp().
+// Begins a hook whose frame is at `here`. False: it was called by a signal handler that interrupted another
+// hook of this thread. The handler's frames are below the registers that the kernel saved, which take more
+// than LEAST_SAVED bytes; a higher frame means that a handler has left the other hook by siglongjmp().
 #define LEAST_SAVED 512
-static bool begins_noting(struct calls* calls, uintptr_t here) {
+static bool enter_hook(struct calls* calls, uintptr_t here) {
   if (calls->busy_at && here + LEAST_SAVED < calls->busy_at) return false;
   calls->busy_at = here;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   return true;
 }
-static void ends_noting(struct calls* calls) {
+static void leave_hook(struct calls* calls) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   calls->busy_at = 0;
 }
 
-// -finstrument-functions: a function that was inlined has the place of the one around it, and returns where
-// that does.
+// -finstrument-functions: an inlined function has the place and the return address of the function around it.
 OPEN void __cyg_profile_func_enter(void* function, void* site) {
   struct calls* const calls = calls_of_thread();
   const uintptr_t place = (uintptr_t)__builtin_frame_address(0);
-  if (!calls || !begins_noting(calls, place)) return;
-  forget_left(calls, place);
-  // A call at that place which is entered from elsewhere was left.
+  if (!calls || !enter_hook(calls, place)) return;
+  drop_abandoned(calls, place);
+  // A call at the same place with another return address ended without a return.
   for (; calls->depth && calls->begun[calls->depth - 1].place == place; --calls->depth) {
     const struct begun* const other = &calls->begun[calls->depth - 1];
-    if (other->back == (uint64_t)(uintptr_t)site && other->function != (uint64_t)(uintptr_t)function) break;
+    const bool returns_here = other->return_address == (uint64_t)(uintptr_t)site;
+    if (returns_here && other->function != (uint64_t)(uintptr_t)function) break;
   }
   if (calls->depth < MOST_DEPTH) {
     struct begun* const call = &calls->begun[calls->depth++];
     call->function = (uint64_t)(uintptr_t)function;
     call->place = place;
-    call->back = (uint64_t)(uintptr_t)site;
+    call->return_address = (uint64_t)(uintptr_t)site;
     call->time_ns = now();
   }
-  ends_noting(calls);
+  leave_hook(calls);
 }
 OPEN void __cyg_profile_func_exit(void* function, void* site) {
   struct calls* const calls = calls_of_thread();
   (void)site;
-  if (!calls || !begins_noting(calls, (uintptr_t)__builtin_frame_address(0))) return;
+  if (!calls || !enter_hook(calls, (uintptr_t)__builtin_frame_address(0))) return;
   uint32_t depth = calls->depth;
   while (depth && calls->begun[depth - 1].function != (uint64_t)(uintptr_t)function) --depth;
-  if (depth) {  // else it began before it could be noted
-    tell(&calls->begun[depth - 1], depth, 0, false);
+  if (depth) {  // 0: it began before the first hook
+    report_call(&calls->begun[depth - 1], depth, 0, false);
     calls->depth = depth - 1;
   }
-  ends_noting(calls);
+  leave_hook(calls);
 }
 
 #ifdef __x86_64__
 
 // A function of -pg is reported by an address inside of it. It starts with the instructions that make a
 // frame (-pg needs one), or with the call itself (-mfentry), and either of them with endbr64 before.
+static uint64_t with_endbr(const unsigned char* begin) {
+  static const unsigned char endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  if (!memcmp(begin - sizeof endbr, endbr, sizeof endbr)) begin -= sizeof endbr;
+  return (uint64_t)(uintptr_t)begin;
+}
 static uint64_t begin_of(uint64_t inside) {
-  static const unsigned char frame[] = {0x55, 0x48, 0x89, 0xe5}, mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  static const unsigned char frame[] = {0x55, 0x48, 0x89, 0xe5};
   const unsigned char* const code = (const unsigned char*)(uintptr_t)inside;
   const unsigned char* begin = 0;
-  // Behind a call of 5 or 6 bytes; a prologue pushes registers and makes room.
+  // Before a call of 5 or 6 bytes; a prologue pushes registers and makes room.
   for (int back = 5; back < 40 && !begin; ++back)
     if (!memcmp(code - back, frame, sizeof frame)) begin = code - back;
-  if (!begin) return inside;
-  if (!memcmp(begin - sizeof mark, mark, sizeof mark)) begin -= sizeof mark;
-  return (uint64_t)(uintptr_t)begin;
+  return begin ? with_endbr(begin) : inside;
 }
-static uint64_t begin_behind_call(uint64_t inside) {
-  static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+static uint64_t begin_before_call(uint64_t inside) {
   const unsigned char* const code = (const unsigned char*)(uintptr_t)inside;
   const bool is_long = (code[-6] == 0x67 && code[-5] == 0xe8) || (code[-6] == 0xff && code[-5] == 0x15);
-  const unsigned char* begin = code - (is_long ? 6 : 5);
-  if (!memcmp(begin - sizeof mark, mark, sizeof mark)) begin -= sizeof mark;
-  return (uint64_t)(uintptr_t)begin;
+  return with_endbr(code - (is_long ? 6 : 5));
 }
 
-// Where the way back from `slot` is kept; null where there is no room for it.
-static uint64_t* way_back_of(uintptr_t slot, bool adds) {
+// The entry for the original return address of `slot`; null: there is none, and no room for it.
+static uint64_t* original_of(uintptr_t slot, bool adds) {
   const uintptr_t page = slot / STACK_PAGE;
   uint64_t at = (page * 0x9e3779b97f4a7c15) >> 32;
   for (int tries = 0; tries < MOST_TRIES; ++tries, ++at) {
-    uintptr_t* const number = &ways_back->pages[at % STACK_PAGES];
+    uintptr_t* const number = &originals->pages[at % STACK_PAGES];
     uintptr_t there = __atomic_load_n(number, __ATOMIC_ACQUIRE);
     if (!there && !adds) return 0;
     if (!there &&
         __atomic_compare_exchange_n(number, &there, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
       there = page;
-    if (there == page) return &ways_back->ways[at % STACK_PAGES][slot % STACK_PAGE / sizeof(uint64_t)];
+    if (there == page) return &originals->addresses[at % STACK_PAGES][slot % STACK_PAGE / sizeof(uint64_t)];
   }
   return 0;
 }
@@ -252,43 +253,44 @@ __attribute__((visibility("hidden"), used)) void tacho_function_begins(uint64_t*
                                                                        uint64_t is_first) {
   if (inside - followed.begin >= followed.size || (uintptr_t)slot % sizeof *slot) return;
   struct calls* const calls = calls_of_thread();
-  const uint64_t ours = (uint64_t)(uintptr_t)tacho_function_returns;
-  if (!calls || !begins_noting(calls, (uintptr_t)__builtin_frame_address(0))) return;
-  forget_left(calls, (uintptr_t)slot);
-  // Of two functions in one place the first has jumped to the second, or was left.
-  const bool is_jump = *slot == ours;
+  const uint64_t trampoline = (uint64_t)(uintptr_t)tacho_function_returns;
+  if (!calls || !enter_hook(calls, (uintptr_t)__builtin_frame_address(0))) return;
+  drop_abandoned(calls, (uintptr_t)slot);
+  // Of two functions in one place the first has jumped to the second, or ended without a return.
+  const bool is_jump = *slot == trampoline;
   if (!is_jump)
     while (calls->depth && calls->begun[calls->depth - 1].place == (uintptr_t)slot) --calls->depth;
-  uint64_t* const way = calls->depth < MOST_DEPTH ? way_back_of((uintptr_t)slot, true) : 0;
-  if (way) {
+  uint64_t* const original = calls->depth < MOST_DEPTH ? original_of((uintptr_t)slot, true) : 0;
+  if (original) {
     struct begun* const call = &calls->begun[calls->depth++];
-    call->function = is_first ? begin_behind_call(inside) : begin_of(inside);
+    call->function = is_first ? begin_before_call(inside) : begin_of(inside);
     memcpy(call->arguments, arguments, sizeof call->arguments);
     call->place = (uintptr_t)slot;
     if (!is_jump) {
-      *way = *slot;
-      __atomic_signal_fence(__ATOMIC_SEQ_CST);  // from here on a return finds its way back
-      *slot = ours;
+      *original = *slot;
+      __atomic_signal_fence(__ATOMIC_SEQ_CST);  // the entry is there before the slot is replaced
+      *slot = trampoline;
     }
-    call->back = *way;
+    call->return_address = *original;
     call->time_ns = now();
   }
-  ends_noting(calls);
+  leave_hook(calls);
 }
-// Where it would have returned to, which is known whether or not its call still is.
+// Returns the original return address, which is known even if the call is not.
 __attribute__((visibility("hidden"), used)) uint64_t tacho_function_ends(uint64_t returned, uintptr_t slot) {
-  const uint64_t* const way = way_back_of(slot, false);
-  if (!way || !*way) abort();  // the program has copied a stack to another place
-  const uint64_t back = *way;
+  const uint64_t* const original = original_of(slot, false);
+  if (!original || !*original) abort();  // the program has copied a stack to another place
+  const uint64_t back = *original;
   struct calls* const calls = own_calls;
-  if (!calls || !begins_noting(calls, (uintptr_t)__builtin_frame_address(0))) return back;
-  forget_left(calls, slot);
-  // Of functions in one place each has jumped to the next; they return together.
+  if (!calls || !enter_hook(calls, (uintptr_t)__builtin_frame_address(0))) return back;
+  drop_abandoned(calls, slot);
+  // Functions in one place have jumped to each other (tail calls), and return together.
   for (; calls->depth && calls->begun[calls->depth - 1].place == slot; --calls->depth) {
     const struct begun* const call = &calls->begun[calls->depth - 1];
-    if (call->back == back) tell(call, calls->depth, returned, true);  // else it was left, in another thread
+    // With another return address it ended without a return, in another thread.
+    if (call->return_address == back) report_call(call, calls->depth, returned, true);
   }
-  ends_noting(calls);
+  leave_hook(calls);
   return back;
 }
 
@@ -303,7 +305,7 @@ __asm__(
     "__fentry__:\n"
     "  push %rax\n"
     "  push %rbx\n"
-    "  lea 24(%rsp), %rax\n"  // after both, and the way back into the function
+    "  lea 24(%rsp), %rax\n"  // above both and the return address into the function
     "  mov $1, %ebx\n"
     "  jmp 1f\n"
     "mcount:\n"
