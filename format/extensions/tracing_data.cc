@@ -21,11 +21,11 @@ constexpr std::size_t kLongestName = 255;  // bytes
 std::string text_of_size(Cursor& in, std::uint64_t size) { return std::string(as_text(in.take(size))); }
 
 // "header_page" NUL, u64 size, bytes.
-Result<std::string> named_part(Cursor& in, std::string_view name) {
+Result<> read_named(Cursor& in, std::string_view name, std::string& out) {
   if (in.terminated() != name) return Error{std::string(name) + " is missing"};
-  std::string text = text_of_size(in, in.u64());
+  out = text_of_size(in, in.u64());
   if (in.failed()) return Error{std::string(name) + " is truncated"};
-  return text;
+  return Done{};
 }
 
 Result<> read_formats(Cursor& in, TracingData& out) {
@@ -72,12 +72,8 @@ Result<TracingData> parse_tracing_data(Bytes section) {
   Cursor in(start.rest(), data.is_big_endian ? std::endian::big : std::endian::little);
   data.page_size = in.u32();
   if (start.failed() || in.failed()) return Error{"is truncated"};
-  auto page = named_part(in, "header_page");
-  if (!page) return std::move(page.error());
-  data.header_page = std::move(*page);
-  auto event = named_part(in, "header_event");
-  if (!event) return std::move(event.error());
-  data.header_event = std::move(*event);
+  if (auto page = read_named(in, "header_page", data.header_page); !page) return std::move(page.error());
+  if (auto event = read_named(in, "header_event", data.header_event); !event) return std::move(event.error());
   if (auto formats = read_formats(in, data); !formats) return std::move(formats.error());
   in.skip(in.u32());  // kallsyms: perf always writes none
   data.printk_formats = text_of_size(in, in.u32());

@@ -60,11 +60,9 @@ Result<PerfRing> PerfRing::map(const format::Fd& event, std::size_t pages, std::
 }
 
 void PerfRing::copy_records(std::vector<std::byte>& out) const {
-  const auto* page = reinterpret_cast<const perf_event_mmap_page*>(memory_.bytes().data());
+  auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
   const auto data = memory_.bytes().subspan(page->data_offset, page->data_size);
-  // The page is only read, but atomic_ref needs a non-const object.
-  auto& head = const_cast<__u64&>(page->data_head);
-  const std::uint64_t newest = std::atomic_ref(head).load(std::memory_order_acquire);
+  const std::uint64_t newest = std::atomic_ref(page->data_head).load(std::memory_order_acquire);
   // A contiguous copy, the newest record first.
   std::vector<std::byte> whole;
   whole.reserve(data.size());

@@ -69,8 +69,7 @@ class PerfRing {
 
   // For a forward ring: the number of bytes to be read.
   std::uint64_t held() const {
-    auto* page = const_cast<perf_event_mmap_page*>(
-        reinterpret_cast<const perf_event_mmap_page*>(memory_.bytes().data()));
+    auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
     return std::atomic_ref(page->data_head).load(std::memory_order_acquire) - page->data_tail;
   }
 

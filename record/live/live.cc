@@ -284,17 +284,13 @@ std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   bool is_quoted = false, is_open = false;  // is_open: inside of a word
   for (const char letter : text) {
-    if (letter == '\'') {
+    const bool is_end = letter == ' ' && !is_quoted;
+    if (!is_end && !is_open) words.emplace_back();
+    is_open = !is_end;
+    if (letter == '\'')
       is_quoted = !is_quoted;
-      if (!is_open) words.emplace_back();
-      is_open = true;
-    } else if (letter == ' ' && !is_quoted) {
-      is_open = false;
-    } else {
-      if (!is_open) words.emplace_back();
-      is_open = true;
+    else if (!is_end)
       words.back() += letter;
-    }
   }
   return words;
 }

@@ -295,13 +295,9 @@ bool print_missing(const ThreadsNow& now, bool is_quiet) {
   std::vector<std::pair<std::string, std::size_t>> reasons;
   for (const ThreadStack& each : now.threads) {
     if (each.missing_reason.empty()) continue;
-    const auto known =
-        std::ranges::find(reasons, each.missing_reason, &std::pair<std::string, std::size_t>::first);
-    if (known != reasons.end()) {
-      ++known->second;
-    } else {
-      reasons.emplace_back(each.missing_reason, 1);
-    }
+    auto known = std::ranges::find(reasons, each.missing_reason, &std::pair<std::string, std::size_t>::first);
+    if (known == reasons.end()) known = reasons.insert(known, {each.missing_reason, 0});
+    ++known->second;
   }
   constexpr std::size_t kMostPrinted = 5;
   for (std::size_t i = 0; i < std::min(reasons.size(), kMostPrinted) && !is_quiet; ++i)
