@@ -77,10 +77,7 @@ Result<std::optional<Watching>> watching_of(const std::vector<std::string>& argu
   if (std::ranges::none_of(arguments, is_interval)) return std::optional<Watching>();
   cli::CommandLine line;
   line.program = "tacho bpf";
-  line.options = {{"--interval", cli::Takes::Value, "S", "seconds",
-                   [&watching](std::string_view text) {
-                     return store(watching.seconds, cli::parse_number("--interval", text, 1, 86400));
-                   }},
+  line.options = {cli::number("--interval", "S", "seconds", 1, 86400, watching.seconds),
                   {"--count", cli::Takes::Value, "N", "intervals",
                    [&watching](std::string_view text) {
                      return store(watching.count, cli::parse_number("--count", text, 1, ~std::uint32_t{0}));

@@ -94,11 +94,10 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        "Start another file at SIGUSR2 or at the command snapshot of --control, and also at this size (100M) "
        "or age (10s, 15m, 2h, 1d). Each file is complete, and named FILE.TIME when it is finished",
        [&files](std::string_view text) { return set_switch_rule(files, text); }},
-      {"--switch-max-files", Takes::Value, "N",
-       "Keep the last N files of --switch-output, including the current one, and remove older ones",
-       [&files](std::string_view text) {
-         return store(files.most_files, cli::parse_number("--switch-max-files", text, 1, kMostFiles));
-       }},
+      cli::number(
+          "--switch-max-files", "N",
+          "Keep the last N files of --switch-output, including the current one, and remove older ones", 1,
+          kMostFiles, files.most_files),
       {"--overwrite", Takes::Nothing, "",
        "Flight recorder: keep the last samples in the rings (-m sets their size). A capture is written at "
        "SIGUSR2 or at the command snapshot of --control (FILE.TIME), and at the end (FILE)",

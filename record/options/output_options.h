@@ -28,7 +28,7 @@ struct OutputOptions {
   bool to_screen = false;
   SwitchRule switch_rule;
   bool overwrite = false;         // flight recorder: a capture of the last samples is made on demand
-  std::size_t most_files = 0;     // 0: all are kept
+  std::uint64_t most_files = 0;   // 0: all are kept
   bool is_named_by_time = false;  // --timestamp-filename, which --switch-output includes
   bool packs = true;              // packs symbols at the end
   std::chrono::seconds longest_packing{300};
