@@ -13,7 +13,6 @@
 
 namespace tacho::format {
 
-// An open file descriptor; closed when destroyed.
 class Fd {
  public:
   Fd() = default;
@@ -32,7 +31,6 @@ class Fd {
   int number_ = -1;
 };
 
-// A memory mapping; unmapped when destroyed.
 class Mapping {
  public:
   Mapping() = default;

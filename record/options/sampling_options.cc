@@ -221,13 +221,6 @@ void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
        [&options](std::string_view text) { return store(options.clock, parse_clock(text), "-k"); }});
 }
 
-void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
-  rows.push_back(flag("-s,--stat", "Record each thread's counts when it ends (report -T shows them)",
-                      options.counts_of_threads));
-  rows.push_back(flag("--switch-events", "Record context switches", options.switches));
-  rows.push_back(flag("-B,--no-buildid", "Record mappings without build ids", options.build_ids, false));
-}
-
 }  // namespace
 
 Result<> add_events(std::vector<EventRequest>& events, std::string_view text) {
@@ -266,7 +259,10 @@ void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
   rows.push_back(
       flag("--all-kernel", "Sample only the kernel, whatever the events' modifiers are", options.all_kernel));
   add_field_rows(rows, options);
-  add_side_rows(rows, options);
+  rows.push_back(flag("-s,--stat", "Record each thread's counts when it ends (report -T shows them)",
+                      options.counts_of_threads));
+  rows.push_back(flag("--switch-events", "Record context switches", options.switches));
+  rows.push_back(flag("-B,--no-buildid", "Record mappings without build ids", options.build_ids, false));
 }
 
 Result<> check_sampling(const SamplingOptions& options) {
