@@ -7,8 +7,7 @@
 #include <bit>
 #include <functional>
 #include <iterator>
-#include <limits>
-#include <memory>
+#include <map>
 #include <numeric>
 #include <span>
 #include <tuple>

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,7 +71,6 @@ class LiveSink : public Sink {
     events_.reset();
     rows_.clear();
   }
-  // Null: no sample yet.
   // Null: there are no rows.
   ViewSink* view_sink() { return view_sink_ && !view_sink_->rows().empty() ? &*view_sink_ : nullptr; }
   std::optional<Error> failure() {

@@ -28,7 +28,6 @@ enum class Style : std::uint8_t {
   Medium,   // shares above 0.5 %
   Address,
   Jump,    // arrows of code
-  Match,   // what a filter or a search found
   Quiet,   // source lines, hints
   Notice,  // a message that wants to be read
   Box,     // menus and questions

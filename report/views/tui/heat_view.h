@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "report/views/heatmap/heat_forms.h"
 #include "report/views/heatmap/heat_map.h"

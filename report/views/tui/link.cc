@@ -1,6 +1,5 @@
 #include "report/views/tui/link.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>

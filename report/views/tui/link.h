@@ -52,7 +52,6 @@ class ViewSink : public Sink {
           return event.attr.samples(format::abi::kSampleBranchStack);
         });
   }
-  MergeBy merge_by() const override { return MergeBy::Address; }
   bool takes_non_samples() const override { return has_branches_ || rows_.takes_non_samples(); }
   Flow on_sample(const ResolvedSample& sample) override {
     if (times_ != nullptr && sample.fields->time != 0) times_->add(sample.fields->time);

@@ -1,6 +1,7 @@
 #include "report/views/tui/live_window.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "report/samples/event_choice.h"
-#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 namespace {

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <set>
 #include <utility>
 
 #include "report/decode/payload.h"

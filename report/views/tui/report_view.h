@@ -96,8 +96,6 @@ class ReportView {
 
  private:
   Flow on_list_key(const KeyPress& press);
-  Flow on_menu(std::size_t item);
-  Flow on_answer(const std::string& text);
   bool on_zoom_key(const KeyPress& press);
   void open_times();
   std::optional<Flow> on_times_key(const KeyPress& press);
@@ -132,7 +130,6 @@ class ReportView {
   Flow on_heat_key(const KeyPress& press);
   Flow on_hist_key(const KeyPress& press);
   void zoom(const RowChoice& choice);
-  void zoom_out();
   Flow undo();
   void next_event(bool is_forward);
   void ask(std::string label, std::string text, std::function<Flow(const std::string&)> done,

@@ -25,7 +25,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -98,7 +97,6 @@ constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
     {COLOR_GREEN, -1, A_NORMAL},            // Medium
     {COLOR_MAGENTA, -1, A_NORMAL},          // Address
     {COLOR_BLUE, -1, A_NORMAL},             // Jump
-    {COLOR_CYAN, -1, A_UNDERLINE},          // Match
     {COLOR_CYAN, -1, A_DIM},                // Quiet
     {COLOR_YELLOW, -1, A_BOLD},             // Notice
     {COLOR_BLACK, COLOR_WHITE, A_REVERSE},  // Box

@@ -2,7 +2,6 @@
 // the terminal; frames come from the sandboxed process that reads the capture.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
