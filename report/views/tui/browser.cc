@@ -170,14 +170,12 @@ Browser::Open& Browser::open(std::size_t row) {
   return one;
 }
 
-void Browser::set_all(Open& one, bool is_open) {
-  one.first_open.assign(one.nodes.size(), is_open);
-  one.last_open.assign(one.nodes.size(), is_open);
-  make_lines(one);
-}
-
 void Browser::open_all(std::size_t row) {
-  if (rows_->has_graph(row)) set_all(open(row), true);
+  if (!rows_->has_graph(row)) return;
+  Open& one = open(row);
+  one.first_open.assign(one.nodes.size(), true);
+  one.last_open.assign(one.nodes.size(), true);
+  make_lines(one);
 }
 
 // As in perf's browser: each frame of a node has a line, and children follow its last frame. A top node

@@ -81,10 +81,9 @@ class Browser {
   bool is_empty() const { return rows_->size() == 0; }
   Position cursor() const { return cursor_; }
   void move_to(Position position);
-  // The function of the call graph's line at the cursor; nullopt: the cursor is at a row.
+  // Whether the cursor is at a line of a call graph, and the function of that line.
   bool is_at_frame() const { return cursor_.line > 0; }
   std::uint32_t function_at_cursor() const;
-  bool is_wide() const { return is_wide_; }
   // Opens all of a row's call graph.
   void open_all(std::size_t row);
 
@@ -118,7 +117,6 @@ class Browser {
   };
 
   Open& open(std::size_t row);
-  void set_all(Open& one, bool is_open);
   static void make_lines(Open& one);
   static std::vector<std::string> paths_of(const std::vector<BrowsedNode>& nodes);
   std::size_t lines_of(std::size_t row) const;

@@ -407,7 +407,7 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
     rows.changed(alike.has_value());
     std::vector<std::size_t> shown;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      has_common |= rows.is_in_both(row);
+      has_common |= rows.row_after(row) && rows.row_before(row);
       if (rows.largest_share(row) >= options.percent_limit &&
           (options.top == 0 || shown.size() < options.top))
         shown.push_back(row);

@@ -37,7 +37,6 @@ class ComparedRows : public BrowsedRows {
   // The row's number in `after` and in `before`; nullopt: only the other has it.
   std::optional<std::size_t> row_after(std::size_t row) const { return rows_[row].after; }
   std::optional<std::size_t> row_before(std::size_t row) const { return rows_[row].before; }
-  bool is_in_both(std::size_t row) const { return rows_[row].after && rows_[row].before; }
   // Percent, of the capture in which the row has more.
   double largest_share(std::size_t row) const {
     return std::max(rows_[row].share_after, rows_[row].share_before);

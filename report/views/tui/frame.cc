@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "report/output/text_output.h"
 
@@ -34,6 +35,12 @@ bool is_in(const auto& ranges, char32_t character) {
   return range != std::end(ranges) && range->first <= character;
 }
 
+// Terminal columns of a character: 0 for a combining one, 2 for a wide one.
+std::size_t column_width(char32_t character) {
+  if (character < 0x300) return 1;
+  return is_in(kJoining, character) ? 0 : is_in(kWide, character) ? 2 : 1;
+}
+
 void add_number(std::string& to, std::uint64_t value, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i));
 }
@@ -55,11 +62,6 @@ std::pair<char32_t, std::size_t> first_character(std::string_view text) {
     character = character << 6 | (byte(i) & 0x3fU);
   }
   return {character, size};
-}
-
-std::size_t column_width(char32_t character) {
-  if (character < 0x300) return 1;
-  return is_in(kJoining, character) ? 0 : is_in(kWide, character) ? 2 : 1;
 }
 
 std::size_t columns_of(std::string_view text) {
@@ -162,12 +164,7 @@ std::string encode(const Frame& frame) {
   const auto [row, column] = frame.cursor.value_or(std::pair{kNoCursor, kNoCursor});
   add_number(bytes, row, 2);
   add_number(bytes, column, 2);
-  if (!frame.draws) {
-    std::string all;
-    add_number(all, bytes.size(), kLengthBytes);
-    return all + bytes;
-  }
-  for (const FrameRow& one : frame.rows) {
+  for (const FrameRow& one : frame.draws ? std::span(frame.rows) : std::span<const FrameRow>()) {
     add_number(bytes, static_cast<std::uint8_t>(one.fill), 1);
     add_number(bytes, one.is_selected ? 1 : 0, 1);
     add_number(bytes, one.runs.size(), 2);

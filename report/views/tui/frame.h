@@ -87,9 +87,7 @@ struct Frame {
   std::vector<FrameRow> rows;
 };
 
-// Terminal columns of a character: 0 for a combining one, 2 for a wide one.
-std::size_t column_width(char32_t character);
-// Of UTF-8; a broken byte counts as one.
+// Terminal columns of UTF-8; a broken byte takes one.
 std::size_t columns_of(std::string_view text);
 // `text` in at most `width` columns: shortened in the middle or at the end.
 std::string fit_middle(std::string_view text, std::size_t width);

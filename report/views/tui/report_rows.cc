@@ -242,17 +242,7 @@ std::string ReportRows::title(Count count) const {
   return text;
 }
 
-std::string ReportRows::order_name() const {
-  return choice_.order < cells_.size() ? cells_[choice_.order].header : std::string();
-}
-
 RowFacts ReportRows::facts(std::size_t row) const { return entries_->facts(rows_[row]); }
-
-std::optional<std::size_t> ReportRows::row_of(std::uint32_t symbol) const {
-  for (std::size_t row = 0; row < rows_.size(); ++row)
-    if (facts(row).function->symbol == symbol) return row;
-  return std::nullopt;
-}
 
 std::vector<BrowsedColumn> ReportRows::columns() const {
   const ReportCells cells(text_, columns_, sink_->facts());

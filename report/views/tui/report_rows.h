@@ -63,9 +63,6 @@ class ReportRows : public BrowsedRows {
 
   enum class Count : std::uint8_t { No, Yes };
   std::string title(Count count) const;  // with or without the number of samples
-  // Header of the column by which rows are sorted first.
-  std::string order_name() const;
-  std::size_t order_count() const { return columns().size(); }
 
   // `row`: index of the shown rows.
   RowFacts facts(std::size_t row) const;
@@ -89,8 +86,6 @@ class ReportRows : public BrowsedRows {
   // The columns and cells of sort keys only.
   std::vector<BrowsedColumn> key_columns() const;
   std::vector<Cell> key_cells(std::size_t row) const;
-  // The first row of a function, by Function::symbol; nullopt: none.
-  std::optional<std::size_t> row_of(std::uint32_t symbol) const;
   const Function& function(std::uint32_t id) const { return sink_->functions()[id]; }
 
   // A call graph of a function's callers or callees, and its percentage with callees.

@@ -403,12 +403,12 @@ void ReportView::on_compare() {
 }
 
 void ReportView::next_order(bool is_forward) {
+  const auto columns = rows_.columns();
+  if (columns.empty()) return;
   RowChoice choice = rows_.choice();
-  const std::size_t count = rows_.order_count();
-  if (count == 0) return;
-  choice.order = (choice.order + (is_forward ? 1 : count - 1)) % count;
+  choice.order = (choice.order + (is_forward ? 1 : columns.size() - 1)) % columns.size();
   choose(choice);
-  message_ = "sorted by " + rows_.order_name();
+  message_ = "sorted by " + columns[choice.order].header;
 }
 
 Result<> ReportView::begin_with_code(const AnnotateOptions& options) {
