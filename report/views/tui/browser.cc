@@ -253,26 +253,11 @@ void Browser::close_or_leave() {
 }
 
 bool Browser::on_key(const KeyPress& press) {
-  const auto page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(height_, 2) - 1);
+  if (const auto lines = lines_moved(press, std::max<std::size_t>(height_, 2) - 1)) {
+    move(*lines);
+    return true;
+  }
   switch (press.key) {
-    case Key::Up:
-      move(-1);
-      return true;
-    case Key::Down:
-      move(1);
-      return true;
-    case Key::PageUp:
-      move(-page);
-      return true;
-    case Key::PageDown:
-      move(page);
-      return true;
-    case Key::WheelUp:
-      move(-3);
-      return true;
-    case Key::WheelDown:
-      move(3);
-      return true;
     case Key::Home:
       cursor_ = {};
       return true;
@@ -313,9 +298,7 @@ bool Browser::on_key(const KeyPress& press) {
     default:
       break;
   }
-  if (press.is(' ')) {
-    move(page);
-  } else if (press.is('+')) {
+  if (press.is('+')) {
     toggle();
   } else if (press.is('-')) {
     if (!is_empty() && is_open_here()) toggle();

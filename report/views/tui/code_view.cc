@@ -137,14 +137,7 @@ void CodeView::follow() {
   const CodeLine& line = code_.lines[rows_[cursor_].line];
   const DisassembledInstruction& instruction = line.instruction;
   if (instruction.kind == InstructionKind::Return) {
-    if (before_.empty()) {
-      message_ = "the caller is not known; Esc leaves";
-      return;
-    }
-    const Shown last = before_.back();
-    before_.pop_back();
-    (void)show(*last.function);
-    cursor_ = std::min(last.cursor, rows_.size() - 1);
+    if (go_back() == Flow::Leave) message_ = "the caller is not known; Esc leaves";
     return;
   }
   const bool is_jump = instruction.kind == InstructionKind::Jump;
@@ -174,6 +167,16 @@ void CodeView::follow() {
     before_.push_back(here);
 }
 
+// Shows the function with the call that was followed last. Leave: no call was followed.
+CodeView::Flow CodeView::go_back() {
+  if (before_.empty()) return Flow::Leave;
+  const Shown last = before_.back();
+  before_.pop_back();
+  (void)show(*last.function);
+  cursor_ = std::min(last.cursor, rows_.size() - 1);
+  return Flow::Stay;
+}
+
 void CodeView::next_function(int step) {
   const auto functions = source_->hottest_of(event_);
   const auto here = std::ranges::find(functions, function_);
@@ -197,13 +200,6 @@ void CodeView::search(bool is_forward, bool begins_here) {
     return;
   }
   message_ = "\"" + searched_ + "\" is not here";
-}
-
-void CodeView::move(std::ptrdiff_t rows) {
-  if (rows_.empty()) return;
-  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(cursor_) + rows;
-  cursor_ = static_cast<std::size_t>(
-      std::clamp<std::ptrdiff_t>(at, 0, static_cast<std::ptrdiff_t>(rows_.size()) - 1));
 }
 
 bool CodeView::on_option_key(const KeyPress& press) {
@@ -267,77 +263,55 @@ bool CodeView::on_option_key(const KeyPress& press) {
 CodeView::Flow CodeView::on_key(const KeyPress& press) {
   message_.clear();
   if (question_) {
-    switch (question_->on_key(press)) {
-      case Question::Answer::Given:
-        searched_ = question_->text();
-        question_.reset();
-        search(searches_forward_, false);
-        return Flow::Stay;
-      case Question::Answer::Closed:
-        question_.reset();
-        return Flow::Stay;
-      default:
-        return Flow::Stay;
+    const auto answer = question_->on_key(press);
+    if (answer == Question::Answer::Given) {
+      searched_ = question_->text();
+      search(searches_forward_, false);
     }
+    if (answer == Question::Answer::Given || answer == Question::Answer::Closed) question_.reset();
+    return Flow::Stay;
   }
-  const auto page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(height_, 2) - 1);
+  if (const auto rows = lines_moved(press, std::max<std::size_t>(height_, 2) - 1)) {
+    cursor_ = moved(cursor_, *rows, rows_.size());
+    return Flow::Stay;
+  }
   switch (press.key) {
-    case Key::Up:
-      move(-1);
-      return Flow::Stay;
-    case Key::Down:
-      move(1);
-      return Flow::Stay;
-    case Key::PageUp:
-      move(-page);
-      return Flow::Stay;
-    case Key::PageDown:
-      move(page);
-      return Flow::Stay;
-    case Key::WheelUp:
-      move(-3);
-      return Flow::Stay;
-    case Key::WheelDown:
-      move(3);
-      return Flow::Stay;
     case Key::Home:
       cursor_ = 0;
-      return Flow::Stay;
+      break;
     case Key::End:
       cursor_ = rows_.empty() ? 0 : rows_.size() - 1;
-      return Flow::Stay;
+      break;
     case Key::Tab:
       go_hottest(1);
-      return Flow::Stay;
+      break;
     case Key::BackTab:
       go_hottest(-1);
-      return Flow::Stay;
+      break;
     case Key::Enter:
     case Key::Right:
     case Key::DoubleClick:
       follow();
-      return Flow::Stay;
+      break;
     case Key::Click:
       if (press.row >= first_ && press.row < first_ + height_)
-        move(static_cast<std::ptrdiff_t>(top_ + press.row - first_) - static_cast<std::ptrdiff_t>(cursor_));
-      return Flow::Stay;
+        cursor_ = moved(top_, static_cast<std::ptrdiff_t>(press.row - first_), rows_.size());
+      break;
     case Key::F1:
       return Flow::Help;
     case Key::Left:
     case Key::Escape:
-      break;
+      return go_back();
     default:
-      if (press.is(' ')) {
-        move(page);
+      if (press.is('/') || press.is('?')) {
+        searches_forward_ = press.is('/');
+        question_.emplace(searches_forward_ ? "Search:" : "Search upwards:", "");
       } else if (press.is('H')) {
         go_hottest(0);
       } else if (press.is('<')) {
         next_function(-1);
       } else if (press.is('>')) {
         next_function(1);
-      } else if (press.is('/') || press.is('?')) {
-        searches_forward_ = press.is('/');
-        question_.emplace(searches_forward_ ? "Search:" : "Search upwards:", "");
       } else if (press.is('n')) {
         search(searches_forward_, false);
       } else if (press.is('h')) {
@@ -347,17 +321,11 @@ CodeView::Flow CodeView::on_key(const KeyPress& press) {
       } else if (press.is('r')) {
         return Flow::Views;
       } else if (press.is('q')) {
-        break;
-      } else {
-        if (!on_option_key(press)) message_ = "no such key here; h: help";
+        return go_back();
+      } else if (!on_option_key(press)) {
+        message_ = "no such key here; h: help";
       }
-      return Flow::Stay;
   }
-  if (before_.empty()) return Flow::Leave;
-  const Shown last = before_.back();
-  before_.pop_back();
-  (void)show(*last.function);
-  cursor_ = std::min(last.cursor, rows_.size() - 1);
   return Flow::Stay;
 }
 

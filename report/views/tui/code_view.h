@@ -69,9 +69,9 @@ class CodeView {
   double share_of(std::size_t row) const;  // percent, of the first event
   void go_hottest(int step);
   void follow();
+  Flow go_back();
   void next_function(int step);
   void search(bool is_forward, bool begins_here);
-  void move(std::ptrdiff_t rows);
   void go_to_line(std::size_t line);
   std::string number(std::uint32_t event, const HitCount& count) const;
   std::string address_column(const CodeRow& row) const;

@@ -225,6 +225,31 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   return frame;
 }
 
+std::optional<std::ptrdiff_t> lines_moved(const KeyPress& press, std::size_t page) {
+  constexpr std::ptrdiff_t kWheel = 3;
+  switch (press.key) {
+    case Key::Up:
+      return -1;
+    case Key::Down:
+      return 1;
+    case Key::WheelUp:
+      return -kWheel;
+    case Key::WheelDown:
+      return kWheel;
+    case Key::PageUp:
+      return -static_cast<std::ptrdiff_t>(page);
+    case Key::PageDown:
+      return static_cast<std::ptrdiff_t>(page);
+    default:
+      return press.is(' ') ? std::optional(static_cast<std::ptrdiff_t>(page)) : std::nullopt;
+  }
+}
+
+std::size_t moved(std::size_t at, std::ptrdiff_t by, std::size_t count) {
+  const auto last = static_cast<std::ptrdiff_t>(std::max<std::size_t>(count, 1)) - 1;
+  return static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(at) + by, 0, last));
+}
+
 std::string encode(const KeyPress& press) {
   std::string bytes;
   add_number(bytes, static_cast<std::uint32_t>(press.key), 4);

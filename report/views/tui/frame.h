@@ -141,6 +141,12 @@ struct KeyPress {
 
   bool is(char c) const { return key == static_cast<Key>(c); }
 };
+// The lines by which a key moves in a list: an arrow, the wheel, PageUp, PageDown or Space; nullopt: another
+// key. `page`: the lines of a page.
+std::optional<std::ptrdiff_t> lines_moved(const KeyPress& press, std::size_t page);
+// `at` moved by `by`, but not out of the range 0 to `count` - 1.
+std::size_t moved(std::size_t at, std::ptrdiff_t by, std::size_t count);
+
 constexpr std::size_t kKeyBytes = 12;
 std::string encode(const KeyPress& press);
 Result<KeyPress> decode_key(format::Bytes bytes);

@@ -116,10 +116,6 @@ Result<TextPage> HeatView::explanation(CaptureReadings& readings) const {
 }
 
 void HeatView::move(std::ptrdiff_t columns, std::ptrdiff_t rows) {
-  const auto moved = [](std::size_t at, std::ptrdiff_t by, std::size_t count) {
-    return static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(at) + by, 0,
-                                                               static_cast<std::ptrdiff_t>(count) - 1));
-  };
   cursor_ = {moved(cursor_.column, columns, map_.columns), moved(cursor_.row, rows, map_.rows.size())};
 }
 

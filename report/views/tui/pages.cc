@@ -59,26 +59,11 @@ std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& w
 
 bool TextPage::on_key(const KeyPress& press) {
   const std::size_t last = lines_.size() > height_ ? lines_.size() - height_ : 0;
-  const auto up = [this](std::size_t by) { top_ -= std::min(top_, by); };
+  if (const auto lines = lines_moved(press, height_)) {
+    top_ = moved(top_, *lines, last + 1);
+    return true;
+  }
   switch (press.key) {
-    case Key::Up:
-      up(1);
-      break;
-    case Key::WheelUp:
-      up(3);
-      break;
-    case Key::PageUp:
-      up(height_);
-      break;
-    case Key::Down:
-      top_ = std::min(last, top_ + 1);
-      break;
-    case Key::WheelDown:
-      top_ = std::min(last, top_ + 3);
-      break;
-    case Key::PageDown:
-      top_ = std::min(last, top_ + height_);
-      break;
     case Key::Home:
       top_ = 0;
       break;
@@ -95,7 +80,6 @@ bool TextPage::on_key(const KeyPress& press) {
     case Key::Enter:
       return false;
     default:
-      if (press.is(' ')) top_ = std::min(last, top_ + height_);
       return !press.is('q') && std::ranges::none_of(closers_, [&](char key) { return press.is(key); });
   }
   return true;

@@ -177,11 +177,6 @@ TextPage SampleList::page_of(const Line& line) {
   return {fmt::format("Sample {} of {}", counted(cursor_ + 1), counted(lines_.size())), std::move(lines)};
 }
 
-void SampleList::move(std::ptrdiff_t lines) {
-  const auto at = static_cast<std::ptrdiff_t>(cursor_) + lines;
-  cursor_ = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(at, 0, std::ssize(lines_) - 1));
-}
-
 void SampleList::search(bool begins_here) {
   if (searched_.empty()) return;
   for (std::size_t step = begins_here ? 0 : 1; step <= lines_.size(); ++step) {
@@ -210,26 +205,11 @@ SampleList::Flow SampleList::on_key(const KeyPress& press) {
     if (answer == Question::Answer::Given || answer == Question::Answer::Closed) question_.reset();
     return Flow::Stay;
   }
-  constexpr std::ptrdiff_t kWheel = 3;
+  if (const auto lines = lines_moved(press, height_)) {
+    cursor_ = moved(cursor_, *lines, lines_.size());
+    return Flow::Stay;
+  }
   switch (press.key) {
-    case Key::Up:
-      move(-1);
-      break;
-    case Key::Down:
-      move(1);
-      break;
-    case Key::PageUp:
-      move(-static_cast<std::ptrdiff_t>(height_));
-      break;
-    case Key::PageDown:
-      move(static_cast<std::ptrdiff_t>(height_));
-      break;
-    case Key::WheelUp:
-      move(-kWheel);
-      break;
-    case Key::WheelDown:
-      move(kWheel);
-      break;
     case Key::Home:
       cursor_ = 0;
       break;
@@ -258,9 +238,7 @@ SampleList::Flow SampleList::on_key(const KeyPress& press) {
       return Flow::Leave;
     default:
       if (press.is('q')) return Flow::Leave;
-      if (press.is(' '))
-        move(static_cast<std::ptrdiff_t>(height_));
-      else if (press.is('/'))
+      if (press.is('/'))
         question_.emplace("Search:", searched_);
       else if (press.is('n'))
         search(false);

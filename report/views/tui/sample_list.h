@@ -54,7 +54,6 @@ class SampleList {
   std::vector<std::string_view> cells(const Line& line) const;
   std::string row_text(const std::vector<std::string_view>& cells) const;
   TextPage page_of(const Line& line);
-  void move(std::ptrdiff_t lines);
   void search(bool begins_here);
   std::string status() const;
 
