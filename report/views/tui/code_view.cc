@@ -3,12 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+
+#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 namespace {
 
 using Kind = CodeRow::Kind;
 using CodeColumn = CodeOptions::Column;
+
+// Heading and width of the column of numbers, by CodeOptions::Column.
+struct NumberColumn {
+  std::string_view heading;
+  std::size_t width;
+};
+constexpr std::array<NumberColumn, 3> kNumberColumns = {{{"Percent", 8}, {"Samples", 9}, {"Period", 15}}};
 
 }  // namespace
 
@@ -95,15 +105,15 @@ std::string CodeView::text() {
   return text;
 }
 
+double CodeView::percent(std::uint32_t event, const HitCount& count) const {
+  const HitCount all = options_.of == ShareOf::Function ? function_->total(event) : source_->total(event);
+  return options_.by == ShareBy::Period && all.period != 0 ? percent_of(count.period, all.period)
+                                                           : percent_of(count.samples, all.samples);
+}
+
 double CodeView::share_of(std::size_t row) const {
   const CodeRow& one = rows_[row];
-  if (one.kind != Kind::Instruction) return 0;
-  const HitCount& count = code_.counts_of(one.line)[0];
-  const HitCount all = options_.of == ShareOf::Function ? function_->total(event_) : source_->total(event_);
-  const bool by_period = options_.by == ShareBy::Period && all.period != 0;
-  const std::uint64_t part = by_period ? count.period : count.samples;
-  const std::uint64_t whole = by_period ? all.period : all.samples;
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return one.kind == Kind::Instruction ? percent(event_, code_.counts_of(one.line)[0]) : 0;
 }
 
 // 0: the hottest; 1 and -1: the next and the one before, from the cursor's.
@@ -130,21 +140,16 @@ void CodeView::go_to_line(std::size_t line) {
 }
 
 void CodeView::follow() {
-  if (rows_.empty() || rows_[cursor_].kind != Kind::Instruction) {
-    message_ = "no instruction to follow here";
-    return;
-  }
+  if (rows_.empty() || rows_[cursor_].kind != Kind::Instruction) return say("no instruction to follow here");
   const CodeLine& line = code_.lines[rows_[cursor_].line];
   const DisassembledInstruction& instruction = line.instruction;
   if (instruction.kind == InstructionKind::Return) {
-    if (go_back() == Flow::Leave) message_ = "the caller is not known; Esc leaves";
+    if (go_back() == Flow::Leave) say("the caller is not known; Esc leaves");
     return;
   }
   const bool is_jump = instruction.kind == InstructionKind::Jump;
-  if ((!is_jump && instruction.kind != InstructionKind::Call) || !instruction.target) {
-    message_ = "only jumps and calls with a known target can be followed";
-    return;
-  }
+  if ((!is_jump && instruction.kind != InstructionKind::Call) || !instruction.target)
+    return say("only jumps and calls with a known target can be followed");
   const std::uint64_t offset = *instruction.target - code_.address;
   if (is_jump && offset < code_.size) {
     const auto target = std::ranges::lower_bound(code_.lines, offset, {}, &CodeLine::offset);
@@ -156,10 +161,8 @@ void CodeView::follow() {
   name = name.substr(0, name.find_first_of("@>+"));
   const HitFunction* called = source_->find(function_->module, *instruction.target);
   if (called == nullptr && !name.empty()) called = source_->find(name);
-  if (called == nullptr) {
-    message_ = fmt::format("No samples for the \"{}\" symbol.", name.empty() ? "called" : name);
-    return;
-  }
+  if (called == nullptr)
+    return say(fmt::format("No samples for the \"{}\" symbol.", name.empty() ? "called" : name));
   const Shown here{function_, cursor_};
   if (std::string reason = show(*called); !reason.empty())
     message_ = std::move(reason);
@@ -182,10 +185,8 @@ void CodeView::next_function(int step) {
   const auto here = std::ranges::find(functions, function_);
   if (here == functions.end()) return;
   const std::ptrdiff_t at = here - functions.begin() + step;
-  if (at < 0 || at >= static_cast<std::ptrdiff_t>(functions.size())) {
-    message_ = step > 0 ? "this is the function with least samples" : "this is the hottest function";
-    return;
-  }
+  if (at < 0 || at >= std::ssize(functions))
+    return say(step > 0 ? "this is the function with least samples" : "this is the hottest function");
   if (std::string reason = show(*functions[static_cast<std::size_t>(at)]); !reason.empty())
     message_ = std::move(reason);
 }
@@ -333,12 +334,7 @@ std::string CodeView::number(std::uint32_t event, const HitCount& count) const {
   if (count.samples == 0) return {};
   if (options_.column == CodeColumn::Samples) return fmt::format("{}", count.samples);
   if (options_.column == CodeColumn::Period) return fmt::format("{}", count.period);
-  const HitCount all = options_.of == ShareOf::Function ? function_->total(event) : source_->total(event);
-  const bool by_period = options_.by == ShareBy::Period && all.period != 0;
-  const std::uint64_t part = by_period ? count.period : count.samples;
-  const std::uint64_t whole = by_period ? all.period : all.samples;
-  return fmt::format("{:.2f}",
-                     whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return fmt::format("{:.2f}", percent(event, count));
 }
 
 std::size_t CodeView::sources_of(std::uint64_t offset) const {
@@ -409,12 +405,7 @@ void CodeView::draw(Frame& frame) {
   if (!is_near) top_ = cursor_ - std::min(cursor_, height_ / 2);
   if (cursor_ < top_) top_ = cursor_;
   if (cursor_ >= top_ + height_) top_ = cursor_ + 1 - height_;
-  const std::size_t cell = options_.column == CodeColumn::Percent   ? 8
-                           : options_.column == CodeColumn::Samples ? 9
-                                                                    : 15;
-  const std::string_view what = options_.column == CodeColumn::Percent   ? "Percent"
-                                : options_.column == CodeColumn::Samples ? "Samples"
-                                                                         : "Period";
+  const auto [what, cell] = kNumberColumns.at(static_cast<std::size_t>(options_.column));
   frame.rows[1].fill = Style::Heading;
   std::size_t x = 0;
   for (std::uint32_t member = 0; member < members_; ++member, x += cell)

@@ -66,6 +66,7 @@ class CodeView {
   ShownCode shown_code() const;
   void make_rows();
   bool on_option_key(const KeyPress& press);
+  double percent(std::uint32_t event, const HitCount& count) const;
   double share_of(std::size_t row) const;  // percent, of the first event
   void go_hottest(int step);
   void follow();
@@ -78,6 +79,7 @@ class CodeView {
   std::string branches_of(const CodeLine& line) const;
   std::size_t sources_of(std::uint64_t offset) const;
   std::string status() const;
+  void say(std::string message) { message_ = std::move(message); }
   void open(const HitFunction& function, AnnotatedCode code);
 
   CodeSource* source_;

@@ -5,14 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/views/report/report_text.h"
+
 namespace tacho::report {
-namespace {
-
-double share(std::uint64_t part, std::uint64_t all) {
-  return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
-}
-
-}  // namespace
 
 FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) : title_(std::move(title)) {
   struct Level {
@@ -144,9 +139,10 @@ FlameView::Flow FlameView::on_key(const KeyPress& press) {
 
 std::string FlameView::status() const {
   const Box& box = boxes_[selected_];
-  std::string shares = fmt::format(": {:.2f}% of all, {:.2f}% self", share(box.weight, boxes_[0].weight),
-                                   share(box.own, boxes_[0].weight));
-  if (zoomed_ != 0) shares += fmt::format(", {:.2f}% of the zoom", share(box.weight, boxes_[zoomed_].weight));
+  std::string shares = fmt::format(": {:.2f}% of all, {:.2f}% self", percent_of(box.weight, boxes_[0].weight),
+                                   percent_of(box.own, boxes_[0].weight));
+  if (zoomed_ != 0)
+    shares += fmt::format(", {:.2f}% of the zoom", percent_of(box.weight, boxes_[zoomed_].weight));
   const std::string_view keys = "  h: help  q: back";
   const std::size_t used = shares.size() + keys.size();
   std::string text = fit_middle(box.name, width_ > used + 8 ? width_ - used : 8) + shares;
@@ -171,7 +167,7 @@ void FlameView::draw(Frame& frame) {
     if (begin == end) continue;
     const std::size_t room = end - begin;
     std::string text = "│" + fit_middle(box.name, room - 1);
-    const double part = share(box.own, boxes_[0].weight);
+    const double part = percent_of(box.own, boxes_[0].weight);
     const Style style = i == selected_ ? Style::Bar
                         : part >= 5    ? Style::High
                         : part > 0.5   ? Style::Medium
