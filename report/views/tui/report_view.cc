@@ -18,6 +18,15 @@ namespace {
 
 bool is_yes(const KeyPress& press) { return press.key == Key::Enter || press.is('y') || press.is('Y'); }
 
+// The action of a menu item after which the view stays.
+template <class Call>
+auto and_stay(Call call) {
+  return [call = std::move(call)] {
+    call();
+    return ReportView::Flow::Stay;
+  };
+}
+
 }  // namespace
 
 // Two rows for one function: its callers and its callees.
@@ -26,6 +35,7 @@ class ReportView::SandwichRows : public BrowsedRows {
   SandwichRows(ReportRows& rows, std::uint32_t symbol, const std::string& name)
       : callers_(rows.graph_of(symbol, ReportRows::Side::Callers)),
         callees_(rows.graph_of(symbol, ReportRows::Side::Callees)),
+        name_(name),
         share_(rows.share_of(symbol)),
         names_{"callers of " + name, "callees of " + name} {}
 
@@ -41,12 +51,14 @@ class ReportView::SandwichRows : public BrowsedRows {
   }
   std::string identity(std::size_t row) const override { return names_.at(row); }
   bool has_graph(std::size_t row) const override { return of(row).size() > 1; }
+  const std::string& name() const { return name_; }
+  const std::string& share() const { return share_; }
   std::vector<BrowsedNode> graph(std::size_t row) const override { return of(row); }
 
  private:
   const std::vector<BrowsedNode>& of(std::size_t row) const { return row == 0 ? callers_ : callees_; }
   std::vector<BrowsedNode> callers_, callees_;
-  std::string share_;
+  std::string name_, share_;  // of the function
   std::array<std::string, 2> names_;
 };
 
@@ -103,9 +115,8 @@ const Function* ReportView::function_here() const {
     const auto id = flame_->function();
     return id ? &rows_.function(*id) : nullptr;
   }
-  const Browser& browser = sandwiches_.empty() ? list() : *sandwiches_.back()->browser;
-  if (browser.is_empty()) return nullptr;
-  if (browser.is_at_frame()) return &rows_.function(browser.function_at_cursor());
+  if (shown_list().is_empty()) return nullptr;
+  if (shown_list().is_at_frame()) return &rows_.function(shown_list().function_at_cursor());
   const auto row = sandwiches_.empty() && rows_.has_function() ? row_here() : std::nullopt;
   return row ? rows_.facts(*row).function : nullptr;
 }
@@ -125,14 +136,10 @@ std::string ReportView::function_name(const Function& function) const {
   return function.name().empty() ? fmt::format("{:#x}", function.start) : std::string(function.name());
 }
 
+// The compared capture's rows get the same choice.
 void ReportView::choose(const RowChoice& choice) {
   rows_.choose(choice);
   browser_.changed();
-  compare_choice();
-}
-
-// The other capture's rows get the same choice.
-void ReportView::compare_choice() {
   if (!compared_) return;
   const auto same_choice = compared_->before->same_choice(rows_);
   if (same_choice) compared_->before->choose(*same_choice);
@@ -143,19 +150,14 @@ void ReportView::compare_choice() {
 void ReportView::compare(const std::string& path) {
   if (readings_ == nullptr) return;
   const auto base = readings_->base(path, rows_.sort_keys());
-  if (!base) {
-    message_ = base.error().what;
-    return;
-  }
+  if (!base) return say(base.error().what);
   auto compared = std::make_unique<Compared>();
   compared->path = readings_->base_name();
   compared->before = std::make_unique<ReportRows>(**base, options_);
   if (rows_.sort_keys() != compared->before->sort_keys()) {
     const auto is_sorted = compared->before->sort_by(rows_.sort_keys());
-    if (!is_sorted || !*is_sorted) {
-      message_ = is_sorted ? "B: not with these sort keys" : is_sorted.error().what;
-      return;
-    }
+    if (!is_sorted || !*is_sorted)
+      return say(is_sorted ? "B: not with these sort keys" : is_sorted.error().what);
   }
   compared->rows = std::make_unique<ComparedRows>(rows_, *compared->before);
   compared->browser = std::make_unique<Browser>(*compared->rows);
@@ -178,11 +180,9 @@ bool ReportView::on_compared_key(const KeyPress& press) {
     using Order = ComparedRows::Order;
     constexpr std::array kOrders = {Order::Before, Order::After, Order::Delta};
     const auto at = static_cast<std::size_t>(std::ranges::find(kOrders, rows.order()) - kOrders.begin());
-    rows.order_by(kOrders.at((at + (press.is('>') ? 1 : 2)) % kOrders.size()));
-    message_ = "sorted by " +
-               rows.columns()
-                   .at(static_cast<std::size_t>(std::ranges::find(kOrders, rows.order()) - kOrders.begin()))
-                   .header;
+    const std::size_t next = (at + (press.is('>') ? 1 : 2)) % kOrders.size();
+    rows.order_by(kOrders.at(next));
+    message_ = "sorted by " + rows.columns().at(next).header;
   } else if (press.is('L')) {
     message_ = "L: all rows are compared";
     return true;
@@ -191,11 +191,6 @@ bool ReportView::on_compared_key(const KeyPress& press) {
   }
   compared_->browser->changed();
   return true;
-}
-
-void ReportView::zoom(const RowChoice& choice) {
-  before_.push_back(rows_.choice());
-  choose(choice);
 }
 
 ReportView::Flow ReportView::undo() {
@@ -225,10 +220,7 @@ ReportView::Flow ReportView::undo() {
 
 void ReportView::next_event(bool is_forward) {
   const auto& blocks = rows_.blocks();
-  if (blocks.size() < 2) {
-    message_ = "the capture has samples of one event";
-    return;
-  }
+  if (blocks.size() < 2) return say("the capture has samples of one event");
   const auto here = std::ranges::find(blocks, rows_.choice().block) - blocks.begin();
   const auto count = static_cast<std::ptrdiff_t>(blocks.size());
   RowChoice choice = rows_.choice();
@@ -247,18 +239,15 @@ void ReportView::ask(std::string label, std::string text, std::function<Flow(con
   answer_left_ = std::move(left);
 }
 
-void ReportView::offer(std::string title, std::vector<std::pair<std::string, std::function<Flow()>>> items) {
+void ReportView::offer(std::string title, std::vector<MenuItem> items) {
   std::vector<std::string> texts;
-  menu_actions_.clear();
-  for (auto& [text, action] : items) {
-    texts.push_back(std::move(text));
-    menu_actions_.push_back(std::move(action));
-  }
+  for (const MenuItem& item : items) texts.push_back(item.text);
+  menu_items_ = std::move(items);
   menu_.emplace(std::move(title), std::move(texts));
 }
 
 void ReportView::offer_events() {
-  std::vector<std::pair<std::string, std::function<Flow()>>> items;
+  std::vector<MenuItem> items;
   for (const std::uint32_t block : rows_.blocks()) {
     std::uint64_t samples = rows_.samples_of(block);
     char unit = ' ';
@@ -267,68 +256,62 @@ void ReportView::offer_events() {
       samples /= 1000;
       unit = larger;
     }
-    items.emplace_back(fmt::format("{}{} {}", samples, unit, rows_.name_of(block)), [this, block] {
-      RowChoice choice = rows_.choice();
-      choice.block = block;
-      choose(choice);
-      if (annotated_ != nullptr) open_hottest();
-      return Flow::Stay;
-    });
+    items.push_back({fmt::format("{}{} {}", samples, unit, rows_.name_of(block)), and_stay([this, block] {
+                       RowChoice choice = rows_.choice();
+                       choice.block = block;
+                       choose(choice);
+                       if (annotated_ != nullptr) open_hottest();
+                     })});
   }
   offer("Available samples", std::move(items));
 }
 
 void ReportView::offer_actions() {
-  std::vector<std::pair<std::string, std::function<Flow()>>> items;
-  const auto stay = [](auto call) {
-    return [call] {
-      call();
-      return Flow::Stay;
-    };
+  std::vector<MenuItem> items;
+  const auto add = [&items](std::string text, auto call) {
+    items.push_back({std::move(text), and_stay(std::move(call))});
   };
-  if (const Function* const function = function_here()) {
+  const Function* const function = function_here();
+  if (function != nullptr) {
     const std::string name = function_name(*function);
-    items.emplace_back("Annotate " + name, stay([this] { annotate(); }));
-    items.emplace_back("Callers and callees of " + name, stay([this] { sandwich(); }));
+    add("Annotate " + name, [this] { annotate(); });
+    add("Callers and callees of " + name, [this] { sandwich(); });
   }
+  const auto zoom = [this](char key) {
+    return [this, press = KeyPress{.key = static_cast<Key>(key), .size = {}}] { (void)on_zoom_key(press); };
+  };
   if (sandwiches_.empty()) {
     const RowChoice& choice = rows_.choice();
     if (const Thread* const thread = thread_here()) {
       const bool has_tid = rows_.has_thread_key();
       const std::string tid = has_tid ? fmt::format("({})", thread->tid) : std::string();
-      items.emplace_back(
-          fmt::format("Zoom {} {}{} thread", choice.thread == nullptr ? "into" : "out of", thread->comm, tid),
-          stay([this] { (void)on_zoom_key({.key = static_cast<Key>('t'), .size = {}}); }));
+      add(fmt::format("Zoom {} {}{} thread", choice.thread == nullptr ? "into" : "out of", thread->comm, tid),
+          zoom('t'));
       if (has_tid)
-        items.emplace_back(
-            fmt::format("Zoom {} process {} ('p')", choice.process ? "out of" : "into", thread->pid),
-            stay([this] { (void)on_zoom_key({.key = static_cast<Key>('p'), .size = {}}); }));
+        add(fmt::format("Zoom {} process {} ('p')", choice.process ? "out of" : "into", thread->pid),
+            zoom('p'));
     }
     if (const auto module = module_here(); module && *module != nullptr)
-      items.emplace_back(fmt::format("Zoom {} {} DSO ('k': into the kernel)",
-                                     choice.module ? "out of" : "into", (*module)->short_name),
-                         stay([this] { (void)on_zoom_key({.key = static_cast<Key>('d'), .size = {}}); }));
+      add(fmt::format("Zoom {} {} DSO ('k': into the kernel)", choice.module ? "out of" : "into",
+                      (*module)->short_name),
+          zoom('d'));
   }
-  items.emplace_back("Expand or collapse one level ('+'; 'e', 'c': the whole row)", stay([this] {
-                       Browser& browser = sandwiches_.empty() ? list() : *sandwiches_.back()->browser;
-                       (void)browser.on_key({.key = Key::Enter, .size = {}});
-                     }));
+  add("Expand or collapse one level ('+'; 'e', 'c': the whole row)",
+      [this] { (void)shown_list().on_key({.key = Key::Enter, .size = {}}); });
   if (sandwiches_.empty() && readings_ != nullptr) {
-    if (const Function* const function = function_here())
-      items.emplace_back("Samples of " + function_name(*function) + " ('v')",
-                         stay([this] { list_samples(true); }));
-    items.emplace_back("Samples of all rows ('l')", stay([this] { list_samples(false); }));
-    items.emplace_back("Heat map of a field ('M')", stay([this] { offer_fields(true); }));
-    items.emplace_back("Histogram of a field ('b')", stay([this] { offer_fields(false); }));
+    if (function != nullptr)
+      add("Samples of " + function_name(*function) + " ('v')", [this] { list_samples(true); });
+    add("Samples of all rows ('l')", [this] { list_samples(false); });
+    add("Heat map of a field ('M')", [this] { offer_fields(true); });
+    add("Histogram of a field ('b')", [this] { offer_fields(false); });
+    add(compared_ ? "End the comparison ('B')" : "Compare with another capture ('B')",
+        [this] { on_compare(); });
   }
-  if (sandwiches_.empty() && readings_ != nullptr)
-    items.emplace_back(compared_ ? "End the comparison ('B')" : "Compare with another capture ('B')",
-                       stay([this] { on_compare(); }));
-  items.emplace_back("Sort by other keys ('o')", stay([this] { ask_for_sort(); }));
-  if (rows_.blocks().size() > 1) items.emplace_back("Another event", stay([this] { offer_events(); }));
-  items.emplace_back("The capture's header ('i')", stay([this] { show_header(); }));
-  items.emplace_back("Help ('h')", stay([this] { show_help(); }));
-  items.emplace_back("Exit", [] { return Flow::Quit; });
+  add("Sort by other keys ('o')", [this] { ask_for_sort(); });
+  if (rows_.blocks().size() > 1) add("Another event", [this] { offer_events(); });
+  add("The capture's header ('i')", [this] { show_header(); });
+  add("Help ('h')", [this] { show_help(); });
+  items.push_back({"Exit", [] { return Flow::Quit; }});
   offer("What to do", std::move(items));
 }
 
@@ -388,11 +371,9 @@ void ReportView::on_compare() {
     browser_.changed();
     return;
   }
-  if (readings_ == nullptr || !progress_.empty()) {
-    message_ = source_ == Source::Live ? "B: a capture can be compared; w writes one"
-                                       : "B: when the capture is read";
-    return;
-  }
+  if (readings_ == nullptr || !progress_.empty())
+    return say(source_ == Source::Live ? "B: a capture can be compared; w writes one"
+                                       : "B: when the capture is read");
   // The default is that of perf diff: the previous recording.
   std::string before = readings_->input() + ".old";
   if (::access(before.c_str(), R_OK) != 0) before.clear();
@@ -469,20 +450,16 @@ ReportView::Flow ReportView::on_code_key(const KeyPress& press) {
 
 // Key P, as in perf report: the shown rows with open call graphs.
 ReportView::Flow ReportView::save_rows() {
-  const bool is_list = sandwiches_.empty();
-  saved_ = {.as = SavedAs::Rows, .name = {}, .text = is_list ? title_of_rows() : title_of_callers()};
-  saved_.text = printable(saved_.text) + "\n" + (is_list ? list() : *sandwiches_.back()->browser).text();
+  const std::string title = sandwiches_.empty() ? title_of_rows() : title_of_callers();
+  saved_ = {.as = SavedAs::Rows, .name = {}, .text = printable(title) + "\n" + shown_list().text()};
   return Flow::Save;
 }
 
 // The menu of key r: other views of the same samples (perf has scripts there).
 void ReportView::offer_views() {
-  std::vector<std::pair<std::string, std::function<Flow()>>> items;
+  std::vector<MenuItem> items;
   const auto add = [&items](std::string text, auto call) {
-    items.emplace_back(std::move(text), [call] {
-      call();
-      return Flow::Stay;
-    });
+    items.push_back({std::move(text), and_stay(std::move(call))});
   };
   const bool has_samples = readings_ != nullptr && source_ == Source::Capture;
   if (has_samples && code_) {
@@ -492,7 +469,9 @@ void ReportView::offer_views() {
       add(fmt::format("Samples of thread {}({})", thread->comm, thread->tid), [this, thread] {
         SampleChoice choice = samples_of_list();
         choice.tid = thread->tid;
-        list_samples(choice, fmt::format("{}, Thread: {}({})", title_of_list(), thread->comm, thread->tid));
+        open(samples_,
+             SampleList::read(*readings_, choice,
+                              fmt::format("{}, Thread: {}({})", title_of_list(), thread->comm, thread->tid)));
       });
     if (const Function* const function = function_here())
       add("Samples of " + function_name(*function), [this] { list_samples(true); });
@@ -511,19 +490,17 @@ void ReportView::offer_views() {
 }
 
 void ReportView::offer_captures() {
-  if (readings_ == nullptr || source_ == Source::Live || !progress_.empty()) {
-    message_ =
-        source_ == Source::Live ? "s: tacho top shows only its recording" : "s: when the capture is read";
-    return;
-  }
-  std::vector<std::pair<std::string, std::function<Flow()>>> items;
+  if (readings_ == nullptr || source_ == Source::Live || !progress_.empty())
+    return say(source_ == Source::Live ? "s: tacho top shows only its recording"
+                                       : "s: when the capture is read");
+  std::vector<MenuItem> items;
   for (const std::string& name : readings_->captures())
-    items.emplace_back(name, [this, name] {
-      const auto changed = readings_->change_to(name);
-      if (changed) return Flow::ReadAgain;
-      message_ = changed.error().what;
-      return Flow::Stay;
-    });
+    items.push_back({name, [this, name] {
+                       const auto changed = readings_->change_to(name);
+                       if (changed) return Flow::ReadAgain;
+                       message_ = changed.error().what;
+                       return Flow::Stay;
+                     }});
   if (items.empty())
     message_ = "s: no other capture is in the working directory";
   else
@@ -532,10 +509,7 @@ void ReportView::offer_captures() {
 
 void ReportView::annotate() {
   const Function* const function = function_here();
-  if (function == nullptr) {
-    message_ = "no function is at the cursor";
-    return;
-  }
+  if (function == nullptr) return say("no function is at the cursor");
   const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
   if (!code_source_) code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_);
   const HitFunction* found = nullptr;
@@ -543,11 +517,9 @@ void ReportView::annotate() {
     found = code_source_->find(function->module, function->start);
   // The code of an inlined function is in its caller.
   if (found == nullptr && function->has_symbol()) found = code_source_->find(function->name());
-  if (found == nullptr) {
-    message_ = fmt::format("No samples for the \"{}\" symbol. Probably appeared just in a callchain",
-                           function_name(*function));
-    return;
-  }
+  if (found == nullptr)
+    return say(fmt::format("No samples for the \"{}\" symbol. Probably appeared just in a callchain",
+                           function_name(*function)));
   auto code = std::make_unique<CodeView>(*code_source_, events.leader, events.members);
   message_ = code->show(*found);
   if (message_.empty()) code_ = std::move(code);
@@ -555,30 +527,20 @@ void ReportView::annotate() {
 
 void ReportView::sandwich() {
   const Function* const function = function_here();
-  if (function == nullptr) {
-    message_ = "no function is at the cursor";
-    return;
-  }
-  if (!sink_.profile().looks_at_stacks()) {
-    message_ = "the capture has no call chains; record with -g to have them";
-    return;
-  }
+  if (function == nullptr) return say("no function is at the cursor");
+  if (!sink_.profile().looks_at_stacks())
+    return say("the capture has no call chains; record with -g to have them");
   auto one = std::make_shared<Sandwich>();
-  const std::string name = function_name(*function);
-  one->rows = std::make_unique<SandwichRows>(rows_, function->symbol, name);
+  one->rows = std::make_unique<SandwichRows>(rows_, function->symbol, function_name(*function));
   one->browser = std::make_unique<Browser>(*one->rows);
   one->browser->open_all(0);
   one->browser->open_all(1);
-  one->name = name;
-  one->share = rows_.share_of(function->symbol);
   sandwiches_.push_back(std::move(one));
 }
 
 void ReportView::show_flame() {
-  if (!sink_.profile().looks_at_stacks()) {
-    message_ = "the capture has no call chains; record with -g to have them";
-    return;
-  }
+  if (!sink_.profile().looks_at_stacks())
+    return say("the capture has no call chains; record with -g to have them");
   flame_.emplace(rows_.title(ReportRows::Count::No), rows_.whole_graph());
 }
 
@@ -619,11 +581,9 @@ void ReportView::show_header() {
 }
 
 void ReportView::open_times() {
-  if (times_ == nullptr || times_->empty()) {
-    message_ = source_ == Source::Live ? "T: not in tacho top; w writes a capture, which has times to select"
-                                       : "T: when the capture is read, if its samples have times";
-    return;
-  }
+  if (times_ == nullptr || times_->empty())
+    return say(source_ == Source::Live ? "T: not in tacho top; w writes a capture, which has times to select"
+                                       : "T: when the capture is read, if its samples have times");
   strip_.emplace(*times_, strip_state_);
 }
 
@@ -693,9 +653,9 @@ std::string ReportView::title_of_rows(std::size_t width) const {
 
 // A long name is cut in the middle.
 std::string ReportView::title_of_callers(std::size_t width) const {
-  const Sandwich& shown = *sandwiches_.back();
-  const std::string share = fmt::format(": {} of all with callees", shown.share);
-  return (width > share.size() ? fit_middle(shown.name, width - share.size()) : shown.name) + share;
+  const SandwichRows& shown = *sandwiches_.back()->rows;
+  const std::string share = fmt::format(": {} of all with callees", shown.share());
+  return (width > share.size() ? fit_middle(shown.name(), width - share.size()) : shown.name()) + share;
 }
 
 std::string ReportView::title_of_list() const {
@@ -705,20 +665,12 @@ std::string ReportView::title_of_list() const {
   return box_ ? title + ", " + box_->text : title;
 }
 
-void ReportView::list_samples(const SampleChoice& choice, std::string title) {
-  auto list = SampleList::read(*readings_, choice, std::move(title));
-  if (list)
-    samples_ = std::move(*list);
-  else
-    message_ = list.error().what;
-}
-
 void ReportView::list_samples_of(const HitFunction& function) {
   if (message_ = why_no_samples("r"); !message_.empty()) return;
   SampleChoice choice = samples_of_list();
   choice.looks_at_callers = false;
   choice.function = {function.name, std::string(function.module->short_name), function.start};
-  list_samples(choice, title_of_list() + ", in " + function.name);
+  open(samples_, SampleList::read(*readings_, choice, title_of_list() + ", in " + function.name));
 }
 
 void ReportView::list_samples(bool of_row) {
@@ -728,14 +680,10 @@ void ReportView::list_samples(bool of_row) {
   if (of_row) {
     const auto row = row_here();
     const Function* const function = function_here();
-    if (!row || function == nullptr) {
-      message_ = compared_ ? "only the earlier capture has that row" : "no row is at the cursor";
-      return;
-    }
-    if (const SortKey* const key = rows_.other_key()) {
-      message_ = fmt::format("v: not for rows by '{}'; l lists the samples of all rows", key->name);
-      return;
-    }
+    if (!row || function == nullptr)
+      return say(compared_ ? "only the earlier capture has that row" : "no row is at the cursor");
+    if (const SortKey* const key = rows_.other_key())
+      return say(fmt::format("v: not for rows by '{}'; l lists the samples of all rows", key->name));
     const RowFacts facts = rows_.facts(*row);
     if (rows_.has_thread_key()) choice.tid = facts.thread->tid;
     choice.socket = rows_.socket_of(*row);
@@ -753,7 +701,7 @@ void ReportView::list_samples(bool of_row) {
       choice.module = function->module == nullptr ? std::string() : function->module->path;
     }
   }
-  list_samples(choice, std::move(title));
+  open(samples_, SampleList::read(*readings_, choice, std::move(title)));
 }
 
 void ReportView::offer_fields(bool is_map) {
@@ -763,20 +711,18 @@ void ReportView::offer_fields(bool is_map) {
   const format::Event& event = session.events()[events.leader];
   EventSchemas schemas(session.events(), session.features());
   const PayloadSchema* const schema = schemas.of(events.leader);
-  std::vector<std::pair<std::string, std::function<Flow()>>> items;
-  const auto add_map = [&](std::string text, HeatRequest request) {
-    request.event = event.name;
-    request.input = readings_->input();
-    items.emplace_back(std::move(text), [this, request = std::move(request)] {
-      show_map(request);
-      return Flow::Stay;
-    });
-  };
-  const auto add_histogram = [&](std::string text, const std::string& field) {
-    items.emplace_back(std::move(text), [this, event = event.name, field] {
-      show_histogram(event, field);
-      return Flow::Stay;
-    });
+  std::vector<MenuItem> items;
+  const auto add = [&](std::string text, const std::string& field, bool is_offset = false) {
+    items.push_back(
+        {std::move(text), and_stay([this, is_map, is_offset, event = event.name, field] {
+           if (is_map)
+             open(heat_,
+                  HeatView::read(
+                      *readings_, samples_of_list(),
+                      {.event = event, .field = field, .is_offset = is_offset, .input = readings_->input()}));
+           else
+             open(hist_, HistView::read(*readings_, samples_of_list(), event, field));
+         })});
   };
   const auto is_own = [&](std::string_view name) {
     return schema == nullptr ||
@@ -794,53 +740,14 @@ void ReportView::offer_fields(bool is_map) {
     return field == usual || !field->name.starts_with("__");
   });
   for (const PayloadField* const field : fields) {
-    std::string text = field->unit.empty() ? field->name : field->name + " (" + field->unit + ")";
-    if (is_map) {
-      add_map(std::move(text), {.event = {}, .field = field->name, .input = {}});
-      continue;
-    }
-    add_histogram(std::move(text), field->name);
+    add(field->unit.empty() ? field->name : field->name + " (" + field->unit + ")", field->name);
   }
-  if (is_map) add_map("offset in each second", {.event = {}, .field = {}, .is_offset = true, .input = {}});
+  if (is_map) add("offset in each second", "", true);
   for (const std::string_view own : {"period", "cpu", "pid", "tid"}) {
     if (own == "cpu" && !event.attr.samples(format::abi::kSampleCpu)) continue;
-    const std::string name = (is_own(own) ? "" : "sample.") + std::string(own);
-    if (is_map)
-      add_map(std::string(own) + " of the sample", {.event = {}, .field = name, .input = {}});
-    else
-      add_histogram(std::string(own) + " of the sample", name);
+    add(std::string(own) + " of the sample", (is_own(own) ? "" : "sample.") + std::string(own));
   }
   offer(is_map ? "Heat map of" : "Histogram of", std::move(items));
-}
-
-void ReportView::show_map(const HeatRequest& request) {
-  auto map = HeatView::read(*readings_, samples_of_list(), request);
-  if (map)
-    heat_ = std::move(*map);
-  else
-    message_ = map.error().what;
-}
-
-void ReportView::show_histogram(const std::string& event, const std::string& field) {
-  auto histogram = HistView::read(*readings_, samples_of_list(), event, field);
-  if (histogram)
-    hist_ = std::move(*histogram);
-  else
-    message_ = histogram.error().what;
-}
-
-ReportView::Flow ReportView::on_samples_key(const KeyPress& press) {
-  const auto flow = samples_->on_key(press);
-  if (flow == SampleList::Flow::Leave) samples_.reset();
-  if (flow == SampleList::Flow::Unknown) show_help();
-  return Flow::Stay;
-}
-
-ReportView::Flow ReportView::on_hist_key(const KeyPress& press) {
-  const auto flow = hist_->on_key(press);
-  if (flow == HistView::Flow::Leave) hist_.reset();
-  if (flow == HistView::Flow::Unknown) show_help();
-  return Flow::Stay;
 }
 
 ReportView::Flow ReportView::on_heat_key(const KeyPress& press) {
@@ -856,7 +763,7 @@ ReportView::Flow ReportView::on_heat_key(const KeyPress& press) {
     case HeatView::Flow::Samples: {
       SampleChoice choice = samples_of_list();
       choice.box = heat_->box();
-      list_samples(choice, choice.box->text);
+      open(samples_, SampleList::read(*readings_, choice, choice.box->text));
       break;
     }
     case HeatView::Flow::Explain: {
@@ -876,49 +783,39 @@ ReportView::Flow ReportView::on_heat_key(const KeyPress& press) {
 
 bool ReportView::on_zoom_key(const KeyPress& press) {
   RowChoice choice = rows_.choice();
+  std::string_view missing;  // what the rows lack
   if (press.is('t')) {
-    const Thread* const thread = thread_here();
-    if (choice.thread == nullptr && thread == nullptr) {
-      message_ = "t: rows have no thread; sort by it first (o: pid,symbol or comm,symbol)";
-      return true;
-    }
-    choice.thread = choice.thread != nullptr ? nullptr : thread;
+    choice.thread = choice.thread == nullptr ? thread_here() : nullptr;
+    if (choice.thread == rows_.choice().thread)
+      missing = "t: rows have no thread; sort by it first (o: pid,symbol or comm,symbol)";
   } else if (press.is('p')) {
     const Thread* const thread = rows_.has_thread_key() ? thread_here() : nullptr;
-    if (!choice.process && thread == nullptr) {
-      message_ = "p: rows have no process; sort by it first (o: pid,symbol)";
-      return true;
-    }
     if (choice.process)
       choice.process.reset();
-    else
+    else if (thread != nullptr)
       choice.process = thread->pid;
-  } else if (press.is('d')) {
-    const auto module = module_here();
-    if (!choice.module && !module) {
-      message_ = "d: rows have no module; sort by it first (o: dso,symbol)";
-      return true;
-    }
-    if (choice.module)
-      choice.module.reset();
     else
-      choice.module = module;
+      missing = "p: rows have no process; sort by it first (o: pid,symbol)";
+  } else if (press.is('d')) {
+    choice.module = choice.module ? std::nullopt : module_here();
+    if (choice.module == rows_.choice().module)
+      missing = "d: rows have no module; sort by it first (o: dso,symbol)";
   } else if (press.is('S')) {
     const auto row = row_here();
-    if (!choice.socket)
-      choice.socket = row ? rows_.socket_of(*row) : std::nullopt;
-    else
-      choice.socket.reset();
-    if (choice.socket == rows_.choice().socket) {
-      message_ = "S: rows have no socket; sort by it first (o: socket,symbol)";
-      return true;
-    }
+    choice.socket = !choice.socket && row ? rows_.socket_of(*row) : std::nullopt;
+    if (choice.socket == rows_.choice().socket)
+      missing = "S: rows have no socket; sort by it first (o: socket,symbol)";
   } else if (press.is('k')) {
     choice.has_kernel_only = !choice.has_kernel_only;
   } else {
     return false;
   }
-  zoom(choice);
+  if (!missing.empty()) {
+    message_ = missing;
+    return true;
+  }
+  before_.push_back(rows_.choice());
+  choose(choice);
   return true;
 }
 
@@ -1043,17 +940,17 @@ ReportView::Flow ReportView::on_key(const KeyPress& press) {
     if (answer == Menu::Answer::None) return Flow::Stay;
     const std::size_t chosen = menu_->chosen();
     menu_.reset();
-    // The action is moved out first, since it may open another menu, which replaces the actions.
-    if (answer == Menu::Answer::Chosen) return std::exchange(menu_actions_.at(chosen), nullptr)();
+    // The action is moved out first, since it may open another menu, which replaces the items.
+    if (answer == Menu::Answer::Chosen) return std::exchange(menu_items_.at(chosen).action, nullptr)();
     return annotated_ != nullptr && !code_ ? Flow::Quit : Flow::Stay;
   }
   if (page_) {
     if (!page_->on_key(press)) page_.reset();
     return Flow::Stay;
   }
-  if (samples_) return on_samples_key(press);
+  if (samples_) return on_key_of(samples_, press);
   if (heat_) return on_heat_key(press);
-  if (hist_) return on_hist_key(press);
+  if (hist_) return on_key_of(hist_, press);
   if (code_) return on_code_key(press);
   if (flame_) return on_flame_key(press);
   return on_list_key(press);
@@ -1102,7 +999,7 @@ Frame ReportView::draw(ScreenSize size) {
       height -= TimeStrip::kRows;
       strip_->draw(frame, height + 1);
     }
-    (is_list ? list() : *sandwiches_.back()->browser).draw(frame, 1, height);
+    shown_list().draw(frame, 1, height);
     frame.bar(size.height - std::size_t{1}, Style::Bar, fit_middle(status(), size.width));
   }
   const bool is_over_list = samples_ || heat_ || hist_ || code_ || flame_;

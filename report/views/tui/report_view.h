@@ -102,10 +102,12 @@ class ReportView {
   bool on_page_key(const KeyPress& press);
   Browser& list() { return compared_ ? *compared_->browser : browser_; }
   const Browser& list() const { return compared_ ? *compared_->browser : browser_; }
+  // The list, or the callers and callees over it.
+  Browser& shown_list() { return sandwiches_.empty() ? list() : *sandwiches_.back()->browser; }
+  const Browser& shown_list() const { return sandwiches_.empty() ? list() : *sandwiches_.back()->browser; }
   // The number of the row at the cursor; nullopt: there is none, or only the compared capture has it.
   std::optional<std::size_t> row_here() const;
   void choose(const RowChoice& choice);
-  void compare_choice();
   bool on_compared_key(const KeyPress& press);
   // Why single samples cannot be read; empty: they can.
   std::string why_no_samples(std::string_view key) const;
@@ -115,7 +117,6 @@ class ReportView {
   // `width`: columns; 0: no limit.
   std::string title_of_rows(std::size_t width = 0) const;
   void list_samples(bool of_row);
-  void list_samples(const SampleChoice& choice, std::string title);
   void list_samples_of(const HitFunction& function);
   void offer_views();
   void offer_captures();
@@ -124,17 +125,32 @@ class ReportView {
   Flow save_rows();
   Flow leave_code();
   void offer_fields(bool is_map);
-  void show_map(const HeatRequest& request);
-  void show_histogram(const std::string& event, const std::string& field);
-  Flow on_samples_key(const KeyPress& press);
+  // Shows a view that was read, or why it cannot be.
+  template <class View>
+  void open(std::unique_ptr<View>& view, Result<std::unique_ptr<View>> read) {
+    if (read)
+      view = std::move(*read);
+    else
+      message_ = read.error().what;
+  }
+  // The keys of the list of samples and of the histogram.
+  template <class View>
+  Flow on_key_of(std::unique_ptr<View>& view, const KeyPress& press) {
+    const auto flow = view->on_key(press);
+    if (flow == View::Flow::Leave) view.reset();
+    if (flow == View::Flow::Unknown) show_help();
+    return Flow::Stay;
+  }
   Flow on_heat_key(const KeyPress& press);
-  Flow on_hist_key(const KeyPress& press);
-  void zoom(const RowChoice& choice);
   Flow undo();
   void next_event(bool is_forward);
   void ask(std::string label, std::string text, std::function<Flow(const std::string&)> done,
            std::function<void(const std::string&)> changed = {}, std::function<void()> left = {});
-  void offer(std::string title, std::vector<std::pair<std::string, std::function<Flow()>>> items);
+  struct MenuItem {
+    std::string text;
+    std::function<Flow()> action;
+  };
+  void offer(std::string title, std::vector<MenuItem> items);
   void offer_events();
   void offer_actions();
   void ask_for_filter();
@@ -190,7 +206,6 @@ class ReportView {
   struct Sandwich {
     std::unique_ptr<SandwichRows> rows;
     std::unique_ptr<Browser> browser;
-    std::string name, share;  // of the function
   };
   std::vector<std::shared_ptr<Sandwich>> sandwiches_;  // the last one is shown
   std::unique_ptr<CodeSource> code_source_;            // made when code is first annotated
@@ -205,7 +220,7 @@ class ReportView {
   std::unique_ptr<HistView> hist_;
   std::optional<TextPage> page_;
   std::optional<Menu> menu_;
-  std::vector<std::function<Flow()>> menu_actions_;
+  std::vector<MenuItem> menu_items_;
   std::optional<Question> question_;
   std::function<Flow(const std::string&)> answered_;
   std::function<void(const std::string&)> answer_changed_;
