@@ -46,8 +46,8 @@ struct TopOptions {
   bool zeroes = false, is_text = false, shows_idle = false;
   // Of a recorder: show its table first.
   bool has_table = false;
-  bool has_buckets = false,
-       has_keys = true;  // histogram: one for each key; otherwise one for all
+  // The table is a histogram for each key, or one for all.
+  bool has_buckets = false, has_no_keys = false;
   TableRequest table;
   std::string table_columns, table_where;
   std::string kept = "top.data";  // path of captures that the key w writes
@@ -106,7 +106,7 @@ class LiveSink : public Sink {
     TableEvent* const event = counts_->event(sample.event_index);
     if (event == nullptr) return !opened_;
     TableCounts::Keys keys;
-    if (options_.has_keys) keys = counts_->keys_of(*event, sample);
+    if (!options_.has_no_keys) keys = counts_->keys_of(*event, sample);
     if (options_.has_buckets) {
       const ExpressionValue value = event->value ? event->value->value(sample) : ExpressionValue();
       if (value.kind != ExpressionValue::Kind::Whole) return !opened_;
@@ -254,7 +254,7 @@ class Top {
     } else {
       const auto flow = view_->on_key(*press);
       if (flow == ReportView::Flow::Quit) is_over_ = true;
-      if (flow == ReportView::Flow::Save) write_text();
+      if (flow == ReportView::Flow::Save && !view_->write_saved(*link_, frame())) is_over_ = true;
       if (flow == ReportView::Flow::ReadAgain) {
         options_.report.sort = view_->wanted_sort();
         options_.report.fields.clear();
@@ -545,15 +545,6 @@ class Top {
                     **path));
   }
 
-  // Writes a file that a key of the view requested.
-  void write_text() {
-    const ReportView::SavedText& text = view_->saved();
-    const std::array parts = {std::as_bytes(std::span(text.text))};
-    const auto path = link_->save(frame(), text.as, text.name, parts);
-    if (path && !*path) is_over_ = true;
-    say(!path ? "P: " + path.error().what : *path ? "wrote " + **path : std::string());
-  }
-
   TopOptions& options_;
   const SessionOptions& wanted_;
   TextOutput& out_;
@@ -592,21 +583,13 @@ class Top {
   bool has_other_sort_ = false;
 };
 
-Result<cli::ExitStatus> show_text(TopOptions& options) {
-  return show_alone(options.report.reading, nullptr,
-                    [&options](const SessionOptions& wanted, TextOutput& out) {
-                      return Top(options, wanted, out, nullptr).run();
-                    });
-}
-
 Result<cli::ExitStatus> show_screen(TopOptions& options) {
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
   screen->save_captures(options.kept);
-  const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
-                        .kept = {screen->keys(), screen->saved_file()}};
+  const ScreenPlan plan = screen->plan();
   return show_alone(options.report.reading, &plan, [&](const SessionOptions& wanted, TextOutput& out) {
-    Link link(out, screen->keys(), screen->saved_file());
+    Link link(out, *screen);
     return Top(options, wanted, out, &link).run();
   });
 }
@@ -624,7 +607,9 @@ Result<cli::ExitStatus> show(TopOptions& options) {
   if (no_screen.empty() && !options.is_text) return show_screen(options);
   std::fprintf(stderr, "tacho top: %s%srows are printed as text, every %.1f s\n", no_screen.c_str(),
                no_screen.empty() ? "" : ": ", static_cast<double>(options.delay) / 1000);
-  return show_text(options);
+  return show_alone(report.reading, nullptr, [&options](const SessionOptions& wanted, TextOutput& out) {
+    return Top(options, wanted, out, nullptr).run();
+  });
 }
 
 }  // namespace
@@ -644,11 +629,7 @@ Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
        cli::text("--keep", "FILE", "path of captures that the key w writes", options.kept),
        cli::flag("--table", "show a table first, as tacho table", options.has_table),
        cli::flag("--table-buckets", "the table is a histogram, as tacho hist", options.has_buckets),
-       {"--table-without-keys", cli::Takes::Nothing, "", "one histogram",
-        [&options](std::string_view) -> Result<> {
-          options.has_keys = false;
-          return Done{};
-        }},
+       cli::flag("--table-without-keys", "one histogram", options.has_no_keys),
        cli::text("--table-by", "KEYS", "like --by of tacho table", options.table.by),
        cli::text("--table-columns", "LIST", "like --columns of tacho table", options.table_columns),
        cli::text("--table-where", "EXPR", "like --where of tacho table", options.table_where),

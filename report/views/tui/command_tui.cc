@@ -413,15 +413,9 @@ class InteractiveReport : private CaptureReadings {
 
   void take(const std::optional<KeyPress>& press) {
     flow_ = press ? view_->on_key(*press) : ReportView::Flow::Quit;
-    if (flow_ != ReportView::Flow::Save) return;
-    const ReportView::SavedText& text = view_->saved();
-    const std::array parts = {std::as_bytes(std::span(text.text))};
-    const auto path = link_.save(view_->draw(link_.size()), text.as, text.name, parts);
-    flow_ = path && !*path ? ReportView::Flow::Quit : ReportView::Flow::Stay;
-    if (!path)
-      view_->say("P: " + path.error().what);
-    else if (*path)
-      view_->say("wrote " + **path);
+    if (flow_ == ReportView::Flow::Save)
+      flow_ = view_->write_saved(link_, view_->draw(link_.size())) ? ReportView::Flow::Stay
+                                                                   : ReportView::Flow::Quit;
   }
 
   // Sets what a key chose for the next reading: a time range, a box of a heat map, or sort keys.
@@ -502,32 +496,41 @@ Result<cli::ExitStatus> show_interactive(ReportOptions& options, const std::stri
   if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
-  const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
-                        .kept = {screen->keys(), screen->saved_file()}};
+  const ScreenPlan plan = screen->plan();
   return show_on_screen(options.reading, plan,
                         [&](Session& session, const SessionOptions& wanted, TextOutput& out) {
-                          const Link link(out, screen->keys(), screen->saved_file());
+                          const Link link(out, *screen);
                           return InteractiveReport(wanted, link, options, base, code).run(session);
                         });
 }
 
 bool is_on_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 
-Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& base) {
+// Whether rows or code are shown on the screen; otherwise as text. An error: --tui was given, and the screen
+// cannot be used. `command`: in messages.
+template <class Options>
+Result<bool> is_for_screen(const Options& options, std::string_view command) {
+  using Face = decltype(options.face);
   const std::string_view text_option = options.text_option();
-  const bool is_asked_for = options.face == ReportFace::Screen;
-  const bool is_possible = options.face != ReportFace::Text && text_option.empty() && is_on_terminal() &&
+  const bool is_possible = options.face != Face::Text && text_option.empty() && is_on_terminal() &&
                            options.reading.session.input != "-";
   const std::string no_screen = is_possible ? why_no_screen() : std::string();
-  if (is_possible && no_screen.empty()) return show_interactive(options, base);
-  if (is_asked_for && !text_option.empty())
+  if (is_possible && no_screen.empty()) return true;
+  if (options.face == Face::Screen && !text_option.empty())
     return use_error(
         fmt::format("{} is for the text of --stdio and has no effect on the screen", text_option));
-  if (is_asked_for) {
-    return use_error((no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
-                     "; tacho report --stdio prints text");
-  }
+  if (options.face == Face::Screen)
+    return use_error(fmt::format(
+        "{}; tacho {} --stdio prints text",
+        no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen, command));
   if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
+  return false;
+}
+
+Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& base) {
+  const auto on_screen = is_for_screen(options, "report");
+  if (!on_screen) return Error(on_screen.error());
+  if (*on_screen) return show_interactive(options, base);
   return base.empty() ? print_report(options) : print_comparison(options, base);
 }
 
@@ -569,27 +572,15 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
   options.reading.session.wants_stacks = false;
   return run_command(describe_annotate(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     prepare_annotate(options);
-    const std::string_view text_option = options.text_option();
-    const bool is_asked_for = options.face == CodeFace::Screen;
-    const bool is_possible = options.face != CodeFace::Text && text_option.empty() && is_on_terminal() &&
-                             options.reading.session.input != "-";
-    const std::string no_screen = is_possible ? why_no_screen() : std::string();
-    if (is_possible && no_screen.empty()) {
-      ReportOptions report;
-      report.reading = options.reading;
-      report.sort = "comm,dso,symbol";
-      report.wants_children = false;
-      report.grouping = options.grouping;
-      return show_interactive(report, {}, &options);
-    }
-    if (is_asked_for)
-      return use_error(
-          !text_option.empty()
-              ? fmt::format("{} is for the text of --stdio and has no effect on the screen", text_option)
-              : (no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
-                    "; tacho annotate --stdio prints text");
-    if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
-    return print_annotate(options);
+    const auto on_screen = is_for_screen(options, "annotate");
+    if (!on_screen) return Error(on_screen.error());
+    if (!*on_screen) return print_annotate(options);
+    ReportOptions report;
+    report.reading = options.reading;
+    report.sort = "comm,dso,symbol";
+    report.wants_children = false;
+    report.grouping = options.grouping;
+    return show_interactive(report, {}, &options);
   });
 }
 

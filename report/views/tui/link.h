@@ -12,6 +12,7 @@
 #include "report/profile/annotated_code.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/tui/frame.h"
+#include "report/views/tui/screen.h"
 #include "report/views/tui/time_strip.h"
 
 namespace tacho::report {
@@ -19,8 +20,8 @@ namespace tacho::report {
 // Sends frames to the screen, and gets a key for each.
 class Link {
  public:
-  // `keys`: Screen::keys(); `saved_file`: Screen::saved_file().
-  Link(TextOutput& out, int keys, int saved_file) : out_(out), keys_(keys), saved_file_(saved_file) {}
+  Link(TextOutput& out, const Screen& screen)
+      : out_(out), keys_(screen.keys()), saved_file_(screen.saved_file()) {}
 
   // nullopt: the terminal process has exited.
   std::optional<KeyPress> show(Frame frame);

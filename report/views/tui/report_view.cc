@@ -12,6 +12,7 @@
 #include "report/perf_text/header_text.h"
 #include "report/query/field_choice.h"
 #include "report/samples/session.h"
+#include "report/views/tui/link.h"
 
 namespace tacho::report {
 namespace {
@@ -453,6 +454,16 @@ ReportView::Flow ReportView::save_rows() {
   const std::string title = sandwiches_.empty() ? title_of_rows() : title_of_callers();
   saved_ = {.as = SavedAs::Rows, .name = {}, .text = printable(title) + "\n" + shown_list().text()};
   return Flow::Save;
+}
+
+bool ReportView::write_saved(Link& link, Frame frame) {
+  const std::array parts = {std::as_bytes(std::span(saved_.text))};
+  const auto path = link.save(std::move(frame), saved_.as, saved_.name, parts);
+  if (!path)
+    message_ = "P: " + path.error().what;
+  else if (*path)
+    message_ = "wrote " + **path;
+  return !path || *path;
 }
 
 // The menu of key r: other views of the same samples (perf has scripts there).

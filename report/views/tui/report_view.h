@@ -26,6 +26,8 @@
 
 namespace tacho::report {
 
+class Link;
+
 class ReportView {
  public:
   // Save: write saved() to a file.
@@ -52,6 +54,8 @@ class ReportView {
     std::string text;
   };
   const SavedText& saved() const { return saved_; }
+  // Has the terminal process write it while that shows `frame`. False: that process has exited.
+  bool write_saved(Link& link, Frame frame);
   // Shows annotated code instead of the list. It begins with the hottest function that the options choose;
   // the view can go to all others. Leaving it ends the view. An error if there is none. The options must
   // outlive this.

@@ -244,18 +244,21 @@ KeyPress Screen::State::save(const Frame& frame) {
   return failed(EEXIST);
 }
 
-OutputFile Screen::output() {
-  return OutputFile(
-      sandbox::Output{.write = [state = state_.get()](std::string_view text) -> Result<OutputFile::Reader> {
-                        if (auto done = state->take(text); !done) return std::move(done.error());
-                        return OutputFile::Reader::There;
-                      },
-                      .finish = [state = state_.get()]() -> Result<> {
-                        state->close();
-                        return Done{};
-                      },
-                      .is_reader_gone = [] { return false; },
-                      .is_for_person = true});
+ScreenPlan Screen::plan() const {
+  const auto open_output = [state = state_.get()]() -> Result<OutputFile> {
+    return OutputFile(sandbox::Output{.write = [state](std::string_view text) -> Result<OutputFile::Reader> {
+                                        if (auto done = state->take(text); !done)
+                                          return std::move(done.error());
+                                        return OutputFile::Reader::There;
+                                      },
+                                      .finish = [state]() -> Result<> {
+                                        state->close();
+                                        return Done{};
+                                      },
+                                      .is_reader_gone = [] { return false; },
+                                      .is_for_person = true});
+  };
+  return {.open_output = open_output, .kept = {keys(), saved_file()}};
 }
 
 Result<> Screen::State::open() {

@@ -7,7 +7,7 @@
 
 #include "format/base/file.h"
 #include "format/base/result.h"
-#include "report/output/output_file.h"
+#include "report/command.h"
 #include "report/views/tui/frame.h"
 
 namespace tacho::report {
@@ -31,8 +31,9 @@ class Screen {
   int saved_file() const;
   // Sets the path of captures. Without it captures are not written.
   void save_captures(std::string path);
-  // An output to which frames are written; its end restores the terminal. The screen must outlive it.
-  OutputFile output();
+  // The output to which the reading process writes frames, and the descriptors that it needs. The end of the
+  // output restores the terminal. The screen must outlive it.
+  ScreenPlan plan() const;
 
  private:
   struct State;
