@@ -452,7 +452,7 @@ void CodeView::draw(Frame& frame) {
               from_column(row.text, left_));
     frame.rows[at].is_selected = top_ + i == cursor_;
   }
-  frame.bar(height - 1, Style::Bar, status());
+  frame.last_line(status());
   if (question_) question_->draw(frame);
 }
 

@@ -456,8 +456,7 @@ class Top {
     Frame waiting(link_->size());
     waiting.bar(0, Style::Bar, "tacho top: no sample yet");
     if (waiting.size.height > 1)
-      waiting.bar(waiting.size.height - std::size_t{1}, Style::Bar,
-                  has_ended_ ? "the recording has ended; q: quit" : "q: quit");
+      waiting.last_line(has_ended_ ? "the recording has ended; q: quit" : "q: quit");
     waiting.draws = !memory_;  // the old rows are still shown
     return waiting;
   }

@@ -155,11 +155,7 @@ void FlameView::draw(Frame& frame) {
   frame.bar(0, Style::Bar, title_);
   std::size_t deepest = 0;
   for (const Box& box : boxes_) deepest = std::max(deepest, box.depth);
-  top_ = std::min(top_, deepest + 1 > height_ ? deepest + 1 - height_ : 0);
-  // Scrolls to the selected box.
-  const std::size_t depth = boxes_[selected_].depth;
-  if (depth < top_) top_ = depth;
-  if (depth >= top_ + height_) top_ = depth + 1 - height_;
+  top_ = top_showing(boxes_[selected_].depth, top_, height_, deepest + 1);
   for (std::size_t i = 0; i < boxes_.size(); ++i) {
     const Box& box = boxes_[i];
     if (box.depth < top_ || box.depth >= top_ + height_ || !is_in_zoom(box)) continue;
@@ -174,7 +170,7 @@ void FlameView::draw(Frame& frame) {
                                        : Style::Normal;
     frame.put(1 + box.depth - top_, begin, style, padded_to(std::move(text), room));
   }
-  frame.bar(frame.size.height - std::size_t{1}, Style::Bar, status());
+  frame.last_line(status());
 }
 
 }  // namespace tacho::report

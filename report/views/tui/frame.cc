@@ -136,6 +136,12 @@ void Frame::bar(std::size_t row, Style style, std::string_view text) {
   put(row, 0, style, text);
 }
 
+bool Frame::has_room() {
+  if (size.height >= 4 && size.width >= 20) return true;
+  put(0, 0, Style::Notice, "too small");
+  return false;
+}
+
 std::string saved_path(SavedAs as, std::string_view name, unsigned number) {
   if (as == SavedAs::Rows) return fmt::format("perf.hist.{}", number);
   if (as == SavedAs::Code) {
@@ -248,6 +254,11 @@ std::optional<std::ptrdiff_t> lines_moved(const KeyPress& press, std::size_t pag
 std::size_t moved(std::size_t at, std::ptrdiff_t by, std::size_t count) {
   const auto last = static_cast<std::ptrdiff_t>(std::max<std::size_t>(count, 1)) - 1;
   return static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(at) + by, 0, last));
+}
+
+std::size_t top_showing(std::size_t at, std::size_t top, std::size_t height, std::size_t count) {
+  top = std::max(std::min(top, at), at + 1 - std::min(at + 1, height));
+  return std::min(top, count - std::min(count, height));
 }
 
 std::string encode(const KeyPress& press) {

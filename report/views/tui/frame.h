@@ -73,6 +73,10 @@ struct Frame {
   void put(std::size_t row, std::size_t column, Style style, std::string_view text);
   // A row of one style from edge to edge.
   void bar(std::size_t row, Style style, std::string_view text);
+  // The last row: a message or hints.
+  void last_line(std::string_view text) { bar(size.height - std::size_t{1}, Style::Bar, text); }
+  // Whether a view fits; otherwise the frame says that it does not.
+  bool has_room();
 
   ScreenSize size;
   bool waits = true;    // for a key; false: reading goes on after the frame is drawn
@@ -146,6 +150,9 @@ struct KeyPress {
 std::optional<std::ptrdiff_t> lines_moved(const KeyPress& press, std::size_t page);
 // `at` moved by `by`, but not out of the range 0 to `count` - 1.
 std::size_t moved(std::size_t at, std::ptrdiff_t by, std::size_t count);
+
+// The first line to show of `count` lines, so that line `at` is among `height` lines: `top` or near to it.
+std::size_t top_showing(std::size_t at, std::size_t top, std::size_t height, std::size_t count);
 
 constexpr std::size_t kKeyBytes = 12;
 std::string encode(const KeyPress& press);

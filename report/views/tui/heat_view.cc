@@ -196,10 +196,7 @@ void HeatView::draw(Frame& frame) {
   frame.bar(0, Style::Bar, fit_middle(facts_.title, std::max<std::size_t>(room, 1)) + numbers);
   const auto classes = count_classes(map_, facts_, kHeatDigits);
   const auto [first, last] = corners();
-  const std::size_t line_of_cursor = rows - 1 - cursor_.row;  // high values are at the top
-  if (line_of_cursor < top_) top_ = line_of_cursor;
-  if (line_of_cursor >= top_ + shown) top_ = line_of_cursor + 1 - shown;
-  top_ = std::min(top_, rows - shown);
+  top_ = top_showing(rows - 1 - cursor_.row, top_, shown, rows);  // high values are at the top
   for (std::size_t line = 0; line < shown; ++line) {
     const std::size_t row = rows - 1 - top_ - line, at = 1 + line;
     frame.put(at, 0, Style::Normal,
@@ -222,8 +219,7 @@ void HeatView::draw(Frame& frame) {
   frame.put(1 + shown, 0, Style::Quiet, axis.marks);
   frame.put(2 + shown, 0, Style::Quiet, axis.times);
   frame.put(3 + shown, 0, Style::Heading, box_line());
-  frame.bar(frame.size.height - std::size_t{1}, Style::Bar,
-            "h: help  Enter: count this box  v: its samples  Space: mark  q: back");
+  frame.last_line("h: help  Enter: count this box  v: its samples  Space: mark  q: back");
 }
 
 }  // namespace tacho::report

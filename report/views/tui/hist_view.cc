@@ -99,7 +99,7 @@ HistView::Flow HistView::on_key(const KeyPress& press) {
 
 void HistView::draw(Frame& frame) {
   page_->draw(frame);
-  if (!message_.empty()) frame.bar(frame.size.height - std::size_t{1}, Style::Bar, message_);
+  if (!message_.empty()) frame.last_line(message_);
   if (question_) question_->draw(frame);
 }
 

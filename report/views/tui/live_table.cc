@@ -245,10 +245,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
 
 Frame LiveTable::draw(ScreenSize size) {
   Frame frame(size);
-  if (size.height < 4 || size.width < 20) {
-    frame.put(0, 0, Style::Notice, "too small");
-    return frame;
-  }
+  if (!frame.has_room()) return frame;
   if (page_) {
     page_->draw(frame);
     return frame;
@@ -259,9 +256,9 @@ Frame LiveTable::draw(ScreenSize size) {
   frame.bar(0, Style::Bar, note_.empty() ? title : title + ", " + note_);
   fit(size.width);
   browser_.draw(frame, 1, size.height - std::size_t{2});
-  frame.bar(size.height - std::size_t{1}, Style::Bar,
-            !message_.empty() ? message_
-                              : "h: help  Enter: open  < >: sort  /: filter  f: freeze  w: write  q: quit");
+  frame.last_line(message_.empty()
+                      ? "h: help  Enter: open  < >: sort  /: filter  f: freeze  w: write  q: quit"
+                      : message_);
   if (question_) question_->draw(frame);
   return frame;
 }

@@ -91,7 +91,7 @@ void TextPage::draw(Frame& frame) {
   top_ = std::min(top_, lines_.size() > height_ ? lines_.size() - height_ : 0);
   for (std::size_t i = 0; i < height_ && top_ + i < lines_.size(); ++i)
     frame.put(1 + i, 0, Style::Normal, from_column(lines_[top_ + i], left_));
-  frame.bar(frame.size.height - std::size_t{1}, Style::Bar, keys_);
+  frame.last_line(keys_);
 }
 
 Menu::Answer Menu::on_key(const KeyPress& press) {
@@ -135,9 +135,7 @@ void Menu::draw(Frame& frame) {
   for (const std::string& item : items_) width_ = std::max(width_, columns_of(item));
   width_ = std::min<std::size_t>(width_ + 4, frame.size.width);
   rows_ = std::min<std::size_t>(items_.size(), std::max<std::size_t>(frame.size.height, 5) - 4);
-  if (at_ < top_) top_ = at_;
-  if (at_ >= top_ + rows_) top_ = at_ + 1 - rows_;
-  top_ = std::min(top_, items_.size() - rows_);
+  top_ = top_showing(at_, top_, rows_, items_.size());
   column_ = (frame.size.width - width_) / 2;
   const std::size_t before = (frame.size.height - std::min<std::size_t>(rows_ + 2, frame.size.height)) / 2;
   first_row_ = before + 1;

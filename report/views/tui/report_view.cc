@@ -986,10 +986,7 @@ std::string ReportView::status() const {
 
 Frame ReportView::draw(ScreenSize size) {
   Frame frame(size);
-  if (size.height < 4 || size.width < 20) {
-    frame.put(0, 0, Style::Notice, "too small");
-    return frame;
-  }
+  if (!frame.has_room()) return frame;
   if (page_) {
     page_->draw(frame);
   } else if (samples_) {
@@ -1011,11 +1008,10 @@ Frame ReportView::draw(ScreenSize size) {
       strip_->draw(frame, height + 1);
     }
     shown_list().draw(frame, 1, height);
-    frame.bar(size.height - std::size_t{1}, Style::Bar, fit_middle(status(), size.width));
+    frame.last_line(fit_middle(status(), size.width));
   }
   const bool is_over_list = samples_ || heat_ || hist_ || code_ || flame_;
-  if (!page_ && is_over_list && !message_.empty())
-    frame.bar(size.height - std::size_t{1}, Style::Bar, fit_middle(message_, size.width));
+  if (!page_ && is_over_list && !message_.empty()) frame.last_line(fit_middle(message_, size.width));
   if (menu_) menu_->draw(frame);
   if (question_) question_->draw(frame);
   return frame;

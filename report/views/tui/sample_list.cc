@@ -258,9 +258,7 @@ void SampleList::draw(Frame& frame) {
   if (page_) return page_->draw(frame);
   constexpr std::size_t kBeside = 3;  // other lines: title, column headers, last line
   height_ = frame.size.height > kBeside ? frame.size.height - kBeside : 1;
-  if (cursor_ < top_) top_ = cursor_;
-  if (cursor_ >= top_ + height_) top_ = cursor_ + 1 - height_;
-  top_ = std::min(top_, lines_.size() > height_ ? lines_.size() - height_ : 0);
+  top_ = top_showing(cursor_, top_, height_, lines_.size());
   frame.bar(0, Style::Bar, note_.empty() ? title_ : title_ + ", " + note_);
   const auto put = [&](std::size_t row, Style style, const std::vector<std::string_view>& texts) {
     frame.put(row, 0, style, from_column(row_text(texts), left_));
@@ -271,7 +269,7 @@ void SampleList::draw(Frame& frame) {
     frame.rows[2 + i].is_selected = is_here;
     put(2 + i, Style::Normal, cells(lines_[top_ + i]));
   }
-  frame.bar(frame.size.height - std::size_t{1}, Style::Bar, status());
+  frame.last_line(status());
   if (question_) question_->draw(frame);
 }
 
