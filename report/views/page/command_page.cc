@@ -167,21 +167,15 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
 }
 
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
-  std::optional<Aliases> aliases;
-  if (options.key.empty()) {
-    auto made = Aliases::create();
-    if (!made) return std::move(made.error());
-    aliases = *made;
-  } else {
-    aliases = Aliases::of_key(options.key);
-  }
+  auto aliases = options.key.empty() ? Aliases::create() : Aliases::of_key(options.key);
+  if (!aliases) return std::move(aliases.error());
   const PageNames names(options.redaction, *aliases);
   PageParts parts;
   Shown shown(Symbols::NotUsed);
   read_head(session);
   PageSamples samples(session, names, parts, options.most, PageSamples::Take::Everything, options.roots);
   run_with_progress(session, samples, out);
-  samples.finish();
+  samples.name_new_rows();
   session.report_missing_symbols();
   const std::vector<std::uint32_t> lines =
       samples.lines();  // after the report: missing lines are not reported
@@ -198,10 +192,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     read_head(*before);
     base.emplace(*before, names, parts, options.most, PageSamples::Take::Stacks, options.roots);
     run_with_progress(*before, *base, out);
-    base->finish();
+    base->name_new_rows();
     before->report_missing_symbols();
-    for (std::string& line : findings_text(before->diagnostics(), options.base))
-      shown.notes.push_back(std::move(line));
+    std::ranges::move(findings_text(before->diagnostics(), options.base), std::back_inserter(shown.notes));
     if (before->diagnostics().incomplete()) shown.status = cli::kIncomplete;
     common = compare_by_names(parts, samples, *base);
     if (!common.has_threads)

@@ -107,16 +107,6 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
   return order;
 }
 
-namespace {
-
-// Bytes of an element: a multiple of 3, so that its base64 needs no padding.
-constexpr std::size_t kElement = std::size_t{3} << 20;
-constexpr std::size_t kBlock = std::size_t{256} << 10;      // bytes that one worker compresses at a time
-constexpr std::size_t kBlocks = 16;                         // blocks that are compressed in parallel
-constexpr std::size_t kDictionary = std::size_t{32} << 10;  // bytes before a block that are its dictionary
-
-}  // namespace
-
 void PageColumn::varint(std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
   bytes_ += static_cast<char>(number);
@@ -159,6 +149,12 @@ std::string base64(std::string_view bytes) {
 
 namespace {
 
+// Bytes of an element: a multiple of 3, so that its base64 needs no padding.
+constexpr std::size_t kElement = std::size_t{3} << 20;
+constexpr std::size_t kBlock = std::size_t{256} << 10;      // bytes that one worker compresses at a time
+constexpr std::size_t kBlocks = 16;                         // blocks that are compressed in parallel
+constexpr std::size_t kDictionary = std::size_t{32} << 10;  // bytes before a block that are its dictionary
+
 struct PackedBlock {
   std::string bytes;
   std::uint32_t checksum = 0;
@@ -197,66 +193,80 @@ std::string little_endian(std::uint32_t number) {
   return bytes;
 }
 
-}  // namespace
-
-PackedElements::PackedElements(TextOutput& out, format::WorkerPool& pool) : out_(out), pool_(pool) {
-  constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);  // deflate, no time, Unix
-  packed_ = kGzipHeader;
-}
-
-void PackedElements::add(std::string_view bytes) {
-  while (!bytes.empty() && result_) {
-    const std::size_t taken = std::min(bytes.size(), dictionary_ + kBlocks * kBlock - pending_.size());
-    pending_ += bytes.substr(0, taken);
-    bytes.remove_prefix(taken);
-    if (pending_.size() == dictionary_ + kBlocks * kBlock) result_ = pack(false);
+// Writes the columns: compresses what is added into elements <script type="application/octet-stream"
+// class="data"> of some megabytes each: one gzip stream, whose blocks the workers of a pool compress in
+// parallel. The end of the previous block is a block's dictionary, so the stream is the same for any number
+// of workers.
+class PackedElements {
+ public:
+  // Both must outlive it.
+  PackedElements(TextOutput& out, format::WorkerPool& pool) : out_(out), pool_(pool) {
+    constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);  // deflate, no time, Unix
+    packed_ = kGzipHeader;
   }
-}
 
-Result<> PackedElements::pack(bool is_last) {
-  const std::string_view all = pending_;
-  const std::size_t size = all.size() - dictionary_;
-  const std::size_t blocks = std::max<std::size_t>((size + kBlock - 1) / kBlock, 1);
-  std::vector<PackedBlock> packed(blocks);
-  auto done = pool_.run(blocks, [&](std::size_t number, unsigned) -> Result<> {
-    const std::size_t begin = dictionary_ + number * kBlock, before = std::min(begin, kDictionary);
-    auto block = pack_block(all.substr(begin - before, before), all.substr(begin, kBlock),
-                            is_last && number + 1 == blocks);
-    if (!block) return std::move(block.error());
-    packed[number] = std::move(*block);
+  void add(std::string_view bytes) {
+    while (!bytes.empty() && result_) {
+      const std::size_t taken = std::min(bytes.size(), dictionary_ + kBlocks * kBlock - pending_.size());
+      pending_ += bytes.substr(0, taken);
+      bytes.remove_prefix(taken);
+      if (pending_.size() == dictionary_ + kBlocks * kBlock) result_ = pack(false);
+    }
+  }
+
+  Result<> finish() {
+    if (result_) result_ = pack(true);
+    if (!result_) return result_;
+    packed_ += little_endian(checksum_) + little_endian(size_);
+    write_element(packed_.size());
     return Done{};
-  });
-  if (!done) return done;
-  for (std::size_t number = 0; number < blocks; ++number) {
-    const std::size_t length = std::min(kBlock, size - number * kBlock);
-    checksum_ = static_cast<std::uint32_t>(
-        ::crc32_combine(checksum_, packed[number].checksum, static_cast<z_off_t>(length)));
-    packed_ += packed[number].bytes;
-    while (packed_.size() >= kElement) write_element(kElement);
   }
-  size_ += static_cast<std::uint32_t>(size);
-  pending_.erase(0, pending_.size() - std::min(pending_.size(), kDictionary));
-  dictionary_ = pending_.size();
-  return Done{};
-}
 
-void PackedElements::write_element(std::size_t size) {
-  out_.text("<script type=\"application/octet-stream\" class=\"data\">");
-  out_.text(base64(std::string_view(packed_).substr(0, size)));
-  out_.text("</script>\n");
-  out_.line_end();
-  packed_.erase(0, size);
-}
+ private:
+  Result<> pack(bool is_last) {
+    const std::string_view all = pending_;
+    const std::size_t size = all.size() - dictionary_;
+    const std::size_t blocks = std::max<std::size_t>((size + kBlock - 1) / kBlock, 1);
+    std::vector<PackedBlock> packed(blocks);
+    auto done = pool_.run(blocks, [&](std::size_t number, unsigned) -> Result<> {
+      const std::size_t begin = dictionary_ + number * kBlock, before = std::min(begin, kDictionary);
+      auto block = pack_block(all.substr(begin - before, before), all.substr(begin, kBlock),
+                              is_last && number + 1 == blocks);
+      if (!block) return std::move(block.error());
+      packed[number] = std::move(*block);
+      return Done{};
+    });
+    if (!done) return done;
+    for (std::size_t number = 0; number < blocks; ++number) {
+      const std::size_t length = std::min(kBlock, size - number * kBlock);
+      checksum_ = static_cast<std::uint32_t>(
+          ::crc32_combine(checksum_, packed[number].checksum, static_cast<z_off_t>(length)));
+      packed_ += packed[number].bytes;
+      while (packed_.size() >= kElement) write_element(kElement);
+    }
+    size_ += static_cast<std::uint32_t>(size);
+    pending_.erase(0, pending_.size() - std::min(pending_.size(), kDictionary));
+    dictionary_ = pending_.size();
+    return Done{};
+  }
 
-Result<> PackedElements::finish() {
-  if (result_) result_ = pack(true);
-  if (!result_) return result_;
-  packed_ += little_endian(checksum_) + little_endian(size_);
-  write_element(packed_.size());
-  return Done{};
-}
+  void write_element(std::size_t size) {
+    out_.text("<script type=\"application/octet-stream\" class=\"data\">");
+    out_.text(base64(std::string_view(packed_).substr(0, size)));
+    out_.text("</script>\n");
+    out_.line_end();
+    packed_.erase(0, size);
+  }
 
-namespace {
+  TextOutput& out_;
+  format::WorkerPool& pool_;
+  std::string pending_;         // the dictionary (the last bytes already compressed), then bytes to compress
+  std::size_t dictionary_ = 0;  // its size in `pending_`
+  std::string packed_;
+  std::uint32_t checksum_ = 0;
+  std::uint32_t size_ = 0;  // bytes compressed so far, modulo 2^32
+  Result<> result_ = Done{};
+};
 
 namespace abi = format::abi;
 using format::FieldKind;
@@ -394,7 +404,9 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
     const ColumnForm form = is_text                          ? ColumnForm::Numbers
                             : field.kind == FieldKind::Float ? ColumnForm::Reals
                                                              : ColumnForm::Signed;
-    event.fields.push_back({&field, is_text, PageColumn("", form), "", false});
+    const std::string number = fmt::format("{}.{}", sample.event_index, event.fields.size());
+    event.fields.push_back({&field, is_text, PageColumn("field." + number, form),
+                            PageColumn("missing." + number, ColumnForm::Byte), false});
   }
   return event;
 }
@@ -427,7 +439,7 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
     const PayloadField& field = *column.field;
     const auto value = read_field(field, sample.fields->raw, sample.order);
     const bool is_there = value.has_value() || (is_list(field) && field.count == 0);
-    column.missing += is_there ? '\0' : '\1';
+    column.missing.add_byte(is_there ? '\0' : '\1');
     column.has_missing |= !is_there;
     if (column.is_text) {
       const bool is_too_much = parts_.texts.bytes() > kMostText;
@@ -492,8 +504,6 @@ void PageSamples::name_new_rows() {
   }
 }
 
-void PageSamples::finish() { name_new_rows(); }
-
 std::vector<bool> PageSamples::used_frames() const {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
   std::vector<bool> are_used(nodes.size()), frames(parts_.tree.frames().size());
@@ -542,18 +552,11 @@ std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
     comm.add(one.comm);
   }
   for (PageColumn* column : {&pid, &tid, &comm}) columns.push_back(std::move(*column));
-  for (std::size_t i = 0; i < events_.size(); ++i) {
-    for (std::size_t j = 0; j < events_[i].fields.size(); ++j) {
-      FieldColumn& field = events_[i].fields[j];
-      PageColumn values(fmt::format("field.{}.{}", i, j), field.values.form());
-      values.take(std::move(field.values));
-      columns.push_back(std::move(values));
-      if (!field.has_missing) continue;
-      PageColumn missing(fmt::format("missing.{}.{}", i, j), ColumnForm::Byte);
-      missing.add_bytes(field.missing);
-      columns.push_back(std::move(missing));
+  for (EventColumns& event : events_)
+    for (FieldColumn& field : event.fields) {
+      columns.push_back(std::move(field.values));
+      if (field.has_missing) columns.push_back(std::move(field.missing));
     }
-  }
   return columns;
 }
 

@@ -126,12 +126,6 @@ class PageColumn {
     count_ += bytes.size();
   }
 
-  // Takes the numbers of a column of the same form; this one's are dropped.
-  void take(PageColumn&& other) {
-    count_ = other.count_;
-    bytes_ = std::move(other.bytes_);
-  }
-
   // Calls `take` with each number of a column of form Numbers.
   template <class Take>
   void each(Take&& take) const {
@@ -162,31 +156,6 @@ class PageColumn {
 };
 
 std::string base64(std::string_view bytes);
-
-// Writes the columns: compresses what is added into elements <script type="application/octet-stream"
-// class="data"> of some megabytes each: one gzip stream, whose blocks the workers of a pool compress in
-// parallel. The end of the previous block is a block's dictionary, so the stream is the same for any number
-// of workers.
-class PackedElements {
- public:
-  // Both must outlive it.
-  PackedElements(TextOutput& out, format::WorkerPool& pool);
-  void add(std::string_view bytes);
-  Result<> finish();
-
- private:
-  Result<> pack(bool is_last);
-  void write_element(std::size_t size);
-
-  TextOutput& out_;
-  format::WorkerPool& pool_;
-  std::string pending_;         // the dictionary (the last bytes already compressed), then bytes to compress
-  std::size_t dictionary_ = 0;  // its size in `pending_`
-  std::string packed_;
-  std::uint32_t checksum_ = 0;
-  std::uint32_t size_ = 0;  // bytes compressed so far, modulo 2^32
-  Result<> result_ = Done{};
-};
 
 // The pseudonyms in a page that replace private names.
 class PageNames {
@@ -221,8 +190,8 @@ class PageSamples : public Sink {
   MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override;
 
-  // After the run: looks up the remaining names.
-  void finish();
+  // Names the rows that have no node yet. Call it after the run.
+  void name_new_rows();
   // By frame: the number of its source line's text, for the heaviest functions; 0: not known.
   std::vector<std::uint32_t> lines();
   // By frame: whether it is in a call chain of this capture.
@@ -256,8 +225,7 @@ class PageSamples : public Sink {
   struct FieldColumn {
     const PayloadField* field = nullptr;
     bool is_text = false;
-    PageColumn values;
-    std::string missing;  // a byte for each sample
+    PageColumn values, missing;  // missing: 1 for a sample without the field
     bool has_missing = false;
   };
   struct EventColumns {
@@ -270,7 +238,6 @@ class PageSamples : public Sink {
 
   std::uint32_t row_of(const ResolvedSample& sample);
   std::uint32_t thread_of(const ResolvedSample& sample);
-  void name_new_rows();
   EventColumns& event_of(const ResolvedSample& sample);
   void add_columns(EventColumns& event, const ResolvedSample& sample, std::uint32_t row,
                    std::uint64_t weight);
