@@ -49,7 +49,6 @@ void LiveTable::update(const TableCounts& counts, const TableCounts::Rows& rows,
   else
     add_table(counts, rows);
   show();
-  browser_.changed();
   browser_.restore(memory);
 }
 
@@ -104,7 +103,7 @@ void LiveTable::add_buckets(const TableCounts::Rows& rows, std::size_t keys) {
   }
 }
 
-// Rows that pass the filter, in the chosen order.
+// Shows the rows that pass the filter, in the chosen order.
 void LiveTable::show() {
   shown_.clear();
   for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -114,6 +113,7 @@ void LiveTable::show() {
         });
     if (has_it) shown_.push_back(row);
   }
+  browser_.changed();
   if (!order_) return;
   const std::size_t keys = head_.keys.size();
   std::ranges::stable_sort(shown_, [&](std::size_t a, std::size_t b) {
@@ -173,27 +173,30 @@ std::string LiveTable::identity(std::size_t row) const {
   return identity;
 }
 
+const LiveTable::Row* LiveTable::row_here() const {
+  return browser_.is_empty() ? nullptr : &rows_[shown_[browser_.cursor().row]];
+}
+
 std::optional<TableCounts::Keys> LiveTable::keys_here() const {
-  if (browser_.is_empty()) return std::nullopt;
-  return rows_[shown_[browser_.cursor().row]].keys;
+  const Row* const row = row_here();
+  return row == nullptr ? std::nullopt : std::optional(row->keys);
 }
 
 std::string LiveTable::text_here() const {
   std::string text;
-  if (browser_.is_empty()) return text;
-  const Row& row = rows_[shown_[browser_.cursor().row]];
-  for (std::size_t i = 0; i < row.texts.size() && i < head_.keys.size(); ++i)
-    text.append(text.empty() ? "" : ", ")
-        .append(head_.keys[i])
-        .append(" ")
-        .append(row.texts[i].substr(std::min(row.texts[i].find_first_not_of(' '), row.texts[i].size())));
+  const Row* const row = row_here();
+  for (std::size_t i = 0; row != nullptr && i < row->texts.size() && i < head_.keys.size(); ++i) {
+    const std::string& key = row->texts[i];
+    text += (text.empty() ? "" : ", ") + head_.keys[i] + " ";
+    text += key.substr(std::min(key.find_first_not_of(' '), key.size()));
+  }
   return text;
 }
 
 LiveTable::Flow LiveTable::open_here() {
-  if (browser_.is_empty()) return Flow::Stay;
-  const Row& row = rows_[shown_[browser_.cursor().row]];
-  if (form_ != Form::Buckets || row.numbers.front().is_true()) return Flow::Open;
+  const Row* const row = row_here();
+  if (row == nullptr) return Flow::Stay;
+  if (form_ != Form::Buckets || row->numbers.front().is_true()) return Flow::Open;
   message_ = "no event has such a value";
   return Flow::Stay;
 }
@@ -209,9 +212,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
     const auto answer = question_->on_key(press);
     filter_ = answer == Question::Answer::Closed ? std::string() : question_->text();
     if (answer == Question::Answer::Given || answer == Question::Answer::Closed) question_.reset();
-    if (filter_ == before) return Flow::Stay;
-    show();
-    browser_.changed();
+    if (filter_ != before) show();
     return Flow::Stay;
   }
   if (press.is('q')) return Flow::Quit;
@@ -227,12 +228,10 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
     if (count == 0) return Flow::Stay;
     order_ = order_ ? (*order_ + (press.is('>') ? 1 : count - 1)) % count : press.is('>') ? 0 : count - 1;
     show();
-    browser_.changed();
     message_ = "sorted by " + columns()[*order_].header;
   } else if (press.key == Key::Escape) {
     filter_.clear();
     show();
-    browser_.changed();
   } else if (press.key == Key::Click || press.key == Key::DoubleClick) {
     const auto before = browser_.cursor();
     const bool is_row = browser_.on_key(press);

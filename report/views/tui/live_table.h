@@ -52,6 +52,7 @@ class LiveTable : private BrowsedRows {
   void add_buckets(const TableCounts::Rows& rows, std::size_t keys);
   void show();
   void fit(std::size_t width);
+  const Row* row_here() const;  // at the cursor; null: there is no row
   Flow open_here();
 
   std::size_t size() const override { return shown_.size(); }
