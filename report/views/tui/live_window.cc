@@ -262,9 +262,8 @@ void LiveWindow::begin_half(Clock::time_point now) {
   newer_.records.reserve(older_.records.size());
   newer_.begin = now;
   for (const Kept& one : kernel_) append(*one.bytes);
-  for (const auto* const table : {&symbols_, &cgroups_})
+  for (const auto* const table : {&symbols_, &cgroups_, &programs_})
     for (const auto& [key, one] : *table) append(*one.bytes);
-  for (const auto& [id, one] : programs_) append(*one.bytes);
 }
 
 }  // namespace tacho::report

@@ -103,7 +103,7 @@ class LiveWindow {
   std::vector<Kept> kernel_;                          // mappings
   std::unordered_map<std::uint64_t, Kept> symbols_;   // KSYMBOL records by address
   std::unordered_map<std::uint64_t, Kept> cgroups_;   // by id
-  std::unordered_map<std::uint32_t, Kept> programs_;  // BPF, by id
+  std::unordered_map<std::uint64_t, Kept> programs_;  // BPF, by id
   format::SampleParser parser_;
 };
 
