@@ -118,9 +118,10 @@ void choose_keys(ReportOptions& options) {
   constexpr std::string_view kUsual = "dso,symbol";  // those of perf diff
   const std::string sort = std::exchange(options.sort, {});
   options.fields = "overhead,";
-  if (sort.empty() || sort.starts_with('+')) options.fields += kUsual;
-  if (sort.starts_with('+')) options.fields += ',' + sort.substr(1);
-  if (!sort.empty() && !sort.starts_with('+')) options.fields += sort;
+  if (sort.starts_with('+'))
+    options.fields.append(kUsual).append(",").append(sort.substr(1));
+  else
+    options.fields += sort.empty() ? kUsual : sort;
 }
 
 // Reads a capture into rows that can be compared. False: it has none.
@@ -203,9 +204,9 @@ struct EventRows {
 class ComparisonForm {
  public:
   virtual ~ComparisonForm() = default;
-  virtual void begin() = 0;
+  virtual void begin() {}
   virtual void write(const EventRows& event) = 0;
-  virtual void end() = 0;
+  virtual void end() {}
 };
 
 class ComparisonText : public ComparisonForm {
@@ -214,7 +215,6 @@ class ComparisonText : public ComparisonForm {
                  const ReadingOptions& reading)
       : out_(out), before_(before), after_(after), reading_(reading) {}
 
-  void begin() override {}
   void write(const EventRows& event) override {
     const Names names = reading_.names;
     out_.text(fmt::format(
@@ -227,7 +227,6 @@ class ComparisonText : public ComparisonForm {
     for (const std::size_t row : event.shown) table.write_row(event.rows.cells(row));
     out_.text("\n");
   }
-  void end() override {}
 
  private:
   TextOutput& out_;
@@ -263,11 +262,10 @@ class ComparisonJson : public ComparisonForm {
     to_.begin_object("");
     for (const auto& [name, side, rows] :
          {std::tuple("before", &before_, event.before), std::tuple("after", &after_, &event.after)}) {
-      if (rows == nullptr) {
+      if (rows == nullptr)
         to_.json(name, "null");
-      } else {
+      else
         describe_totals(to_, name, side->session, rows->block(), 0);
-      }
     }
     to_.begin_list("rows");
     for (const std::size_t row : event.shown) {
@@ -353,7 +351,6 @@ class ComparisonCsv : public ComparisonForm {
       lines_.end_line();
     }
   }
-  void end() override {}
 
  private:
   // An empty cell: the capture does not have this key.
