@@ -87,10 +87,15 @@ void TimeStrip::move_to(std::size_t column) {
   if (column_of(state_.cursor) < column && column < width_) ++state_.cursor;
 }
 
-std::string TimeStrip::range() const {
+std::pair<std::uint64_t, std::uint64_t> TimeStrip::selection() const {
   const std::uint64_t other = state_.mark.value_or(state_.cursor);
   const auto [first, last] = std::minmax({column_of(state_.cursor), column_of(other)});
-  return seconds(begin_of(first)) + "," + seconds(std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
+  return {begin_of(first), std::max(begin_of(last + 1), std::uint64_t{1}) - 1};
+}
+
+std::string TimeStrip::range() const {
+  const auto [first, last] = selection();
+  return seconds(first) + "," + seconds(last);
 }
 
 TimeStrip::Flow TimeStrip::on_key(const KeyPress& press) {
@@ -99,52 +104,42 @@ TimeStrip::Flow TimeStrip::on_key(const KeyPress& press) {
   switch (press.key) {
     case Key::Left:
       move_to(column - std::min<std::size_t>(column, 1));
-      return Flow::Stay;
+      break;
     case Key::Right:
       move_to(column + 1);
-      return Flow::Stay;
+      break;
     case Key::PageUp:
       move_to(column - std::min(column, kPage));
-      return Flow::Stay;
+      break;
     case Key::PageDown:
       move_to(column + kPage);
-      return Flow::Stay;
+      break;
     case Key::Home:
       move_to(0);
-      return Flow::Stay;
+      break;
     case Key::End:
       move_to(width_ - 1);
-      return Flow::Stay;
+      break;
     case Key::Click:
     case Key::DoubleClick:
       if (press.row < first_ || press.row >= first_ + kRows) return Flow::Unknown;
       move_to(press.column);
-      return Flow::Stay;
+      break;
     case Key::Backspace:
       state_.mark.reset();
       state_.chosen.reset();
       return Flow::All;
-    case Key::Escape:
-      state_.is_open = false;
-      return Flow::Leave;
-    case Key::Enter: {
-      const auto [first, last] =
-          std::minmax({column_of(state_.cursor), column_of(state_.mark.value_or(state_.cursor))});
-      state_.chosen.emplace(begin_of(first), std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
+    case Key::Enter:
+      state_.chosen = selection();
       return Flow::Chosen;
-    }
     default:
-      break;
+      if (press.key == Key::Escape || press.is('T') || press.is('q')) {
+        state_.is_open = false;
+        return Flow::Leave;
+      }
+      if (!press.is(' ')) return Flow::Unknown;
+      state_.mark = state_.mark ? std::nullopt : std::optional(state_.cursor);
   }
-  if (press.is('T') || press.is('q')) {
-    state_.is_open = false;
-    return Flow::Leave;
-  }
-  if (!press.is(' ')) return Flow::Unknown;
-  if (state_.mark)
-    state_.mark.reset();
-  else
-    state_.mark = state_.cursor;
   return Flow::Stay;
 }
 

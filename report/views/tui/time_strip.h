@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/views/tui/frame.h"
@@ -62,6 +63,7 @@ class TimeStrip {
   std::size_t column_of(std::uint64_t time) const;
   std::uint64_t begin_of(std::size_t column) const;
   void move_to(std::size_t column);
+  std::pair<std::uint64_t, std::uint64_t> selection() const;  // first and last ns
 
   const TimeCounts* counts_;
   State state_;
