@@ -95,13 +95,8 @@ Result<bool> ReportRows::sort_by(const std::string& keys) {
   return true;
 }
 
-bool ReportRows::has_thread_key() const {
-  return std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Thread; });
-}
-
-bool ReportRows::has_comm() const {
-  return has_thread_key() ||
-         std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Comm; });
+bool ReportRows::has_key_of(KeyOf of) const {
+  return std::ranges::any_of(columns_.keys, [of](const KeyUse& use) { return use.key->of == of; });
 }
 
 bool ReportRows::has_key(std::string_view name) const {
@@ -329,19 +324,17 @@ double ReportRows::share(std::size_t row, bool has_callees) const {
                     totals_.weights[0]);
 }
 
-std::vector<BrowsedColumn> ReportRows::key_columns() const {
-  std::vector<BrowsedColumn> all = columns(), keys;
+// Of values for each shown column, those of sort keys.
+template <class Value>
+std::vector<Value> ReportRows::of_keys(std::vector<Value> all) const {
+  std::vector<Value> keys;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (cells_[i].column.kind == ColumnKind::Key) keys.push_back(std::move(all[i]));
   return keys;
 }
 
-std::vector<BrowsedRows::Cell> ReportRows::key_cells(std::size_t row) const {
-  std::vector<Cell> all = cells(row), keys;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (cells_[i].column.kind == ColumnKind::Key) keys.push_back(std::move(all[i]));
-  return keys;
-}
+std::vector<BrowsedColumn> ReportRows::key_columns() const { return of_keys(columns()); }
+std::vector<BrowsedRows::Cell> ReportRows::key_cells(std::size_t row) const { return of_keys(cells(row)); }
 
 std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const {
   NamedChoice named = other.named(other.choice());

@@ -67,8 +67,8 @@ class ReportRows : public BrowsedRows {
   // `row`: index of the shown rows.
   RowFacts facts(std::size_t row) const;
   // Whether each row has samples of one thread; of one thread or name; of one function; of one module.
-  bool has_thread_key() const;
-  bool has_comm() const;
+  bool has_thread_key() const { return has_key_of(KeyOf::Thread); }
+  bool has_comm() const { return has_thread_key() || has_key_of(KeyOf::Comm); }
   bool has_function() const { return has_key("symbol"); }
   bool has_module() const { return has_key("dso") || has_function(); }
   // With the sort key `socket`; otherwise nullopt.
@@ -106,7 +106,10 @@ class ReportRows : public BrowsedRows {
   void count();   // makes the entries
   void order();   // sorts them
   void filter();  // selects the shown ones
+  bool has_key_of(KeyOf of) const;
   const KeyUse* socket_key() const;
+  template <class Value>
+  std::vector<Value> of_keys(std::vector<Value> all) const;
   bool is_in_module(const Function& function) const;
   std::vector<BrowsedNode> nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
                                     std::optional<double> least = {}) const;
