@@ -98,11 +98,8 @@ ShownCode CodeView::shown_code() const {
 void CodeView::make_rows() { rows_ = code_rows(shown_code(), source_->files(), options_); }
 
 std::string CodeView::text() {
-  std::string text;
-  for (const std::string& line : written_lines(
-           [this](TextOutput& out) { write_code_text(out, shown_code(), source_->files(), options_); }))
-    text.append(line).append(1, '\n');
-  return text;
+  return written_text(
+      [this](TextOutput& out) { write_code_text(out, shown_code(), source_->files(), options_); });
 }
 
 double CodeView::percent(std::uint32_t event, const HitCount& count) const {

@@ -44,7 +44,8 @@ Result<> HistView::read() {
   if (is_empty) return Error{"no sample of these rows has the field"};
   page_.emplace("Histogram of " + printable(options_.event) + ": " + printable(options_.field) +
                     (is_whole ? "" : ", reading was stopped"),
-                std::move(lines), "q: back  l: row width  k: one for each comm, cpu, ...  arrows: scroll");
+                std::move(lines), "",
+                "q: back  l: row width  k: one for each comm, cpu, ...  arrows: scroll");
   return done;
 }
 

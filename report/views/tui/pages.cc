@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -37,7 +36,7 @@ void add_utf8(std::string& to, std::uint32_t code) {
 
 }  // namespace
 
-std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& write) {
+std::string written_text(const std::function<void(TextOutput&)>& write) {
   std::string text;
   TextOutput out(
       OutputFile(sandbox::Output{.write = [&text](std::string_view more) -> Result<OutputFile::Reader> {
@@ -48,6 +47,11 @@ std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& w
                                  .is_reader_gone = [] { return false; }}));
   write(out);
   (void)out.finish();
+  return text;
+}
+
+std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& write) {
+  const std::string text = written_text(write);
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -91,7 +95,7 @@ void TextPage::draw(Frame& frame) {
   top_ = std::min(top_, lines_.size() > height_ ? lines_.size() - height_ : 0);
   for (std::size_t i = 0; i < height_ && top_ + i < lines_.size(); ++i)
     frame.put(1 + i, 0, Style::Normal, from_column(lines_[top_ + i], left_));
-  frame.last_line(keys_);
+  frame.last_line(hints_);
 }
 
 Menu::Answer Menu::on_key(const KeyPress& press) {
@@ -307,12 +311,6 @@ constexpr KeyRow kCodeKeys[] = {
     {"q Esc Left", "back"},
 };
 
-std::vector<std::string> key_lines(std::span<const KeyRow> rows) {
-  std::vector<std::string> lines;
-  for (const KeyRow& row : rows) lines.push_back(fmt::format("  {:<19}{}", row.keys, row.what));
-  return lines;
-}
-
 }  // namespace
 
 std::vector<std::string> help_lines(KeysOf here, bool is_live) {
@@ -339,7 +337,7 @@ std::vector<std::string> help_lines(KeysOf here, bool is_live) {
   for (const Section& section : sections) {
     if (!lines.empty()) lines.emplace_back();
     lines.insert(lines.end(), {std::string(section.title), ""});
-    std::ranges::copy(key_lines(section.keys), std::back_inserter(lines));
+    for (const KeyRow& row : section.keys) lines.push_back(fmt::format("  {:<19}{}", row.keys, row.what));
   }
   return lines;
 }

@@ -13,28 +13,27 @@
 
 namespace tacho::report {
 
-// The text that `write` prints, as lines.
+// The text that `write` prints, and its lines.
+std::string written_text(const std::function<void(TextOutput&)>& write);
 std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& write);
 
 // A scrolled text: help, the capture's header.
 class TextPage {
  public:
-  TextPage(std::string title, std::vector<std::string> lines,
-           std::string keys = "arrows, Space: scroll  q: back", std::string closers = {})
+  // `closers`: characters that close it besides q. `hints`: the last line.
+  TextPage(std::string title, std::vector<std::string> lines, std::string closers = {},
+           std::string hints = "arrows, Space: scroll  q: back")
       : title_(std::move(title)),
-        keys_(std::move(keys)),
         closers_(std::move(closers)),
+        hints_(std::move(hints)),
         lines_(std::move(lines)) {}
-  // The keys h, ? and F1 close it, too.
-  static TextPage help(std::vector<std::string> lines) {
-    return TextPage("Keys", std::move(lines), "arrows, Space: scroll  q: back", "h?");
-  }
+  static TextPage help(std::vector<std::string> lines) { return {"Keys", std::move(lines), "h?"}; }
   // False: the key closes the page.
   bool on_key(const KeyPress& press);
   void draw(Frame& frame);
 
  private:
-  std::string title_, keys_, closers_;  // keys_: the last line; closers_: characters that close it
+  std::string title_, closers_, hints_;
   std::vector<std::string> lines_;
   std::size_t top_ = 0, left_ = 0, height_ = 1;
 };

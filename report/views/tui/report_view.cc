@@ -588,7 +588,7 @@ void ReportView::show_header() {
                   write_header(out, session.layout(), session.events(), session.features(), Names::Safe,
                                HeaderDetail::Full);
                 }),
-                "arrows, Space: scroll  q: back", "i");
+                "i");
 }
 
 void ReportView::open_times() {

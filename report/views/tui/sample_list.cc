@@ -82,7 +82,7 @@ Sink& SampleList::sink() { return *collector_; }
 
 Result<> SampleList::begin(Session& session) {
   session_ = &session;
-  auto columns = Columns::find(kListedColumns, session);
+  auto columns = Columns::find("all", session);
   if (!columns) return std::move(columns.error());
   collector_ = std::make_unique<Collector>(*this, std::move(*columns));
   frames_.emplace(session.resolver(),
@@ -155,17 +155,12 @@ TextPage SampleList::page_of(const Line& line) {
     lines.push_back(padded_to(names_[i], widest + 2).append(values[i]));
   if (line.stack != nullptr && !line.stack->frames.empty()) {
     lines.insert(lines.end(), {"", "Call chain, callers below:"});
-    TextBuffer text;
-    for (const std::uint32_t frame : line.stack->frames)
-      frames_->write(text, session_->resolver().location(frame));
-    std::string_view rest = text.view();
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      std::string_view one = rest.substr(0, end);
-      one.remove_prefix(std::min(one.find_first_not_of('\t'), one.size()));
-      lines.emplace_back(one);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+    const auto chain = written_lines([&](TextOutput& out) {
+      for (const std::uint32_t frame : line.stack->frames)
+        frames_->write(out, session_->resolver().location(frame));
+    });
+    for (const std::string& frame : chain)
+      lines.push_back(frame.substr(std::min(frame.find_first_not_of('\t'), frame.size())));
   } else {
     lines.insert(lines.end(), {"", "No call chain."});
     if (line.location != nullptr) {

@@ -18,9 +18,6 @@
 
 namespace tacho::report {
 
-// Columns of the lines.
-inline constexpr std::string_view kListedColumns = "all";
-
 class SampleList {
  public:
   // Reads the samples of a choice, which `title` describes. The error is shown in the status line.
