@@ -163,7 +163,6 @@ struct Screen::State {
   void draw(const Frame& frame);
   void draw_run(int row, const StyledText& run);
   attr_t look(Style style, bool is_selected, short& pair) const;
-  Result<> answer(bool waits);
   Result<> answer(KeyPress press);
   KeyPress save(const Frame& frame);
   int terminal() const { return ::fileno(input); }
@@ -361,7 +360,7 @@ Result<> Screen::State::show(const Frame& frame) {
   }
   // The first frame is empty and requests the size.
   if (frame.draws && frame.size == size()) draw(frame);
-  return frame.saved_bytes != 0 ? answer(save(frame)) : answer(frame.waits);
+  return answer(frame.saved_bytes != 0 ? save(frame) : read_key(frame.waits));
 }
 
 attr_t Screen::State::look(Style style, bool is_selected, short& pair) const {
@@ -421,10 +420,6 @@ ScreenSize Screen::State::size() {
   return {size.ws_col, size.ws_row};
 }
 
-// The answer to a frame: a key; None, if the frame does not wait and no key was pressed, or the other process
-// exited.
-Result<> Screen::State::answer(bool waits) { return answer(read_key(waits)); }
-
 Result<> Screen::State::answer(KeyPress press) {
   press.size = last = size();
   if (press.key != Key::None) last_key = press;
@@ -434,6 +429,7 @@ Result<> Screen::State::answer(KeyPress press) {
   return Done{};
 }
 
+// None: the frame does not wait and no key was pressed, or the other process exited.
 KeyPress Screen::State::read_key(bool waits) {
   constexpr int kLookEvery = 200;  // ms between checks whether the other process exited
   for (;;) {
