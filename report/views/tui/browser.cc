@@ -224,8 +224,6 @@ char Browser::sign_of(Position position) const {
   return rows_->has_graph(position.row) ? '+' : ' ';
 }
 
-bool Browser::is_open_here() const { return sign_of(cursor_) == '-'; }
-
 void Browser::toggle() {
   if (is_empty() || sign_of(cursor_) == ' ') return;
   if (cursor_.line == 0) {
@@ -243,7 +241,7 @@ void Browser::toggle() {
 // Closes the node at the cursor, or moves to its parent.
 void Browser::close_or_leave() {
   if (is_empty()) return;
-  if (is_open_here()) return toggle();
+  if (sign_of(cursor_) == '-') return toggle();
   if (cursor_.line == 0) return;
   const auto& lines = open_.at(cursor_.row).lines;
   const std::size_t indent = lines[cursor_.line - 1].indent;
@@ -301,7 +299,7 @@ bool Browser::on_key(const KeyPress& press) {
   if (press.is('+')) {
     toggle();
   } else if (press.is('-')) {
-    if (!is_empty() && is_open_here()) toggle();
+    if (!is_empty() && sign_of(cursor_) == '-') toggle();
   } else if (press.is('e')) {
     if (is_empty()) return true;
     if (cursor_.line == 0 && open_.erase(cursor_.row) > 0) return true;

@@ -125,7 +125,6 @@ class Browser {
   void move(std::ptrdiff_t lines);
   void toggle();
   void close_or_leave();
-  bool is_open_here() const;
   char sign_of(Position position) const;
   void keep_in_sight(std::size_t height);
   void draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedColumn>& columns) const;

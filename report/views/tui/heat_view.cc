@@ -52,15 +52,14 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
 
 // Merges the grid to the size of the screen. The cursor keeps its time and value.
 void HeatView::fit(ScreenSize size) {
-  const std::size_t height = size.height > kBelow + 1 ? size.height - kBelow - 1 : 1;
+  height_ = size.height > kBelow + 1 ? size.height - kBelow - 1 : 1;
   const std::size_t room = size.width > kTextMargin + kFewestRows ? size.width - kTextMargin : kFewestRows;
-  height_ = height;
   if (fitted_ == size) return;
   fitted_ = size;
   const bool is_first = cursor_.column >= map_.columns || cursor_.row >= map_.rows.size();
   const HeatBox before = is_first ? HeatBox() : box_of(map_, cursor_.column, cursor_.row);
   map_ =
-      grid_->finish(std::clamp(room, kFewestRows, kMostColumns), std::clamp(height, kFewestRows, kTextRows));
+      grid_->finish(std::clamp(room, kFewestRows, kMostColumns), std::clamp(height_, kFewestRows, kTextRows));
   wide_ = heat_column_width(map_, size.width);
   mark_.reset();
   if (is_first) {
