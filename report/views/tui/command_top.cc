@@ -431,19 +431,15 @@ class Top {
       table_->note(note());
       return table_->draw(link_->size());
     }
-    if (is_just_opened_) {
-      Frame reading(link_->size());
-      reading.bar(0, Style::Bar, opened_text_);
-      reading.put(reading.size.height / 2U, 2, Style::Normal, "Reading the events of the window ...");
-      return reading;
-    }
-    if (opened_ && !shows_table_ && !view_) {
-      Frame empty(link_->size());
-      empty.bar(0, Style::Bar, opened_text_ + ", " + note_of_times());
-      empty.put(empty.size.height / 2U, 2, Style::Normal,
-                "The window has no event of this row any more (Esc: back)");
-      return empty;
-    }
+    const auto message = [this](const std::string& title, std::string_view text) {
+      Frame frame(link_->size());
+      frame.bar(0, Style::Bar, title);
+      frame.put(frame.size.height / 2U, 2, Style::Normal, text);
+      return frame;
+    };
+    if (is_just_opened_) return message(opened_text_, "Reading the events of the window ...");
+    if (opened_ && !shows_table_ && !view_)
+      return message(note(), "The window has no event of this row any more (Esc: back)");
     if (shows_events_ && events_ != nullptr) {
       Frame events(link_->size());
       events_->draw(events);
