@@ -6,6 +6,7 @@
 #include <map>
 
 #include "report/samples/event_choice.h"
+#include "report/views/tui/sample_choice.h"
 
 namespace tacho::report {
 namespace {
@@ -126,11 +127,8 @@ std::optional<std::uint32_t> ReportRows::socket_of(std::size_t row) const {
 }
 
 bool ReportRows::is_in_module(const Function& function) const {
-  const symbolize::Module* const module = function.module;
-  if (choice_.module && module != *choice_.module) return false;
-  return !choice_.has_kernel_only ||
-         (module != nullptr && (module->kind == symbolize::ModuleKind::Kernel ||
-                                module->kind == symbolize::ModuleKind::GuestKernel));
+  return (!choice_.module || function.module == *choice_.module) &&
+         (!choice_.has_kernel_only || is_kernel(function.module));
 }
 
 void ReportRows::count() {
@@ -293,7 +291,7 @@ ReportRows::NamedChoice ReportRows::named(const RowChoice& choice) const {
   named.choice.module.reset();
   named.leader = sink_->profile().blocks()[choice.block].leader;
   if (choice.thread != nullptr) named.thread.emplace(choice.thread->tid, choice.thread->comm);
-  if (choice.module) named.module = *choice.module == nullptr ? std::string() : (*choice.module)->path;
+  if (choice.module) named.module = path_of(*choice.module);
   return named;
 }
 
@@ -312,8 +310,7 @@ std::optional<RowChoice> ReportRows::found(const NamedChoice& named) const {
         one.thread->comm == named.thread->second)
       choice.thread = one.thread;
     const symbolize::Module* const module = sink_->functions()[names[row].function].module;
-    if (named.module && (module == nullptr ? named.module->empty() : module->path == *named.module))
-      choice.module = module;
+    if (named.module && path_of(module) == *named.module) choice.module = module;
   }
   if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;
   return choice;
@@ -354,9 +351,7 @@ std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const 
     if (named.thread && choice.thread == nullptr && one.comm() == named.thread->second)
       choice.thread = one.thread;
     const symbolize::Module* const module = sink_->functions()[names[row].function].module;
-    if (named.module && !choice.module &&
-        (module == nullptr ? named.module->empty() : module->path == *named.module))
-      choice.module = module;
+    if (named.module && !choice.module && path_of(module) == *named.module) choice.module = module;
   }
   if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;
   return choice;

@@ -19,6 +19,10 @@ namespace {
 
 bool is_yes(const KeyPress& press) { return press.key == Key::Enter || press.is('y') || press.is('Y'); }
 
+std::string function_name(const Function& function) {
+  return function.name().empty() ? fmt::format("{:#x}", function.start) : std::string(function.name());
+}
+
 // The action of a menu item after which the view stays.
 template <class Call>
 auto and_stay(Call call) {
@@ -133,10 +137,6 @@ std::optional<const symbolize::Module*> ReportView::module_here() const {
   return row ? std::optional(rows_.facts(*row).function->module) : std::nullopt;
 }
 
-std::string ReportView::function_name(const Function& function) const {
-  return function.name().empty() ? fmt::format("{:#x}", function.start) : std::string(function.name());
-}
-
 // The compared capture's rows get the same choice.
 void ReportView::choose(const RowChoice& choice) {
   rows_.choose(choice);
@@ -197,25 +197,20 @@ bool ReportView::on_compared_key(const KeyPress& press) {
 ReportView::Flow ReportView::undo() {
   if (!sandwiches_.empty()) {
     sandwiches_.pop_back();
-    return Flow::Stay;
-  }
-  if (!before_.empty()) {
-    RowChoice last = before_.back();
+  } else if (!before_.empty()) {
+    const RowChoice last = before_.back();
     before_.pop_back();
     choose(last);
-    return Flow::Stay;
-  }
-  if (compared_) {
+  } else if (compared_) {
     compared_.reset();
     browser_.changed();
-    return Flow::Stay;
-  }
-  if (box_) {
+  } else if (box_) {
     wanted_box_.emplace();
     return Flow::ReadAgain;
+  } else {
+    ask("Do you really want to exit? (Enter, y: yes)", "", [](const std::string&) { return Flow::Quit; });
+    wants_yes_ = true;
   }
-  ask("Do you really want to exit? (Enter, y: yes)", "", [](const std::string&) { return Flow::Quit; });
-  wants_yes_ = true;
   return Flow::Stay;
 }
 
@@ -642,7 +637,7 @@ SampleChoice ReportView::samples_of_list() const {
   samples.pid = choice.process;
   if (choice.thread != nullptr && !rows_.has_thread_key()) samples.comm = choice.thread->comm;
   samples.socket = choice.socket;
-  if (choice.module) samples.module = *choice.module == nullptr ? std::string() : (*choice.module)->path;
+  if (choice.module) samples.module = path_of(*choice.module);
   samples.has_kernel_only = choice.has_kernel_only;
   samples.symbol = choice.symbol;
   samples.looks_at_callers = rows_.has_children();
@@ -709,7 +704,7 @@ void ReportView::list_samples(bool of_row) {
           function->start};
       title += (choice.looks_at_callers ? ", in or below " : ", in ") + function_name(*function);
     } else if (rows_.has_key("dso")) {
-      choice.module = function->module == nullptr ? std::string() : function->module->path;
+      choice.module = path_of(function->module);
     }
   }
   open(samples_, SampleList::read(*readings_, choice, std::move(title)));
@@ -868,23 +863,17 @@ ReportView::Flow ReportView::on_list_key(const KeyPress& press) {
     if (!sandwiches_.back()->browser->on_key(press)) message_ = "no such key here; h: help, Esc: back";
     return Flow::Stay;
   }
-  if (press.is('B')) {
-    on_compare();
-    return Flow::Stay;
-  }
-  if (press.is('v') || press.is('l')) {
-    list_samples(press.is('v'));
-    return Flow::Stay;
-  }
-  if (press.is('M') || press.is('b')) {
-    offer_fields(press.is('M'));
-    return Flow::Stay;
-  }
   if (compared_ && on_compared_key(press)) return Flow::Stay;
   if (on_zoom_key(press)) return Flow::Stay;
   RowChoice choice = rows_.choice();
   if (press.key == Key::Tab || press.key == Key::BackTab) {
     next_event(press.key == Key::Tab);
+  } else if (press.is('B')) {
+    on_compare();
+  } else if (press.is('v') || press.is('l')) {
+    list_samples(press.is('v'));
+  } else if (press.is('M') || press.is('b')) {
+    offer_fields(press.is('M'));
   } else if (press.is('/')) {
     ask_for_filter();
   } else if (press.is('L')) {

@@ -173,7 +173,6 @@ class ReportView {
   // The thread or module of all samples of the row at the cursor; null, nullopt: they have several.
   const Thread* thread_here() const;
   std::optional<const symbolize::Module*> module_here() const;
-  std::string function_name(const Function& function) const;
   std::string status() const;
 
   ReportSink& sink_;

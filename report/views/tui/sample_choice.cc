@@ -21,18 +21,14 @@ bool ChosenSamples::accepts_function(std::uint32_t id) {
   if (known != Answer::Unasked) return known == Answer::Yes;
   const Function& function = functions_[id];
   const symbolize::Module* const module = function.module;
-  const auto is_kernel = [module] {
-    return module != nullptr && (module->kind == symbolize::ModuleKind::Kernel ||
-                                 module->kind == symbolize::ModuleKind::GuestKernel);
-  };
   const auto is_it = [&](const SampleChoice::Named& wanted) {
     return function.name() == wanted.name &&
            (module == nullptr ? wanted.module.empty() : module->short_name == wanted.module) &&
            (function.has_symbol() || function.start == wanted.start);
   };
   const bool is_accepted =
-      (!choice_.module || (module == nullptr ? choice_.module->empty() : module->path == *choice_.module)) &&
-      (!choice_.has_kernel_only || is_kernel()) &&
+      (!choice_.module || path_of(module) == *choice_.module) &&
+      (!choice_.has_kernel_only || is_kernel(module)) &&
       (choice_.symbol.empty() || function.name().find(choice_.symbol) != std::string_view::npos) &&
       (!choice_.function || is_it(*choice_.function));
   known = is_accepted ? Answer::Yes : Answer::No;

@@ -29,6 +29,15 @@ struct BoxChoice {
   bool operator==(const BoxChoice& other) const { return text == other.text; }
 };
 
+// The path by which a choice names a module; empty: unknown module.
+inline std::string_view path_of(const symbolize::Module* module) {
+  return module == nullptr ? std::string_view() : module->path;
+}
+inline bool is_kernel(const symbolize::Module* module) {
+  using symbolize::ModuleKind;
+  return module != nullptr && (module->kind == ModuleKind::Kernel || module->kind == ModuleKind::GuestKernel);
+}
+
 struct SampleChoice {
   std::optional<std::pair<std::size_t, std::size_t>> events;  // index of the first, count; nullopt: all
   std::optional<std::uint32_t> tid, pid;
