@@ -39,26 +39,27 @@ std::string_view variable(const char* name) {
 
 // What a signal handler needs to restore the terminal: the escape sequence that leaves the screen, and the
 // terminal's modes from before. Global, since a handler has no argument for them.
-struct GivenBack {
-  std::array<char, 256> bytes{};
-  std::size_t size = 0;
+struct SavedTerminal {
+  std::array<char, 256> leave{};
+  std::size_t size = 0;  // bytes of `leave`
   termios modes{};
   int terminal = STDIN_FILENO;
-  std::atomic<bool> is_needed{false};
+  std::atomic<bool> is_on_screen{false};
 };
-GivenBack& given_back() {
-  static GivenBack one;
+SavedTerminal& saved_terminal() {
+  static SavedTerminal one;
   return one;
 }
 
-constexpr std::array kDeadly = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+constexpr std::array kFatalSignals = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT, SIGSEGV,
+                                      SIGABRT, SIGBUS,  SIGFPE, SIGILL};
 
 // Async-signal-safe calls only.
-void leave_and_die(int signal) {
-  GivenBack& back = given_back();
-  if (back.is_needed.exchange(false)) {
-    (void)!::write(STDOUT_FILENO, back.bytes.data(), back.size);
-    ::tcsetattr(back.terminal, TCSADRAIN, &back.modes);
+void restore_and_raise(int signal) {
+  SavedTerminal& saved = saved_terminal();
+  if (saved.is_on_screen.exchange(false)) {
+    (void)!::write(STDOUT_FILENO, saved.leave.data(), saved.size);
+    ::tcsetattr(saved.terminal, TCSADRAIN, &saved.modes);
   }
   std::signal(signal, SIG_DFL);
   ::raise(signal);
@@ -66,22 +67,18 @@ void leave_and_die(int signal) {
 
 constexpr const char* kMouseOff = "\033[?1006l\033[?1000l";
 
-void note_how_to_leave() {
-  GivenBack& back = given_back();
-  back.size = 0;
-  const auto add = [&back](const char* text) {
-    if (text == nullptr || text == reinterpret_cast<const char*>(-1)) return;
+void save_leave_sequence() {
+  SavedTerminal& saved = saved_terminal();
+  saved.size = 0;
+  const std::array<const char*, 6> sequences = {kMouseOff,     exit_attribute_mode, keypad_local,
+                                                cursor_normal, exit_ca_mode,        "\r"};
+  for (const char* const text : sequences) {
+    if (text == nullptr || text == reinterpret_cast<const char*>(-1)) continue;
     const std::size_t size = std::strlen(text);
-    if (back.size + size > back.bytes.size()) return;
-    std::memcpy(back.bytes.data() + back.size, text, size);
-    back.size += size;
-  };
-  add(kMouseOff);
-  add(exit_attribute_mode);
-  add(keypad_local);
-  add(cursor_normal);
-  add(exit_ca_mode);
-  add("\r");
+    if (saved.size + size > saved.leave.size()) continue;
+    std::memcpy(saved.leave.data() + saved.size, text, size);
+    saved.size += size;
+  }
 }
 
 // Foreground and background of each style; -1: the terminal's own.
@@ -110,31 +107,13 @@ constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
 constexpr std::array<short, kHeatStyles> kHeatColours = {24, 31, 66, 179, 227};
 constexpr short kSelectedPair = 32;
 
-// ASCII replacements of line drawing and arrows, if the locale is not UTF-8.
-char plain_of(char32_t character) {
-  switch (character) {
-    case U'│':
-    case U'┼':
-    case U'├':
-    case U'└':
-    case U'┌':
-      return character == U'│' ? '|' : '+';
-    case U'─':
-      return '-';
-    case U'►':
-    case U'→':
-      return '>';
-    case U'←':
-      return '<';
-    case U'↑':
-      return '^';
-    case U'↓':
-      return 'v';
-    default:
-      return character < 0x80                             ? static_cast<char>(character)
-             : character >= 0x2580 && character <= 0x259f ? '#'
-                                                          : '?';
-  }
+// The ASCII replacement of line drawing, arrows and blocks, if the locale is not UTF-8.
+char ascii_of(char32_t character) {
+  constexpr std::u32string_view kDrawn = U"│┼├└┌─►→←↑↓";
+  constexpr std::string_view kReplacements = "|++++->><^v";
+  if (const auto at = kDrawn.find(character); at != kDrawn.npos) return kReplacements[at];
+  if (character < 0x80) return static_cast<char>(character);
+  return character >= 0x2580 && character <= 0x259f ? '#' : '?';
 }
 
 bool has_a_child_ended() {
@@ -154,7 +133,7 @@ struct Screen::State {
   SCREEN* screen = nullptr;
   bool is_open = false, has_colours = false, is_unicode = false;
   ScreenSize last;
-  std::array<struct sigaction, kDeadly.size()> before{};
+  std::array<struct sigaction, kFatalSignals.size()> actions_before{};
 
   Result<> open();
   void close();
@@ -265,8 +244,8 @@ Result<> Screen::State::open() {
   if (screen == nullptr) {
     std::setlocale(LC_CTYPE, "");
     is_unicode = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
-    given_back().terminal = terminal();
-    ::tcgetattr(terminal(), &given_back().modes);
+    saved_terminal().terminal = terminal();
+    ::tcgetattr(terminal(), &saved_terminal().modes);
     ::use_tioctl(TRUE);
     screen = ::newterm(nullptr, stdout, input);
     if (screen == nullptr)
@@ -284,7 +263,7 @@ Result<> Screen::State::open() {
                     kHeatColours[i]);
       ::init_pair(kSelectedPair, COLOR_BLACK, COLOR_YELLOW);
     }
-    note_how_to_leave();
+    save_leave_sequence();
   }
   // Ctrl-C stays a signal, so that it ends this process also while the other one is busy.
   ::cbreak();
@@ -312,12 +291,12 @@ Result<> Screen::State::open() {
   ::mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON1_DOUBLE_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
               nullptr);
   ::mouseinterval(0);
-  given_back().is_needed = true;
+  saved_terminal().is_on_screen = true;
   struct sigaction action {};
-  action.sa_handler = leave_and_die;
-  for (std::size_t i = 0; i < kDeadly.size(); ++i) {
-    ::sigaction(kDeadly[i], nullptr, &before[i]);
-    if (before[i].sa_handler != SIG_IGN) ::sigaction(kDeadly[i], &action, nullptr);
+  action.sa_handler = restore_and_raise;
+  for (std::size_t i = 0; i < kFatalSignals.size(); ++i) {
+    ::sigaction(kFatalSignals[i], nullptr, &actions_before[i]);
+    if (actions_before[i].sa_handler != SIG_IGN) ::sigaction(kFatalSignals[i], &action, nullptr);
   }
   is_open = true;
   return Done{};
@@ -328,9 +307,10 @@ void Screen::State::close() {
   ::mousemask(0, nullptr);
   ::curs_set(1);
   ::endwin();
-  given_back().is_needed = false;
-  ::tcsetattr(terminal(), TCSADRAIN, &given_back().modes);
-  for (std::size_t i = 0; i < kDeadly.size(); ++i) ::sigaction(kDeadly[i], &before[i], nullptr);
+  saved_terminal().is_on_screen = false;
+  ::tcsetattr(terminal(), TCSADRAIN, &saved_terminal().modes);
+  for (std::size_t i = 0; i < kFatalSignals.size(); ++i)
+    ::sigaction(kFatalSignals[i], &actions_before[i], nullptr);
   is_open = false;
 }
 
@@ -381,7 +361,7 @@ void Screen::State::draw_run(int row, const StyledText& run) {
     rest.remove_prefix(size);
     // wcwidth() of the system decides here, since curses uses it.
     wchar_t shown = static_cast<wchar_t>(character);
-    if (!is_unicode || ::wcwidth(shown) < 0) shown = static_cast<wchar_t>(plain_of(character));
+    if (!is_unicode || ::wcwidth(shown) < 0) shown = static_cast<wchar_t>(ascii_of(character));
     const int width = std::max(::wcwidth(shown), 0);
     if (column + width > right) break;
     column += width;
@@ -494,10 +474,8 @@ KeyPress Screen::State::key_of(int result, wint_t code) {
     close();
     ::kill(0, SIGSTOP);  // the process group, as the terminal would
     (void)open();
-    ::clearok(::stdscr, TRUE);
-    return {.key = Key::Resize, .size = {}};
   }
-  if (code == kRedraw) {
+  if (code == kStop || code == kRedraw) {
     ::clearok(::stdscr, TRUE);
     return {.key = Key::Resize, .size = {}};
   }
