@@ -121,13 +121,12 @@ void CodeView::go_hottest(int step) {
   if (hot.empty()) return;
   std::ranges::stable_sort(hot, std::greater(), [this](std::size_t row) { return share_of(row); });
   const auto here = std::ranges::find(hot, cursor_);
-  if (step == 0 || here == hot.end()) {
+  if (step == 0 || here == hot.end())
     cursor_ = hot.front();
-  } else if (step > 0) {
+  else if (step > 0)
     cursor_ = here + 1 == hot.end() ? hot.front() : *(here + 1);
-  } else {
+  else
     cursor_ = here == hot.begin() ? hot.back() : *(here - 1);
-  }
 }
 
 void CodeView::go_to_line(std::size_t line) {
@@ -334,7 +333,7 @@ std::string CodeView::number(std::uint32_t event, const HitCount& count) const {
   return fmt::format("{:.2f}", percent(event, count));
 }
 
-std::size_t CodeView::sources_of(std::uint64_t offset) const {
+std::size_t CodeView::jumps_to(std::uint64_t offset) const {
   return static_cast<std::size_t>(std::ranges::count_if(code_.lines, [&](const CodeLine& line) {
     return line.instruction.kind == InstructionKind::Jump && line.instruction.target &&
            *line.instruction.target - code_.address == offset;
@@ -345,15 +344,15 @@ std::string CodeView::address_column(const CodeRow& row) const {
   if (row.kind == Kind::Source) return has_numbers_ ? fmt::format("{}", row.source_line) : std::string();
   if (row.kind == Kind::Function || !has_addresses_) return {};
   const CodeLine& line = code_.lines[row.line];
-  const std::uint64_t offset = line.offset;
-  const bool is_named =
-      addresses_ == Addresses::All || sources_of(offset) > 0 ||
+  const bool needs_jumps = addresses_ != Addresses::All || has_jump_counts_;
+  const std::size_t jumps = needs_jumps ? jumps_to(line.offset) : 0;
+  const bool is_shown =
+      addresses_ == Addresses::All || jumps > 0 ||
       (addresses_ == Addresses::OfTargetsAndCalls && line.instruction.kind == InstructionKind::Call);
-  if (!is_named) return {};
-  std::string text = fmt::format("{:x}", has_full_address_ ? code_.address + offset : offset);
-  if (!has_jump_counts_) return text;
-  const std::size_t sources = sources_of(offset);
-  return sources == 0 ? text : fmt::format("{} {}", sources, text);
+  if (!is_shown) return {};
+  const std::uint64_t address = has_full_address_ ? code_.address + line.offset : line.offset;
+  return has_jump_counts_ && jumps > 0 ? fmt::format("{} {:x}", jumps, address)
+                                       : fmt::format("{:x}", address);
 }
 
 // As wide as their heading.

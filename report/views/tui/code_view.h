@@ -77,7 +77,7 @@ class CodeView {
   std::string number(std::uint32_t event, const HitCount& count) const;
   std::string address_column(const CodeRow& row) const;
   std::string branches_of(const CodeLine& line) const;
-  std::size_t sources_of(std::uint64_t offset) const;
+  std::size_t jumps_to(std::uint64_t offset) const;
   std::string status() const;
   void say(std::string message) { message_ = std::move(message); }
   void open(const HitFunction& function, AnnotatedCode code);
