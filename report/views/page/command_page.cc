@@ -177,8 +177,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   run_with_progress(session, samples, out);
   samples.name_new_rows();
   session.report_missing_symbols();
-  const std::vector<std::uint32_t> lines =
-      samples.lines();  // after the report: missing lines are not reported
+  // After the report of missing symbols: missing lines are not reported.
+  const std::vector<std::uint32_t> lines = samples.lines();
 
   std::optional<Session> before;
   std::optional<PageSamples> base;

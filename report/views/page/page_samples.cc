@@ -276,9 +276,6 @@ constexpr std::size_t kMostLines = 2000;                   // functions whose so
 constexpr std::string_view kHidden = "[hidden]";
 constexpr std::string_view kTooMuch = "[left out: too much text]";
 
-// Both have the same letters.
-PageKind kind_of(const symbolize::Frame& frame) { return PageKind{static_cast<char>(code_kind(frame))}; }
-
 FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
                       std::vector<FrameAddress>& addresses) {
   const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address, bool is_java,
@@ -290,7 +287,8 @@ FrameNames page_names(Session& session, PageParts& parts, const PageNames& names
       std::string_view name = found[i];
       const bool is_inlined = i > 0 && name.ends_with(kInlinedMark);
       if (is_inlined) name.remove_suffix(kInlinedMark.size());
-      const PageKind kind = is_inlined ? PageKind::Inlined : kind_of(frame);
+      // PageKind has the letters of code_kind().
+      const PageKind kind = is_inlined ? PageKind::Inlined : PageKind{static_cast<char>(code_kind(frame))};
       const std::string shown =
           kind == PageKind::Unnamed ? names.text_with_paths(name) : std::string(printable(name));
       numbers.push_back(parts.tree.frame_of({parts.texts.number_of(shown), module, kind}));

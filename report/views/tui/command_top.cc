@@ -501,16 +501,14 @@ class Top {
     feed();
     return Done{};
   }
-  const std::vector<std::byte>* part() const {
-    return part_ == 0 ? &head_ : part_ == 1 ? &window_.older() : &window_.newer();
-  }
+  std::array<format::Bytes, 3> parts() const { return {head_, window_.older(), window_.newer()}; }
   bool is_all_fed() const { return part_ == 2 && at_ == window_.newer().size(); }
   // Writes as much as fits into the pipe.
   void feed() {
     // The older half was dropped: a new session will read the window.
     if (reads_whole_window_) return;
     for (;;) {
-      const std::vector<std::byte>& bytes = *part();
+      const format::Bytes bytes = parts().at(part_);
       if (at_ == bytes.size() || (part_ == 1 && skips_older_)) {
         if (part_ == 2) return;
         ++part_;
@@ -527,15 +525,14 @@ class Top {
 
   void write_capture() {
     window_.finish_round();
-    const std::array<format::Bytes, 3> parts = {head_, window_.older(), window_.newer()};
-    const auto path = link_->save(frame(), SavedAs::Capture, options_.kept, parts);
+    const auto path = link_->save(frame(), SavedAs::Capture, options_.kept, parts());
     if (!path) return say("w: " + path.error().what);
     if (!*path) {
       is_over_ = true;
       return;
     }
     std::size_t size = 0;
-    for (const format::Bytes part : parts) size += part.size();
+    for (const format::Bytes part : parts()) size += part.size();
     say(fmt::format("wrote {} ({:.1f} MB): tacho report -i {}", **path, static_cast<double>(size) / 1e6,
                     **path));
   }

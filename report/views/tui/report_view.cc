@@ -428,18 +428,18 @@ ReportView::Flow ReportView::leave_code() {
 ReportView::Flow ReportView::on_code_key(const KeyPress& press) {
   switch (code_->on_key(press)) {
     case CodeView::Flow::Stay:
-      return Flow::Stay;
+      break;
     case CodeView::Flow::Leave:
       return leave_code();
     case CodeView::Flow::Help:
       show_help();
-      return Flow::Stay;
+      break;
     case CodeView::Flow::Save:
       saved_ = {.as = SavedAs::Code, .name = code_->function().name, .text = code_->text()};
       return Flow::Save;
     case CodeView::Flow::Views:
       offer_views();
-      return Flow::Stay;
+      break;
   }
   return Flow::Stay;
 }
