@@ -1,8 +1,5 @@
 #include "report/commands.h"
 
-#include "report/views/tui/command_top.h"
-#include "report/views/tui/command_tui.h"
-
 namespace tacho::report {
 namespace {
 

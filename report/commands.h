@@ -12,6 +12,12 @@ namespace tacho::report {
 std::span<const Command> commands();
 
 // Defined in views/NAME/command_NAME.cc; `arguments` are those after the command's name.
+// Rows, annotated code and a comparison are in views/tui: interactive on a terminal, otherwise text.
+Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments);
+// Run by tacho-record, which writes the running recording to standard input.
+Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_summary(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments);

@@ -1,5 +1,4 @@
-#include "report/views/tui/command_top.h"
-
+// `tacho top`: shows a running recording on a terminal, else rows as text at intervals.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 
 #include "cli/expression.h"
 #include "format/container/pipe_writer.h"
+#include "report/commands.h"
 #include "report/query/expressions.h"
 #include "report/samples/ordered_records.h"
 #include "report/views/report/command_report.h"

@@ -1,5 +1,4 @@
-#include "report/views/tui/command_tui.h"
-
+// `tacho report` and `tacho annotate` on a terminal, and `tacho tui`: the interactive view.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "report/commands.h"
 #include "report/views/annotate/command_annotate.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
