@@ -37,8 +37,6 @@ void leave_out(std::vector<BrowsedColumn>& columns, std::size_t room) {
 
 }  // namespace
 
-Browser::Browser(const BrowsedRows& rows) : rows_(&rows) {}
-
 void Browser::changed(std::size_t at) {
   open_.clear();
   cursor_ = {rows_->size() == 0 ? 0 : std::min(at, rows_->size() - 1), 0};

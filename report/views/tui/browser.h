@@ -64,7 +64,7 @@ class Browser {
   };
 
   // `rows` must outlive it. Call changed() when the rows change.
-  explicit Browser(const BrowsedRows& rows);
+  explicit Browser(const BrowsedRows& rows) : rows_(&rows) {}
 
   // There are other rows: closes all call graphs; the cursor is at row `at`, or at the last row.
   void changed(std::size_t at = 0);

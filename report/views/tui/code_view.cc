@@ -44,10 +44,6 @@ const HitFunction* CodeSource::find(std::string_view name) const {
   return found == functions_.end() ? nullptr : &*found;
 }
 
-AnnotatedCode CodeSource::annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members) {
-  return annotator_.annotate(function, event, members);
-}
-
 std::vector<const HitFunction*> CodeSource::hottest_of(std::uint32_t event) const {
   std::vector<const HitFunction*> functions;
   const auto by_event = hottest(functions_);
@@ -71,17 +67,13 @@ CodeView::CodeView(CodeSource& source, std::uint32_t event, std::uint32_t member
 std::string CodeView::show(const HitFunction& function) {
   AnnotatedCode code = source_->annotate(function, event_, members_);
   if (code.lines.empty()) return function.name + ": " + code.missing_reason;
-  open(function, std::move(code));
-  return {};
-}
-
-void CodeView::open(const HitFunction& function, AnnotatedCode code) {
   function_ = &function;
   code_ = std::move(code);
   message_ = code_.missing_reason;
   cursor_ = top_ = left_ = 0;
   make_rows();
   go_hottest(0);
+  return {};
 }
 
 ShownCode CodeView::shown_code() const {

@@ -26,7 +26,9 @@ class CodeSource {
   const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
   // A function by name, if its address is in another function, as for inlined calls and PLT entries.
   const HitFunction* find(std::string_view name) const;
-  AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members);
+  AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members) {
+    return annotator_.annotate(function, event, members);
+  }
   // The functions with samples of an event, hottest first.
   std::vector<const HitFunction*> hottest_of(std::uint32_t event) const;
   HitCount total(std::uint32_t event) const;
@@ -80,7 +82,6 @@ class CodeView {
   std::size_t jumps_to(std::uint64_t offset) const;
   std::string status() const;
   void say(std::string message) { message_ = std::move(message); }
-  void open(const HitFunction& function, AnnotatedCode code);
 
   CodeSource* source_;
   std::uint32_t event_, members_;

@@ -504,15 +504,14 @@ Result<cli::ExitStatus> show_interactive(ReportOptions& options, const std::stri
                         });
 }
 
-bool is_on_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
-
 // Whether rows or code are shown on the screen; otherwise as text. An error: --tui was given, and the screen
 // cannot be used. `command`: in messages.
 template <class Options>
 Result<bool> is_for_screen(const Options& options, std::string_view command) {
   using Face = decltype(options.face);
   const std::string_view text_option = options.text_option();
-  const bool is_possible = options.face != Face::Text && text_option.empty() && is_on_terminal() &&
+  const bool is_on_terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  const bool is_possible = options.face != Face::Text && text_option.empty() && is_on_terminal &&
                            options.reading.session.input != "-";
   const std::string no_screen = is_possible ? why_no_screen() : std::string();
   if (is_possible && no_screen.empty()) return true;

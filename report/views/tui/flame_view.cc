@@ -45,8 +45,6 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
   }
 }
 
-std::optional<std::uint32_t> FlameView::function() const { return boxes_[selected_].function; }
-
 bool FlameView::is_in_zoom(const Box& box) const {
   const Box& zoom = boxes_[zoomed_];
   // Callers of the zoomed frame have the full width.

@@ -20,8 +20,8 @@ class FlameView {
   enum class Flow : std::uint8_t { Stay, Leave, Unknown };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
-  // Of the selected box; nothing: it is all of them.
-  std::optional<std::uint32_t> function() const;
+  // The function of the selected box; nullopt: the box of all samples.
+  std::optional<std::uint32_t> function() const { return boxes_[selected_].function; }
 
  private:
   struct Box {

@@ -178,13 +178,6 @@ HeatView::Flow HeatView::on_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-std::string HeatView::box_line() const {
-  const auto [first, last] = corners();
-  const std::uint64_t samples = samples_in(first, last);
-  return fmt::format("{}: {} sample{}", box().text, with_commas(static_cast<double>(samples)),
-                     samples == 1 ? "" : "s");
-}
-
 void HeatView::draw(Frame& frame) {
   fit(frame.size);
   const std::size_t rows = map_.rows.size(), shown = std::min(rows, height_);
@@ -217,7 +210,10 @@ void HeatView::draw(Frame& frame) {
   const HeatAxis axis = heat_axis(map_, wide_);
   frame.put(1 + shown, 0, Style::Quiet, axis.marks);
   frame.put(2 + shown, 0, Style::Quiet, axis.times);
-  frame.put(3 + shown, 0, Style::Heading, box_line());
+  const std::uint64_t samples = samples_in(first, last);
+  frame.put(3 + shown, 0, Style::Heading,
+            fmt::format("{}: {} sample{}", box().text, with_commas(static_cast<double>(samples)),
+                        samples == 1 ? "" : "s"));
   frame.last_line("h: help  Enter: count this box  v: its samples  Space: mark  q: back");
 }
 

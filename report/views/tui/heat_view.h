@@ -42,7 +42,6 @@ class HeatView {
   std::uint64_t samples_in(Cell first, Cell last) const;
   std::pair<Cell, Cell> corners() const;  // of the box: its lowest and its highest
   void move(std::ptrdiff_t columns, std::ptrdiff_t rows);
-  std::string box_line() const;
 
   SampleChoice choice_;
   HeatRequest request_;

@@ -229,11 +229,6 @@ void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr
   }
 }
 
-void LiveWindow::forget_ended() {
-  for (const std::uint32_t tid : std::exchange(ended_, {}))
-    if (const auto one = threads_.find(tid); one != threads_.end() && one->second.has_ended) end_thread(tid);
-}
-
 void LiveWindow::forget_unseen() {
   if (processes_.size() <= kMostProcesses) return;
   std::vector<std::uint64_t> seen;
@@ -252,7 +247,8 @@ void LiveWindow::finish_round() {
   put(mark.data() + kMiscAt + sizeof(std::uint16_t), static_cast<std::uint16_t>(mark.size()));
   append(mark);
   append(mark);
-  forget_ended();
+  for (const std::uint32_t tid : std::exchange(ended_, {}))
+    if (const auto one = threads_.find(tid); one != threads_.end() && one->second.has_ended) end_thread(tid);
 }
 
 void LiveWindow::begin_half(Clock::time_point now) {

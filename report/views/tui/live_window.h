@@ -90,7 +90,6 @@ class LiveWindow {
   void show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
   void append(format::Bytes record);
   void append_as(const Kept& kept, std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
-  void forget_ended();
   void forget_unseen();
 
   Clock::duration half_;

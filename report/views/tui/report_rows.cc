@@ -235,8 +235,6 @@ std::string ReportRows::title(Count count) const {
   return text;
 }
 
-RowFacts ReportRows::facts(std::size_t row) const { return entries_->facts(rows_[row]); }
-
 std::vector<BrowsedColumn> ReportRows::columns() const {
   const ReportCells cells(text_, columns_, sink_->facts());
   std::vector<BrowsedColumn> columns;

@@ -65,7 +65,7 @@ class ReportRows : public BrowsedRows {
   std::string title(Count count) const;  // with or without the number of samples
 
   // `row`: index of the shown rows.
-  RowFacts facts(std::size_t row) const;
+  RowFacts facts(std::size_t row) const { return entries_->facts(rows_[row]); }
   // Whether each row has samples of one thread; of one thread or name; of one function; of one module.
   bool has_thread_key() const { return has_key_of(KeyOf::Thread); }
   bool has_comm() const { return has_thread_key() || has_key_of(KeyOf::Comm); }

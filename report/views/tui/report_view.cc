@@ -417,20 +417,16 @@ void ReportView::open_hottest() {
   if (rows_.blocks().size() > 1) offer_events();
 }
 
-ReportView::Flow ReportView::leave_code() {
-  code_.reset();
-  if (annotated_ == nullptr) return Flow::Stay;
-  if (rows_.blocks().size() < 2) return Flow::Quit;
-  offer_events();
-  return Flow::Stay;
-}
-
 ReportView::Flow ReportView::on_code_key(const KeyPress& press) {
   switch (code_->on_key(press)) {
     case CodeView::Flow::Stay:
       break;
     case CodeView::Flow::Leave:
-      return leave_code();
+      code_.reset();
+      if (annotated_ == nullptr) break;
+      if (rows_.blocks().size() < 2) return Flow::Quit;
+      offer_events();
+      break;
     case CodeView::Flow::Help:
       show_help();
       break;

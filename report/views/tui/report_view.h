@@ -127,7 +127,6 @@ class ReportView {
   Flow on_code_key(const KeyPress& press);
   void open_hottest();
   Flow save_rows();
-  Flow leave_code();
   void offer_fields(bool is_map);
   // Shows a view that was read, or why it cannot be.
   template <class View>

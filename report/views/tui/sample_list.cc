@@ -243,12 +243,6 @@ SampleList::Flow SampleList::on_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-std::string SampleList::status() const {
-  if (!message_.empty()) return message_;
-  return fmt::format("{} of {}  Enter: its call chain  /: search  Left Right: scroll  q: back",
-                     counted(cursor_ + 1), counted(lines_.size()));
-}
-
 void SampleList::draw(Frame& frame) {
   if (page_) return page_->draw(frame);
   constexpr std::size_t kBeside = 3;  // other lines: title, column headers, last line
@@ -264,7 +258,10 @@ void SampleList::draw(Frame& frame) {
     frame.rows[2 + i].is_selected = is_here;
     put(2 + i, Style::Normal, cells(lines_[top_ + i]));
   }
-  frame.last_line(status());
+  frame.last_line(!message_.empty()
+                      ? message_
+                      : fmt::format("{} of {}  Enter: its call chain  /: search  Left Right: scroll  q: back",
+                                    counted(cursor_ + 1), counted(lines_.size())));
   if (question_) question_->draw(frame);
 }
 

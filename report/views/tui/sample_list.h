@@ -52,7 +52,6 @@ class SampleList {
   std::string row_text(const std::vector<std::string_view>& cells) const;
   TextPage page_of(const Line& line);
   void search(bool begins_here);
-  std::string status() const;
 
   std::optional<Session> owned_;
   Session* session_ = nullptr;  // resolves call chains
