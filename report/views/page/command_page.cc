@@ -142,7 +142,7 @@ void describe_hiding(JsonFields& to, const PageNames& names) {
 // What two captures of a page have in common.
 struct CommonFrames {
   std::string renamed;      // modules whose functions are compared by name; empty: none
-  bool has_threads = true;  // false: no thread name, so that every frame is new or gone
+  bool has_threads = true;  // a thread's name; if not, every frame is new or gone
 };
 
 CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base) {

@@ -157,7 +157,7 @@ class PageColumn {
 
 std::string base64(std::string_view bytes);
 
-// The pseudonyms in a page that replace private names.
+// Names in a page: as they are, hidden, or as pseudonyms.
 class PageNames {
  public:
   // Both must outlive this.
@@ -274,8 +274,7 @@ class PageSamples : public Sink {
   std::unordered_map<std::uint64_t, std::uint32_t> thread_numbers_;
   std::vector<EventColumns> events_;
 
-  // Columns with an entry for each sample, encoded as they come to need little memory. Empty with
-  // Take::Stacks.
+  // Columns with an entry for each sample, encoded at once to save memory. Empty with Take::Stacks.
   std::uint64_t samples_ = 0, first_time_ = 0;
   PageColumn times_{"time", ColumnForm::Differences}, cpus_{"cpu", ColumnForm::Numbers},
       of_threads_{"thread", ColumnForm::Numbers}, of_events_{"event", ColumnForm::Numbers},

@@ -14,9 +14,9 @@ constexpr std::size_t kScroll = 8;        // columns
 constexpr std::size_t kBetween = 2;       // columns between columns, and before the first
 constexpr std::size_t kLeastOfLast = 18;  // of the last column, mostly the function: "[.] " and 14 letters
 
-// Sets the width of columns that can be spared to 0, the last one first, until names have some room: the
-// percentages of a group of events take all of a narrow terminal, and at 40 columns the names of thread and
-// module leave the function none.
+// Sets the widths of columns to 0, in the order of Spare, until names have some room: the percentages of a
+// group of events take all of a narrow terminal, and at 40 columns the names of thread and module leave no
+// room for the function.
 void leave_out(std::vector<BrowsedColumn>& columns, std::size_t room) {
   const auto least = [&columns] {
     std::size_t sum = 0;
@@ -58,8 +58,8 @@ Browser::Memory Browser::remember() const {
   Memory memory{.open = {},
                 .cursor = cursor_ == Position() ? std::string() : rows_->identity(cursor_.row),
                 .line = cursor_.line,
-                .above = cursor_.row - std::min(cursor_.row, top_.row),
                 .scrolled = scrolled_,
+                .above = cursor_.row - std::min(cursor_.row, top_.row),
                 .has_head = has_head_,
                 .is_wide = is_wide_};
   for (const auto& [row, one] : open_) {
@@ -237,7 +237,7 @@ void Browser::toggle() {
 }
 
 // Closes the node at the cursor, or moves to its parent.
-void Browser::close_or_leave() {
+void Browser::close_or_go_to_parent() {
   if (is_empty()) return;
   if (sign_of(cursor_) == '-') return toggle();
   if (cursor_.line == 0) return;
@@ -274,7 +274,7 @@ bool Browser::on_key(const KeyPress& press) {
       if (is_wide_)
         scrolled_ -= std::min(scrolled_, kScroll);
       else
-        close_or_leave();
+        close_or_go_to_parent();
       return true;
     case Key::Click:
     case Key::DoubleClick: {
@@ -325,7 +325,7 @@ bool Browser::on_key(const KeyPress& press) {
   return true;
 }
 
-void Browser::keep_in_sight(std::size_t height) {
+void Browser::scroll_to_cursor(std::size_t height) {
   if (cursor_.row >= rows_->size()) cursor_ = {rows_->size() == 0 ? 0 : rows_->size() - 1, 0};
   cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
   top_.line = std::min(top_.line, lines_of(top_.row));
@@ -432,7 +432,7 @@ void Browser::draw(Frame& frame, std::size_t first, std::size_t height) {
   first_ = first;
   height_ = std::max<std::size_t>(height, 1);
   if (is_empty()) return frame.put(first, 2, Style::Notice, "no rows");
-  keep_in_sight(height_);
+  scroll_to_cursor(height_);
   Position position = top_;
   for (std::size_t i = 0; i < height; ++i) {
     if (position.line == 0)

@@ -14,8 +14,8 @@
 
 namespace tacho::report {
 
-// Which columns are left out first where the last one, mostly the function, has no room. Names are left out
-// between the two: the last first, but never the last column.
+// When a column is left out to make room for the last one, mostly the function: never, before columns of
+// names, or after them. Of several the rightmost is left out first, and the last column never.
 enum class Spare : std::uint8_t { No, BeforeNames, AfterNames };
 
 struct BrowsedColumn {
@@ -66,11 +66,11 @@ class Browser {
   // `rows` must outlive it. Call changed() when the rows change.
   explicit Browser(const BrowsedRows& rows) : rows_(&rows) {}
 
-  // There are other rows: closes all call graphs; the cursor is at row `at`, or at the last row.
+  // Call it when the rows are others: closes all call graphs and sets the cursor to row `at`, or to the last.
   void changed(std::size_t at = 0);
-  // The same rows have other texts: open call graphs stay open.
+  // Call it when only texts of call graphs changed: these stay open.
   void graphs_changed();
-  // Handles a key; false: it is not one of the list's keys.
+  // False: not a key of the list.
   bool on_key(const KeyPress& press);
   // Draws `height` lines of the frame from `first` on, with the header.
   void draw(Frame& frame, std::size_t first, std::size_t height);
@@ -96,8 +96,8 @@ class Browser {
     };
     std::vector<OpenRow> open;
     std::string cursor;  // empty: the first row
-    std::size_t line = 0, above = 0,
-                scrolled = 0;  // above: rows between the first one on the screen and the cursor
+    std::size_t line = 0, scrolled = 0;
+    std::size_t above = 0;  // rows on the screen above the cursor's
     bool has_head = true, is_wide = false;
   };
   Memory remember() const;
@@ -124,9 +124,9 @@ class Browser {
   bool step_up(Position& position) const;
   void move(std::ptrdiff_t lines);
   void toggle();
-  void close_or_leave();
+  void close_or_go_to_parent();
   char sign_of(Position position) const;
-  void keep_in_sight(std::size_t height);
+  void scroll_to_cursor(std::size_t height);
   void draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedColumn>& columns) const;
   void draw_row(Frame& frame, std::size_t at, std::size_t row,
                 const std::vector<BrowsedColumn>& columns) const;

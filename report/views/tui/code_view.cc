@@ -105,7 +105,7 @@ double CodeView::share_of(std::size_t row) const {
   return one.kind == Kind::Instruction ? percent(event_, code_.counts_of(one.line)[0]) : 0;
 }
 
-// 0: the hottest; 1 and -1: the next and the one before, from the cursor's.
+// Moves the cursor to the hottest instruction (0), or to the next less hot (1) or hotter one (-1).
 void CodeView::go_hottest(int step) {
   std::vector<std::size_t> hot;
   for (std::size_t row = 0; row < rows_.size(); ++row)
@@ -214,7 +214,7 @@ bool CodeView::on_option_key(const KeyPress& press) {
   } else if (press.is('k')) {
     has_numbers_ = !has_numbers_;
   } else if (press.is('l')) {
-    tells_line_ = !tells_line_;
+    shows_location_ = !shows_location_;
   } else if (press.is('t')) {
     options_.column = options_.column == CodeColumn::Percent  ? CodeColumn::Period
                       : options_.column == CodeColumn::Period ? CodeColumn::Samples
@@ -347,7 +347,7 @@ std::string CodeView::address_column(const CodeRow& row) const {
                                        : fmt::format("{:x}", address);
 }
 
-// As wide as their heading.
+// The branch columns of a line, with the width of their heading.
 std::string CodeView::branches_of(const CodeLine& line) const {
   const BranchHits& hits = line.branches;
   const auto count = [](std::uint64_t value) {
@@ -369,7 +369,7 @@ std::string CodeView::branches_of(const CodeLine& line) const {
 
 std::string CodeView::status() const {
   if (!message_.empty()) return message_;
-  if (tells_line_ && !rows_.empty()) {
+  if (shows_location_ && !rows_.empty()) {
     const CodeLine& line = code_.lines[rows_[cursor_].line];
     return line.file.empty() ? "no line is known here" : fmt::format("{}:{}", line.file, line.line);
   }
@@ -388,7 +388,7 @@ void CodeView::draw(Frame& frame) {
   const std::size_t height = frame.size.height;
   height_ = height > 3 ? height - 3 : 1;
   first_ = 2;
-  // A step moves the text by a line; what is further away comes into the middle.
+  // One step beyond the edge scrolls by a line; a farther cursor is shown in the middle.
   const bool is_near = cursor_ + 1 >= top_ && cursor_ <= top_ + height_;
   if (!is_near) top_ = cursor_ - std::min(cursor_, height_ / 2);
   if (cursor_ < top_) top_ = cursor_;

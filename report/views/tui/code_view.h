@@ -20,11 +20,11 @@ class CodeSource {
  public:
   // Both must outlive it.
   CodeSource(Session& session, const CodeHits& hits, AsmSyntax syntax = AsmSyntax::Att);
-  // The functions that are shown.
   std::vector<HitFunction>& functions() { return functions_; }
   // The function at an address of a module; null: it has no samples.
   const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
-  // A function by name, if its address is in another function, as for inlined calls and PLT entries.
+  // The function of this name; null: it has no samples. For inlined calls and PLT entries, whose addresses
+  // are in other functions.
   const HitFunction* find(std::string_view name) const;
   AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members) {
     return annotator_.annotate(function, event, members);
@@ -91,7 +91,7 @@ class CodeView {
   std::vector<CodeRow> rows_;
   std::vector<Shown> before_;  // the functions from which calls were followed
   std::size_t cursor_ = 0, top_ = 0, height_ = 1, left_ = 0, first_ = 1;
-  bool has_arrows_ = true, has_jump_counts_ = false, has_numbers_ = true, tells_line_ = false;
+  bool has_arrows_ = true, has_jump_counts_ = false, has_numbers_ = true, shows_location_ = false;
   bool has_full_address_ = false, has_addresses_ = true, has_cycle_range_ = false;
   Addresses addresses_ = Addresses::All;
   std::string message_, searched_;

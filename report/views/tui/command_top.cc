@@ -63,9 +63,9 @@ class LiveSink : public Sink {
       : session_(session), options_(options), opened_(opened), opened_text_(std::move(opened_text)) {}
   Flow on_sample(const ResolvedSample& sample) override {
     if (options_.has_table && !takes(sample)) return failure_ ? Flow::Stop : Flow::Continue;
-    return of_now().on_sample(sample);
+    return current_sink().on_sample(sample);
   }
-  Flow on_non_sample(const NonSampleRecord& other) override { return of_now().on_non_sample(other); }
+  Flow on_non_sample(const NonSampleRecord& other) override { return current_sink().on_non_sample(other); }
   void begin_anew() {
     view_sink_.reset();
     events_.reset();
@@ -83,7 +83,9 @@ class LiveSink : public Sink {
   SampleList* events() const { return events_ && events_->size() > 0 ? events_.get() : nullptr; }
 
  private:
-  ViewSink& of_now() { return view_sink_ ? *view_sink_ : view_sink_.emplace(session_, options_.report); }
+  ViewSink& current_sink() {
+    return view_sink_ ? *view_sink_ : view_sink_.emplace(session_, options_.report);
+  }
   Result<> find_table() {
     counts_.emplace();
     if (!options_.table_where.empty()) {
@@ -294,7 +296,7 @@ class Top {
     reads_anew_ = true;
   }
 
-  // An overlay of the rows gets the keys.
+  // Whether an overlay or another view is over the rows and gets the keys.
   bool is_covered() const {
     if (shows_events_ && events_ != nullptr) return true;
     return shows_table_ ? table_->is_held() : view_.has_value() && !view_->is_at_list();

@@ -109,7 +109,7 @@ class InteractiveReport : private CaptureReadings {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kKeyInterval{100};  // while reading, keys are handled this often
 
-  // A session with the rows that were made of it.
+  // A session and its rows.
   struct Reading {
     Reading(Session& first, const ReportOptions& with) : session(&first), options(with) {}
     Reading(Session&& again, const ReportOptions& with)
@@ -124,8 +124,8 @@ class InteractiveReport : private CaptureReadings {
     std::string note;                                              // how much of it was read; empty: all
     std::optional<std::pair<std::uint64_t, std::uint64_t>> times;  // the range chosen with the key T
   };
-  // The state to go back to if another reading fails.
-  struct Choice {
+  // What is restored if another reading fails.
+  struct State {
     SessionOptions wanted;
     ReportOptions options;
     std::optional<BoxChoice> box;
@@ -205,7 +205,7 @@ class InteractiveReport : private CaptureReadings {
     SessionOptions options = wanted_;
     options.input = name;
     if (needs_source_lines(rows->options)) options.symbols.source_lines = symbolize::SourceLines::Yes;
-    // These filters are for the other capture only.
+    // --time and --where are for the first capture only.
     options.filter.time_text.clear();
     options.filter.condition = nullptr;
     auto session = open(options);
@@ -261,7 +261,7 @@ class InteractiveReport : private CaptureReadings {
       std::ranges::move(view_->missing_code().lines(printable(input())), std::back_inserter(shown.notes));
       shown.status = cli::kIncomplete;
     }
-    // Those of the first session are reported by the command.
+    // The command reports the findings of the first session.
     if (input() != first_input_)
       std::ranges::move(findings_text(reading.session->diagnostics(), input()),
                         std::back_inserter(shown.notes));
@@ -269,15 +269,16 @@ class InteractiveReport : private CaptureReadings {
     return shown;
   }
 
-  // Reads again for the choice of a key. If that fails, is stopped or has no samples, the current rows stay.
+  // Reads the capture again for what a key chose. If that fails, is stopped or finds no samples, the current
+  // rows stay.
   std::unique_ptr<Reading> replace(std::unique_ptr<Reading> current) {
-    Choice before{wanted_, options_, box_, times_, is_times_known_, view_->remember()};
+    State before{wanted_, options_, box_, times_, is_times_known_, view_->remember()};
     before.memory.times.chosen = current->times;
     has_before_ = true;
     std::unique_ptr<Reading> next;
     std::string failure;
     do {
-      read_otherwise();
+      apply_choice();
       next.reset();
       auto session = open(wanted_);
       if (!session) {
@@ -330,7 +331,7 @@ class InteractiveReport : private CaptureReadings {
         due = Clock::now() + std::max<Clock::duration>(kNext, kTimes * (Clock::now() - now));
       }
       if (view_) view_->progress(megabytes(read) + " read");
-      if (!look(read)) return;
+      if (!handle_keys(read)) return;
       is_stopped_ = true;
       reading.note = "stopped after " + megabytes(read);
       stop.request_stop();
@@ -344,8 +345,8 @@ class InteractiveReport : private CaptureReadings {
       is_times_known_ = true;
   }
 
-  // Draws, and does what keys say. True: reading stops.
-  bool look(const ReadProgress& read) {
+  // Draws and handles keys while the capture is read. True: reading stops.
+  bool handle_keys(const ReadProgress& read) {
     if (!view_) {
       const auto press = link_.show(
           progress_frame(link_.size(), input(), read, has_before_ ? "Esc: stop  q: quit" : "q: quit"));
@@ -418,8 +419,9 @@ class InteractiveReport : private CaptureReadings {
                                                                    : ReportView::Flow::Quit;
   }
 
-  // Sets what a key chose for the next reading: a time range, a box of a heat map, or sort keys.
-  void read_otherwise() {
+  // Sets the options of the next reading to what a key chose: another capture, a time range, a box of a heat
+  // map, or sort keys.
+  void apply_choice() {
     std::string sort = view_->sort_keys();
     if (const std::string path = std::exchange(changed_to_, {}); !path.empty()) {
       wanted_.input = options_.reading.session.input = path;
@@ -533,7 +535,7 @@ Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& b
   return base.empty() ? print_report(options) : print_comparison(options, base);
 }
 
-// First of the options, since it makes the view another one.
+// Adds --base as the first option: it changes what the command shows.
 void add_base_option(std::vector<cli::Option>& rows, std::string& base) {
   rows.insert(rows.begin(),
               cli::text("--base", "FILE",

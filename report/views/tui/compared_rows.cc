@@ -44,8 +44,8 @@ void ComparedRows::changed(bool has_before) {
   sort();
 }
 
-void ComparedRows::count_callees(bool does) {
-  has_callees_ = does;
+void ComparedRows::count_callees(bool has_callees) {
+  has_callees_ = has_callees;
   changed(has_before_);
 }
 
@@ -398,10 +398,10 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
     choice.percent_limit =
         0;  // otherwise a row below the limit in one capture would seem to be missing there
     after.choose(choice);
-    const auto alike = before.same_choice(after);
-    if (alike) before.choose(*alike);
+    const auto same = before.same_choice(after);
+    if (same) before.choose(*same);
     ComparedRows rows(after, before);
-    rows.changed(alike.has_value());
+    rows.changed(same.has_value());
     std::vector<std::size_t> shown;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       has_common |= rows.row_after(row) && rows.row_before(row);
@@ -409,7 +409,7 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
           (options.top == 0 || shown.size() < options.top))
         shown.push_back(row);
     }
-    form.write({rows, shown, after, alike ? &before : nullptr});
+    form.write({rows, shown, after, same ? &before : nullptr});
   }
   return has_common;
 }

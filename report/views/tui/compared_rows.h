@@ -27,9 +27,9 @@ class ComparedRows : public BrowsedRows {
   // Call it when `after` shows other rows. `has_before`: `before` shows the rows of the same choice;
   // otherwise it has none.
   void changed(bool has_before);
-  // Self, or with callees (children).
+  // Whether percents count callees too (children), or self only.
   bool has_callees() const { return has_callees_; }
-  void count_callees(bool does);
+  void count_callees(bool has_callees);
   enum class Order : std::uint8_t { Delta, Before, After };
   Order order() const { return order_; }
   void order_by(Order order);

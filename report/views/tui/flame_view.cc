@@ -16,7 +16,7 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
     std::uint64_t at;  // start of the next child
   };
   const std::uint64_t all = nodes.empty() ? 0 : nodes[0].weight;
-  boxes_.push_back({.name = "all", .function = {}, .weight = all, .own = all});
+  boxes_.push_back({.name = "all", .function = {}, .weight = all, .self = all});
   std::vector<Level> levels;
   if (!nodes.empty()) levels.push_back({0, 0, 0, 0});
   while (!levels.empty()) {
@@ -30,7 +30,7 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
     const BrowsedNode& node = nodes[number];
     const std::uint64_t begin = std::exchange(level.at, level.at + node.weight);
     std::size_t above = level.box;
-    boxes_[above].own -= std::min(boxes_[above].own, node.weight);
+    boxes_[above].self -= std::min(boxes_[above].self, node.weight);
     for (std::size_t i = 0; i < node.frames.size(); ++i) {
       boxes_.push_back({.name = node.frames[i],
                         .function = node.functions[i],
@@ -38,7 +38,7 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
                         .parent = above,
                         .begin = begin,
                         .weight = node.weight,
-                        .own = i + 1 == node.frames.size() ? node.weight : 0});
+                        .self = i + 1 == node.frames.size() ? node.weight : 0});
       above = boxes_.size() - 1;
     }
     if (!node.frames.empty()) levels.push_back({number, 0, above, begin});
@@ -138,7 +138,7 @@ FlameView::Flow FlameView::on_key(const KeyPress& press) {
 std::string FlameView::status() const {
   const Box& box = boxes_[selected_];
   std::string shares = fmt::format(": {:.2f}% of all, {:.2f}% self", percent_of(box.weight, boxes_[0].weight),
-                                   percent_of(box.own, boxes_[0].weight));
+                                   percent_of(box.self, boxes_[0].weight));
   if (zoomed_ != 0)
     shares += fmt::format(", {:.2f}% of the zoom", percent_of(box.weight, boxes_[zoomed_].weight));
   const std::string_view keys = "  h: help  q: back";
@@ -161,7 +161,7 @@ void FlameView::draw(Frame& frame) {
     if (begin == end) continue;
     const std::size_t room = end - begin;
     std::string text = "│" + fit_middle(box.name, room - 1);
-    const double part = percent_of(box.own, boxes_[0].weight);
+    const double part = percent_of(box.self, boxes_[0].weight);
     const Style style = i == selected_ ? Style::Bar
                         : part >= 5    ? Style::High
                         : part > 0.5   ? Style::Medium

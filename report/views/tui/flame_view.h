@@ -1,4 +1,4 @@
-// A flame graph in characters: callers above, what they call below, each as wide as its share.
+// A flame graph in characters: callees below their caller, each as wide as its share.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ class FlameView {
     std::string name;
     std::optional<std::uint32_t> function;
     std::size_t depth = 0, parent = 0;
-    std::uint64_t begin = 0, weight = 0;  // along the width, in the unit of weights
-    std::uint64_t own = 0;                // without what it calls
+    std::uint64_t begin = 0, weight = 0;  // horizontal position and width, in weight
+    std::uint64_t self = 0;               // weight without callees
   };
   struct Columns {
     std::size_t begin = 0, end = 0;
@@ -41,7 +41,7 @@ class FlameView {
   std::string status() const;
 
   std::string title_;
-  std::vector<Box> boxes_;  // 0: all; callers before what they call
+  std::vector<Box> boxes_;  // 0: all samples; a caller is before its callees
   std::size_t selected_ = 0, zoomed_ = 0, top_ = 0;
   std::size_t width_ = 1, height_ = 1;  // of the last drawing
 };

@@ -16,7 +16,7 @@ struct Range {
   char32_t first, last;
 };
 // Code points without width (Unicode Mn, Me and Cf of common scripts), ascending.
-constexpr Range kJoining[] = {
+constexpr Range kZeroWidth[] = {
     {0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x5bf, 0x5bf},   {0x5c1, 0x5c2},
     {0x5c4, 0x5c5},   {0x5c7, 0x5c7},   {0x610, 0x61a},   {0x64b, 0x65f},   {0x670, 0x670},
     {0x6d6, 0x6dc},   {0x6df, 0x6e4},   {0x6e7, 0x6e8},   {0x6ea, 0x6ed},   {0x900, 0x902},
@@ -38,7 +38,7 @@ bool is_in(const auto& ranges, char32_t character) {
 // Terminal columns of a character: 0 for a combining one, 2 for a wide one.
 std::size_t column_width(char32_t character) {
   if (character < 0x300) return 1;
-  return is_in(kJoining, character) ? 0 : is_in(kWide, character) ? 2 : 1;
+  return is_in(kZeroWidth, character) ? 0 : is_in(kWide, character) ? 2 : 1;
 }
 
 void add_number(std::string& to, std::uint64_t value, std::size_t bytes) {

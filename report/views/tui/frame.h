@@ -29,7 +29,7 @@ enum class Style : std::uint8_t {
   Address,
   Jump,    // arrows of code
   Quiet,   // source lines, hints
-  Notice,  // a message that wants to be read
+  Notice,  // a message in place of rows
   Box,     // menus and questions
   Heat1,   // boxes of a heat map, from few samples to many
   Heat2,
@@ -81,13 +81,13 @@ struct Frame {
   ScreenSize size;
   bool waits = true;    // for a key; false: reading goes on after the frame is drawn
   bool begins = false;  // the first frame of a reading process: earlier keys are dropped
-  bool draws = true;    // false: wait for a key without drawing
+  bool draws = true;    // false: the screen stays as it is
   // Number of bytes in the memfd Screen::saved_file() to be written to saved_path(); 0: none. The
   // answer is Key::Saved or Key::NotSaved.
   std::uint64_t saved_bytes = 0;
   SavedAs saved_as = SavedAs::Capture;
   std::string saved_name;                                         // SavedAs::Code: the function
-  std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nothing: hidden
+  std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nullopt: hidden
   std::vector<FrameRow> rows;
 };
 
@@ -151,7 +151,7 @@ std::optional<std::ptrdiff_t> lines_moved(const KeyPress& press, std::size_t pag
 // `at` moved by `by`, but not out of the range 0 to `count` - 1.
 std::size_t moved(std::size_t at, std::ptrdiff_t by, std::size_t count);
 
-// The first line to show of `count` lines, so that line `at` is among `height` lines: `top` or near to it.
+// The first of `height` shown lines, of `count`: `top`, scrolled as little as line `at` needs to be shown.
 std::size_t top_showing(std::size_t at, std::size_t top, std::size_t height, std::size_t count);
 
 constexpr std::size_t kKeyBytes = 12;

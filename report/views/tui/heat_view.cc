@@ -43,8 +43,8 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
   facts.unit = source.unit();
   view->request_.period = facts.period;
   facts.title = facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name;
-  const std::string of = source.event_name().empty() ? request.event : source.event_name();
-  if (!of.empty()) facts.title += " of " + printable(of);
+  const std::string event = source.event_name().empty() ? request.event : source.event_name();
+  if (!event.empty()) facts.title += " of " + printable(event);
   // The cursor starts at the box with most samples.
   view->cursor_ = {view->map_.columns, view->map_.rows.size()};
   return view;

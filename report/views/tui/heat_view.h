@@ -21,8 +21,8 @@ class HeatView {
   static Result<std::unique_ptr<HeatView>> read(CaptureReadings& readings, const SampleChoice& choice,
                                                 const HeatRequest& request);
 
-  // What a key asks of the owner. Chosen: rows shall count box() only. Samples: list the samples of box().
-  // Explain: show explanation(). Unknown: it is no key of this view.
+  // What the caller does after a key. Chosen: counts only box() in the rows. Samples: lists the samples of
+  // box(). Explain: shows explanation(). Unknown: not a key of this view.
   enum class Flow : std::uint8_t { Stay, Leave, Chosen, Samples, Explain, Unknown };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);

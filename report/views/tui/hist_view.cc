@@ -82,10 +82,10 @@ void HistView::answer(const std::string& text) {
 HistView::Flow HistView::on_key(const KeyPress& press) {
   message_.clear();
   if (question_) {
-    const auto said = question_->on_key(press);
+    const auto given = question_->on_key(press);
     const std::string text = question_->text();
-    if (said == Question::Answer::Given || said == Question::Answer::Closed) question_.reset();
-    if (said == Question::Answer::Given) answer(text);
+    if (given == Question::Answer::Given || given == Question::Answer::Closed) question_.reset();
+    if (given == Question::Answer::Given) answer(text);
     return Flow::Stay;
   }
   if (press.is('l') || press.is('k')) {

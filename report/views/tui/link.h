@@ -1,5 +1,5 @@
-// Link: the reading process's end of the pipe to the process that owns the terminal. ViewSink: the sink of
-// the interactive view, for rows and annotated code.
+// Link: how the reading process sends frames to the process that owns the terminal and gets keys from it.
+// ViewSink: the sink of the interactive view, for rows and annotated code.
 #pragma once
 
 #include <algorithm>

@@ -107,11 +107,11 @@ void LiveTable::add_buckets(const TableCounts::Rows& rows, std::size_t keys) {
 void LiveTable::show() {
   shown_.clear();
   for (std::size_t row = 0; row < rows_.size(); ++row) {
-    const bool has_it =
+    const bool is_shown =
         filter_.empty() || std::ranges::any_of(rows_[row].texts, [this](const std::string& text) {
           return text.find(filter_) != std::string::npos;
         });
-    if (has_it) shown_.push_back(row);
+    if (is_shown) shown_.push_back(row);
   }
   browser_.changed();
   if (!order_) return;

@@ -28,7 +28,7 @@ class LiveTable : private BrowsedRows {
   void note(std::string note) { note_ = std::move(note); }
   void say(std::string message) { message_ = std::move(message); }
 
-  // Open: open the row at the cursor. All: show all functions. Unknown: not one of the table's keys.
+  // Open: open the row at the cursor. All: show all functions.
   enum class Flow : std::uint8_t { Stay, Open, All, Quit };
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);

@@ -89,8 +89,8 @@ void LiveWindow::begin_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_
 void LiveWindow::end_thread(std::uint32_t tid) {
   const auto one = threads_.find(tid);
   if (one == threads_.end()) return;
-  if (const auto of = processes_.find(one->second.pid); of != processes_.end() && --of->second.threads == 0)
-    processes_.erase(of);
+  const auto owner = processes_.find(one->second.pid);
+  if (owner != processes_.end() && --owner->second.threads == 0) processes_.erase(owner);
   threads_.erase(one);
 }
 
@@ -104,16 +104,16 @@ void LiveWindow::take_mapping(const RecordView& view, const Kept& kept) {
     return append(view.bytes);
   }
   (void)thread(pid, tid);
-  Process& of = process(pid);
-  if (of.mappings == nullptr) {
-    of.mappings = std::make_shared<Mappings>();
-  } else if (of.mappings.use_count() > 1) {
-    of.mappings = std::make_shared<Mappings>(*of.mappings);
+  Process& owner = process(pid);
+  if (owner.mappings == nullptr) {
+    owner.mappings = std::make_shared<Mappings>();
+  } else if (owner.mappings.use_count() > 1) {
+    owner.mappings = std::make_shared<Mappings>(*owner.mappings);
   }
   const std::uint64_t end = begin + length < begin ? ~std::uint64_t{0} : begin + length;
-  std::erase_if(*of.mappings, [&](const Mapping& one) { return one.begin >= begin && one.end <= end; });
-  of.mappings->push_back({begin, end, kept});
-  if (of.written_in == number_) append(view.bytes);
+  std::erase_if(*owner.mappings, [&](const Mapping& one) { return one.begin >= begin && one.end <= end; });
+  owner.mappings->push_back({begin, end, kept});
+  if (owner.written_in == number_) append(view.bytes);
 }
 
 void LiveWindow::take_name(const RecordView& view, Kept kept) {
@@ -121,9 +121,9 @@ void LiveWindow::take_name(const RecordView& view, Kept kept) {
   const std::uint32_t pid = in.u32(), tid = in.u32();
   if (in.failed()) return;
   Thread& one = thread(pid, tid);
-  Process& of = process(pid);
-  if ((view.misc & abi::kMiscCommExec) != 0) of.mappings = nullptr;
-  if (of.written_in == number_ && one.written_in == number_) append(view.bytes);
+  Process& owner = process(pid);
+  if ((view.misc & abi::kMiscCommExec) != 0) owner.mappings = nullptr;
+  if (owner.written_in == number_ && one.written_in == number_) append(view.bytes);
   auto plain = std::make_shared<std::vector<std::byte>>(*kept.bytes);
   put(plain->data() + kMiscAt, static_cast<std::uint16_t>(view.misc & ~abi::kMiscCommExec));
   one.name = {std::move(plain), kept.time_at};
@@ -145,10 +145,10 @@ void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
 }
 
 // Writes the records of the sample's process and thread if this half does not have them.
-void LiveWindow::show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
+void LiveWindow::describe(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
   Thread& one = thread(pid, tid);
-  Process& of = process(pid);
-  const bool has_process = std::exchange(of.written_in, number_) == number_;
+  Process& owner = process(pid);
+  const bool has_process = std::exchange(owner.written_in, number_) == number_;
   const auto leader = threads_.find(pid);
   if (!has_process && pid != tid && leader != threads_.end() && leader->second.pid == pid) {
     append_as(leader->second.name, pid, pid, time);
@@ -158,8 +158,8 @@ void LiveWindow::show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) 
     append_as(one.name, pid, tid, time);
     append_as(one.namespaces, pid, tid, time);
   }
-  if (!has_process && of.mappings != nullptr)
-    for (const Mapping& mapping : *of.mappings) append_as(mapping.record, pid, pid, time);
+  if (!has_process && owner.mappings != nullptr)
+    for (const Mapping& mapping : *owner.mappings) append_as(mapping.record, pid, pid, time);
 }
 
 void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr) {
@@ -172,7 +172,7 @@ void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr
   switch (view.type) {
     case abi::kRecordSample:
       if (const format::Sample* const start = parser_.parse_start(view, attr))
-        if (attr.samples(abi::kSampleTid)) show(start->pid, start->tid, record.time);
+        if (attr.samples(abi::kSampleTid)) describe(start->pid, start->tid, record.time);
       return append(view.bytes);
     case abi::kRecordMmap:
     case abi::kRecordMmap2:

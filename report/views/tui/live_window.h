@@ -87,7 +87,7 @@ class LiveWindow {
   void take_mapping(const format::RecordView& view, const Kept& kept);
   void take_name(const format::RecordView& view, Kept kept);
   void take_symbol(const format::RecordView& view, Kept kept);
-  void show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
+  void describe(std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
   void append(format::Bytes record);
   void append_as(const Kept& kept, std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
   void forget_unseen();

@@ -408,9 +408,9 @@ std::vector<BrowsedNode> ReportRows::nodes_of(std::span<const Strand> strands, s
   for (const CallNode& node : all) {
     const std::uint64_t below = &node == all.data() ? row_total : node.period - node.own_period;
     const std::uint64_t total = is_fractal ? below : entries_->whole(0, false);
-    const bool has_choice =
+    const bool shows_shares =
         node.children > 1 || (node.children == 1 && all[node.first_child].period != below);
-    for (std::uint32_t i = 0; has_choice && i < node.children; ++i) {
+    for (std::uint32_t i = 0; shows_shares && i < node.children; ++i) {
       const CallNode& child = all[node.first_child + i];
       nodes[node.first_child + i].share =
           options.value == GraphValue::Period  ? fmt::format("{}", child.period)
@@ -449,16 +449,16 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
     const auto frames = names.stacks()->frames(chain);
     std::vector<std::uint32_t> down(frames.begin(), frames.end());  // the outermost caller first
     if (!begins_with_caller) std::ranges::reverse(down);
-    const auto is_it = [&](std::uint32_t id) { return functions[id].symbol == *symbol; };
+    const auto is_symbol = [&](std::uint32_t id) { return functions[id].symbol == *symbol; };
     const std::size_t begin = kept_frames_.size();
     if (!symbol) {
       kept_frames_.insert(kept_frames_.end(), down.begin(), down.end());
     } else if (side == Side::Callees) {
-      const auto first = std::ranges::find_if(down, is_it);
+      const auto first = std::ranges::find_if(down, is_symbol);
       if (first == down.end()) continue;
       kept_frames_.insert(kept_frames_.end(), first, down.end());
     } else {
-      const auto last = std::find_if(down.rbegin(), down.rend(), is_it);
+      const auto last = std::find_if(down.rbegin(), down.rend(), is_symbol);
       if (last == down.rend()) continue;
       kept_frames_.insert(kept_frames_.end(), last, down.rend());
     }

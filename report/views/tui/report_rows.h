@@ -48,7 +48,7 @@ class ReportRows : public BrowsedRows {
   Result<bool> sort_by(const std::string& keys);
   const std::string& sort_keys() const { return sort_; }
 
-  // A choice by names, for the rows of another session.
+  // A choice that names its thread and module, for the rows of another session.
   struct NamedChoice {
     RowChoice choice;                                             // without pointers
     std::uint32_t leader = 0;                                     // event
@@ -66,7 +66,7 @@ class ReportRows : public BrowsedRows {
 
   // `row`: index of the shown rows.
   RowFacts facts(std::size_t row) const { return entries_->facts(rows_[row]); }
-  // Whether each row has samples of one thread; of one thread or name; of one function; of one module.
+  // Whether all samples of a row are of one thread; one thread or thread name; one function; one module.
   bool has_thread_key() const { return has_key_of(KeyOf::Thread); }
   bool has_comm() const { return has_thread_key() || has_key_of(KeyOf::Comm); }
   bool has_function() const { return has_key("symbol"); }

@@ -38,8 +38,8 @@ auto and_stay(Call call) {
 class ReportView::SandwichRows : public BrowsedRows {
  public:
   SandwichRows(ReportRows& rows, std::uint32_t symbol, const std::string& name)
-      : callers_(rows.graph_of(symbol, ReportRows::Side::Callers)),
-        callees_(rows.graph_of(symbol, ReportRows::Side::Callees)),
+      : graphs_{rows.graph_of(symbol, ReportRows::Side::Callers),
+                rows.graph_of(symbol, ReportRows::Side::Callees)},
         name_(name),
         share_(rows.share_of(symbol)),
         names_{"callers of " + name, "callees of " + name} {}
@@ -55,14 +55,13 @@ class ReportView::SandwichRows : public BrowsedRows {
     return {{fmt::format("{:>8}", share_), 0}, {names_.at(row), 0}};
   }
   std::string identity(std::size_t row) const override { return names_.at(row); }
-  bool has_graph(std::size_t row) const override { return of(row).size() > 1; }
+  bool has_graph(std::size_t row) const override { return graphs_.at(row).size() > 1; }
   const std::string& name() const { return name_; }
   const std::string& share() const { return share_; }
-  std::vector<BrowsedNode> graph(std::size_t row) const override { return of(row); }
+  std::vector<BrowsedNode> graph(std::size_t row) const override { return graphs_.at(row); }
 
  private:
-  const std::vector<BrowsedNode>& of(std::size_t row) const { return row == 0 ? callers_ : callees_; }
-  std::vector<BrowsedNode> callers_, callees_;
+  std::array<std::vector<BrowsedNode>, 2> graphs_;
   std::string name_, share_;  // of the function
   std::array<std::string, 2> names_;
 };

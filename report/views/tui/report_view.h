@@ -41,11 +41,11 @@ class ReportView {
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // With Flow::ReadAgain, what the next reading is for. New sort keys:
+  // With Flow::ReadAgain, what the next reading changes: the sort keys,
   const std::string& wanted_sort() const { return wanted_sort_; }
-  // A time range, as a value of --time; empty: all; nullopt: unchanged.
+  // the time range, as a value of --time (empty: all; nullopt: unchanged),
   const std::optional<std::string>& wanted_times() const { return wanted_times_; }
-  // A box of a heat map, or none; the outer nullopt: unchanged.
+  // or the box of a heat map (the inner nullopt: none; the outer one: unchanged).
   const std::optional<std::optional<BoxChoice>>& wanted_box() const { return wanted_box_; }
   const std::string& sort_keys() const { return rows_.sort_keys(); }
   struct SavedText {
@@ -56,8 +56,8 @@ class ReportView {
   const SavedText& saved() const { return saved_; }
   // Has the terminal process write it while that shows `frame`. False: that process has exited.
   bool write_saved(Link& link, Frame frame);
-  // Shows annotated code instead of the list. It begins with the hottest function that the options choose;
-  // the view can go to all others. Leaving it ends the view. An error if there is none. The options must
+  // Shows annotated code instead of the list: first the hottest function that the options choose; keys lead
+  // to all others. Leaving the code ends the view. An error: there is no such function. The options must
   // outlive this.
   Result<> begin_with_code(const AnnotateOptions& options);
   // After begin_with_code(), if no function has code: the functions without. Empty: code is shown.

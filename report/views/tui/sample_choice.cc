@@ -16,12 +16,12 @@ Result<> ChosenSamples::find() {
 }
 
 bool ChosenSamples::accepts_function(std::uint32_t id) {
-  if (of_function_.size() <= id) of_function_.resize(functions_.size(), Answer::Unasked);
+  if (of_function_.size() <= id) of_function_.resize(functions_.size(), Answer::Unknown);
   Answer& known = of_function_[id];
-  if (known != Answer::Unasked) return known == Answer::Yes;
+  if (known != Answer::Unknown) return known == Answer::Yes;
   const Function& function = functions_[id];
   const symbolize::Module* const module = function.module;
-  const auto is_it = [&](const SampleChoice::Named& wanted) {
+  const auto is_named = [&](const SampleChoice::Named& wanted) {
     return function.name() == wanted.name &&
            (module == nullptr ? wanted.module.empty() : module->short_name == wanted.module) &&
            (function.has_symbol() || function.start == wanted.start);
@@ -30,14 +30,14 @@ bool ChosenSamples::accepts_function(std::uint32_t id) {
       (!choice_.module || path_of(module) == *choice_.module) &&
       (!choice_.has_kernel_only || is_kernel(module)) &&
       (choice_.symbol.empty() || function.name().find(choice_.symbol) != std::string_view::npos) &&
-      (!choice_.function || is_it(*choice_.function));
+      (!choice_.function || is_named(*choice_.function));
   known = is_accepted ? Answer::Yes : Answer::No;
   return is_accepted;
 }
 
 bool ChosenSamples::accepts_stack(const Stack& stack) {
   Answer& known = of_stack_[stack.number];
-  if (known == Answer::Unasked) {
+  if (known == Answer::Unknown) {
     const auto frames = stacks_.frames(stacks_.number_of(stack));
     known = std::ranges::any_of(frames, [this](std::uint32_t id) { return accepts_function(id); })
                 ? Answer::Yes

@@ -1,5 +1,5 @@
-// Filters for the samples of the list's rows, and further readings of the capture with them: rows are sums,
-// so a view of single samples has to read the capture again.
+// Filters for the samples of the list's rows, and further readings of the capture with these filters: rows
+// are sums, so a view of single samples must read the capture again.
 #pragma once
 
 #include <cstddef>
@@ -75,7 +75,7 @@ class ChosenSamples : public Sink {
   Flow on_non_sample(const NonSampleRecord& other) override { return to_.on_non_sample(other); }
 
  private:
-  enum class Answer : std::uint8_t { Unasked, No, Yes };
+  enum class Answer : std::uint8_t { Unknown, No, Yes };
   bool accepts(const ResolvedSample& sample);
   bool accepts_function(std::uint32_t function);
   bool accepts_stack(const Stack& stack);
@@ -87,7 +87,7 @@ class ChosenSamples : public Sink {
   FunctionTable functions_;
   FunctionStacks stacks_;
   std::vector<Answer> of_function_;             // by id
-  ByNumber<Answer> of_stack_{Answer::Unasked};  // by number
+  ByNumber<Answer> of_stack_{Answer::Unknown};  // by number
 };
 
 // Further readings of the list's capture, and of the one it is compared with.

@@ -21,7 +21,7 @@ class TimeCounts {
   // The range of the counts in ns; the end is past the last interval.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return begin_ + counts_.size() * width_; }
-  // The counts joined into `columns`.
+  // The counts, added up in this many columns.
   std::vector<std::uint64_t> columns(std::size_t count) const;
 
  private:
