@@ -912,22 +912,11 @@ ReportView::Flow ReportView::on_key(const KeyPress& press) {
     }
     const auto answer = question_->on_key(press);
     const std::string text = question_->text();
-    switch (answer) {
-      case Question::Answer::None:
-        break;
-      case Question::Answer::Changed:
-        if (answer_changed_) answer_changed_(text);
-        break;
-      case Question::Answer::Given: {
-        const auto done = std::exchange(answered_, nullptr);
-        question_.reset();
-        return done(text);
-      }
-      case Question::Answer::Closed:
-        question_.reset();
-        if (answer_left_) answer_left_();
-        break;
-    }
+    if (answer == Question::Answer::Given || answer == Question::Answer::Closed) question_.reset();
+    // The action is moved out first, since it may ask another question.
+    if (answer == Question::Answer::Given) return std::exchange(answered_, nullptr)(text);
+    if (answer == Question::Answer::Closed && answer_left_) answer_left_();
+    if (answer == Question::Answer::Changed && answer_changed_) answer_changed_(text);
     return Flow::Stay;
   }
   if (menu_) {

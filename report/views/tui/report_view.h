@@ -32,7 +32,7 @@ class ReportView {
  public:
   // Save: write saved() to a file.
   enum class Flow : std::uint8_t { Stay, Quit, ReadAgain, Save };
-  // Live: a running recording (tacho top). Its additional keys are handled by the caller (live_keys()).
+  // Live: a running recording (tacho top). The caller handles its additional keys.
   enum class Source : std::uint8_t { Capture, Live };
 
   // Arguments must outlive it. `hits`: of the same run.
