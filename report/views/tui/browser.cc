@@ -264,11 +264,10 @@ bool Browser::on_key(const KeyPress& press) {
       toggle();
       return true;
     case Key::Right:
-      if (is_wide_) {
+      if (is_wide_)
         scrolled_ += kScroll;
-      } else if (!is_empty() && sign_of(cursor_) == '+') {
+      else if (!is_empty() && sign_of(cursor_) == '+')
         toggle();
-      }
       return true;
     case Key::Left:
       if (is_wide_)
@@ -344,8 +343,7 @@ void Browser::scroll_to_cursor(std::size_t height) {
 
 std::vector<BrowsedColumn> Browser::fitted(std::size_t width) const {
   std::vector<BrowsedColumn> columns = rows_->columns();
-  if (is_wide_) return columns;
-  if (columns.empty()) return columns;
+  if (is_wide_ || columns.empty()) return columns;
   const std::size_t room = width > kBetween ? width - kBetween : 1;
   leave_out(columns, room);
   // The last column, mostly the function, gets at least two fifths of the width; other names are shortened.

@@ -228,12 +228,11 @@ bool CodeView::on_option_key(const KeyPress& press) {
     rebuild();
   } else if (press.is('O')) {
     has_addresses_ = true;
-    addresses_ = addresses_ == Addresses::All         ? Addresses::OfTargets
-                 : addresses_ == Addresses::OfTargets ? Addresses::OfTargetsAndCalls
-                                                      : Addresses::All;
-    message_ = addresses_ == Addresses::All         ? "offsets of all instructions"
-               : addresses_ == Addresses::OfTargets ? "offsets of jump targets"
-                                                    : "offsets of jump targets and calls";
+    constexpr std::array kShown = {"offsets of jump targets", "offsets of jump targets and calls",
+                                   "offsets of all instructions"};  // by Addresses
+    const std::size_t next = (static_cast<std::size_t>(addresses_) + 1) % kShown.size();
+    addresses_ = static_cast<Addresses>(next);
+    message_ = kShown.at(next);
   } else if (press.is('T')) {
     message_ = "T: types of data are not shown";
   } else if (press.is('B')) {

@@ -11,7 +11,7 @@
 namespace tacho::report {
 namespace {
 
-std::vector<std::string> help_lines() {
+std::vector<std::string> table_help() {
   return {"The table of a recorder",
           "",
           "  Up Down PgUp PgDn  move; also Space (page down), Home, End",
@@ -222,7 +222,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
   if (press.is('/')) {
     question_.emplace("Keys to show:", filter_);
   } else if (press.is('h') || press.is('?') || press.key == Key::F1) {
-    page_ = TextPage::help(help_lines());
+    page_ = TextPage::help(table_help());
   } else if (press.is('<') || press.is('>')) {
     const std::size_t count = head_.keys.size() + numbers_;
     if (count == 0) return Flow::Stay;

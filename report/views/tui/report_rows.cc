@@ -284,10 +284,10 @@ std::string ReportRows::identity(std::size_t row) const {
 }
 
 ReportRows::NamedChoice ReportRows::named(const RowChoice& choice) const {
-  NamedChoice named{.choice = choice, .leader = 0, .thread = {}, .module = {}};
+  const std::uint32_t leader = sink_->profile().blocks()[choice.block].leader;
+  NamedChoice named{.choice = choice, .leader = leader, .thread = {}, .module = {}};
   named.choice.thread = nullptr;
   named.choice.module.reset();
-  named.leader = sink_->profile().blocks()[choice.block].leader;
   if (choice.thread != nullptr) named.thread.emplace(choice.thread->tid, choice.thread->comm);
   if (choice.module) named.module = path_of(*choice.module);
   return named;
