@@ -8,12 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <stop_token>
-#include <utility>
 
 #include "format/records/perf_abi.h"
-#include "report/output/terminal.h"
 #include "sandbox/job.h"
 
 namespace tacho::report {

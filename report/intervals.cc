@@ -2,12 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "format/base/units.h"

@@ -15,7 +15,6 @@
 
 #include "format/base/file.h"
 #include "format/extensions/symbol_pack.h"
-#include "format/records/record.h"
 #include "report/samples/filter.h"
 #include "symbolize/frame.h"
 

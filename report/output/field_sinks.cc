@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "report/output/text_output.h"
-
 namespace tacho::report {
 
 void TextFields::key(std::string_view name) {

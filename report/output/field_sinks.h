@@ -4,7 +4,6 @@
 #include <rapidjson/writer.h>
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "format/base/cursor.h"

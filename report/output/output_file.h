@@ -6,9 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include <cstdint>
 #include <ctime>
-#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>

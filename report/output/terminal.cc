@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "format/base/trusted_path.h"

@@ -5,11 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <numeric>
-#include <span>
-
-#include "report/output/text_output.h"
 
 namespace tacho::report {
 

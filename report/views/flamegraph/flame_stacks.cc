@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "report/output/text_output.h"
-#include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/wall_times.h"
 #include "report/profile/weight.h"

@@ -6,9 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "report/perf_text/sample_text.h"

@@ -1,6 +1,5 @@
 // tacho header and tacho evlist: print the header of a capture and its events.
 #include <algorithm>
-#include <optional>
 
 #include "report/command.h"
 #include "report/commands.h"

@@ -1,5 +1,4 @@
 // tacho heatmap: shows how values are spread over time, and explains a part of that map.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

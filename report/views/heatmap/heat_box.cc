@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
-#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

@@ -6,13 +6,9 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "cli/expression.h"
 #include "report/output/field_sinks.h"
-#include "report/output/text_output.h"
 #include "report/query/expressions.h"
 #include "report/samples/filter.h"
 

@@ -1,7 +1,6 @@
 #include "report/views/heatmap/heat_map.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <variant>
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cli/absent_options.h"
-#include "cli/expression.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/intervals.h"

@@ -4,18 +4,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
 
-#include "cli/expression.h"
 #include "cli/message_text.h"
-#include "report/intervals.h"
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
-#include "report/query/expressions.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {

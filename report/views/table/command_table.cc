@@ -1,6 +1,6 @@
 // tacho table: counts, sums and percentiles of a value by groups of samples.
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "report/commands.h"

@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "cli/message_text.h"
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
-#include "report/output/text_output.h"
 #include "report/query/field_choice.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
