@@ -146,12 +146,9 @@ std::string hidden_user(std::string_view path, const Aliases& aliases) {
 }
 
 std::string hidden_file(std::string_view path, PathRule rule, const Aliases& aliases) {
-  if (rule == PathRule::Users) return hidden_user(path, aliases);
-  const auto slash = path.rfind('/');
-  const std::string_view folder =
-      slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
-  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  const std::string between = slash == std::string_view::npos ? "" : "/";
+  const auto begin = path.rfind('/') + 1;  // of the last part; 0 without a slash
+  const std::string_view folder = path.substr(0, begin == 0 ? 0 : begin - 1), name = path.substr(begin);
+  const std::string between = begin == 0 ? "" : "/";
   if (rule == PathRule::Last || is_jitdump(name))
     return hidden_folder(folder, aliases) + between + std::string(name);
   std::string hidden = between + aliases.of(path);
@@ -303,7 +300,8 @@ std::string hidden_section(std::string_view name, PathRule rule, const Aliases& 
 
 namespace {
 
-constexpr std::uint64_t kHalf = std::uint64_t{1} << 63, kImageStep = 2 << 20, kPage = 4096;
+constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;  // kernel addresses begin here
+constexpr std::uint64_t kImageStep = 2 << 20, kPage = 4096;
 
 }  // namespace
 
@@ -348,12 +346,11 @@ std::uint64_t KaslrRemap::hidden(std::uint64_t address, const Aliases& aliases) 
 }
 
 std::string KaslrRemap::hidden_in(std::string_view text, const Aliases& aliases) const {
-  constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
-  constexpr std::size_t kAll = 16;
+  constexpr std::size_t kAll = 16;  // digits
   std::string changed;
   while (!text.empty()) {
-    const std::size_t begin = std::min(text.find_first_of(kDigits), text.size());
-    const std::size_t end = std::min(text.find_first_not_of(kDigits, begin), text.size());
+    const std::size_t begin = std::min(text.find_first_of(kHexDigits), text.size());
+    const std::size_t end = std::min(text.find_first_not_of(kHexDigits, begin), text.size());
     const std::string_view digits = text.substr(begin, end - begin);
     std::uint64_t number = 0;
     changed += text.substr(0, begin);
@@ -471,23 +468,18 @@ std::string Redaction::table() {
 namespace {
 
 namespace abi = format::abi;
-using format::Content;
 
-constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
 constexpr std::uint64_t kNanosecondsInSecond = 1'000'000'000;
-
-bool is_file(std::string_view path) { return path.starts_with('/') && !path.starts_with("//"); }
 
 }  // namespace
 
 void Census::see_path(std::string_view path) {
-  if (!is_file(path) || !paths_.emplace(path).second) return;
+  const bool is_file = path.starts_with('/') && !path.starts_with("//");
+  if (!is_file || !paths_.emplace(path).second) return;
   if (user_in(path)) ++users_;
-  const bool is_better = path_example_.empty() || (!user_in(path_example_) && user_in(path));
-  if (is_better) path_example_ = path;
+  if (path_example_.empty() || (!user_in(path_example_) && user_in(path))) path_example_ = path;
 }
 
-// The lowest address of kernel modules and BPF programs that has a name.
 void Census::see_pack(const format::Features& features) {
   const auto pack = format::parse_symbol_pack(features.symbol_pack);
   if (!pack) return;
@@ -515,10 +507,10 @@ void Census::see_head(const format::EventSet& events, const format::Features& fe
   for (const format::BuildIdEntry& entry : environment.build_ids) see_path(entry.filename);
   if (!features.symbol_pack.empty()) see_pack(features);
   clocks_ = environment.clock_data ? 1 : 0;
-  for (const format::Event& event : events)
-    if (event.attr.has(abi::kUseClockid) &&
-        (event.attr.clockid == CLOCK_REALTIME || event.attr.clockid == CLOCK_TAI))
-      is_wall_clock_ = true;
+  is_wall_clock_ = std::ranges::any_of(events, [](const format::Event& event) {
+    return event.attr.has(abi::kUseClockid) &&
+           (event.attr.clockid == CLOCK_REALTIME || event.attr.clockid == CLOCK_TAI);
+  });
   const format::Attachment* const list = features.attachment(format::kKallsymsAttachment);
   kernel_lists_ = (list != nullptr ? 1 : 0) + environment.bpf_programs.size();
   if (list == nullptr) return;
@@ -527,18 +519,10 @@ void Census::see_head(const format::EventSet& events, const format::Features& fe
   std::string_view text = format::as_text(*content);
   while (!text.empty()) {
     std::uint64_t address = 0;
-    for (std::size_t i = 0; i < std::min<std::size_t>(text.size(), 16); ++i) {
-      const char letter = text[i];
-      const int digit = letter >= '0' && letter <= '9'   ? letter - '0'
-                        : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-                                                         : -1;
-      if (digit < 0) break;
-      address = address << 4 | static_cast<std::uint64_t>(digit);
-    }
+    const std::string_view number = text.substr(0, 16);
+    std::from_chars(number.data(), number.data() + number.size(), address, 16);
     kernel_.see_code(address);
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   }
 }
 
@@ -546,7 +530,7 @@ void Census::see_sample(const format::Sample& sample, const format::EventAttr& a
   const std::uint64_t type = attr.sample_type;
   bool is_kernel = false;
   const auto see = [&](std::uint64_t address) {
-    if (address < kKernelHalf || address >= abi::kContextMax) return;
+    if (address < kHalf || address >= abi::kContextMax) return;
     is_kernel = true;
     kernel_.see_code(address);
   };
@@ -596,7 +580,7 @@ void Census::see_other(const format::Record& record) {
     see_path(mapping->filename);
     const bool is_text = mapping->filename.starts_with("[kernel.kallsyms]");
     if (is_text)
-      kernel_.see_text(mapping->page_offset >= kKernelHalf ? mapping->page_offset : mapping->start);
+      kernel_.see_text(mapping->page_offset >= kHalf ? mapping->page_offset : mapping->start);
     if (!is_text) kernel_.see_code(mapping->start);
   }
   if (const auto* symbol = std::get_if<format::KsymbolRecord>(&record)) kernel_.see_code(symbol->address);

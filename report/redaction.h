@@ -21,16 +21,15 @@
 
 namespace tacho::report {
 
-// Pseudonyms for tacho redact: a keyed hash (SipHash) of each word. Equal words get equal pseudonyms, so
-// views group as before; without the key the word cannot be computed from its pseudonym.
-
+// Pseudonyms: a keyed hash (SipHash) of each word. Equal words get equal pseudonyms, so views group as before;
+// without the key the word cannot be computed from its pseudonym.
 class Aliases {
  public:
   static constexpr std::size_t kLength = 10;  // characters, 5 bits each
   // With a random key, which only this object has. Fails when the system gives no random numbers.
   static Result<Aliases> create();
-  // With a key made from `text`: the same text gives the same aliases. With the key, words can be found by
-  // trying them.
+  // With a key made from `text`: the same text gives the same aliases. A reader with the key can guess words
+  // and compare their aliases.
   static Aliases of_key(std::string_view text);
 
   // An alias of letters and digits; the empty text stays empty.
@@ -73,11 +72,8 @@ std::string hidden_section(std::string_view name, PathRule rule, const Aliases& 
 // The user name in a path below a home directory; the result points into `path`.
 std::optional<std::string_view> user_in(std::string_view path);
 
-// The rules of tacho redact: for each class of private content, whether it is dropped, hashed or moved.
-
 // Undoes KASLR: moves kernel addresses to where they would be without it, since the kernel's load address is
 // private. Distances within the kernel's image, and among modules and BPF programs, stay the same.
-
 class KaslrRemap {
  public:
   // The start of the kernel's text, from its mapping.
@@ -85,11 +81,8 @@ class KaslrRemap {
   // Any address of kernel code. The lowest one of modules is the start of the modules.
   void see_code(std::uint64_t address);
 
-  bool is_known() const { return text() != 0; }
   // An address of the kernel's image or modules, moved; any other as it is.
   std::uint64_t moved(std::uint64_t address) const;
-  // Whether the address is in the known range of the image or the modules, whether or not they are moved.
-  bool is_code(std::uint64_t address) const { return place_of(address).has_value(); }
   // Redacts an address in the kernel's half: code is moved; pointers to kernel data, which would reveal the
   // load address too, become aliases.
   std::uint64_t hidden(std::uint64_t address, const Aliases& aliases) const;
@@ -103,7 +96,7 @@ class KaslrRemap {
   // Elsewhere image and modules are within this distance, and move together.
   static constexpr std::uint64_t kNear = std::uint64_t{4} << 30, kOtherText = 0xffff800080000000;
   std::uint64_t text() const;
-  // The new address of one in the image or modules; nullopt for others.
+  // The moved address; nullopt: it is neither in the image nor in a module.
   std::optional<std::uint64_t> place_of(std::uint64_t address) const;
 
   std::uint64_t mapped_text_ = 0;  // of see_text()
@@ -146,9 +139,8 @@ class Redaction {
   std::array<How, format::kContentCount> how_{};
 };
 
-// Counts the private content of a capture by class, with an example from those classes that `tacho header`
-// shows anyway.
-
+// Counts the private content of a capture by class, with an example for the classes that `tacho header` shows
+// anyway.
 class Census {
  public:
   struct Count {

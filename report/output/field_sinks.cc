@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <new>
 
 namespace tacho::report {
@@ -49,8 +48,6 @@ void TextFields::bytes(std::string_view name, format::Bytes value) {
   for (const std::byte byte : value) out_.hex_byte(static_cast<std::uint8_t>(byte));
 }
 
-void TextFields::flag(std::string_view name, bool value) { number(name, value ? 1 : 0); }
-
 void TextFields::begin(std::string_view name, char bracket) {
   key(name);
   out_.character(bracket);
@@ -71,8 +68,6 @@ void* JsonFields::Memory::Realloc(void* old, std::size_t /*old_size*/, std::size
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-
-void JsonFields::Memory::Free(void* memory) { std::free(memory); }
 
 void JsonFields::string(std::string_view value) {
   writer_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
@@ -141,13 +136,9 @@ void JsonFields::begin_list(std::string_view name) {
   writer_.StartArray();
 }
 
-void JsonFields::end_list() { writer_.EndArray(); }
-
 void JsonFields::begin_object(std::string_view name) {
   key(name);
   writer_.StartObject();
 }
-
-void JsonFields::end_object() { writer_.EndObject(); }
 
 }  // namespace tacho::report

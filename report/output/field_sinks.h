@@ -4,6 +4,7 @@
 #include <rapidjson/writer.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 #include "format/base/cursor.h"
@@ -43,7 +44,7 @@ class TextFields : public FieldSink {
   void hex(std::string_view name, std::uint64_t value) override;
   void text(std::string_view name, std::string_view value) override;
   void bytes(std::string_view name, format::Bytes value) override;
-  void flag(std::string_view name, bool value) override;
+  void flag(std::string_view name, bool value) override { number(name, value ? 1 : 0); }
   void begin_list(std::string_view name) override { begin(name, '['); }
   void end_list() override { end(']'); }
   void begin_object(std::string_view name) override { begin(name, '{'); }
@@ -75,9 +76,9 @@ class JsonFields : public FieldSink {
   void bytes(std::string_view name, format::Bytes value) override;
   void flag(std::string_view name, bool value) override;
   void begin_list(std::string_view name) override;
-  void end_list() override;
+  void end_list() override { writer_.EndArray(); }
   void begin_object(std::string_view name) override;
-  void end_object() override;
+  void end_object() override { writer_.EndObject(); }
 
  private:
   // What RapidJSON writes to.
@@ -92,7 +93,7 @@ class JsonFields : public FieldSink {
     static constexpr bool kNeedFree = true;
     static void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
     static void* Realloc(void* old, std::size_t old_size, std::size_t size);
-    static void Free(void* memory);
+    static void Free(void* memory) { std::free(memory); }
   };
   void key(std::string_view name);
   void string(std::string_view value);

@@ -40,7 +40,7 @@ std::vector<std::string> pager_variables() {
   return extra;
 }
 
-// An old capture is kept: unlike a text it cannot be made again.
+// Whether a file is a capture, which is kept: unlike a text it cannot be made again.
 bool is_capture(const std::string& path) {
   constexpr std::string_view kMagics[] = {"PERFILE2", "2ELIFREP"};
   const format::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -64,20 +64,19 @@ std::string aside_of(const std::string& target, int attempt) {
   return attempt == 0 ? aside : aside + "-" + std::to_string(attempt);
 }
 
-// Whether the mode of an existing file was set by this user and may be kept: root checks that no other user
-// may change the file.
-bool is_ours(struct stat status) {
+// Whether the mode of an existing file may be kept. Root checks that no other user may change the file.
+bool keeps_mode(struct stat status) {
   status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};
   return ::geteuid() != 0 || !format::who_else_may_change(status);
 }
 
-// For root, if `path` is a symbolic link that another user may have made (and so would choose which file is
-// overwritten): the reason, for a message. Otherwise empty.
+// For root: why another user may have made the symbolic link `path`, and so would choose the file that is
+// overwritten. Empty: no such link.
 std::string maker_of_link(const std::string& path) {
   struct stat link {
   }, folder{};
   if (::geteuid() != 0 || ::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return {};
-  link.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // of links that says nothing
+  link.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // a link's mode has no meaning
   if (const auto other = format::who_else_may_change(link)) return "it " + *other;
   if (::stat(folder_of(path).c_str(), &folder) != 0) return {};
   const auto other = format::who_else_may_change(folder);
@@ -110,7 +109,7 @@ class SpawnSetup {
     posix_spawnattr_destroy(&attributes_);
   }
   // 0, or an errno.
-  int shell(std::string command, pid_t& child) const {
+  int run_shell(std::string command, pid_t& child) const {
     std::vector<std::string> extra = pager_variables();
     std::vector<char*> environment;
     for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
@@ -126,11 +125,11 @@ class SpawnSetup {
   posix_spawnattr_t attributes_{};
 };
 
+std::string remedy(const std::string& input) {
+  return "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes ";
+}
+
 }  // namespace
-
-OutputFile::OutputFile(int fd, std::string name) : name_(std::move(name)), fd_(fd) {}
-
-OutputFile::OutputFile(sandbox::Output elsewhere) : elsewhere_(std::move(elsewhere)) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : name_(std::move(other.name_)),
@@ -188,7 +187,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
         return file.failed("cannot create", errno);
     }
   }
-  if (exists && is_ours(before)) (void)::fchmod(file.owned_.get(), before.st_mode & 07777);
+  if (exists && keeps_mode(before)) (void)::fchmod(file.owned_.get(), before.st_mode & 07777);
   file.fd_ = file.owned_.get();
   return file;
 }
@@ -206,7 +205,7 @@ Result<> OutputFile::start_command() {
   const format::Fd input(ends[0]);
   owned_ = format::Fd(ends[1]);
   fd_ = owned_.get();
-  if (const int code = SpawnSetup(input.get()).shell(command_, child_); code != 0) {
+  if (const int code = SpawnSetup(input.get()).run_shell(command_, child_); code != 0) {
     child_ = -1;
     return failed("cannot start", code);
   }
@@ -290,14 +289,6 @@ Result<sandbox::Output> output_of(Result<OutputFile> file) {
                          .is_reader_gone = [shared] { return shared->is_reader_gone(); },
                          .is_for_person = shared->is_for_person()};
 }
-
-namespace {
-
-std::string remedy(const std::string& input) {
-  return "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes ";
-}
-
-}  // namespace
 
 Result<> check_whole(const format::CaptureReader& reader, const format::Diagnostics& diagnostics,
                      const std::string& input, const std::string& what) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "format/base/diagnostics.h"
 #include "format/base/file.h"
@@ -24,16 +25,16 @@ namespace tacho::report {
 class NoStopping {
  public:
   NoStopping() {
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, nullptr, &blocked);
     sigemptyset(&stops_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops_, signal);
-    sigset_t before;
-    sigprocmask(SIG_BLOCK, &stops_, &before);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-      if (sigismember(&before, signal) == 1) sigdelset(&stops_, signal);
+      if (sigismember(&blocked, signal) == 0) sigaddset(&stops_, signal);
+    sigprocmask(SIG_BLOCK, &stops_, nullptr);
   }
   NoStopping(const NoStopping&) = delete;
   NoStopping& operator=(const NoStopping&) = delete;
-  // Discards signals that came meanwhile: the work is done.
+  // Discards signals that came while they were blocked: the work is done.
   ~NoStopping() {
     if (is_over_) return;
     const timespec at_once{};
@@ -56,7 +57,7 @@ class NoStopping {
 class OutputFile {
  public:
   // Writes to a descriptor that the caller closes. `name` is for messages.
-  explicit OutputFile(int fd, std::string name = "standard output");
+  explicit OutputFile(int fd, std::string name = "standard output") : name_(std::move(name)), fd_(fd) {}
   // Writes a temporary file in the same folder, which finish() renames to `path`: readers find the whole text
   // or the old file. An old file that is a capture is kept as FILE.old. A device or FIFO is written directly.
   static Result<OutputFile> create(const std::string& path);
@@ -66,7 +67,7 @@ class OutputFile {
 
   using Reader = sandbox::Reader;
   // In a sandboxed child: writes through the parent process.
-  explicit OutputFile(sandbox::Output elsewhere);
+  explicit OutputFile(sandbox::Output elsewhere) : elsewhere_(std::move(elsewhere)) {}
 
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -91,11 +92,11 @@ class OutputFile {
   Error failed(std::string_view action, int code) const;
 
   std::string name_;            // in messages
-  format::Fd owned_;            // of a file or pipe
-  int fd_ = -1;                 // what is written to
+  format::Fd owned_;            // the file or pipe, when this object opened it
+  int fd_ = -1;                 // write() writes to it
   std::string target_, aside_;  // final and temporary name of a file
   bool keeps_old_ = false;      // the old file is a capture
-  std::string command_;         // empty: none
+  std::string command_;         // the pager; empty: none
   std::optional<sandbox::Output> elsewhere_;
   pid_t child_ = -1;                                           // the command, while it runs
   void (*interrupt_)(int) = nullptr, (*quit_)(int) = nullptr;  // signal handlers from before the command
