@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -40,12 +41,10 @@ cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
 
 // The line that says why --follow ended. None for a pipe: its end is normal, and its writer gets Ctrl-C, too.
 void tell_end_of_following(format::Following::End end, const std::string& input) {
-  const auto say = [&input](const char* why) {
-    std::fprintf(stderr, "tacho: %s: %s\n", printable(input).c_str(), why);
-  };
-  if (input == "-") return;
-  if (end == format::Following::End::Stopped) say("stopped; its recorder may go on");
-  if (end == format::Following::End::Closed) say("its recorder has finished it");
+  const char* const why = end == format::Following::End::Stopped  ? "stopped; its recorder may go on"
+                          : end == format::Following::End::Closed ? "its recorder has finished it"
+                                                                  : nullptr;
+  if (input != "-" && why != nullptr) std::fprintf(stderr, "tacho: %s: %s\n", printable(input).c_str(), why);
 }
 
 void run_following(Session& session, Sink& sink, TextOutput& out, const std::function<void()>& before_wait) {
@@ -64,15 +63,15 @@ void run_following(Session& session, Sink& sink, TextOutput& out, const std::fun
 
 std::string_view first_text_option(std::initializer_list<std::pair<bool, std::string_view>> own,
                                    bool is_quiet, Colour colour, const ReadingOptions& reading) {
-  const std::pair<bool, std::string_view> common[] = {{is_quiet, "-q"},
-                                                      {colour != Colour::Auto, "--stdio-color"},
-                                                      {reading.names == Names::Raw, "--raw-names"},
-                                                      {reading.paging == Paging::Never, "--no-pager"},
-                                                      {!reading.output.empty(), "-o"}};
-  for (const auto& [is_given, name] : own)
-    if (is_given) return name;
-  for (const auto& [is_given, name] : common)
-    if (is_given) return name;
+  const std::initializer_list<std::pair<bool, std::string_view>> common = {
+      {is_quiet, "-q"},
+      {colour != Colour::Auto, "--stdio-color"},
+      {reading.names == Names::Raw, "--raw-names"},
+      {reading.paging == Paging::Never, "--no-pager"},
+      {!reading.output.empty(), "-o"}};
+  for (const auto& options : {own, common})
+    for (const auto& [is_given, name] : options)
+      if (is_given) return name;
   return {};
 }
 
@@ -129,40 +128,44 @@ cli::Option as_perf_option(ReadingOptions& options) {
           "print the same bytes as perf 6.1 or stackcollapse-perf.pl, even where these are wrong; implies "
           "--raw-names (docs/comparing-with-perf.md)",
           [&options](std::string_view) -> Result<> {
-            options.perf_bytes = ask_for_perf_bytes(options.names, options.session.symbols);
-            options.session.leaves_out_guests = options.perf_bytes.leaves_out_guests;
+            options.perf_bytes = {.is_asked_for = true,
+                                  .folds_as_perl = true,
+                                  .dumps_payloads = true,
+                                  .keeps_zero_periods = true,
+                                  .orders_siblings = true,
+                                  .leaves_out_guests = true};
+            options.names = Names::Raw;
+            symbolize::SymbolOptions& symbols = options.session.symbols;
+            symbols.callers = symbolize::Callers::ByReturnAddress;
+            symbols.use_symbol_name = symbolize::UseSymbolName::AsPerf;
+            symbols.unwinds_32_bit = false;
+            symbols.names_memory_files = false;
+            symbols.unnamed = symbolize::Unnamed::Addresses;
+            symbols.checks_inodes = false;
+            options.session.leaves_out_guests = true;
             options.width = 0;
             return Done{};
           }};
 }
 
 cli::Option wide_option(std::string names, ReadingOptions& options) {
-  return {std::move(names), cli::Takes::Nothing, "",
-          "do not cut names; by default tables fit the terminal, and long names are cut in the middle",
-          [&options](std::string_view) -> Result<> {
-            options.width = 0;
-            return Done{};
-          }};
+  return sets(std::move(names),
+              "do not cut names; by default tables fit the terminal, and long names are cut in the middle",
+              options.width, 0);
 }
 
 cli::Option inflate_option(format::ReadOptions& options) {
-  return {"--inflate-all", cli::Takes::Nothing, "",
-          "read all compressed records; by default reading stops at data that is compressed more than any "
-          "recorder compresses, as in a decompression bomb",
-          [&options](std::string_view) -> Result<> {
-            options.inflate.total = false;
-            return Done{};
-          }};
+  return sets("--inflate-all",
+              "read all compressed records; by default reading stops at data that is compressed more than any "
+              "recorder compresses, as in a decompression bomb",
+              options.inflate.total, false);
 }
 
 cli::Option worker_option(bool& has_worker) {
-  return {"--no-worker", cli::Takes::Nothing, "",
-          "read the capture and the files of its modules in this process; by default a sandboxed process "
-          "reads them, and a file that crashes it is left out",
-          [&has_worker](std::string_view) -> Result<> {
-            has_worker = false;
-            return Done{};
-          }};
+  return sets("--no-worker",
+              "read the capture and the files of its modules in this process; by default a sandboxed process "
+              "reads them, and a file that crashes it is left out",
+              has_worker, false);
 }
 
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
@@ -177,19 +180,12 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                            "write the text to FILE, which gets its name when it is complete (default: "
                            "standard output)",
                            options.output));
-  rows.push_back({"--no-pager", cli::Takes::Nothing, "",
-                  "print on a terminal without a pager (TACHO_PAGER, PAGER, else less)",
-                  [&options](std::string_view) -> Result<> {
-                    options.paging = Paging::Never;
-                    return Done{};
-                  }});
-  rows.push_back({"--raw-names", cli::Takes::Nothing, "",
-                  "print names byte for byte as perf does; by default control characters and invalid UTF-8 "
-                  "become \\xNN",
-                  [&options](std::string_view) -> Result<> {
-                    options.names = Names::Raw;
-                    return Done{};
-                  }});
+  rows.push_back(sets("--no-pager", "print on a terminal without a pager (TACHO_PAGER, PAGER, else less)",
+                      options.paging, Paging::Never));
+  rows.push_back(sets("--raw-names",
+                      "print names byte for byte as perf does; by default control characters and invalid "
+                      "UTF-8 become \\xNN",
+                      options.names, Names::Raw));
   // Passed by tacho-record for a capture in memory, which has no file name.
   rows.push_back(cli::text("--input-name", "TEXT", "", options.input_name));
   rows.push_back(inflate_option(options.session.capture));
@@ -283,18 +279,11 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
          symbols.inlines = text.empty() ? symbolize::Inlines::Unwound : symbolize::Inlines::All;
          return Done{};
        }});
-  rows.push_back({"--no-inline", cli::Takes::Nothing, "", "no frames for inlined calls",
-                  [&symbols](std::string_view) -> Result<> {
-                    symbols.inlines = symbolize::Inlines::No;
-                    return Done{};
-                  }});
+  rows.push_back(
+      sets("--no-inline", "no frames for inlined calls", symbols.inlines, symbolize::Inlines::No));
   rows.push_back(accepted("--demangle", cli::Takes::Nothing, "show names as in the source (the default)"));
-  rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
-                  "show C++, Rust, OCaml and Java functions by their ELF symbols",
-                  [&symbols](std::string_view) -> Result<> {
-                    symbols.demangle = symbolize::Demangle::No;
-                    return Done{};
-                  }});
+  rows.push_back(sets("--no-demangle", "show C++, Rust, OCaml and Java functions by their ELF symbols",
+                      symbols.demangle, symbolize::Demangle::No));
   cli::mark_common(rows, first);
 }
 
@@ -303,12 +292,11 @@ cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
           "which truncated stack copies end with a frame at address -1: 'all'; 'perf' (the default): as perf "
           "6.1, on arm64 none; 'none': as perf 7",
           [&mark](std::string_view text) -> Result<> {
-            constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
-                {"perf", symbolize::CutMark::AsPerf6},
-                {"all", symbolize::CutMark::All},
-                {"none", symbolize::CutMark::None}};
-            const auto* const how =
-                std::ranges::find(kHow, text, &std::pair<std::string_view, symbolize::CutMark>::first);
+            using Row = std::pair<std::string_view, symbolize::CutMark>;
+            constexpr Row kHow[] = {{"perf", symbolize::CutMark::AsPerf6},
+                                    {"all", symbolize::CutMark::All},
+                                    {"none", symbolize::CutMark::None}};
+            const auto* const how = std::ranges::find(kHow, text, &Row::first);
             if (how == std::end(kHow))
               return use_error("--truncated-stacks: '" + std::string(text) +
                                "' is not known; it is perf, all or none");
@@ -356,6 +344,22 @@ cli::CommandLine command_line(std::string_view name, std::string description) {
       "Exit status: 0 whole; 1 wrong use; 2 the capture cannot be read; 3 a result was given but something\n"
       "is missing from it (stderr says what); 4 the output could not be written.";
   return line;
+}
+
+std::function<Result<>(std::vector<std::string>)> capture_word(std::string command, std::string& input) {
+  return [command = std::move(command), &input](const std::vector<std::string>& words) -> Result<> {
+    if (words.size() > 1)
+      return use_error(command + " takes one capture, and '" + words[1] + "' is a second one");
+    input = words.front();
+    return Done{};
+  };
+}
+
+std::optional<double> parse_percentage(std::string_view text) {
+  double percent = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool is_number = failed == std::errc{} && end == text.data() + text.size();
+  return is_number && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
 }
 
 Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vector<std::string>& arguments,
@@ -419,18 +423,26 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   return end(*shown, session->diagnostics(), options);
 }
 
+// Opens the output, calls `show`, and finishes the output.
+Result<cli::ExitStatus> show_text(const ReadingOptions& options, const format::Diagnostics& diagnostics,
+                                  const std::function<Result<Shown>(TextOutput&)>& show,
+                                  const Surroundings& around) {
+  auto file = around.open_output();
+  if (!file) return std::move(file.error());
+  TextOutput out(std::move(*file));
+  const auto shown = show(out);
+  if (!shown) return shown.error();
+  if (auto written = out.finish(); !written) return std::move(written.error());
+  return end(*shown, diagnostics, options);
+}
+
 Result<cli::ExitStatus> show_records_here(const ReadingOptions& options, const SessionOptions& wanted,
                                           const ShowRecords& show, const Surroundings& around) {
   format::Diagnostics diagnostics;
   auto reader = format::CaptureReader::open(wanted.input, diagnostics, wanted.capture);
   if (!reader) return std::move(reader.error());
-  auto file = around.open_output();
-  if (!file) return std::move(file.error());
-  TextOutput out(std::move(*file));
-  const auto shown = show(*reader, diagnostics, out);
-  if (!shown) return shown.error();
-  if (auto written = out.finish(); !written) return std::move(written.error());
-  return end(*shown, diagnostics, options);
+  return show_text(
+      options, diagnostics, [&](TextOutput& out) { return show(*reader, diagnostics, out); }, around);
 }
 
 // The work of show_session() and show_records(), in a worker or here.
@@ -523,15 +535,9 @@ Result<cli::ExitStatus> show_on_screen(const ReadingOptions& options, const Scre
 
 Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPlan* screen,
                                    const ShowAlone& show) {
-  const ShowHere here = [&](const SessionOptions& wanted,
-                            const Surroundings& around) -> Result<cli::ExitStatus> {
-    auto file = around.open_output();
-    if (!file) return std::move(file.error());
-    TextOutput out(std::move(*file));
-    const auto shown = show(wanted, out);
-    if (!shown) return shown.error();
-    if (auto written = out.finish(); !written) return std::move(written.error());
-    return end(*shown, format::Diagnostics(), options);
+  const ShowHere here = [&](const SessionOptions& wanted, const Surroundings& around) {
+    return show_text(
+        options, format::Diagnostics(), [&](TextOutput& out) { return show(wanted, out); }, around);
   };
   const Surroundings around{
       .open_output = screen != nullptr ? screen->open_output : [&options] { return open_output(options); },

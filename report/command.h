@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,15 @@ struct Command {
 
 using cli::accepted;
 using cli::flag;
+// An option without a value that sets `target`, which must outlive the parsing, to `value`.
+template <class T>
+cli::Option sets(std::string names, std::string help, T& target, std::type_identity_t<T> value) {
+  return {std::move(names), cli::Takes::Nothing, "", std::move(help),
+          [&target, value](std::string_view) -> Result<> {
+            target = value;
+            return Done{};
+          }};
+}
 
 // --as-perf: print the same bytes as perf 6.1 or stackcollapse-perf.pl, even where these are wrong. This
 // struct has a member for each thing that the option changes; views test the member and not the option.
@@ -52,28 +62,6 @@ struct PerfBytes {
   // Samples of guests (cpumode 4 and 5) are left out.
   bool leaves_out_guests = false;
 };
-
-// `names`: how names are printed; `symbols`: how addresses get them.
-inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symbols) {
-  names = Names::Raw;
-  symbols.callers = symbolize::Callers::ByReturnAddress;
-  symbols.use_symbol_name = symbolize::UseSymbolName::AsPerf;
-  symbols.unwinds_32_bit = false;
-  symbols.names_memory_files = false;
-  symbols.unnamed = symbolize::Unnamed::Addresses;
-  symbols.checks_inodes = false;
-  return {.is_asked_for = true,
-          .folds_as_perl = true,
-          .dumps_payloads = true,
-          .keeps_zero_periods = true,
-          .orders_siblings = true,
-          .leaves_out_guests = true};
-}
-
-// stackcollapse-perf.pl --inline asks addr2line for each address anew.
-inline void take_addr2line_names(const PerfBytes& perf, symbolize::SymbolOptions& symbols) {
-  if (perf.is_asked_for) symbols.use_symbol_name = symbolize::UseSymbolName::Innermost;
-}
 
 struct ReadingOptions {
   SessionOptions session;
@@ -97,7 +85,7 @@ struct ReadingOptions {
 };
 
 // The first given option that applies to printed text only, not to the screen; empty: none. `own`: options of
-// the view (whether each was given, its name); they come before the options of all views.
+// the view (whether each was given, its name), which come before the options of all views.
 std::string_view first_text_option(std::initializer_list<std::pair<bool, std::string_view>> own,
                                    bool is_quiet, Colour colour, const ReadingOptions& reading);
 
@@ -123,10 +111,10 @@ cli::Option as_perf_option(ReadingOptions& options);
 
 // --kcore, for a command that shows or packs code.
 cli::Option kcore_option(ReadingOptions& options);
-// Opens the kernel's memory that --kcore names, for the options about symbols, as a worker may not open it. A
+// Opens the kernel's memory that --kcore names, which a worker may not open, for the options about symbols. A
 // capture of perf record --kcore is a folder with a copy of that memory and of kallsyms: these are the
 // default. The descriptor must live as long as the options are used; -1: there is none. show_session() and
-// the others do it themselves.
+// the other functions that open a session call it.
 Result<format::Fd> take_kernel_files(ReadingOptions& options);
 
 // --wide, for a command whose tables fit into ReadingOptions::room(). `names` is "-w,--wide" or "--wide".
@@ -148,6 +136,11 @@ bool can_be_read_again(const std::string& input);
 
 // The command line of a command that takes options only: any other word is refused.
 cli::CommandLine command_line(std::string_view name, std::string description);
+// The handler (CommandLine::words) of a command that takes one word, the capture, which sets `input`.
+std::function<Result<>(std::vector<std::string>)> capture_word(std::string command, std::string& input);
+
+// A number from 0 to 100; nullopt: the text is none.
+std::optional<double> parse_percentage(std::string_view text);
 
 // Parses the command line and calls `work`, or prints --help.
 Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vector<std::string>& arguments,

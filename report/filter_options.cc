@@ -8,7 +8,6 @@
 #include "report/query/expressions.h"
 
 namespace tacho::report {
-
 namespace {
 
 using Set = Result<> (*)(Filter&, std::string_view name, std::string_view text);
@@ -73,15 +72,13 @@ constexpr FilterRow kFilterRows[] = {
     {"--where", "EXPR",
      "only samples for which this holds: 'lat_ns > 1ms && comm == \"dd\"'; it may use fields of the event's "
      "payload or tracepoint, comm, pid, tid, cpu, time, period, cgroup, event (sample.comm where a field has "
-     "that "
-     "name), the name of a function where a field is an address of code ('function == \"malloc\"'), "
+     "that name), the name of a function where a field is an address of code ('function == \"malloc\"'), "
      "&& || ! == != < <= > >= + - * / % & |, ~ (looks like 'kworker/*'), numbers as 10us and 4k, and names "
-     "of "
-     "enums",
+     "of enums",
      set_condition},
 };
 
-// An empty list, as from an option whose shell variable is not set.
+// For an empty list, as of an option whose shell variable is not set.
 Error no_event_name() {
   return use_error("--event: '' is the name of no event; without the option all are meant");
 }
@@ -89,14 +86,8 @@ Error no_event_name() {
 // The spellings in "-d,--dsos" that are not taken, joined again.
 std::string free_names(std::string_view names, const std::vector<std::string_view>& taken) {
   std::string free;
-  while (!names.empty()) {
-    const std::size_t end = std::min(names.find(','), names.size());
-    const std::string_view name = names.substr(0, end);
-    names.remove_prefix(std::min(end + 1, names.size()));
-    if (std::ranges::find(taken, name) != taken.end()) continue;
-    if (!free.empty()) free += ',';
-    free += name;
-  }
+  for (const std::string& name : parse_name_list(names))
+    if (std::ranges::find(taken, name) == taken.end()) free.append(free.empty() ? "" : ",").append(name);
   return free;
 }
 
@@ -157,14 +148,12 @@ void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options) 
 }
 
 void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
-  rows.push_back({"--off-cpu", cli::Takes::Nothing, "",
-                  "waits, weighted by their time in nanoseconds: recorded by -e offcpu, or between two "
-                  "sched:sched_switch (with -g). Idle CPUs and runnable threads are left out. --comm, -C and "
-                  "--where test the waiting thread when it goes to sleep",
-                  [&options](std::string_view) -> Result<> {
-                    options.is_asked_for = true;
-                    return Done{};
-                  }});
+  rows.push_back(
+      cli::flag("--off-cpu",
+                "waits, weighted by their time in nanoseconds: recorded by -e offcpu, or between two "
+                "sched:sched_switch (with -g). Idle CPUs and runnable threads are left out. --comm, -C and "
+                "--where test the waiting thread when it goes to sleep",
+                options.is_asked_for));
   rows.push_back({"--wakers", cli::Takes::Optional, "N",
                   "as --off-cpu, and after a frame '-- waker --' the stack of the waker, leaf first (-e "
                   "offcpu,waking, or sched:sched_waking with -g); [timer] or [irq] for a timer or another "
@@ -180,12 +169,10 @@ void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
 }
 
 Result<> check_wall_filter(const Filter& filter) {
-  const bool has_parts = filter.condition != nullptr || !filter.cpus.empty() || filter.looks_at_names();
-  if (!has_parts) return Done{};
+  if (filter.condition == nullptr && filter.cpus.empty() && !filter.looks_at_names()) return Done{};
   return use_error(
       "--wall shows the whole time of threads; of the options that choose samples it takes --comm, --pid, "
-      "--tid and "
-      "--time");
+      "--tid and --time");
 }
 
 }  // namespace tacho::report

@@ -13,8 +13,8 @@
 
 namespace tacho::report {
 
-// Adds --pid, --tid, -C, --time, -c, -d, -S, --addr-range and --symbol-filter, which set `filter`; it must
-// outlive the parsing. Spellings in `taken` have another meaning in the command and are left out; an option
+// Adds --pid, --tid, -C, --time, -c, -d, -S, --addr-range, --symbol-filter and --where, which set `filter`; it
+// must outlive the parsing. Spellings in `taken` have another meaning in the command and are left out; an option
 // without any other spelling is left out as a whole.
 void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
                         const std::vector<std::string_view>& taken = {});
@@ -35,7 +35,7 @@ void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);
 // Adds --off-cpu and --wakers, which set `options`; it must outlive the parsing.
 void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options);
 
-// --wall needs all samples of a thread: refuses filters that take some of them, except for times.
+// --wall needs all samples of a thread: a usage error for filters that take a part of them, except by time.
 Result<> check_wall_filter(const Filter& filter);
 
 }  // namespace tacho::report

@@ -62,18 +62,15 @@ std::string note_on_readings(std::string_view event, const format::Environment& 
                              const Readings& readings, std::uint64_t length) {
   if (length == 0 || environment.command_line.empty()) return {};
   const std::string counted = "'" + std::string(event) + "' was counted in the kernel and read ";
-  const auto text = recorder_interval(environment.command_line);
-  if (!text || readings.is_one()) {
-    if (!readings.is_one()) return {};
+  if (readings.is_one())
     return counted + "once, so all of it is in one interval; record with --interval to spread it over time";
-  }
-  const auto interval = time_in(*text);
+  const auto text = recorder_interval(environment.command_line);
+  const auto interval = text ? time_in(*text) : std::nullopt;
   if (!interval || length % *interval == 0) return {};
   const std::string seconds = fmt::format("{}", static_cast<double>(*interval) / 1e9);
   return fmt::format(
       "{}every {} s, and --interval is no multiple of that, so an interval may hold all of a reading or "
-      "nothing "
-      "of it; take --interval {} or a multiple of it",
+      "nothing of it; take --interval {} or a multiple of it",
       counted, seconds, seconds);
 }
 

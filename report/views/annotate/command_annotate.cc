@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "cli/absent_options.h"
@@ -18,15 +17,6 @@ namespace tacho::report {
 namespace {
 
 using cli::Takes;
-
-template <class T>
-cli::Option sets(std::string names, std::string help, T& target, T value) {
-  return {std::move(names), Takes::Nothing, "", std::move(help),
-          [&target, value](std::string_view) -> Result<> {
-            target = value;
-            return Done{};
-          }};
-}
 
 Result<> set_share(CodeOptions& options, std::string_view text) {
   struct Row {
@@ -57,9 +47,9 @@ Result<> set_syntax(AsmSyntax& syntax, std::string_view text) {
 }
 
 Result<> set_limit(double& limit, std::string_view text) {
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (failed != std::errc{} || end != text.data() + text.size() || !(limit >= 0 && limit <= 100))
-    return use_error("--percent-limit: '" + std::string(text) + "' is no number from 0 to 100");
+  const auto percent = parse_percentage(text);
+  if (!percent) return use_error("--percent-limit: '" + std::string(text) + "' is no number from 0 to 100");
+  limit = *percent;
   return Done{};
 }
 
@@ -125,8 +115,7 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
   rows.push_back(
       cli::flag("-q,--quiet", "say nothing about functions that cannot be shown", options.is_quiet));
   for (const std::string names : {"--skip-missing", "--ignore-vmlinux", "-m,--modules", "-v,--verbose"})
-    rows.push_back(
-        cli::accepted(names, Takes::Nothing, ""));  // accepted for perf's sake: this is the default
+    rows.push_back(cli::accepted(names, Takes::Nothing, ""));  // perf's names for the default
 }
 
 constexpr cli::AbsentOption kAbsent[] = {
@@ -140,8 +129,7 @@ constexpr cli::AbsentOption kAbsent[] = {
     {"--demangle-kernel", Takes::Nothing, "names of the kernel are demangled like all others; leave it out"},
     {"--itrace", Takes::Optional,
      "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
-     "perf "
-     "inject --itrace=i1ms -i FILE -o DECODED"},
+     "perf inject --itrace=i1ms -i FILE -o DECODED"},
     {"--data-type", Takes::Optional,
      "types of data are not known here; perf annotate --data-type of perf 6.7 has them"},
     {"--type-stat", Takes::Nothing,
@@ -154,14 +142,11 @@ cli::CommandLine describe_annotate(AnnotateOptions& options) {
   auto line =
       command_line("annotate",
                    "Shows functions as source and instructions, with the share of samples that each "
-                   "instruction has: those "
-                   "with most samples first, or the one that is named. Instructions are disassembled "
-                   "here (x86, arm64) from "
-                   "the binary, from the code that tacho pack --level code put into the capture, or "
-                   "from a jitdump; kernel "
-                   "code from the file that -k or --kcore names. Where the capture has branch stacks, each "
-                   "instruction has numbers of "
-                   "branches and cycles.");
+                   "instruction has: those with most samples first, or the one that is named. Instructions "
+                   "are disassembled here (x86, arm64) from the binary, from the code that tacho pack --level "
+                   "code put into the capture, or from a jitdump; kernel code from the file that -k or --kcore "
+                   "names. Where the capture has branch stacks, each instruction has numbers of branches and "
+                   "cycles.");
   line.synopsis = "[SYMBOL] [options]";
   auto& rows = line.options;
   add_code_options(rows, options);
@@ -190,10 +175,11 @@ namespace {
 
 class AnnotateSink : public Sink {
  public:
-  AnnotateSink(const Session& session) : hits_(session.events().size()), is_pipe_(session.layout().is_pipe) {
-    has_branches_ = is_pipe_ || std::ranges::any_of(session.events(), [](const format::Event& event) {
-                      return event.attr.samples(format::abi::kSampleBranchStack);
-                    });
+  explicit AnnotateSink(const Session& session) : hits_(session.events().size()) {
+    const auto has_branches = [](const format::Event& event) {
+      return event.attr.samples(format::abi::kSampleBranchStack);
+    };
+    has_branches_ = session.layout().is_pipe || std::ranges::any_of(session.events(), has_branches);
   }
   bool resolves_addresses() const override { return has_branches_; }
   bool takes_non_samples() const override { return false; }
@@ -206,7 +192,7 @@ class AnnotateSink : public Sink {
 
  private:
   CodeHits hits_;
-  bool is_pipe_, has_branches_ = false;
+  bool has_branches_ = false;
 };
 
 class Annotation {
@@ -239,22 +225,20 @@ class Annotation {
     }
     Shown shown(Symbols::Used);
     const std::string input = printable(options_.reading.session.input);
+    const bool is_any_sample =
+        std::ranges::any_of(hits_.totals(), [](const HitCount& total) { return total.samples != 0; });
     if (!options_.is_quiet) shown.notes = missing_code_.lines(input);
     if (!missing_code_.empty()) shown.status = cli::kIncomplete;
-    if (functions_.empty() && is_any_sample()) {
+    if (functions_.empty() && is_any_sample) {
       shown.notes.push_back("tacho: " + input + ": no sample is in a function that has a name");
       shown.status = cli::kIncomplete;
     }
-    if (!is_any_sample())
+    if (!is_any_sample)
       shown.notes.push_back("tacho: " + input + ": no samples are there, or none that filters let through");
     return shown;
   }
 
  private:
-  bool is_any_sample() const {
-    return std::ranges::any_of(hits_.totals(), [](const HitCount& total) { return total.samples != 0; });
-  }
-
   // The functions to show: those with samples of the block's first event, hottest first, then functions with
   // samples of other events only.
   std::vector<std::size_t> functions_of(

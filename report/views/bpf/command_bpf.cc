@@ -36,12 +36,10 @@ cli::CommandLine describe(Options& options) {
   auto line = command_line(
       "bpf",
       "Lists BPF programs: type, tag, how often each ran and for how long, where it is attached, and the "
-      "maps. "
-      "-s shows the code of one: the instructions after the verifier in the form of bpftool prog dump "
-      "xlated, "
-      "or with --jited the machine code, with the source lines that the program's BTF has. FILE is a capture "
-      "and shows what was loaded when it was made; without FILE what is loaded now. tacho annotate --bpf "
-      "PROGRAM shows machine code with samples.");
+      "maps. -s shows the code of one: the instructions after the verifier in the form of bpftool prog dump "
+      "xlated, or with --jited the machine code, with the source lines that the program's BTF has. FILE is a "
+      "capture and shows what was loaded when it was made; without FILE what is loaded now. tacho annotate "
+      "--bpf PROGRAM shows machine code with samples.");
   line.synopsis = "[FILE] [-s PROGRAM] [options]";
   auto& rows = line.options;
   add_input_options(rows, options.reading);
@@ -74,11 +72,7 @@ cli::CommandLine describe(Options& options) {
        }});
   rows.push_back(wide_option("--wide", options.reading));
   rows.push_back(flag("--json", "one JSON object a program, each on a line (docs/bpf.md)", options.as_json));
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1) return use_error("bpf takes one capture, and '" + words[1] + "' is a second one");
-    options.reading.session.input = words.front();
-    return Done{};
-  };
+  line.words = capture_word("bpf", options.reading.session.input);
   line.epilog =
       "Examples:\n"
       "  tacho bpf                            what is loaded now\n"
@@ -165,8 +159,7 @@ std::string time_of_one(const ProgramCost& cost) {
 class BpfText {
  public:
   BpfText(Session& session, TextOutput& out, const Options& options)
-      : session_(session),
-        out_(out),
+      : out_(out),
         options_(options),
         environment_(session.features().environment),
         functions_(environment_),
@@ -505,7 +498,6 @@ class BpfText {
     to.end_list();
   }
 
-  Session& session_;
   TextOutput& out_;
   const Options& options_;
   const format::Environment& environment_;

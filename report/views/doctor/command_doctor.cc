@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <ctime>
 #include <map>
@@ -257,9 +256,9 @@ struct Options {
 };
 
 Result<> set_share(std::string_view text, double& share) {
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), share);
-  if (failed != std::errc{} || end != text.data() + text.size() || !(share >= 0 && share <= 100))
-    return use_error("--at-least: '" + std::string(text) + "' is no number of per cent, 0 to 100");
+  const auto given = parse_percentage(text);
+  if (!given) return use_error("--at-least: '" + std::string(text) + "' is no number of per cent, 0 to 100");
+  share = *given;
   return Done{};
 }
 
@@ -271,12 +270,7 @@ cli::CommandLine describe(Options& options) {
   line.options.push_back({"--at-least", cli::Takes::Value, "PERCENT",
                           "the least share of frames with names; below it the exit status is 3 (default: 95)",
                           [&options](std::string_view text) { return set_share(text, options.at_least); }});
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1)
-      return use_error("doctor takes one capture, and '" + words[1] + "' is a second one");
-    if (!words.empty()) options.reading.session.input = words.front();
-    return Done{};
-  };
+  line.words = capture_word("doctor", options.reading.session.input);
   line.epilog =
       std::string(kExamples) +
       "Exit status: 0 enough frames have names and nothing was lost or damaged; 3 not so; 1 wrong use;\n"

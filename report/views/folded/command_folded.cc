@@ -45,11 +45,8 @@ void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
                 options.reading.session.symbols.demangle = symbolize::Demangle::Whole;
                 return Done{};
               }};
-  rows.push_back({"--context", cli::Takes::Nothing, "", "with --inline: names end with their file and line",
-                  [&options](std::string_view) -> Result<> {
-                    options.context = Context::FileAndLine;
-                    return Done{};
-                  }});
+  rows.push_back(sets("--context", "with --inline: names end with their file and line", options.context,
+                      Context::FileAndLine));
 }
 
 // stackcollapse-perf.pl's --pid and --tid have no value; perf's have one, and filter samples by it.
@@ -100,14 +97,11 @@ cli::CommandLine describe(Options& options) {
                                    "default: all, below their names where several have samples",
                                    options.event_filter));
   add_filter_options(rows, filter, {"--pid", "--tid"});
-  rows.push_back(
-      {"--weight", cli::Takes::Value, "WHAT",
-       "what a stack's number adds up: period (a period of 0 counts 1), samples, or a field of the payload "
-       "or tracepoint (default: the payload's field tagged role:weight, else period)",
-       [&options](std::string_view text) -> Result<> {
-         options.weight = text;
-         return Done{};
-       }});
+  rows.push_back(cli::text(
+      "--weight", "WHAT",
+      "what a stack's number adds up: period (a period of 0 counts 1), samples, or a field of the payload "
+      "or tracepoint (default: the payload's field tagged role:weight, else period)",
+      options.weight));
   add_slow_options(
       rows, options.slow,
       "print two numbers on each line, as difffolded.pl and tacho flamegraph --folded read them");
@@ -294,8 +288,9 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
     options.fold.as_perl = options.reading.perf_bytes.folds_as_perl;
     if (options.context == Context::FileAndLine && !options.expands_inlines)
       return use_error("--context adds file and line to names of --inline: it needs --inline");
-    if (options.expands_inlines)
-      take_addr2line_names(options.reading.perf_bytes, options.reading.session.symbols);
+    // stackcollapse-perf.pl --inline asks addr2line for each address anew.
+    if (options.expands_inlines && options.reading.perf_bytes.is_asked_for)
+      options.reading.session.symbols.use_symbol_name = symbolize::UseSymbolName::Innermost;
     if (auto sound = check_slow(options.slow); !sound) return std::move(sound.error());
     if (options.slow.is_asked_for() && (options.is_wall || options.waits.is_asked_for))
       return use_error("--slowest and --slow-where compare samples, without --wall and --off-cpu");

@@ -1,6 +1,5 @@
 // tacho hist: the distribution of a field's values, a histogram for each group.
 #include <bit>
-#include <charconv>
 #include <utility>
 
 #include "cli/absent_options.h"
@@ -26,12 +25,10 @@ Result<> set_rows(HistOptions& options, std::string_view text) {
 Result<> set_percentiles(HistOptions& options, std::string_view text) {
   options.percentiles.clear();
   for (const std::string& name : parse_name_list(text)) {
-    const std::string_view digits = std::string_view(name).substr(name.starts_with('p') ? 1 : 0);
-    double percent = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
-    if (error != std::errc{} || end != digits.data() + digits.size() || !(percent >= 0 && percent <= 100))
+    const auto percent = parse_percentage(std::string_view(name).substr(name.starts_with('p') ? 1 : 0));
+    if (!percent)
       return use_error("--percentiles: '" + name + "' is no number from 0 to 100, as in 50,99,99.9");
-    options.percentiles.push_back(percent);
+    options.percentiles.push_back(*percent);
   }
   return Done{};
 }

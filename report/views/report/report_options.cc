@@ -346,15 +346,6 @@ namespace {
 
 using cli::Takes;
 
-template <class Target>
-cli::Option sets(std::string names, std::string help, Target& target, std::type_identity_t<Target> value) {
-  return {std::move(names), Takes::Nothing, "", std::move(help),
-          [&target, value](std::string_view) -> Result<> {
-            target = value;
-            return Done{};
-          }};
-}
-
 // --time-quantum: "10ms", or a number of ns; in ns.
 Result<std::uint64_t> parse_time_quantum(std::string_view text) {
   const auto nanoseconds = format::parse_time(text, 1);

@@ -30,27 +30,17 @@ struct Options {
 cli::CommandLine describe(Options& options) {
   auto line = command_line("stacks",
                            "Shows the threads of a capture that tacho stacks -o wrote: what each was doing, "
-                           "and its stack; threads "
-                           "with equal stacks are shown together. tacho stacks -p PID shows those of now.");
+                           "and its stack; threads with equal stacks are shown together. tacho stacks -p PID "
+                           "shows those of now.");
   line.synopsis = "FILE [options]";
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(flag("--json", "one JSON object (docs/stacks.md)", options.as_json));
   rows.push_back(wide_option("--wide", options.reading));
-  rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N frames of a stack (default: 1024)",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto most = cli::parse_number("--max-stack", text, 1, 65535);
-                    if (!most) return most.error();
-                    options.reading.session.max_stack = *most;
-                    return Done{};
-                  }});
+  rows.push_back(cli::number("--max-stack", "N", "at most N frames of a stack (default: 1024)", 1, 65535,
+                             options.reading.session.max_stack));
   add_filter_options(rows, options.reading.session.filter);
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1)
-      return use_error("stacks takes one capture, and '" + words[1] + "' is a second one");
-    options.reading.session.input = words.front();
-    return Done{};
-  };
+  line.words = capture_word("stacks", options.reading.session.input);
   return line;
 }
 
