@@ -24,6 +24,9 @@ using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, doubl
 
 // Numbers by value, texts by bytes; doubles have a total order, with NaN.
 std::strong_ordering compare(const KeyValue& a, const KeyValue& b);
+struct KeyValueLess {
+  bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
+};
 struct KeyValuesLess {
   bool operator()(const std::vector<KeyValue>& a, const std::vector<KeyValue>& b) const;
 };

@@ -120,8 +120,7 @@ Result<> check_slow(const SlowQuestion& slow) {
 }
 
 Result<SlowIntervals> SlowIntervals::find(Session& session, const SlowQuestion& question) {
-  std::vector<std::string> names;
-  for (const format::Event& event : session.events()) names.push_back(event.name);
+  const std::vector<std::string> names = event_names(session.events());
   SlowIntervals found(session, question);
   auto has_found = question.pairs.events.empty() ? found.find_latency(names) : found.find_pairs(names);
   if (!has_found) return std::move(has_found.error());

@@ -71,6 +71,12 @@ std::vector<std::string> EventChoice::names(std::span<const std::string> all) co
   return names;
 }
 
+std::vector<std::string> event_names(const format::EventSet& events) {
+  std::vector<std::string> names;
+  for (const format::Event& event : events) names.push_back(event.name);
+  return names;
+}
+
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names) {
   EventChoice choice{std::vector<bool>(names.size()), {}};
   std::size_t known = 0;  // index of the first part that no event has matched yet

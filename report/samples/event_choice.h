@@ -18,6 +18,9 @@ namespace tacho::report {
 // "cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P"; without modifiers the whole name.
 std::string_view without_modifiers(std::string_view name);
 
+// The names of all events, by index.
+std::vector<std::string> event_names(const format::EventSet& events);
+
 struct EventChoice {
   std::vector<bool> chosen;            // by event
   std::optional<std::string> unknown;  // the first part of the list that matches no event

@@ -238,8 +238,7 @@ Result<> Session::bind_condition() {
 Result<> Session::check_events() const {
   const auto& asked = state_->options.filter.events;
   if (asked.empty()) return Done{};
-  std::vector<std::string> names;
-  for (const format::Event& event : events()) names.push_back(event.name);
+  const std::vector<std::string> names = event_names(events());
   const EventChoice choice = choose_events(asked, names);
   if (choice.unknown) return not_one_event("--event", *choice.unknown, names).in(state_->options.input);
   return Done{};

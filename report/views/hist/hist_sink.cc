@@ -12,6 +12,7 @@
 #include "cli/message_text.h"
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
@@ -102,7 +103,7 @@ HistSink::HistSink(Session& session, TextOutput& out, const HistOptions& options
       intervals_(options.interval) {}
 
 Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
-  // The events are all known once there are samples.
+  // All events are known when the first sample comes.
   if (chosen_.field == nullptr) {
     if (auto chosen = choose(); !chosen) {
       error = std::move(chosen.error());
@@ -127,8 +128,8 @@ void HistSink::tell_short(const std::string& event, const std::string& field) co
                               "a payload of '" + event + "' that ends before its field '" + field + "'");
 }
 
-// What each sample has, for events of which none has a field of that name. Nothing: it is no such value, or
-// of several events none is named.
+// A value that every sample has, when no payload has a field of that name. nullopt: there is no such value, or
+// it is not clear which event is meant.
 std::optional<ChosenField> HistSink::choose_own(const std::vector<std::string>& names) {
   const OwnValue* const own = find_own_value(options_->field);
   if (own == nullptr || own->is_text || own->name == "time") return std::nullopt;
@@ -140,9 +141,7 @@ std::optional<ChosenField> HistSink::choose_own(const std::vector<std::string>& 
     if (event) return std::nullopt;
     event = i;
     const PayloadSchema* const schema = schemas_.of(i);
-    if (schema != nullptr &&
-        std::ranges::find(schema->fields, options_->field, &PayloadField::name) != schema->fields.end())
-      return std::nullopt;
+    if (schema != nullptr && field_named(*schema, options_->field) != nullptr) return std::nullopt;
   }
   if (!event) return std::nullopt;
   own_ = own;
@@ -153,8 +152,7 @@ std::optional<ChosenField> HistSink::choose_own(const std::vector<std::string>& 
 }
 
 Result<> HistSink::choose() {
-  std::vector<std::string> names;
-  for (const auto& event : session_->events()) names.push_back(event.name);
+  const std::vector<std::string> names = event_names(session_->events());
   const auto own = options_->pairs.events.empty() ? choose_own(names) : std::nullopt;
   auto chosen = own ? Result<ChosenField>(*own)
                 : options_->pairs.events.empty()
@@ -166,10 +164,9 @@ Result<> HistSink::choose() {
   for (const std::string& name : key_names(*chosen->schema)) {
     auto key = FieldKey::find("--by", name, *chosen->schema, event_);
     if (!key) return std::move(key.error());
-    if (!options_->by.empty() && key->hides_own()) {
+    if (!options_->by.empty() && key->hides_own())
       notes_.push_back("tacho hist: --by " + printable(name) + " is the field of '" + printable(event_) +
                        "'; the sample's own is sample." + printable(name));
-    }
     keys_.push_back(std::move(*key));
   }
   if (auto checked = check_scale(*chosen->field); !checked) return checked;
@@ -199,7 +196,7 @@ Result<> HistSink::check_scale(const PayloadField& field) const {
   return Done{};
 }
 
-// In what the field counts: 100us are 100 of a field in microseconds.
+// --linear in the unit of the field: 100us are 100 for a field in microseconds.
 Result<std::uint64_t> HistSink::step_for(const PayloadField& field) const {
   const RowWidth& step = options_->step;
   if (step.unit == cli::NumberUnit::None) return step.value;
@@ -214,7 +211,7 @@ Result<std::uint64_t> HistSink::step_for(const PayloadField& field) const {
   return step.value / unit->size;
 }
 
-// Times as a field that the second event had.
+// The times between two events, as a field of the second event.
 Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names) {
   auto pairs = EventPairs::find(options_->pairs, session_->events(), names, schemas_);
   if (!pairs) return std::move(pairs.error());
@@ -342,7 +339,7 @@ std::vector<ValueCount> HistSink::value_counts(const Group& group, Names names) 
 
 namespace {
 
-// A number as one, unless it is shown by a name or in hexadecimal.
+// Writes a number as a JSON number, unless it is shown by a name or in hexadecimal.
 void describe_key(JsonFields& to, const FieldKey& key, const KeyValue& value) {
   const std::string shown = key.show(value, Names::Raw);
   const auto* const bits = std::get_if<std::uint64_t>(&value);

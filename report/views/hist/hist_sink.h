@@ -20,14 +20,12 @@
 
 namespace tacho::report {
 
-// Prints a distribution as rows with bars, in the form of bcc's tools.
-
 // The maximum number of rows. There can be any number of linear rows, but only some thousand logarithmic
 // ones.
 enum class Rows : std::uint8_t { Thousand, All };
 
-// `label` is the heading of the values: "bytes", "latency (ns)". If there are too many rows, a line replaces
-// the last ones.
+// Prints a distribution as rows with bars, in the form of bcc's tools. `label` is the heading of the values:
+// "bytes", "latency (ns)". If there are too many rows, a line replaces the last ones.
 void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets,
                         Rows rows = Rows::Thousand);
 
@@ -83,13 +81,10 @@ class HistSink : public Sink {
 
  private:
   // The values of one group.
-  struct ValueLess {
-    bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
-  };
   struct Group {
     Group(std::uint64_t step, int bits) : distribution(step, bits) {}
-    Distribution distribution;                            // of numbers
-    std::map<KeyValue, std::uint64_t, ValueLess> counts;  // of fields with is_counted_by_value()
+    Distribution distribution;                               // of numbers
+    std::map<KeyValue, std::uint64_t, KeyValueLess> counts;  // of fields with is_counted_by_value()
     std::uint64_t total = 0;
     Summary values;  // for percentiles
   };

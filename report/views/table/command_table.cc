@@ -93,7 +93,6 @@ class TableSink : public Sink {
     if (auto found = counts_.find(options_->question, options_->columns, options_->sort, *session_); !found)
       return found;
     head_ = counts_.head(cell_names());
-    head_.title = counts_.source().title(options_->reading.names);
     head_.has_begin = intervals_.is_on();
     head_.room = options_->reading.room();
     return Done{};

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "cli/message_text.h"
+#include "report/command.h"
 #include "report/output/field_sinks.h"
-#include "report/output/terminal.h"
 #include "report/query/field_choice.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
@@ -22,8 +22,7 @@ namespace {
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 20;  // a capture may have thousands of tracepoints
   const std::size_t shown = std::min(names.size(), kMost);
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  std::string text = fmt::format("{}", fmt::join(std::span(names).first(shown), ", "));
   if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
   return text;
 }
@@ -31,15 +30,14 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 // The keys of --by, or else of the payloads' roles.
-std::vector<std::string> TableSource::keys_of(const TableRequest& question, Session& session) {
+std::vector<std::string> TableSource::keys_of(const TableRequest& question, const Session& session) {
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     const PayloadSchema* const schema = question.event.empty() || chosen_[i] ? schemas_->of(i) : nullptr;
     if (schema == nullptr) continue;
-    for (const std::string& name : default_table_keys(*schema)) {
+    for (const std::string& name : default_table_keys(*schema))
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
   }
   if (names.empty()) names.emplace_back("comm");
   return names;
@@ -67,9 +65,9 @@ Result<TableEvent> TableSource::bind(const TableRequest& question, const format:
   if (!bound.value || schema == nullptr) return bound;
   if (question.value) bound.how.sum = nullptr;
   bound.how.is_sum = bound.how.sum != nullptr && bound.how.sum->name == value_->source;
-  const auto field = std::ranges::find(schema->fields, value_->source, &PayloadField::name);
-  if (field == schema->fields.end()) return bound;
-  if (has_slots(*field)) bound.how.slots = &*field;
+  const PayloadField* const field = field_named(*schema, value_->source);
+  if (field == nullptr) return bound;
+  if (has_slots(*field)) bound.how.slots = field;
   bound.how.is_total = question.value && is_total(*schema, *field);
   return bound;
 }
@@ -104,11 +102,12 @@ bool TableSource::has_keys(const format::Event& event, const PayloadSchema* sche
 
 // The default value: the value field of the first event that has one.
 void TableSource::take_default_value(const PayloadSchema* schema) {
-  const PayloadField* field = schema != nullptr ? value_field(*schema) : nullptr;
-  if (field == nullptr && schema != nullptr) field = counted_fields(*schema).sum;
+  if (schema == nullptr) return;
+  const PayloadField* field = value_field(*schema);
+  if (field == nullptr) field = counted_fields(*schema).sum;
   if (field == nullptr || field->kind == format::FieldKind::Text || is_list(*field)) return;
   auto parsed = cli::parse_expression("--value", field->name);
-  if (!parsed) return;  // a name that is none in an expression
+  if (!parsed) return;  // the name cannot stand in an expression
   default_value_ = std::move(*parsed);
   unit_ = field->unit;
 }
@@ -116,8 +115,7 @@ void TableSource::take_default_value(const PayloadSchema* schema) {
 Result<> TableSource::find(const TableRequest& question, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
-  std::vector<std::string> names;
-  for (const format::Event& event : events) names.push_back(event.name);
+  const std::vector<std::string> names = event_names(events);
   EventChoice choice = choose_events(parse_name_list(question.event), names);
   if (!question.event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
   chosen_ = std::move(choice.chosen);
@@ -143,7 +141,7 @@ Result<> TableSource::find(const TableRequest& question, Session& session) {
       const int fits = (has_all_keys ? 2 : 0) + (schemas_->of(i) != nullptr ? 1 : 0);
       if (fits > fit) failed = std::move(bound.error());
       fit = std::max(fit, fits);
-      // No note when the user named a value or keys that the event lacks: he left it out knowingly.
+      // No note when the user named a value or keys that the event lacks: the user knows that it is left out.
       if (!question.value && (question.by.empty() || has_all_keys)) left_out_.push_back(names[i]);
       continue;
     }
@@ -194,9 +192,8 @@ std::string TableSource::note_on_events() const {
 
 std::string TableSource::title(Names names) const {
   std::string title;
-  for (const auto& event : events_) {
+  for (const auto& event : events_)
     if (event) title.append(title.empty() ? "" : ", ").append(printable(event->name, names));
-  }
   if (!has_values()) return title;
   title += ": " + printable(value_->source, names);
   if (!unit_.empty()) title += " in " + printable(unit_, names);
@@ -225,12 +222,7 @@ constexpr std::pair<std::string_view, Of> kNames[] = {
 
 // "p99.9" -> 99.9
 std::optional<double> percent_of(std::string_view name) {
-  if (!name.starts_with('p')) return std::nullopt;
-  name.remove_prefix(1);
-  double percent = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), percent);
-  const bool is_whole = error == std::errc{} && end == name.data() + name.size();
-  return is_whole && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
+  return name.starts_with('p') ? parse_percentage(name.substr(1)) : std::nullopt;
 }
 
 }  // namespace
@@ -281,6 +273,7 @@ constexpr std::size_t kGap = 2;  // blanks between columns
 
 std::string seconds(double time) { return fmt::format("{:.6f}", time); }
 
+// Names and keys are safe to print already.
 void write_csv(TextOutput& out, const TableHead& head, std::optional<double> begin,
                const std::vector<TableLine>& lines, bool is_first) {
   const auto line = [&out](const std::vector<std::string>& cells) {
@@ -301,8 +294,7 @@ void write_csv(TextOutput& out, const TableHead& head, std::optional<double> beg
   for (const TableLine& one : lines) {
     std::vector<std::string> cells;
     if (head.has_begin) cells.push_back(begin ? seconds(*begin) : std::string());
-    for (const TableKey& key : one.keys)
-      cells.push_back(printable_csv(key.text, Names::Raw));  // safe already
+    for (const TableKey& key : one.keys) cells.push_back(printable_csv(key.text, Names::Raw));
     for (const ExpressionValue& number : one.numbers)
       cells.push_back(number.is_nothing() ? "" : show_number(number));
     line(cells);
@@ -321,11 +313,8 @@ void write_json(TextOutput& out, const TableHead& head, std::optional<double> be
     JsonFields fields(out);
     if (begin) fields.real("begin", *begin);
     for (std::size_t i = 0; i < one.keys.size(); ++i) {
-      if (one.keys[i].is_number) {
-        fields.json(head.keys[i], one.keys[i].text);
-      } else {
-        fields.text(head.keys[i], one.keys[i].text);
-      }
+      const auto& [text, is_number] = one.keys[i];
+      is_number ? fields.json(head.keys[i], text) : fields.text(head.keys[i], text);
     }
     for (std::size_t i = 0; i < one.numbers.size(); ++i) json_number(fields, head.numbers[i], one.numbers[i]);
     fields.finish();
@@ -350,8 +339,8 @@ void write_text(TextOutput& out, const TableHead& head, std::optional<double> be
     for (const ExpressionValue& number : one.numbers) row.push_back(show_number(number));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  std::vector<bool> are_names;
-  for (const bool right : is_right) are_names.push_back(!right);
+  std::vector<bool> are_names = is_right;
+  are_names.flip();
   fit_columns(widths, are_names, kGap, head.room);
   const auto line = [&](std::vector<std::string> row) {
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -39,8 +39,8 @@ struct TableEvent {
 // Chooses the events of a table and binds its keys and its value to each of them.
 class TableSource {
  public:
-  // To be called once the session's events are known. Refused when no event has the fields. Both arguments
-  // must outlive this, which must not be moved afterwards.
+  // To be called once the session's events are known. A usage error when no event has the fields. Both
+  // arguments must outlive this, which must not be moved afterwards.
   Result<> find(const TableRequest& question, Session& session);
 
   // The event at this index; null: not in the table.
@@ -62,7 +62,7 @@ class TableSource {
                                                     const PayloadSchema* schema) const;
   void take_default_value(const PayloadSchema* schema);
   bool has_keys(const format::Event& event, const PayloadSchema* schema) const;
-  std::vector<std::string> keys_of(const TableRequest& question, Session& session);
+  std::vector<std::string> keys_of(const TableRequest& question, const Session& session);
 
   std::optional<EventSchemas> schemas_;
   PayloadSchema empty_;
