@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <limits>
 #include <string_view>
 
 #include "cli/expression.h"
@@ -42,7 +41,7 @@ struct Options {
   std::optional<std::uint64_t> step;  // of linear rows; 0: chosen
   cli::NumberUnit step_unit = cli::NumberUnit::None;
   bool is_svg = false, is_json = false;
-  std::string where;  // as --where has it
+  std::string where;  // the text of --where
   // Options that select samples and symbols, except --where and --time, as words of a command line.
   std::string selection;
 };
@@ -54,8 +53,8 @@ std::string option_word(std::string_view name, std::string_view value) {
   return " " + std::string(name) + "=" + (word.starts_with("./") ? word.substr(2) : word);
 }
 
-// The options `rows` from number `first` on also note their values in `options`, for the commands that are
-// printed.
+// Makes the options from index `first` on also note their values in `options`, for the commands that the map
+// and the box print.
 void remember(std::vector<cli::Option>& rows, std::size_t first, Options& options) {
   constexpr std::string_view kOfThisRun[] = {"--input", "--output",    "--no-pager", "--raw-names",
                                              "--force", "--no-worker", "--time"};
@@ -115,8 +114,8 @@ void add_map_options(std::vector<cli::Option>& rows, Options& options) {
                 options.request.field));
   rows.push_back(cli::flag("--offset",
                            "columns are seconds (shorter in a capture below ten seconds, or as --interval "
-                           "says), rows are parts of "
-                           "a second: shows events that repeat each second, and how long they take",
+                           "says), rows are parts of a second: shows events that repeat each second, and how "
+                           "long they take",
                            options.request.is_offset));
   rows.push_back(interval_option(
       "length of a column: seconds, or with a unit as in 100ms (default: a length that makes 30 to 100 "
@@ -217,7 +216,7 @@ Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {
     if (!wanted) return wanted.error();
     step = *wanted;
   }
-  // A program counted the values in slots: these are the rows.
+  // Values that a program counted in slots have these as rows.
   if (source.field() != nullptr && has_slots(*source.field())) return scale;
   scale.step = step;
   scale.is_linear = scale.is_linear || options.step;
@@ -254,7 +253,6 @@ HeatFacts facts_of(Session& session, const Options& options, const HeatSource& s
 // The times of a box, and of `chosen` if that is not empty, as ranges of --time. nullopt: there are too many.
 std::optional<std::string> times_of(const HeatBox& box, const HeatFacts& facts,
                                     const std::vector<Filter::TimeRange>& chosen) {
-  constexpr std::uint64_t kEver = std::numeric_limits<std::uint64_t>::max();
   std::vector<Filter::TimeRange> ranges;
   const Filter::TimeRange all{box.from, box.until == kEver ? kEver : box.until - 1};
   const std::uint64_t period = facts.period;
@@ -295,8 +293,7 @@ std::optional<std::string> samples_of(const HeatBox& box, Session& session, cons
   if (!times) return std::nullopt;
   if (!times->empty() && *times != ",") text += option_word("--time", *times);
   std::string where = source.condition(box.low, box.high);
-  using Limits = std::numeric_limits<std::int64_t>;
-  const bool is_bounded = box.low != Limits::min() || box.high != Limits::max();
+  const bool is_bounded = box.low != kLowest || box.high != kHighest;
   if (where.empty() && is_bounded && !source.is_offset()) return std::nullopt;
   if (!options.where.empty()) where = where.empty() ? options.where : "(" + options.where + ") && " + where;
   if (!where.empty()) text += option_word("--where", where);
@@ -376,9 +373,9 @@ bool is_utf8() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
-    const std::string_view text(value);
-    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos ||
-           text.find("UTF8") != text.npos;
+    const std::string_view locale(value);
+    const auto has = [locale](std::string_view part) { return locale.find(part) != std::string_view::npos; };
+    return has("UTF-8") || has("utf8") || has("UTF8");
   }
   return false;
 }

@@ -29,12 +29,10 @@ bool is_measure(const PayloadField& field) {
 std::optional<std::int64_t> number_in(const KeyValue& value) {
   if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
   if (const auto* const bits = std::get_if<std::uint64_t>(&value))
-    return static_cast<std::int64_t>(
-        std::min(*bits, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
-  if (const auto* const real = std::get_if<double>(&value)) {
-    if (std::abs(*real) < 9.2e18) return static_cast<std::int64_t>(*real);
-  }
-  return std::nullopt;
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(*bits, kHighest));
+  const auto* const real = std::get_if<double>(&value);
+  if (real == nullptr || !(std::abs(*real) < 9.2e18)) return std::nullopt;
+  return static_cast<std::int64_t>(*real);
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -64,12 +62,10 @@ std::vector<BoxSink::Facet>& BoxSink::facets_of(std::size_t event) {
   has_facets_[event] = true;
   const PayloadSchema* const schema = source_.schemas().of(event);
   const auto add = [&](const std::string& name, const PayloadSchema& fields) {
-    auto key = FieldKey::find("", name, fields, "");
-    if (key) facets.emplace_back(std::move(*key));
+    if (auto key = FieldKey::find("", name, fields, "")) facets.emplace_back(std::move(*key));
   };
   for (const std::string_view own : kOwnFields) {
-    const bool is_hidden = schema != nullptr && std::ranges::find(schema->fields, own, &PayloadField::name) !=
-                                                    schema->fields.end();
+    const bool is_hidden = schema != nullptr && field_named(*schema, own) != nullptr;
     if (source_.own() == nullptr || source_.own()->name != own)
       add((is_hidden ? "sample." : "") + std::string(own), no_payload_);
   }
@@ -131,13 +127,13 @@ void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint6
   chains_[chain].add(is_inside, count);
 }
 
-void BoxSink::add(std::vector<Finding>& found, Finding finding) const {
+Finding* BoxSink::add(std::vector<Finding>& found, Finding finding) const {
   constexpr std::uint64_t kFewest = 2;  // one sample alone is no pattern
   if (finding.tally.inside < kFewest ||
       share(finding.tally.inside, all_.inside) <= share(finding.tally.outside, all_.outside))
-    return;
+    return nullptr;
   finding.g2 = log_likelihood_ratio(finding.tally, all_);
-  if (finding.g2 >= kLeastG2) found.push_back(std::move(finding));
+  return finding.g2 >= kLeastG2 ? &found.emplace_back(std::move(finding)) : nullptr;
 }
 
 void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
@@ -154,21 +150,12 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
       Merged& merged = by_name[{facet.key.name(), facet.key.field() != nullptr}];
       merged.shown_by = &facet;
       merged.is_overfull = merged.is_overfull || facet.is_overfull;
-      for (const auto& [value, tally] : facet.values) {
-        Tally& sum = merged.values[facet.key.show(value, names)];
-        sum.inside += tally.inside;
-        sum.outside += tally.outside;
-      }
-      for (const auto& [range, tally] : facet.ranges) {
-        merged.ranges[range].inside += tally.inside;
-        merged.ranges[range].outside += tally.outside;
-      }
+      for (const auto& [value, tally] : facet.values) merged.values[facet.key.show(value, names)] += tally;
+      for (const auto& [range, tally] : facet.ranges) merged.ranges[range] += tally;
     }
   }
   for (auto& [key, field] : by_name) {
-    Finding finding;
-    finding.kind = Finding::Kind::Field;
-    finding.name = printable(key.first, names);
+    Finding finding{.kind = Finding::Kind::Field, .name = printable(key.first, names)};
     const bool has_ranges = field.shown_by->has_ranges && field.values.size() > kFewValues;
     if (field.is_overfull && !has_ranges) overfull_.push_back(finding.name);
     // If there are too many numbers, only their ranges are ranked.
@@ -209,25 +196,14 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
       Counted& counted = functions[frames[depth]];
       if (tally.inside > 0) counted.depth = std::max(counted.depth, depth);
       if (std::exchange(counted.last_chain, chain) == chain) continue;
-      counted.tally.inside += tally.inside;
-      counted.tally.outside += tally.outside;
+      counted.tally += tally;
     }
-    if (tally.inside == 0) continue;
-    Finding stack;
-    stack.kind = Finding::Kind::Stack;
-    stack.tally = tally;
-    const std::size_t before = found.size();
-    add(found, stack);
-    if (found.size() == before) continue;
-    for (const std::uint32_t function : frames) found.back().frames.push_back(name_of(function, names));
-    for (const std::string& name : found.back().frames)
-      found.back().name.append(found.back().name.empty() ? "" : ";").append(name);
+    Finding* const stack = add(found, {.kind = Finding::Kind::Stack, .tally = tally});
+    if (stack == nullptr) continue;
+    for (const std::uint32_t function : frames) stack->frames.push_back(name_of(function, names));
+    stack->name = fmt::format("{}", fmt::join(stack->frames, ";"));
   }
-  for (const auto& [function, tally] : by_function_) {
-    Counted& counted = functions[function];
-    counted.tally.inside += tally.inside;
-    counted.tally.outside += tally.outside;
-  }
+  for (const auto& [function, tally] : by_function_) functions[function].tally += tally;
   // Of functions with equal counts only the deepest one is listed: the others are mostly its callers.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> by_counts;
   for (const auto& [function, counted] : functions)
@@ -236,18 +212,17 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     if (counts.first == 0) continue;
     std::ranges::stable_sort(
         equal, [&](std::uint32_t a, std::uint32_t b) { return functions[a].depth > functions[b].depth; });
-    const Function& shown = functions_[equal.front()];
-    Finding finding;
-    finding.kind = Finding::Kind::Function;
-    finding.name = name_of(equal.front(), names);
-    finding.value = shown.module == nullptr ? "" : printable(shown.module->short_name, names);
-    finding.depth = functions[equal.front()].depth;
-    finding.tally = functions[equal.front()].tally;
-    const std::size_t before = found.size();
-    add(found, finding);
-    if (found.size() == before) continue;
+    const symbolize::Module* const module = functions_[equal.front()].module;
+    const Counted& counted = functions[equal.front()];
+    Finding* const deepest =
+        add(found, {.kind = Finding::Kind::Function,
+                    .name = name_of(equal.front(), names),
+                    .value = module == nullptr ? "" : printable(module->short_name, names),
+                    .depth = counted.depth,
+                    .tally = counted.tally});
+    if (deepest == nullptr) continue;
     for (const std::uint32_t function : std::span(equal).subspan(1))
-      found.back().same_counts.push_back(name_of(function, names));
+      deepest->same_counts.push_back(name_of(function, names));
   }
 }
 
@@ -255,13 +230,11 @@ std::vector<Finding> BoxSink::findings(Names names) {
   std::vector<Finding> found;
   if (all_.inside == 0 || all_.outside == 0) return found;
   for (const auto& [key, thread] : threads_) {
-    Finding finding;
-    finding.kind = Finding::Kind::Thread;
-    finding.name = printable(thread.comm, names);
-    finding.value =
-        fmt::format("{}/{}", static_cast<std::int32_t>(key.pid), static_cast<std::int32_t>(key.tid));
-    finding.tally = thread.tally;
-    add(found, std::move(finding));
+    const auto pid = static_cast<std::int32_t>(key.pid), tid = static_cast<std::int32_t>(key.tid);
+    add(found, {.kind = Finding::Kind::Thread,
+                .name = printable(thread.comm, names),
+                .value = fmt::format("{}/{}", pid, tid),
+                .tally = thread.tally});
   }
   find_fields(found, names);
   find_functions(found, names);
@@ -294,9 +267,15 @@ std::string what_text(const Finding& finding) {
   return text;
 }
 
+// How many times as frequent it is in the box as outside.
+double factor_of(const Finding& finding, const Tally& all) {
+  if (finding.tally.outside == 0) return std::numeric_limits<double>::infinity();
+  return share(finding.tally.inside, all.inside) / share(finding.tally.outside, all.outside);
+}
+
 std::string factor_text(const Finding& finding, const Tally& all) {
   if (finding.tally.outside == 0) return "only";
-  const double factor = share(finding.tally.inside, all.inside) / share(finding.tally.outside, all.outside);
+  const double factor = factor_of(finding, all);
   return factor < 100 ? fmt::format("{:.1f}x", factor) : fmt::format("{:.0f}x", factor);
 }
 
@@ -360,9 +339,7 @@ void write_box_json(TextOutput& out, const HeatFacts& facts, const BoxFacts& box
     to.number("outside", finding.tally.outside);
     to.real("share_inside", share(finding.tally.inside, all.inside));
     to.real("share_outside", share(finding.tally.outside, all.outside));
-    to.real("factor", finding.tally.outside == 0 ? std::numeric_limits<double>::infinity()
-                                                 : share(finding.tally.inside, all.inside) /
-                                                       share(finding.tally.outside, all.outside));
+    to.real("factor", factor_of(finding, all));
     to.real("g2", finding.g2);
     to.end_object();
     out.line_end();

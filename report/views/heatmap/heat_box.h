@@ -28,6 +28,11 @@ namespace tacho::report {
 struct Tally {
   std::uint64_t inside = 0, outside = 0;
   bool operator==(const Tally&) const = default;
+  Tally& operator+=(const Tally& other) {
+    inside += other.inside;
+    outside += other.outside;
+    return *this;
+  }
   void add(bool is_inside, std::uint64_t count) { (is_inside ? inside : outside) += count; }
 };
 
@@ -65,7 +70,7 @@ class BoxSink : public Sink {
   std::vector<Finding> findings(Names names);
 
   const Tally& all() const { return all_; }
-  bool has_stacks() const { return has_stacks_; }  // some sample in the box has
+  bool has_stacks() const { return has_stacks_; }  // of samples in the box
   // By number: whether the event has samples in the box.
   const std::vector<bool>& events_inside() const { return events_inside_; }
   // Names of fields that have too many values to rank: the last ones are not ranked.
@@ -74,16 +79,13 @@ class BoxSink : public Sink {
 
  private:
   static constexpr std::size_t kMostNumbers = 4096, kMostTexts = 65536;
-  struct KeyLess {
-    bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
-  };
   // The values of one field. Numbers are counted one by one until they are too many, and as powers of two.
   struct Facet {
     explicit Facet(FieldKey field) : key(std::move(field)) {}
     FieldKey key;
     bool has_ranges = false;
     bool is_overfull = false;
-    std::map<KeyValue, Tally, KeyLess> values;
+    std::map<KeyValue, Tally, KeyValueLess> values;
     std::map<std::int64_t, Tally> ranges;  // by the number of a Distribution's bucket
   };
   struct ThreadKey {
@@ -101,7 +103,8 @@ class BoxSink : public Sink {
   void add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count);
   void find_fields(std::vector<Finding>& found, Names names);
   void find_functions(std::vector<Finding>& found, Names names) const;
-  void add(std::vector<Finding>& found, Finding finding) const;
+  // Appends a finding if it is significant; null: it is not.
+  Finding* add(std::vector<Finding>& found, Finding finding) const;
   std::string name_of(std::uint32_t function, Names names) const;
 
   Session& session_;
@@ -125,7 +128,7 @@ class BoxSink : public Sink {
   Intervals times_{1};  // for samples_without_times() only
 };
 
-// What the text and the JSON object show beside the findings.
+// What the text and the JSON object have beside the findings.
 struct BoxFacts {
   HeatBox box;
   std::string flamegraph;      // the command that draws the box's samples; empty: there is none

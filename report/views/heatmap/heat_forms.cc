@@ -16,7 +16,6 @@ namespace tacho::report {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
-constexpr std::uint64_t kEver = std::numeric_limits<std::uint64_t>::max();
 
 struct Scale {
   double size;
@@ -33,7 +32,7 @@ std::string scaled(double value, std::span<const Scale> scales) {
   return fmt::format("{:.3g}{}", value / scale->size, scale->name);
 }
 
-// The ends of a range "A..B". A text without ".." is a point: `first`.
+// The ends of a range "A..B", or a point, which is `first`.
 struct Ends {
   std::string_view first, last;
   bool is_range = false;
@@ -53,12 +52,12 @@ Error wrong_box(std::string_view text, const HeatFacts& facts) {
 
 // Seconds with up to nine decimals -> ns.
 std::optional<std::uint64_t> seconds_in(std::string_view text) {
-  if (text.find_first_of(" ,%") != std::string_view::npos || text.empty()) return std::nullopt;
+  if (text.empty() || text.find_first_of(" ,%") != std::string_view::npos) return std::nullopt;
   const auto range = parse_times(std::string(text) + ",", {});
   return range ? std::optional(range->front().first) : std::nullopt;
 }
 
-// "-5", "1.5ms", "4k" as a number of the field's unit; fractions are rounded `up` or down.
+// "-5", "1.5ms" or "4k", in the field's unit; fractions are rounded up, or down.
 std::optional<std::int64_t> value_in(std::string_view text, std::string_view unit, bool up) {
   const auto parsed = cli::parse_expression("", text);
   if (!parsed) return std::nullopt;
@@ -71,19 +70,14 @@ std::optional<std::int64_t> value_in(std::string_view text, std::string_view uni
     if (of_field && of_field->kind != node.unit) return std::nullopt;
     if (of_field) size = of_field->size;
   }
-  if (node.operation == cli::Operation::Whole && size == 1) {
+  const bool is_whole = node.operation == cli::Operation::Whole;
+  if (is_whole && size == 1) {
     if (is_negative)
       return node.whole >= std::uint64_t{1} << 63 ? kLowest : -static_cast<std::int64_t>(node.whole);
     return static_cast<std::int64_t>(std::min<std::uint64_t>(node.whole, kHighest));
   }
-  double number = 0;
-  if (node.operation == cli::Operation::Whole) {
-    number = static_cast<double>(node.whole);
-  } else if (node.operation == cli::Operation::Real) {
-    number = node.real;
-  } else {
-    return std::nullopt;
-  }
+  if (!is_whole && node.operation != cli::Operation::Real) return std::nullopt;
+  double number = is_whole ? static_cast<double>(node.whole) : node.real;
   number = (is_negative ? -number : number) / static_cast<double>(size);
   number = up ? std::ceil(number) : std::floor(number);
   if (!(std::abs(number) < 9.2e18)) return number > 0 ? kHighest : kLowest;
@@ -121,12 +115,11 @@ std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& fa
 }
 
 std::string box_argument(const HeatBox& box, const HeatFacts& facts) {
-  const auto seconds = [](std::uint64_t time) { return seconds_text(time); };
-  std::string text =
-      (box.from == 0 ? "" : seconds(box.from)) + ".." + (box.until == kEver ? "" : seconds(box.until));
+  const std::string text = (box.from == 0 ? "" : seconds_text(box.from)) + ".." +
+                           (box.until == kEver ? "" : seconds_text(box.until));
   if (facts.period != 0)
-    return text + "," + seconds(static_cast<std::uint64_t>(box.low)) + ".." +
-           seconds(static_cast<std::uint64_t>(box.high) + 1);
+    return text + "," + seconds_text(static_cast<std::uint64_t>(box.low)) + ".." +
+           seconds_text(static_cast<std::uint64_t>(box.high) + 1);
   return text + "," + (box.low == kLowest ? "" : std::to_string(box.low)) + ".." +
          (box.high == kHighest ? "" : std::to_string(box.high));
 }
@@ -275,6 +268,17 @@ HeatAxis heat_axis(const HeatMap& map, std::size_t wide) {
 
 namespace {
 
+// The last count of a class.
+std::uint64_t last_of(std::size_t number, const std::vector<std::uint64_t>& classes, const HeatMap& map) {
+  return number + 1 < classes.size() ? classes[number + 1] - 1 : map.most;
+}
+
+// The shade or colour of a class, by its number, of `count` ones: classes are spread over all of them, however
+// few classes there are.
+std::size_t spread(std::size_t number, const std::vector<std::uint64_t>& classes, std::size_t count) {
+  return classes.size() < 2 ? count - 1 : number * (count - 1) / (classes.size() - 1);
+}
+
 // From few samples to many: colours of the 256 of terminals, from dark blue to yellow, each with a block
 // character, from light to full.
 struct Shade {
@@ -300,9 +304,7 @@ class Cells {
       out.character(static_cast<char>('1' + number));
       return out.blanks(width - 1);
     }
-    // The classes are spread over all shades, however few there are.
-    const std::size_t last = classes_.size() - 1;
-    const std::size_t shade = last == 0 ? std::size(kShades) - 1 : number * (std::size(kShades) - 1) / last;
+    const std::size_t shade = spread(number, classes_, std::size(kShades));
     if (shade != last_) out.text(fmt::format("\033[38;5;{}m", kShades[shade].colour));
     last_ = shade;
     for (std::size_t i = 0; i < width; ++i) out.text(kShades[shade].block);
@@ -328,7 +330,7 @@ void write_legend(TextOutput& out, const HeatMap& map, Cells& cells) {
   out.text("samples:");
   for (std::size_t i = 0; i < cells.classes().size(); ++i) {
     const std::uint64_t least = cells.classes()[i];
-    const std::uint64_t last = i + 1 < cells.classes().size() ? cells.classes()[i + 1] - 1 : map.most;
+    const std::uint64_t last = last_of(i, cells.classes(), map);
     out.text("  ");
     cells.write(out, least, 1);
     cells.end(out);
@@ -367,17 +369,13 @@ void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts
 
 void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts) {
   JsonFields to(out);
-
   to.text("field", facts.name);
   if (!facts.unit.empty()) to.text("unit", facts.unit);
   if (facts.period != 0) to.json("period", seconds_text(facts.period));
   to.number("samples", map.total);
-  const auto seconds = [&to](std::string_view name, std::uint64_t time) {
-    to.json(name, seconds_text(time));
-  };
   if (!map.is_empty()) {
-    seconds("begin", map.begin);
-    seconds("interval", map.interval);
+    to.json("begin", seconds_text(map.begin));
+    to.json("interval", seconds_text(map.interval));
   }
   to.number("columns", map.columns);
   to.begin_list("rows");
@@ -483,10 +481,7 @@ class Picture {
   }
   double wide() const { return width_ - kLeft - 2.0 * kGap; }
   double column() const { return wide() / static_cast<double>(map_.columns); }
-  // Classes are spread over all colours, however few there are.
-  std::size_t colour_of(std::size_t number) const {
-    return classes_.size() < 2 ? kCount - 1 : number * (kCount - 1) / (classes_.size() - 1);
-  }
+  std::size_t colour_of(std::size_t number) const { return spread(number, classes_, kCount); }
 
   void begin(double height) {
     text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -515,7 +510,7 @@ class Picture {
     text(fmt::format("<text x=\"10\" y=\"{:.0f}\">samples in a box:</text>\n", y));
     x += 17 * kSvgLetter;
     for (std::size_t i = 0; i < classes_.size(); ++i) {
-      const std::uint64_t last = i + 1 < classes_.size() ? classes_[i + 1] - 1 : map_.most;
+      const std::uint64_t last = last_of(i, classes_, map_);
       std::string counts = with_commas(static_cast<double>(classes_[i]));
       if (last > classes_[i]) counts += "–" + with_commas(static_cast<double>(last));
       text(fmt::format(

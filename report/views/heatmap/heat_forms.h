@@ -14,12 +14,13 @@
 
 namespace tacho::report {
 
-// Samples with times in [from, until) (ns) and values in [low, high]. Offsets are nanoseconds within a
-// second.
+inline constexpr std::uint64_t kEver = std::numeric_limits<std::uint64_t>::max();  // a box without an end
+
+// Samples with times in [from, until) (ns) and values in [low, high]. Values that are offsets are nanoseconds
+// within a period.
 struct HeatBox {
-  std::uint64_t from = 0, until = std::numeric_limits<std::uint64_t>::max();
-  std::int64_t low = std::numeric_limits<std::int64_t>::min();
-  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t from = 0, until = kEver;
+  std::int64_t low = kLowest, high = kHighest;
 
   bool has(std::uint64_t time, std::int64_t value) const {
     return time >= from && time < until && value >= low && value <= high;
@@ -29,7 +30,7 @@ struct HeatBox {
 struct HeatFacts {
   std::string title;               // "lat_ns of io"
   std::string name, unit;          // of the values; unit may be empty
-  std::uint64_t period = 0;        // ns: values are offsets in this; 0: they are none
+  std::uint64_t period = 0;        // ns: values are offsets in this; 0: they are no offsets
   std::string command;             // the command of the map, quoted for a shell: "tacho heatmap -i a.data"
   std::vector<std::string> notes;  // lines about the capture
 };
@@ -56,7 +57,7 @@ struct BoxArgument {
   HeatBox box;
   bool is_time_point = false, is_value_point = false;  // the point is then `from`, or `low`
 };
-// `unit`: of the values. Errors are usage errors.
+// Errors are usage errors.
 Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts);
 // A usage error if the point is outside of the map.
 Result<HeatBox> find_box(const BoxArgument& argument, const HeatMap& map, const HeatFacts& facts);

@@ -16,8 +16,8 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::uint64_t kFiner = 10;  // internal columns or rows for each one shown
-constexpr std::uint64_t kSteps[] = {1,  2,  5,  10,
-                                    20, 50, 100};  // factors by which an internal box may be widened
+// Factors by which an internal box may be widened.
+constexpr std::uint64_t kSteps[] = {1, 2, 5, 10, 20, 50, 100};
 
 // Rows between two values, both included.
 std::uint64_t count_of(const Distribution& rows, std::int64_t low, std::int64_t high) {
@@ -125,10 +125,8 @@ std::size_t events_with(const std::string& field, const std::vector<bool>& event
   for (std::size_t i = 0; i < events.size(); ++i) {
     const PayloadSchema* const schema = events[i] ? schemas.of(i) : nullptr;
     if (schema == nullptr) continue;
-    const bool has_it =
-        field.empty() ? value_field(*schema) != nullptr
-                      : std::ranges::find(schema->fields, field, &PayloadField::name) != schema->fields.end();
-    count += has_it ? 1 : 0;
+    const auto* const found = field.empty() ? value_field(*schema) : field_named(*schema, field);
+    count += found != nullptr ? 1 : 0;
   }
   return count;
 }
@@ -173,8 +171,7 @@ std::uint64_t usual_period(Session& session) {
 Result<> HeatSource::find(const HeatRequest& request, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
-  std::vector<std::string> names;
-  for (const format::Event& event : events) names.push_back(event.name);
+  const std::vector<std::string> names = event_names(events);
   if (!request.event.empty()) {
     EventChoice choice = choose_events(parse_name_list(request.event), names);
     if (choice.unknown) return not_one_event("--event", *choice.unknown, names);
@@ -213,7 +210,7 @@ Result<> HeatSource::find(const HeatRequest& request, Session& session) {
                      " counts them");
   if (is_list(field))
     return use_error("--field: '" + field.name + "' is a list; a map shows one number of each sample");
-  std::fill(taken_.begin(), taken_.end(), false);
+  taken_.assign(taken_.size(), false);
   taken_[chosen->event] = true;
   takes_unknown_ = false;
   field_ = chosen->field;
@@ -229,8 +226,7 @@ std::optional<std::int64_t> HeatSource::value_of(const ResolvedSample& sample) c
   if (own_ == nullptr) return static_cast<std::int64_t>(sample.fields->time % period_);
   const FieldValue value = own_->of(sample);
   if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
-  return static_cast<std::int64_t>(
-      std::min(bits_of(value), static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(bits_of(value), kHighest));
 }
 
 std::string HeatSource::condition(std::int64_t low, std::int64_t high) const {
