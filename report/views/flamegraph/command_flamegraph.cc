@@ -383,63 +383,65 @@ std::string origin_of(Session& session, const std::vector<std::string>& events) 
   return with_origin(printable(join(events, ", ")), session.features().environment);
 }
 
+std::string_view prefix_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
+
+// Adds stacks to the tree of the picture, as weights of that side.
+StackCallback adding_to(Picture& picture, Side side) {
+  return [&picture, side](std::span<const std::uint32_t> stack, FlameWeight weight) {
+    picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
+  };
+}
+
 // Reads the captures of both sides into a picture.
-struct CaptureReader {
-  Result<FlameFacts> read(Session& session, TextOutput& out, const std::string& name, Side side);
-  Result<> read_others(Side side, const SessionOptions& like, TextOutput& out, Shown& shown);
+struct PictureReader {
+  Result<FlameFacts> read(Session& session, TextOutput& out, const std::string& name, Side side) {
+    if (options.has_noise()) picture.tree.begin_capture(side);
+    auto read = read_flame_samples(
+        session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
+        adding_to(picture, side));
+    if (!read) return read;
+    if (!options.source.per.empty() && read->units == 0)
+      return use_error("--per: " + printable(name) + " has no sample of " + printable(options.source.per));
+    if (options.has_noise()) picture.tree.count_units(read->units);
+    picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
+    std::string note = origin_of(session, read->events);
+    if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
+    if (!options.base.empty()) note.insert(0, prefix_of(side));
+    if (!note.empty()) notes.push_back(std::move(note));
+    std::ranges::copy(read->legend, std::back_inserter(notes));
+    return read;
+  }
+
+  // Reads the captures of --base or --also.
+  Result<> read_others(Side side, const SessionOptions& like, TextOutput& out, Shown& shown) {
+    const std::string option = side == Side::Before ? "--base" : "--also";
+    for (const std::string& name : side == Side::Before ? options.base : options.also) {
+      SessionOptions wanted = like;
+      wanted.input = name;
+      auto session = Session::open(std::move(wanted));
+      if (!session) return std::move(session.error()).in(option);
+      read_head(*session);
+      auto other = read(*session, out, name, side);
+      if (!other) return std::move(other.error()).in(option + " " + printable(name));
+      if (other->unit != facts.unit && other->has_samples && facts.has_samples)
+        return use_error(option + " " + printable(name) + ": stacks are weighted by " + other->unit +
+                         ", those of " + printable(like.input) + " by " + facts.unit +
+                         "; use --event and --weight to choose one");
+      session->report_missing_symbols();
+      for (std::string& line : findings_text(session->diagnostics(), name))
+        shown.notes.push_back(std::move(line));
+      if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+      if (!other->has_samples)
+        shown.notes.push_back("tacho flamegraph: " + printable(name) + " has no samples");
+    }
+    return Done{};
+  }
 
   const Options& options;
   Picture& picture;
-  FlameFacts facts;                // of the capture of -i
-  std::vector<std::string> notes;  // a line for each capture
+  FlameFacts facts{};                // of the capture of -i
+  std::vector<std::string> notes{};  // a line for each capture
 };
-
-std::string_view prefix_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
-
-Result<FlameFacts> CaptureReader::read(Session& session, TextOutput& out, const std::string& name,
-                                       Side side) {
-  if (options.has_noise()) picture.tree.begin_capture(side);
-  auto read = read_flame_samples(
-      session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
-      [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
-        picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
-      });
-  if (!read) return read;
-  if (!options.source.per.empty() && read->units == 0)
-    return use_error("--per: " + printable(name) + " has no sample of " + printable(options.source.per));
-  if (options.has_noise()) picture.tree.count_units(read->units);
-  picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
-  std::string note = origin_of(session, read->events);
-  if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
-  if (!options.base.empty()) note.insert(0, prefix_of(side));
-  if (!note.empty()) notes.push_back(std::move(note));
-  std::ranges::copy(read->legend, std::back_inserter(notes));
-  return read;
-}
-
-// Reads the captures of --base or --also.
-Result<> CaptureReader::read_others(Side side, const SessionOptions& like, TextOutput& out, Shown& shown) {
-  const std::string option = side == Side::Before ? "--base" : "--also";
-  for (const std::string& name : side == Side::Before ? options.base : options.also) {
-    SessionOptions wanted = like;
-    wanted.input = name;
-    auto session = Session::open(std::move(wanted));
-    if (!session) return std::move(session.error()).in(option);
-    read_head(*session);
-    const auto read = this->read(*session, out, name, side);
-    if (!read) return Error(read.error()).in(option + " " + printable(name));
-    if (read->unit != facts.unit && read->has_samples && facts.has_samples)
-      return use_error(option + " " + printable(name) + ": stacks are weighted by " + read->unit +
-                       ", those of " + printable(like.input) + " by " + facts.unit +
-                       "; use --event and --weight to choose one");
-    session->report_missing_symbols();
-    for (std::string& line : findings_text(session->diagnostics(), name))
-      shown.notes.push_back(std::move(line));
-    if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
-    if (!read->has_samples) shown.notes.push_back("tacho flamegraph: " + printable(name) + " has no samples");
-  }
-  return Done{};
-}
 
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
   if (options.source.waits.is_asked_for && !options.source.is_wall &&
@@ -447,7 +449,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     return use_error("--off-cpu: stacks are weighted by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
-  CaptureReader captures{options, picture, {}, {}};
+  PictureReader captures{options, picture};
   auto facts = captures.read(session, out, wanted.input, Side::After);
   if (!facts) return std::move(facts.error());
   captures.facts = std::move(*facts);
@@ -478,7 +480,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   return shown;
 }
 
-// All events and CPUs are needed for a thread's time.
+// Checks the options that --wall excludes: a thread's time needs all events and CPUs.
 Result<> check_wall(Options& options) {
   if (options.source.slow.is_asked_for())
     return use_error("--wall shows all time of threads: leave out --slowest and --slow-where");
@@ -487,13 +489,11 @@ Result<> check_wall(Options& options) {
     return use_error("--wall: the weight is time; leave out --weight and --event");
   if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return fit;
   if (!options.has_roots) options.source.roots = {FlameRoot::Comm, FlameRoot::Tid};
-  const bool are_of_threads = std::ranges::all_of(options.source.roots, [](FlameRoot root) {
-    return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
-  });
-  return are_of_threads ? Result<>(Done{}) : use_error("--wall: --by takes comm, pid and tid");
+  if (!are_of_threads(options.source.roots)) return use_error("--wall: --by takes comm, pid and tid");
+  return Done{};
 }
 
-// Folded stacks are text: no worker and no symbols are needed.
+// Reads folded stacks in this process: text needs no worker and no symbols.
 Result<FoldedText> read_folded(const std::string& name, const Options& options, Picture& picture, Side side) {
   std::ifstream file;
   if (name != "-") {
@@ -501,11 +501,8 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
     if (!file) return Error{printable(name) + ": cannot be opened"};
   }
   if (options.has_noise()) picture.tree.begin_capture(side);
-  FoldedText read = read_folded_text(
-      name == "-" ? std::cin : file, options.source.is_reversed, picture.frames,
-      [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
-        picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
-      });
+  FoldedText read = read_folded_text(name == "-" ? std::cin : file, options.source.is_reversed,
+                                     picture.frames, adding_to(picture, side));
   if (read.faults > 0)
     std::fprintf(
         stderr, "tacho: %s: %zu of %zu lines are not folded stacks and are left out, the first is line %zu\n",

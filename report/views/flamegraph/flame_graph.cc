@@ -29,7 +29,7 @@ std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t frame) {
       children_.hash(parent, frame),
       [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
       [&] {
-        nodes_.push_back({parent, frame, {}, {}, 0, 0, 0});
+        nodes_.push_back({.parent = parent, .frame = frame});
         return static_cast<std::uint32_t>(nodes_.size() - 1);
       });
 }
@@ -155,7 +155,7 @@ FlameTree FlameTree::gone() const {
       to[i] = static_cast<std::uint32_t>(gone.nodes_.size());
       // The noise of the vanished part of a caller that still exists is unknown.
       const double noise = node.total.after == 0 ? node.noise : 0;
-      gone.nodes_.push_back({to[node.parent], node.frame, {}, {}, 0, 0, noise});
+      gone.nodes_.push_back({.parent = to[node.parent], .frame = node.frame, .noise = noise});
     }
     if (node.total.after == 0) gone.nodes_[to[i]].self.before = node.self.before;
   }
@@ -175,26 +175,19 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
   // A parent is at least as wide as its children and is before them, so none is left out while a child
   // stays.
   if (chosen.size() > most) {
-    const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-      if (nodes[a].width != nodes[b].width) return nodes[a].width > nodes[b].width;
-      return a < b;
-    };
+    const auto widest_first = [&](std::uint32_t node) { return std::pair(-nodes[node].width, node); };
     const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(most);
-    std::nth_element(chosen.begin(), end, chosen.end(), is_before);
+    std::ranges::nth_element(chosen, end, {}, widest_first);
     chosen.erase(end, chosen.end());
   }
   // Sorted by parent and name, so that the children of a parent are adjacent in `chosen`.
+  const auto parent_of = [&](std::uint32_t node) { return node == 0 ? 0 : nodes[node].parent + 1; };
   const std::vector<std::uint32_t> ranks = frames.ranks();
-  std::ranges::sort(chosen, [&](std::uint32_t a, std::uint32_t b) {
-    const auto parent = [&](std::uint32_t node) { return node == 0 ? 0 : nodes[node].parent + 1; };
-    if (parent(a) != parent(b)) return parent(a) < parent(b);
-    return ranks[nodes[a].frame] < ranks[nodes[b].frame];
+  std::ranges::sort(chosen, {}, [&](std::uint32_t node) {
+    return std::pair(parent_of(node), ranks[nodes[node].frame]);
   });
   const auto children_of = [&](std::uint32_t node) {
-    const auto key = [&](std::uint32_t child) { return child == 0 ? 0 : nodes[child].parent + 1; };
-    const auto first = std::ranges::lower_bound(chosen, node + 1, {}, key);
-    const auto end = std::ranges::upper_bound(chosen, node + 1, {}, key);
-    return std::span<const std::uint32_t>(first, end);
+    return std::span<const std::uint32_t>(std::ranges::equal_range(chosen, node + 1, {}, parent_of));
   };
   FlameDrawing drawing;
   drawing.frames.reserve(chosen.size());
@@ -258,14 +251,14 @@ constexpr KindRow kKinds[] = {
 };
 constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
                                       0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
-// More than before, from little to much; less; about equal. Orange and blue are distinguishable with
-// red-green colour blindness.
+// A change: more than before, and less, from little to much; and about equal. Readers with red-green colour
+// blindness can tell orange from blue.
 constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
 constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
 constexpr std::uint32_t kSame = 0xdcdcdc;
 constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
-constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the text colour of the other mode
-constexpr std::uint32_t kMark = 0x33404d;                          // with bright text in both
+constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
+constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both modes
 constexpr double kShades[] = {1, 0.94, 0.88};
 constexpr double kDark = 0.45;
 
@@ -343,35 +336,33 @@ std::string style() {
   std::string css =
       "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;"
       "white-space:pre}"
-      ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}g.labels{pointer-events:"
-      "none}"
+      ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}"
+      "g.labels{pointer-events:none}"
       ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
       "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
       "rect.cursor{fill:none;stroke:#000;stroke-width:3;pointer-events:none}"
       ".live .head{overflow:visible}foreignObject{pointer-events:none}.headbox,.help{pointer-events:auto}"
       ".headbox,.tip,.foot,.help{font:12px system-ui,sans-serif;color:#1b1b1b;overflow-wrap:anywhere}"
-      ".headbox{padding:8px 10px 2px;background:#fff}.headbox h1{font-size:17px;font-weight:600;margin:0 0 "
-      "4px}"
-      ".headbox p{margin:0 0 4px}.legend span{margin-right:10px;white-space:nowrap}.legend "
-      "svg{vertical-align:-2px}"
-      ".tools *{font:inherit;margin:0 4px 4px 0;padding:3px 7px;color:inherit;background:#f4f4f4;border:1px "
-      "solid "
-      "#767676;border-radius:4px}.tools .search{width:15em;max-width:90%}.found{min-height:1.3em}"
+      ".headbox{padding:8px 10px 2px;background:#fff}"
+      ".headbox h1{font-size:17px;font-weight:600;margin:0 0 4px}.headbox p{margin:0 0 4px}"
+      ".legend span{margin-right:10px;white-space:nowrap}.legend svg{vertical-align:-2px}"
+      ".tools *{font:inherit;margin:0 4px 4px 0;padding:3px 7px;color:inherit;background:#f4f4f4;"
+      "border:1px solid #767676;border-radius:4px}"
+      ".tools .search{width:15em;max-width:90%}.found{min-height:1.3em}"
       ".tip{background:#fff;border:1px solid #767676;border-radius:4px;padding:5px 8px}"
-      ".foot{background:#fff;border-top:1px solid #767676;padding:3px 10px "
-      "5px;max-height:180px;overflow:hidden}.foot:empty{"
-      "display:none}.help{background:#fff;border:1px solid #767676;border-radius:6px;margin:20px "
-      "auto;padding:4px 16px;max-width:480px}.help dl{display:grid;grid-template-columns:auto "
-      "1fr;gap:4px 14px}.help dt{font-weight:600}.help dd{margin:0}"
-      "svg:focus{outline:none}svg:focus-visible{outline:none}.tools *:focus-visible{outline:2px solid "
-      "#0b57d0}";
+      ".foot{background:#fff;border-top:1px solid #767676;padding:3px 10px 5px;max-height:180px;"
+      "overflow:hidden}.foot:empty{display:none}"
+      ".help{background:#fff;border:1px solid #767676;border-radius:6px;margin:20px auto;padding:4px 16px;"
+      "max-width:480px}.help dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px}"
+      ".help dt{font-weight:600}.help dd{margin:0}"
+      "svg:focus{outline:none}svg:focus-visible{outline:none}"
+      ".tools *:focus-visible{outline:2px solid #0b57d0}";
   for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
   css +=
       "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
-      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}rect."
-      "cursor{stroke:#fff}"
-      ".headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}.tip,.foot,.help{background:#"
-      "22252b}.tools *{background:#2d3138}";
+      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}"
+      "rect.cursor{stroke:#fff}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"
+      ".tip,.foot,.help{background:#22252b}.tools *{background:#2d3138}";
   for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.dark);
   return css + "}";
 }
@@ -497,8 +488,7 @@ class SvgPicture {
     y += keys.empty() ? 0 : 18;
     text(
         fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom and search, and has "
-                    "tooltips.</text>"
-                    "</g>\n",
+                    "tooltips.</text></g>\n",
                     y));
   }
 

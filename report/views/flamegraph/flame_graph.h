@@ -18,9 +18,9 @@ namespace tacho::report {
 
 // Nothing here is recursive: a stack may be 100,000 frames deep.
 
-// The kind of a frame's code; the letter is its class in the SVG.
+// The kind of a frame; the letter is its class in the SVG.
 enum class FrameKind : char {
-  All = 'a',      // the frame below all others
+  All = 'a',      // the root frame
   Group = 't',    // a thread, a processor, a control group: no code
   User = 'u',     // a function of a file
   Kernel = 'k',   // of the kernel or one of its modules
@@ -84,7 +84,7 @@ class FlameTree {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   // `all`: the root frame.
-  explicit FlameTree(std::uint32_t all) { nodes_.push_back({kNone, all, {}, {}, 0, 0, 0}); }
+  explicit FlameTree(std::uint32_t all) { nodes_.push_back({.frame = all}); }
 
   // Root first, by numbers of frames.
   void add(std::span<const std::uint32_t> stack, FlameWeight weight);

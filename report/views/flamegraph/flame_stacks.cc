@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, FlameRoot> kRoots[] = {
     {"comm", FlameRoot::Comm}, {"pid", FlameRoot::Pid},       {"tid", FlameRoot::Tid},
     {"cpu", FlameRoot::Cpu},   {"cgroup", FlameRoot::Cgroup}, {"event", FlameRoot::Event}};
 
-// Both have the same letters.
+// FrameKind has the letters of CodeKind.
 FrameKind kind_of(const symbolize::Frame& frame) { return FrameKind{static_cast<char>(code_kind(frame))}; }
 
 FrameKind kind_of(WallState state) {
@@ -107,8 +107,7 @@ class UnitCount {
   static Result<UnitCount> of(Session& session, const std::string& name) {
     UnitCount units;
     if (name.empty()) return units;
-    std::vector<std::string> names;
-    for (const format::Event& event : session.events()) names.push_back(event.name);
+    const std::vector<std::string> names = event_names(session.events());
     units.event_ = find_event(name, names);
     if (!units.event_) return not_one_event("--per", name, names);
     units.name_ = names[*units.event_];
@@ -404,10 +403,8 @@ class FlameWaits : public Sink {
 
 Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitCount units,
                               FlameFrames& frames, const RunSession& run, const StackCallback& take) {
-  const bool has_roots_of_waits = std::ranges::all_of(source.roots, [](FlameRoot root) {
-    return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
-  });
-  if (!has_roots_of_waits) return use_error("--off-cpu: a wait has a thread: --by takes comm, pid and tid");
+  if (!are_of_threads(source.roots))
+    return use_error("--off-cpu: a wait has a thread: --by takes comm, pid and tid");
   WaitOptions wanted = source.waits;
   wanted.who.condition = std::exchange(session.filter().condition, nullptr);
   FlameWaits sink(session, source, wanted, std::move(units), frames, take);
@@ -528,6 +525,12 @@ Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
   }
   if (roots.empty()) return use_error("--by: names nothing; --by none leaves threads out");
   return roots;
+}
+
+bool are_of_threads(std::span<const FlameRoot> roots) {
+  return std::ranges::all_of(roots, [](FlameRoot root) {
+    return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
+  });
 }
 
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,

@@ -22,6 +22,8 @@ namespace tacho::report {
 enum class FlameRoot : std::uint8_t { Comm, Pid, Tid, Cpu, Cgroup, Event };
 // "comm,cpu"; "none": nothing.
 Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text);
+// Whether all of them are facts of a thread: comm, pid and tid.
+bool are_of_threads(std::span<const FlameRoot> roots);
 
 struct FlameSource {
   std::vector<FlameRoot> roots{FlameRoot::Comm};
