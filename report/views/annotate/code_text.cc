@@ -109,10 +109,28 @@ using Column = CodeOptions::Column;
 constexpr std::size_t kMostArrows = 6;  // in columns next to each other; further jumps have no arrow
 constexpr std::string_view kDim = "\033[2m", kPlain = "\033[m";
 
+// The heading of the numbers.
+std::string_view column_name(Column column) {
+  return column == Column::Percent ? "Percent" : column == Column::Samples ? "Samples" : "Period";
+}
+
+// Digits of the highest address of a function, in hexadecimal.
+std::size_t digits_of(const AnnotatedCode& code) {
+  return code.lines.empty() ? 1 : fmt::format("{:x}", code.address + code.lines.back().offset).size();
+}
+
+// Tabs become blanks up to the next multiple of 8.
+std::string without_tabs(std::string_view text) {
+  constexpr std::size_t kTab = 8;
+  std::string plain;
+  for (const char c : text) c == '\t' ? plain.append(kTab - plain.size() % kTab, ' ') : plain += c;
+  return plain;
+}
+
 // All jumps to one instruction of the function, drawn as one line with several starts.
 struct Arrow {
   std::size_t target = 0;            // index of a line
-  std::size_t first = 0, last = 0;   // the lines that it passes
+  std::size_t first = 0, last = 0;   // indices of the outermost lines
   std::size_t column = kMostArrows;  // counted from the text to the left; kMostArrows: no room
   std::set<std::size_t> sources;     // indices of lines
 };
@@ -177,31 +195,26 @@ class Arrows {
     for (std::size_t column = width_; column-- > 0;) {
       const Arrow*& arrow = active_[column];
       if (arrow != nullptr && arrow->last < line) arrow = nullptr;
-      const bool is_there = arrow != nullptr && arrow->first <= line;
-      const bool is_end = is_there && (arrow->target == line || arrow->sources.contains(line));
-      if (is_end) {
+      if (arrow == nullptr) {
+        text += has_end ? "─" : " ";
+      } else if (arrow->target == line || arrow->sources.contains(line)) {
         const bool goes_up = line > arrow->first, goes_down = line < arrow->last;
         text += goes_up && goes_down ? "├" : goes_up ? "└" : goes_down ? "┌" : "─";
         has_end = true;
         is_target = is_target || arrow->target == line;
-      } else if (is_there) {
-        text += has_end ? "┼" : "│";
       } else {
-        text += has_end ? "─" : " ";
+        text += has_end ? "┼" : "│";
       }
     }
     if (width_ == 0) return text;
     return text + (is_target ? "►" : has_end ? "─" : " ") + ' ';
   }
-  // The text before a source line above instruction `line`.
+  // The text before a source line above instruction `line`. Call it before that instruction's before().
   std::string through(std::size_t line) const {
     std::string text;
     for (std::size_t column = width_; column-- > 0;) {
-      const auto goes_through = [&](const Arrow& arrow) {
-        return arrow.column == column && arrow.first < line && arrow.last >= line;
-      };
-      const Arrow* const active = active_[column];
-      text += active != nullptr && goes_through(*active) ? "│" : " ";
+      const Arrow* const arrow = active_[column];
+      text += arrow != nullptr && arrow->last >= line ? "│" : " ";
     }
     return width_ == 0 ? text : text + "  ";
   }
@@ -245,11 +258,8 @@ class CodeRows {
     }
     row.kind = CodeRow::Kind::Source;
     for (std::uint32_t at = step.first; at <= step.last; ++at) {
-      std::string text;
-      for (const char c : walk.text(step.file, at))
-        c == '\t' ? text.append(8 - text.size() % 8, ' ') : text += c;
       row.source_line = at;
-      row.text = printable(text, options_.names);
+      row.text = printable(without_tabs(walk.text(step.file, at)), options_.names);
       visit(row);
     }
     // Stripped BPF programs have line numbers only.
@@ -297,10 +307,12 @@ class CodeRows {
 class CodeText {
  public:
   CodeText(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
-      : out_(out), shown_(shown), files_(files), options_(options) {
-    const auto& lines = shown.code.lines;
-    if (!lines.empty()) digits_ = fmt::format("{:x}", shown.code.address + lines.back().offset).size();
-  }
+      : out_(out),
+        shown_(shown),
+        files_(files),
+        options_(options),
+        cell_width_(options.column == Column::Period ? 14 : 9),
+        address_width_(std::max<std::size_t>(digits_of(shown.code), 7)) {}
 
   void write() {
     write_title();
@@ -325,20 +337,14 @@ class CodeText {
                             printable(shown_.events[event], options_.names), mine.samples));
     }
     if (shown_.code.has_cycles) out_.text("# " + cycles_text(shown_.code) + '\n');
-    const std::string_view what = options_.column == Column::Percent   ? "Percent"
-                                  : options_.column == Column::Samples ? "Samples"
-                                                                       : "Period";
     std::string head = "#";
     for (std::size_t event = 0; event < shown_.events.size(); ++event)
-      head += fmt::format("{:>{}}", what, cell_width() - (event == 0 ? 1 : 0));
+      head += fmt::format("{:>{}}", column_name(options_.column), cell_width_ - (event == 0 ? 1 : 0));
     if (shown_.code.has_branches)
       head += fmt::format("{:>9}{:>9}{:>9}{:>8}", "Taken", "Mispred", "Entered", "Cycles");
     if (shown_.code.has_cycles) head += fmt::format("{:>7}", "IPC");
-    out_.text(head + fmt::format("  {:>{}}\n", "Address", std::max<std::size_t>(digits_, 7)));
+    out_.text(head + fmt::format("  {:>{}}\n", "Address", address_width_));
   }
-
-  std::size_t cell_width() const { return options_.column == Column::Period ? 14 : 9; }
-  std::size_t address_width() const { return std::max<std::size_t>(digits_, 7); }
 
   void write_line(const std::string& text) {
     out_.text(text);
@@ -348,26 +354,25 @@ class CodeText {
 
   // The number of blanks on lines without numbers.
   std::size_t margin() const {
-    return cell_width() * shown_.events.size() + (shown_.code.has_branches ? 35 : 0) +
+    return cell_width_ * shown_.events.size() + (shown_.code.has_branches ? 35 : 0) +
            (shown_.code.has_cycles ? 7 : 0);
   }
 
   void write_source(const CodeRow& row) {
     const std::string left = row.kind == CodeRow::Kind::Source ? fmt::format("{}", row.source_line) : "";
     const std::string text =
-        fmt::format("{:{}}  {:>{}} {}", "", margin(), left, address_width(), row.arrows) + row.text;
-    const auto end = text.find_last_not_of(' ');
-    const std::string kept = text.substr(0, end == std::string::npos ? 0 : end + 1);
+        fmt::format("{:{}}  {:>{}} {}", "", margin(), left, address_width_, row.arrows) + row.text;
+    const std::string kept = text.substr(0, text.find_last_not_of(' ') + 1);
     write_line(options_.has_colour ? std::string(kDim) + kept + std::string(kPlain) : kept);
   }
 
   std::string cell(std::size_t event, const HitCount& count) const {
-    if (count.samples == 0) return std::string(cell_width(), ' ');
+    if (count.samples == 0) return std::string(cell_width_, ' ');
     const double percent = shown_.percent(event, count, options_);
-    const std::size_t width = cell_width();
-    const std::string text = options_.column == Column::Percent   ? fmt::format("{:{}.2f}", percent, width)
-                             : options_.column == Column::Samples ? fmt::format("{:{}}", count.samples, width)
-                                                                  : fmt::format("{:{}}", count.period, width);
+    const std::string text = options_.column == Column::Percent ? fmt::format("{:{}.2f}", percent, cell_width_)
+                             : options_.column == Column::Samples
+                                 ? fmt::format("{:{}}", count.samples, cell_width_)
+                                 : fmt::format("{:{}}", count.period, cell_width_);
     return options_.has_colour ? coloured_share(percent, text) : text;
   }
 
@@ -391,7 +396,7 @@ class CodeText {
     text += branch_cells(line.branches);
     if (shown_.code.has_cycles)
       text += line.per_cycle == 0 ? std::string(7, ' ') : fmt::format("{:7.2f}", line.per_cycle);
-    text += fmt::format("  {:>{}x} ", shown_.code.address + line.offset, address_width());
+    text += fmt::format("  {:>{}x} ", shown_.code.address + line.offset, address_width_);
     write_line(text + row.arrows + row.text);
   }
 
@@ -399,7 +404,7 @@ class CodeText {
   const ShownCode& shown_;
   SourceFiles& files_;
   const CodeOptions& options_;
-  std::size_t digits_ = 1;
+  std::size_t cell_width_, address_width_;
 };
 
 }  // namespace
@@ -421,10 +426,7 @@ void write_code_text(TextOutput& out, const ShownCode& shown, SourceFiles& files
 
 namespace {
 
-using Column = CodeOptions::Column;
-
-constexpr double kLeastOfLine = 0.5;  // percent of a source line; -l omits functions below it
-constexpr std::size_t kTab = 8;
+constexpr double kLeastOfLine = 0.5;  // percent of a source line, above which -l shows it
 
 // "local period", as perf calls it.
 std::string share_text(const CodeOptions& options) {
@@ -432,28 +434,13 @@ std::string share_text(const CodeOptions& options) {
          (options.by == ShareBy::Period ? "period" : "hits");
 }
 
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
-// Tabs are replaced by blanks up to the next multiple of 8.
-std::string without_tabs(std::string_view text) {
-  std::string plain;
-  for (const char c : text) {
-    if (c == '\t')
-      plain.append(kTab - plain.size() % kTab, ' ');
-    else
-      plain += c;
-  }
-  return plain;
-}
-
-// The line number in text of the form "/path:12". perf takes such text for a source position and does not
-// show it.
+// The line number in a text "/path:12". perf takes such a text for a source position and does not show it.
 std::optional<std::uint32_t> number_of_position(std::string_view text) {
   if (!text.starts_with('/')) return std::nullopt;
   const auto colon = text.find(':');
@@ -463,7 +450,7 @@ std::optional<std::uint32_t> number_of_position(std::string_view text) {
   return failed == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
-// The model has no section: it is guessed from the few known names of code outside .text.
+// The section of a function, guessed from its name: few functions with known names are outside of .text.
 std::string_view section_of(const HitFunction& function) {
   if (function.name.ends_with("@plt")) return ".plt";
   if (function.name == "_init") return ".init";
@@ -475,11 +462,12 @@ std::string_view section_of(const HitFunction& function) {
 class PerfLayout {
  public:
   PerfLayout(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
-      : out_(out), shown_(shown), files_(files), options_(options) {
-    const auto& lines = shown.code.lines;
-    if (!lines.empty()) digits_ = fmt::format("{:x}", shown.code.address + lines.back().offset).size();
-    width_ = (options.column == Column::Period ? 12 : 8) * shown.events.size();
-  }
+      : out_(out),
+        shown_(shown),
+        files_(files),
+        options_(options),
+        width_((options.column == Column::Period ? 12 : 8) * shown.events.size()),
+        digits_(digits_of(shown.code)) {}
 
   void write() {
     if (options_.has_line_summary) write_summary();
@@ -502,16 +490,15 @@ class PerfLayout {
   void write_title() {
     // perf's rule is cut from a fixed string of dashes.
     constexpr std::size_t kMostDashes = 207;
-    const std::string_view what = options_.column == Column::Percent   ? "Percent"
-                                  : options_.column == Column::Samples ? "Samples"
-                                                                       : "Period";
     const std::string title = fmt::format(
-        " {:<{}}|\tSource code & Disassembly of {} for {} ({} samples, percent: {})\n", what, width_,
+        " {:<{}}|\tSource code & Disassembly of {} for {} ({} samples, percent: {})\n",
+        column_name(options_.column), width_,
         printable(shown_path(shown_.function.module->path, options_), options_.names),
         printable(shown_.event_name, options_.names), shown_.totals[0].samples, share_text(options_));
     out_.text(title);
-    out_.fill('-', std::min(title.size(), kMostDashes));
-    out_.blanks(title.size() - std::min(title.size(), kMostDashes));
+    const std::size_t dashes = std::min(title.size(), kMostDashes);
+    out_.fill('-', dashes);
+    out_.blanks(title.size() - dashes);
     out_.text("----\n");
   }
 
@@ -594,8 +581,8 @@ class PerfLayout {
     ++counter_;
   }
 
-  // "# +33.33%": of what runs from here, that part came by a branch. "# -50.00% (p:90.00%)": of what ran up
-  // to here, that part branched, and the processor predicted so many of these.
+  // "# +33.33%": the part of the executions of this instruction that came by a branch. "# -50.00% (p:90.00%)":
+  // the part that branched from here, and the part of these branches that the processor predicted.
   void write_branch_shares(const CodeLine& line) {
     constexpr double kLeast = 0.1;
     const bool has_joins = line.joins > kLeast, has_leaves = line.leaves > kLeast;
@@ -643,7 +630,7 @@ class PerfLayout {
   const ShownCode& shown_;
   SourceFiles& files_;
   const CodeOptions& options_;
-  std::size_t width_ = 0, digits_ = 1;
+  std::size_t width_, digits_;
   std::uint32_t counter_ = 0;  // perf's line counter: incremented by each line, set by source positions
   std::string last_line_;
 };
@@ -686,12 +673,6 @@ void write_counts(JsonFields& to, const ShownCode& shown, std::span<const HitCou
   to.end_list();
 }
 
-bool has_samples(std::span<const HitCount> counts) {
-  for (const HitCount& count : counts)
-    if (count.samples != 0) return true;
-  return false;
-}
-
 void write_branches(JsonFields& to, const BranchHits& hits) {
   to.begin_object("branches");
   to.number("taken", hits.taken);
@@ -722,8 +703,9 @@ void write_line(JsonFields& to, const ShownCode& shown, std::size_t number, cons
     to.number("line", line.line);
   }
   if (!line.function.empty() && line.function != shown.function.name) to.text("inlined", line.function);
-  if (has_samples(shown.code.counts_of(number)))
-    write_counts(to, shown, shown.code.counts_of(number), options);
+  const std::span<const HitCount> counts = shown.code.counts_of(number);
+  if (std::ranges::any_of(counts, [](const HitCount& count) { return count.samples != 0; }))
+    write_counts(to, shown, counts, options);
   if (line.branches.is_any()) write_branches(to, line.branches);
   if (line.per_cycle != 0) to.real("instructions_per_cycle", line.per_cycle);
   to.end_object();

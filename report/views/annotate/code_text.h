@@ -14,8 +14,6 @@
 
 namespace tacho::report {
 
-// The data of one annotated function for all forms, and the order of its source lines.
-
 // The total that is 100 %, and the number that is counted.
 enum class ShareOf : std::uint8_t { Function, Everything };
 enum class ShareBy : std::uint8_t { Period, Samples };
@@ -33,6 +31,7 @@ struct CodeOptions {
   Names names = Names::Safe;
 };
 
+// One annotated function, for all forms.
 struct ShownCode {
   const HitFunction& function;
   const AnnotatedCode& code;
@@ -51,21 +50,20 @@ struct ShownCode {
   }
 };
 
-// Lines before an instruction: the source lines up to its own, each once, and a heading where code
-// of another function begins. As objdump -S, with up to four lines before the first one.
+// The lines before each instruction, as objdump -S has them: the source lines up to its own, each once (up to
+// four before the first one), and a heading where code of another function begins.
 class SourceWalk {
  public:
   struct Step {
-    bool enters_function = false;  // another function than the instruction before: calls are inlined
-    bool names_line = false;       // another line than the instruction before
+    bool enters_function = false;  // the instruction before is of another function: calls are inlined
+    bool names_line = false;       // the instruction before is of another source line
     std::string_view file;         // with its folder; empty: unknown
     std::uint32_t line = 0;
     std::uint32_t first = 1, last = 0;  // source lines to print here; none if first > last
   };
   explicit SourceWalk(SourceFiles& files) : files_(&files) {}
   Step next(const CodeLine& line);
-  // Line `number` of a file, from 1 up; empty if it has fewer. The text in the capture comes before the
-  // file's.
+  // Line `number` of a file, from 1 up; empty: it has fewer. The capture's text takes precedence over the file.
   std::string_view text(std::string_view file, std::uint32_t number) const;
 
  private:
@@ -93,9 +91,6 @@ std::string_view shown_path(std::string_view path, const CodeOptions& options);
 // "Average IPC: 0.77, coverage: 50.0 %", of code with has_cycles.
 std::string cycles_text(const AnnotatedCode& code);
 
-// Annotated code as text: jumps within the function are drawn as arrows, source lines are before
-// the instructions that they were compiled to.
-
 // A line of annotated code without its numbers.
 struct CodeRow {
   enum class Kind : std::uint8_t { Function, Source, Instruction };
@@ -107,16 +102,16 @@ struct CodeRow {
 };
 std::vector<CodeRow> code_rows(const ShownCode& shown, SourceFiles& files, const CodeOptions& options);
 
+// Annotated code as text: jumps within the function are drawn as arrows, and source lines are before the
+// instructions that they were compiled to.
 void write_code_text(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options);
 
 // Annotated code in the layout of `perf annotate --stdio` (perf 6.1): its columns, counters and blanks; the
 // texts of instructions are capstone's.
-
 void write_perf_layout(TextOutput& out, const ShownCode& shown, SourceFiles& files,
                        const CodeOptions& options);
 
 // Annotated code for programs: one JSON object a line for each function.
-
 void write_code_json(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options);
 
 }  // namespace tacho::report
