@@ -32,7 +32,7 @@ struct Options {
   Context context = Context::None;
 };
 
-// Replaces the general --inline: this one resolves the inlined calls of every stack, as the option of
+// Replaces the common --inline by an option that resolves the inlined calls of every stack, as that of
 // stackcollapse-perf.pl does.
 void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
   const auto general = std::ranges::find(rows, "--inline", &cli::Option::names);
@@ -238,7 +238,7 @@ class FoldedSink : public Sink, private SumView {
   StackEvents events_;
   bool has_samples_ = false;
   FoldedStacks folded_;
-  std::deque<FoldedStarts> starts_;             // of events that have names of their own
+  std::deque<FoldedStarts> starts_;             // one for each name of an event
   std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: no sample yet
   FrameNames names_;
   MergeBy merge_by_;
@@ -264,7 +264,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
     read_head(session);
     auto found = SlowIntervals::find(session, options.slow);
     if (!found) return std::move(found.error());
-    slow.emplace(std::move(*found));
+    slow = std::move(*found);
   }
   FoldedSink sink(session, options, std::move(slow));
   run_with_progress(session, sink, out);

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kInlinedByJit = "->";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -26,11 +28,11 @@ struct Parts {
   std::string_view address, function, module;
 };
 
-// The position of " (" after a function's offset: "main+0x1f (/tmp/prog (deleted))".
+// The index of " (" after a function's offset: "main+0x1f (/tmp/prog (deleted))".
 std::size_t module_behind_offset(std::string_view line, std::size_t at) {
   constexpr std::string_view kOffset = "+0x", kOpen = " (";
   for (at = line.find(kOffset, at); at != std::string_view::npos; at = line.find(kOffset, at + 1)) {
-    const auto end = line.find_first_not_of("0123456789abcdef", at + kOffset.size());
+    const auto end = line.find_first_not_of(kHexDigits, at + kOffset.size());
     if (end != std::string_view::npos && end != at + kOffset.size() && line.substr(end).starts_with(kOpen))
       return end;
   }
@@ -62,32 +64,36 @@ bool split_line(std::string_view line, Parts& parts) {
 std::string_view without_offset(std::string_view function) {
   const auto plus = function.rfind("+0x");
   if (plus == std::string_view::npos || plus + 3 == function.size()) return function;
-  const auto digits = function.substr(plus + 3);
-  const bool is_offset =
-      std::ranges::all_of(digits, [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
+  const bool is_offset = function.find_first_not_of(kHexDigits, plus + 3) == std::string_view::npos;
   return is_offset ? function.substr(0, plus) : function;
 }
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+// A thread's name without blanks, which separate the weight from the stack.
+std::string without_blanks(std::string_view comm) {
+  std::string name(comm);
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
 std::string folded_name(std::string_view function, const Parts& parts, const FoldOptions& options,
                         bool is_java, bool is_first) {
   std::string name(function);
   if (function == kUnknown) {
-    name = parts.module == kUnknown ? "unknown" : last_part(parts.module);
+    name = "[" + std::string(parts.module == kUnknown ? "unknown" : last_part(parts.module));
     if (options.marks.addresses) name += " <" + std::string(parts.address) + ">";
-    name.insert(0, 1, '[');
     name += ']';
   }
   name = tidied_name(std::move(name), is_java);
-  const auto ends_marked = [&](std::string_view mark) { return name.find(mark) != std::string::npos; };
+  const auto has = [&name](std::string_view mark) { return name.find(mark) != std::string::npos; };
   const bool is_kernel = (parts.module.starts_with('[') || parts.module.ends_with("vmlinux")) &&
                          parts.module.find("unknown") == std::string_view::npos;
   if (!is_first) {
-    if (!ends_marked(kInlinedMark)) name += kInlinedMark;
+    if (!has(kInlinedMark)) name += kInlinedMark;
   } else if (options.marks.kernel && is_kernel) {
     name += kKernelMark;
-  } else if (options.marks.jit && is_jit_map(parts.module) && !ends_marked(kJitMark)) {
+  } else if (options.marks.jit && is_jit_map(parts.module) && !has(kJitMark)) {
     name += kJitMark;
   }
   return name;
@@ -208,9 +214,8 @@ void FoldedStacks::write(TextOutput& out, std::size_t skipped) const {
   for (std::uint32_t rank = 0; rank < by_name.size(); ++rank) ranks[by_name[rank]] = rank;
 
   std::vector<const Stack*> lines;
-  for (const Stack& stack : stacks_) {
+  for (const Stack& stack : stacks_)
     if (stack.is_counted) lines.push_back(&stack);
-  }
   std::ranges::sort(lines, [&](const Stack* a, const Stack* b) { return is_before(*a, *b, ranks); });
   for (const Stack* stack : lines) {
     bool is_first = true;
@@ -235,6 +240,7 @@ namespace {
 
 constexpr Fields kLineFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso};
 
+// Whether stackcollapse-perf.pl --inline asks addr2line about a module's code.
 bool is_asked_for(const symbolize::Module& module) {
   using symbolize::ModuleKind;
   return module.kind == ModuleKind::User && module.path.find("kernel.") == std::string::npos &&
@@ -251,9 +257,7 @@ std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context 
   std::string name(frame.function);
   if (context == Context::None) return name;
   const bool has_file = frame.line_state == symbolize::LineState::Known && !frame.file.empty();
-  const std::string_view file = has_file ? frame.file.substr(frame.file.rfind('/') + 1) : "??";
-  name += ':';
-  name += file;
+  name.append(":").append(has_file ? last_part(frame.file) : "??");
   return name + ':' + (has_file && frame.line != 0 ? std::to_string(frame.line) : "?");
 }
 
@@ -263,12 +267,11 @@ FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const Fold
   const auto make = [&folded, options, inlines](const symbolize::Frame& frame,
                                                 const FrameAddress& /*address*/, bool is_java,
                                                 std::vector<std::uint32_t>& numbers) {
-    if (inlines.are_expanded) {
-      if (const auto expanded = expanded_name(frame, inlines.context)) {
-        const bool is_the_name = inlines.context == Context::None;
-        return numbers.push_back(is_the_name ? folded.name_that_stays(frame.function)
-                                             : folded.name(*expanded));
-      }
+    const auto expanded =
+        inlines.are_expanded ? expanded_name(frame, inlines.context) : std::optional<std::string>();
+    if (expanded) {
+      const bool is_the_name = inlines.context == Context::None;
+      return numbers.push_back(is_the_name ? folded.name_that_stays(frame.function) : folded.name(*expanded));
     }
     std::vector<std::string> names;
     if (options.as_perl) {
@@ -278,7 +281,7 @@ FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const Fold
     } else {
       names = names_of_frame(frame, options.marks, is_java);
     }
-    for (auto name = names.rbegin(); name != names.rend(); ++name) numbers.push_back(folded.name(*name));
+    for (const std::string& name : names | std::views::reverse) numbers.push_back(folded.name(name));
   };
   return {session, shows_addresses ? FrameNames::Of::Locations : FrameNames::Of::Functions, make};
 }
@@ -324,8 +327,7 @@ const FoldedStarts::Start& FoldedStarts::of(const ResolvedSample& sample, std::s
 }
 
 void FoldedStarts::begin(Start& start, const ResolvedSample& sample) {
-  std::string name(sample.comm.empty() ? kUnnamed : sample.comm);
-  std::ranges::replace(name, ' ', '_');
+  std::string name = without_blanks(sample.comm.empty() ? kUnnamed : sample.comm);
   name += thread_part(options_, sample.pid(), sample.tid());
   start.is_seen = true;
   start.is_java = name.starts_with(kJava);
@@ -342,14 +344,13 @@ void FoldedStarts::read_as_perl(Start& start, const ResolvedSample& sample, std:
   // perf's line is parsed for an unusual name, with all that follows the name.
   start.is_seen = is_usual || fold_last_start(first_line(sample, event), parsed);
   if (!start.is_seen) return;
-  std::string name = parsed.comm;
-  // perf's text has names of threads only.
+  std::string name = without_blanks(parsed.comm);
+  // perf's text has no number of the process.
   if (options_.shows_tid) {
     name += "-?/" + parsed.tid;
   } else if (options_.shows_pid) {
     name += "-?";
   }
-  std::ranges::replace(name, ' ', '_');
   start.is_java = name.starts_with(kJava);
   start.name = folded_->name(name);
   start.key = folded_->text(start.name);
@@ -384,8 +385,8 @@ class WaitSink : public Sink {
     folded_.add(folded_.row_of(stack_), wait.duration);
     if (folded_.bytes() > kMostChainBytes) waits_.leave_wakers_out();
   }
-  // The waker's frames are reversed: the function that woke is next to the one that was woken, and the
-  // thread's name is last.
+  // A waker's frames are leaf first, so that the function that woke is next to the one that was woken; the
+  // waker's name is last.
   void add(const Waker& waker) {
     stack_.push_back(marker_);
     if (waker.stack != nullptr)
@@ -395,9 +396,7 @@ class WaitSink : public Sink {
   }
 
   std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
-    std::string name(comm);
-    std::ranges::replace(name, ' ', '_');
-    return folded_.name(name + thread_part(fold_, pid, tid));
+    return folded_.name(without_blanks(comm) + thread_part(fold_, pid, tid));
   }
 
   FoldOptions fold_;
@@ -431,8 +430,7 @@ class WallSink : public Sink {
     std::vector<std::uint32_t> stack;
     for (const WallRow& row : times_.rows()) {
       const WallThread& thread = times_.threads()[row.thread];
-      std::string name(thread.comm.empty() ? "[unnamed]" : thread.comm);
-      std::ranges::replace(name, ' ', '_');
+      const std::string name = without_blanks(thread.comm.empty() ? kUnnamed : thread.comm);
       stack.assign(1, folded_.name(name + thread_part(fold_, thread.pid, thread.tid)));
       stack.push_back(folded_.name(name_of(row.state)));
       if (row.stack != nullptr) append(*row.stack, stack);
@@ -451,10 +449,9 @@ class WallSink : public Sink {
                       is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
         continue;
       }
-      std::string name(times_.chains().name(marks[i]));
+      const std::string_view name = times_.chains().name(marks[i]);
       is_waker = true;
-      if (name != kWakerMark) std::ranges::replace(name, ' ', '_');
-      stack.push_back(folded_.name(name));
+      stack.push_back(folded_.name(name == kWakerMark ? std::string(name) : without_blanks(name)));
     }
   }
 

@@ -52,8 +52,7 @@ class FoldedStacks {
   explicit FoldedStacks(Names names) : safety_(names) {}
   // The number of a frame or process name.
   std::uint32_t name(std::string_view text);
-  // The same for a text that lives as long as this object, so that it is not copied. Names of a file may
-  // share their bytes.
+  // The same for a text that lives as long as this object: it is not copied.
   std::uint32_t name_that_stays(std::string_view text);
   std::string_view text(std::uint32_t name) const { return names_[name]; }  // its bytes do not move
   // The row of a stack. Its first name is the process's, then come the frames, root first.
@@ -93,30 +92,27 @@ class FoldedStacks {
   std::vector<std::uint64_t> others_;  // the weights of the other capture, by stack; empty: no comparison
 };
 
-// The names of frames in folded stacks; with --as-perf, as stackcollapse-perf.pl makes them.
-
 enum class Context : std::uint8_t {
   None,
   FileAndLine,  // --context: "run(int):loop.cc:12"
 };
 
-// The name of a frame as stackcollapse-perf.pl --inline shows it. addr2line gives these names, so they are
-// whole (parameters, return types) and not tidied. nullopt where that script does not ask addr2line or gets
-// no answer: kernel code, JIT code, code without a name. Such frames have the same names with and without the
-// option.
+// The name of a frame as stackcollapse-perf.pl --inline shows it: addr2line's, whole (parameters, return types)
+// and not tidied. nullopt where that script does not ask addr2line or gets no answer: kernel code, JIT code,
+// code without a name. Such frames have the same names with and without the option.
 std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context);
 
 struct FoldedInlines {
   bool are_expanded = false;  // --inline: names as expanded_name() has them
   Context context = Context::None;
 };
-// `folded` numbers the names. It and the session must outlive the result.
+// The names of frames in folded stacks; with --as-perf, as stackcollapse-perf.pl makes them. `folded` numbers
+// them. It and the session must outlive the result.
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
                               FoldedInlines inlines);
 
 // The first name of a folded line: the name of the sample's thread; with --as-perf, what
 // stackcollapse-perf.pl parses as the name from the first line of perf's text.
-
 class FoldedStarts {
  public:
   struct Start {
@@ -165,9 +161,8 @@ class FoldedStarts {
   std::array<Recent, 64> recent_{};  // some of them, by their hash
 };
 
-// Waits as folded stacks: "comm;root;...;leaf;-- waker --;leaf;...;root;comm NANOSECONDS".
-
-// Prints waits instead of the stacks of an event.
+// Prints waits instead of the stacks of an event: "comm;root;...;leaf;-- waker --;leaf;...;root;comm
+// NANOSECONDS".
 Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
                          const FoldOptions& fold, Names names);
 // The same for all the time of threads: "comm;[runnable];root;...;leaf NANOSECONDS".
