@@ -64,9 +64,6 @@ struct CaptureFacts {
   std::vector<SensitiveClass> sensitive;  // the classes of which the capture has any content
 };
 
-// Reads the whole capture. The session's symfs is symbolize::kNoFiles: names come from the capture alone.
-CaptureFacts examine(Session& session);
-
 namespace abi = format::abi;
 
 constexpr std::uint32_t kUsualDepth = 127;  // frames of a call chain where the event does not say
@@ -79,60 +76,6 @@ std::string_view clock_name(std::int32_t clock) {
                                                                   {CLOCK_TAI, "tai"}};
   const auto row = std::ranges::find(kNames, clock, &std::pair<std::int32_t, std::string_view>::first);
   return row == std::end(kNames) ? "another" : row->second;
-}
-
-class Examiner : public Sink {
- public:
-  explicit Examiner(Session& session) : session_(session) {}
-
-  Flow on_sample(const ResolvedSample& sample) override;
-  Flow on_non_sample(const NonSampleRecord& event) override;
-  CaptureFacts finish();
-
- private:
-  void name_locations();
-  void add_sensitive();
-  void add(std::string_view name, std::uint64_t count, std::string what);
-
-  Census census_;
-  Session& session_;
-  CaptureFacts facts_;
-  AddressHits hits_;
-  std::unordered_set<std::string> paths_;
-};
-
-Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
-  const format::Sample& fields = *sample.fields;
-  const format::EventAttr& attr = (*sample.events)[sample.record_event].attr;
-  ++facts_.samples;
-  hits_.add(sample);
-  const std::size_t deepest = attr.sample_max_stack != 0 ? attr.sample_max_stack : kUsualDepth;
-  if (attr.samples(abi::kSampleCallchain)) {
-    std::size_t frames = 0;
-    for (std::size_t i = 0; i < fields.callchain.size(); ++i)
-      frames += fields.callchain[i] < abi::kContextMax ? 1 : 0;
-    if (frames >= deepest) ++facts_.cut_chains;
-  }
-  if (!fields.user_stack.empty()) {
-    ++facts_.copied_stacks;
-    constexpr std::size_t kRoundedBy = 8;
-    if (fields.user_stack.size() + kRoundedBy >= attr.sample_stack_user) ++facts_.cut_copies;
-  }
-  census_.see_sample(fields, attr);
-  return Flow::Continue;
-}
-
-Sink::Flow Examiner::on_non_sample(const NonSampleRecord& event) {
-  const format::Record& record = *event.record;
-  census_.see_other(record);
-  if (const auto* throttle = std::get_if<format::ThrottleRecord>(&record))
-    facts_.throttled += !throttle->is_unthrottle;
-  if (std::holds_alternative<format::NamespacesRecord>(record)) ++facts_.namespaces;
-  if (std::holds_alternative<format::CgroupRecord>(record)) ++facts_.cgroups;
-  if (const auto* mapping = std::get_if<format::MmapRecord>(&record);
-      mapping != nullptr && mapping->filename.starts_with('/') && paths_.emplace(mapping->filename).second)
-    facts_.deleted_modules += mapping->filename.ends_with(" (deleted)") ? 1 : 0;
-  return Flow::Continue;
 }
 
 std::string reason_of(const symbolize::LocationFacts& facts) {
@@ -161,90 +104,126 @@ std::string reason_of(const symbolize::LocationFacts& facts) {
   return "no symbol covers the address";
 }
 
-void Examiner::name_locations() {
-  std::map<std::tuple<const symbolize::Module*, std::string>, LackingModule> lacking;
-  Resolver& resolver = session_.resolver();
-  facts_.names =
-      hits_.count_named(resolver, [&](const Location& location, std::uint64_t frames, bool is_named) {
-        const auto facts = resolver.facts(location);
-        const bool is_guess = facts.source != nullptr && facts.source->is_guess;
-        if (is_guess || (facts.module != nullptr && facts.module->is_unsure()))
-          facts_.unsure_frames += frames;
-        if (is_named) return;
-        std::string reason = reason_of(facts);
-        LackingModule& module = lacking[{facts.module, reason}];
-        if (facts.module != nullptr) {
-          module.path = facts.module->path;
-          if (!facts.module->build_id.empty()) module.build_id = facts.module->build_id.hex();
-        }
-        module.reason = std::move(reason);
-        module.frames += frames;
-        ++module.addresses;
-      });
-  for (auto& [key, module] : lacking) facts_.lacking.push_back(std::move(module));
-  std::ranges::sort(facts_.lacking, [](const LackingModule& a, const LackingModule& b) {
-    return std::tie(b.frames, a.path, a.reason) < std::tie(a.frames, b.path, b.reason);
-  });
-}
+class Examiner : public Sink {
+ public:
+  explicit Examiner(Session& session) : session_(session) {}
 
-void Examiner::add(std::string_view name, std::uint64_t count, std::string what) {
-  if (count == 0) return;
-  const auto& content = session_.features().environment.content;
-  const auto found = std::ranges::find(content, name, &format::ContentClass::name);
-  const bool is_changed = found != content.end() && found->state != format::kAsRecorded;
-  facts_.sensitive.push_back({name, count, std::move(what), is_changed ? found->state : std::string()});
-}
-
-// As tacho redact --dry-run counts them.
-void Examiner::add_sensitive() {
-  const format::Features& features = session_.features();
-  census_.see_head(session_.events(), features);
-  const auto counts = census_.counts();
-  for (const format::ContentRow& row : format::kContents) {
-    const Census::Count& count = counts[static_cast<std::size_t>(row.content)];
-    add(row.name, count.number, std::string(count.unit));
+  Flow on_sample(const ResolvedSample& sample) override {
+    const format::Sample& fields = *sample.fields;
+    const format::EventAttr& attr = (*sample.events)[sample.record_event].attr;
+    ++facts_.samples;
+    hits_.add(sample);
+    const std::size_t deepest = attr.sample_max_stack != 0 ? attr.sample_max_stack : kUsualDepth;
+    if (attr.samples(abi::kSampleCallchain)) {
+      std::size_t frames = 0;
+      for (std::size_t i = 0; i < fields.callchain.size(); ++i)
+        frames += fields.callchain[i] < abi::kContextMax ? 1 : 0;
+      if (frames >= deepest) ++facts_.cut_chains;
+    }
+    if (!fields.user_stack.empty()) {
+      ++facts_.copied_stacks;
+      constexpr std::size_t kRoundedBy = 8;
+      if (fields.user_stack.size() + kRoundedBy >= attr.sample_stack_user) ++facts_.cut_copies;
+    }
+    census_.see_sample(fields, attr);
+    return Flow::Continue;
   }
-  // What a processor traced is no sample; how much it is, is not counted here.
-  const auto by_head = format::content_by_head(session_.events(), features);
-  const auto traces = format::name_of(format::Content::Traces);
-  if (std::ranges::find(by_head, traces, &format::ContentClass::name) != by_head.end() &&
-      std::ranges::find(facts_.sensitive, traces, &SensitiveClass::name) == facts_.sensitive.end())
-    add(traces, 1, "set of them, not counted here");
-}
 
-CaptureFacts Examiner::finish() {
-  name_locations();
-  add_sensitive();
-  facts_.lost = all_lost_samples(session_);
-  for (const format::Attachment& attachment : session_.features().attachments) {
-    if (attachment.name.starts_with(symbolize::kAttachedFile)) ++facts_.file_copies;
-    if (attachment.name.starts_with(symbolize::kAttachedSource)) ++facts_.source_files;
+  Flow on_non_sample(const NonSampleRecord& event) override {
+    const format::Record& record = *event.record;
+    census_.see_other(record);
+    if (const auto* throttle = std::get_if<format::ThrottleRecord>(&record))
+      facts_.throttled += !throttle->is_unthrottle;
+    if (std::holds_alternative<format::NamespacesRecord>(record)) ++facts_.namespaces;
+    if (std::holds_alternative<format::CgroupRecord>(record)) ++facts_.cgroups;
+    if (const auto* mapping = std::get_if<format::MmapRecord>(&record);
+        mapping != nullptr && mapping->filename.starts_with('/') && paths_.emplace(mapping->filename).second)
+      facts_.deleted_modules += mapping->filename.ends_with(" (deleted)") ? 1 : 0;
+    return Flow::Continue;
   }
-  facts_.has_wall_clock = session_.features().environment.clock_data.has_value();
-  const format::EventSet& events = session_.events();
-  const bool has_clock = !events.empty() && events[0].attr.has(abi::kUseClockid);
-  facts_.clock =
-      has_clock ? clock_name(events[0].attr.clockid) : "perf's own, the time since the host started";
-  if (has_clock && events[0].attr.clockid == CLOCK_REALTIME) facts_.has_wall_clock = true;
-  return std::move(facts_);
-}
 
+  CaptureFacts finish() {
+    name_locations();
+    add_sensitive();
+    facts_.lost = all_lost_samples(session_);
+    for (const format::Attachment& attachment : session_.features().attachments) {
+      if (attachment.name.starts_with(symbolize::kAttachedFile)) ++facts_.file_copies;
+      if (attachment.name.starts_with(symbolize::kAttachedSource)) ++facts_.source_files;
+    }
+    facts_.has_wall_clock = session_.features().environment.clock_data.has_value();
+    const format::EventSet& events = session_.events();
+    const bool has_clock = !events.empty() && events[0].attr.has(abi::kUseClockid);
+    facts_.clock =
+        has_clock ? clock_name(events[0].attr.clockid) : "perf's own, the time since the host started";
+    if (has_clock && events[0].attr.clockid == CLOCK_REALTIME) facts_.has_wall_clock = true;
+    return std::move(facts_);
+  }
+
+ private:
+  void name_locations() {
+    std::map<std::tuple<const symbolize::Module*, std::string>, LackingModule> lacking;
+    Resolver& resolver = session_.resolver();
+    facts_.names =
+        hits_.count_named(resolver, [&](const Location& location, std::uint64_t frames, bool is_named) {
+          const auto facts = resolver.facts(location);
+          const bool is_guess = facts.source != nullptr && facts.source->is_guess;
+          if (is_guess || (facts.module != nullptr && facts.module->is_unsure()))
+            facts_.unsure_frames += frames;
+          if (is_named) return;
+          std::string reason = reason_of(facts);
+          LackingModule& module = lacking[{facts.module, reason}];
+          if (facts.module != nullptr) {
+            module.path = facts.module->path;
+            if (!facts.module->build_id.empty()) module.build_id = facts.module->build_id.hex();
+          }
+          module.reason = std::move(reason);
+          module.frames += frames;
+          ++module.addresses;
+        });
+    for (auto& [key, module] : lacking) facts_.lacking.push_back(std::move(module));
+    std::ranges::sort(facts_.lacking, [](const LackingModule& a, const LackingModule& b) {
+      return std::tie(b.frames, a.path, a.reason) < std::tie(a.frames, b.path, b.reason);
+    });
+  }
+
+  void add(std::string_view name, std::uint64_t count, std::string what) {
+    if (count == 0) return;
+    const auto& content = session_.features().environment.content;
+    const auto found = std::ranges::find(content, name, &format::ContentClass::name);
+    const bool is_changed = found != content.end() && found->state != format::kAsRecorded;
+    facts_.sensitive.push_back({name, count, std::move(what), is_changed ? found->state : std::string()});
+  }
+
+  // As tacho redact --dry-run counts them.
+  void add_sensitive() {
+    const format::Features& features = session_.features();
+    census_.see_head(session_.events(), features);
+    const auto counts = census_.counts();
+    for (const format::ContentRow& row : format::kContents) {
+      const Census::Count& count = counts[static_cast<std::size_t>(row.content)];
+      add(row.name, count.number, std::string(count.unit));
+    }
+    // What a processor traced is no sample; how much it is, is not counted here.
+    const auto by_head = format::content_by_head(session_.events(), features);
+    const auto traces = format::name_of(format::Content::Traces);
+    if (std::ranges::find(by_head, traces, &format::ContentClass::name) != by_head.end() &&
+        std::ranges::find(facts_.sensitive, traces, &SensitiveClass::name) == facts_.sensitive.end())
+      add(traces, 1, "set of them, not counted here");
+  }
+
+  Census census_;
+  Session& session_;
+  CaptureFacts facts_;
+  AddressHits hits_;
+  std::unordered_set<std::string> paths_;
+};
+
+// Reads the whole capture. The session's symfs is symbolize::kNoFiles: names come from the capture alone.
 CaptureFacts examine(Session& session) {
   Examiner examiner(session);
   session.run(examiner);
   return examiner.finish();
 }
-
-constexpr std::string_view kDescription =
-    "Reports what the capture FILE lacks when it is read on another machine, without the files of the "
-    "recording host: the share of frames that get a name from FILE alone, the other frames by module and "
-    "reason, lost events and truncated stacks, the clock, and the classes of sensitive content. (tacho "
-    "doctor without FILE reports what this host can record.)";
-
-constexpr std::string_view kExamples =
-    "Examples:\n"
-    "  tacho doctor perf.data\n"
-    "  tacho doctor perf.data --json --at-least 99.5\n\n";
 
 constexpr double kUsualShare = 95;      // per cent
 constexpr std::size_t kMostShown = 20;  // modules in the text
@@ -263,7 +242,12 @@ Result<> set_share(std::string_view text, double& share) {
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line = command_line("doctor", std::string(kDescription));
+  auto line = command_line(
+      "doctor",
+      "Reports what the capture FILE lacks when it is read on another machine, without the files of the "
+      "recording host: the share of frames that get a name from FILE alone, the other frames by module and "
+      "reason, lost events and truncated stacks, the clock, and the classes of sensitive content. (tacho "
+      "doctor without FILE reports what this host can record.)");
   line.synopsis = "FILE [options]";
   add_input_options(line.options, options.reading);
   line.options.push_back(flag("--json", "one JSON object with the same facts", options.as_json));
@@ -272,7 +256,9 @@ cli::CommandLine describe(Options& options) {
                           [&options](std::string_view text) { return set_share(text, options.at_least); }});
   line.words = capture_word("doctor", options.reading.session.input);
   line.epilog =
-      std::string(kExamples) +
+      "Examples:\n"
+      "  tacho doctor perf.data\n"
+      "  tacho doctor perf.data --json --at-least 99.5\n\n"
       "Exit status: 0 enough frames have names and nothing was lost or damaged; 3 not so; 1 wrong use;\n"
       "2 the capture cannot be read; 4 the output could not be written.";
   return line;
@@ -339,8 +325,7 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
 }
 
 void write_json(TextOutput& out, const CaptureFacts& facts) {
-  TextBuffer line;
-  JsonFields to(line);
+  JsonFields to(out);
   const std::pair<std::string_view, std::uint64_t> numbers[] = {
       {"samples", facts.samples},
       {"frames", facts.names.frames},
@@ -384,31 +369,29 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
   }
   to.end_list();
   to.finish();
-  out.text(line.view());
-  out.text("\n");
+  out.character('\n');
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments) {
   Options options;
-  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
-    options.reading.session.symbols.symfs = symbolize::kNoFiles;
-    options.reading.session.max_stack = std::size_t{1} << 16;
-    return show_session(options.reading, [&](Session& session, TextOutput& out) -> Result<Shown> {
-      const CaptureFacts facts = examine(session);
-      Shown shown(Symbols::NotUsed);
-      const bool is_enough = 100 * facts.names.share() >= options.at_least && facts.lost == 0;
-      shown.status = is_enough ? cli::kWhole : cli::kIncomplete;
-      if (options.as_json) {
-        write_json(out, facts);
-      } else {
-        write_names(out, facts, options.reading.names);
-        write_rest(out, facts);
-      }
-      return shown;
-    });
-  });
+  options.reading.session.symbols.symfs = symbolize::kNoFiles;
+  options.reading.session.max_stack = std::size_t{1} << 16;
+  return run_view(describe(options), arguments, options.reading,
+                  [&options](Session& session, TextOutput& out) -> Result<Shown> {
+                    const CaptureFacts facts = examine(session);
+                    Shown shown(Symbols::NotUsed);
+                    const bool is_enough = 100 * facts.names.share() >= options.at_least && facts.lost == 0;
+                    shown.status = is_enough ? cli::kWhole : cli::kIncomplete;
+                    if (options.as_json) {
+                      write_json(out, facts);
+                    } else {
+                      write_names(out, facts, options.reading.names);
+                      write_rest(out, facts);
+                    }
+                    return shown;
+                  });
 }
 
 }  // namespace tacho::report

@@ -26,9 +26,8 @@ class Dump {
     line("HEADER", [&](FieldSink& to) { describe_layout(to, reader_.layout()); });
   }
   void events_and_features() {
-    for (; events_done_ < reader_.events().size(); ++events_done_) {
+    for (; events_done_ < reader_.events().size(); ++events_done_)
       line("EVENT", [&](FieldSink& to) { describe_event(to, events_done_, reader_.events()); });
-    }
     for (std::uint32_t feature = 0; feature < format::abi::kFeatureCount; ++feature) {
       if (!reader_.features().present[feature] || features_done_[feature]) continue;
       features_done_.set(feature);
@@ -44,7 +43,7 @@ class Dump {
     line(name, [&](FieldSink& to) {
       to.number("offset", view.offset);
       to.hex("misc", view.misc);
-      static const format::EventAttr kNone;  // perf's own records need none, and may come before any
+      static const format::EventAttr kNone;  // for perf's own records, which may come before any event
       const bool is_kernel = view.type < format::abi::kRecordUserStart;
       const auto event = reader_.events().event_of(view);
       if (!event && is_kernel) {
@@ -103,17 +102,16 @@ class Dump {
   std::bitset<format::abi::kFeatureCount> features_done_;
 };
 
-constexpr std::string_view kDescription =
-    "Prints every record of a capture, one a line, with all of its fields, in the order of the file: the "
-    "header, the events, the feature sections, then the records (in a pipe, events and features are records "
-    "too). docs/capture-format.md lists the names of the fields.";
-
 }  // namespace
 
 Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
   ReadingOptions options;
   bool as_json = false;
-  auto line = command_line("dump", std::string(kDescription));
+  auto line = command_line(
+      "dump",
+      "Prints every record of a capture, one a line, with all of its fields, in the order of the file: the "
+      "header, the events, the feature sections, then the records (in a pipe, events and features are records "
+      "too). docs/capture-format.md lists the names of the fields.");
   add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object a line", as_json));
   return run_command(line, arguments, [&] {
@@ -124,7 +122,7 @@ Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
           dump.header();
           dump.events_and_features();
           while (const auto record = reader.next()) {
-            if (reader.layout().is_pipe) dump.events_and_features();  // a pipe's come with the records
+            if (reader.layout().is_pipe) dump.events_and_features();  // which are records of a pipe
             dump.record(*record);
             if (out.is_done()) break;
           }

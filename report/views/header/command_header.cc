@@ -151,15 +151,13 @@ Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments) {
   add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object, with the names of tacho dump", as_json));
   line.options.push_back(flag("-I,--show-info", "also CPU topology, caches and memory of the host", is_full));
-  return run_command(line, arguments, [&] {
-    return show_session(options, [&](Session& session, TextOutput& out) -> Result<Shown> {
-      read_head(session);
-      if (as_json)
-        write_json(out, session);
-      else
-        write_text(out, session, options.names, is_full ? HeaderDetail::Full : HeaderDetail::Brief);
-      return Shown(Symbols::NotUsed);
-    });
+  return run_view(line, arguments, options, [&](Session& session, TextOutput& out) -> Result<Shown> {
+    read_head(session);
+    if (as_json)
+      write_json(out, session);
+    else
+      write_text(out, session, options.names, is_full ? HeaderDetail::Full : HeaderDetail::Brief);
+    return Shown(Symbols::NotUsed);
   });
 }
 
@@ -184,15 +182,13 @@ Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments) {
           "-g does not go together with -v, -F and --trace-fields; ask for them one after another");
     return show_session(options.reading, [&options](Session& session, TextOutput& out) -> Result<Shown> {
       read_head(session);
-      if (options.as_json) {
+      if (options.as_json)
         write_events_json(out, session);
-        return Shown(Symbols::NotUsed);
-      }
-      if (options.groups)
+      else if (options.groups)
         write_groups(out, session, options.reading.names);
       else
         write_events(out, session, options);
-      if (!options.trace_fields && std::ranges::any_of(session.events(), is_tracepoint))
+      if (!options.as_json && !options.trace_fields && std::ranges::any_of(session.events(), is_tracepoint))
         out.text("# Tip: use 'perf evlist --trace-fields' to show fields for tracepoint events\n");
       return Shown(Symbols::NotUsed);
     });
