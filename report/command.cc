@@ -17,11 +17,6 @@
 namespace tacho::report {
 namespace {
 
-class UntilFirstSample : public Sink {
- public:
-  Flow on_sample(const ResolvedSample&) override { return Flow::Stop; }
-};
-
 Result<OutputFile> open_output(const ReadingOptions& options) {
   const Paging paging = options.follows ? Paging::Never : options.paging;
   if (options.output.empty() || options.output == "-") return standard_output(paging);
@@ -89,6 +84,9 @@ bool can_be_read_again(const std::string& input) {
 }
 
 void read_head(Session& session) {
+  struct UntilFirstSample : Sink {
+    Flow on_sample(const ResolvedSample&) override { return Flow::Stop; }
+  };
   if (!session.layout().is_pipe) return;
   UntilFirstSample sink;
   session.run(sink);
@@ -436,15 +434,6 @@ Result<cli::ExitStatus> show_text(const ReadingOptions& options, const format::D
   return end(*shown, diagnostics, options);
 }
 
-Result<cli::ExitStatus> show_records_here(const ReadingOptions& options, const SessionOptions& wanted,
-                                          const ShowRecords& show, const Surroundings& around) {
-  format::Diagnostics diagnostics;
-  auto reader = format::CaptureReader::open(wanted.input, diagnostics, wanted.capture);
-  if (!reader) return std::move(reader.error());
-  return show_text(
-      options, diagnostics, [&](TextOutput& out) { return show(*reader, diagnostics, out); }, around);
-}
-
 // The work of show_session() and show_records(), in a worker or here.
 using ShowHere = std::function<Result<cli::ExitStatus>(SessionOptions wanted, const Surroundings&)>;
 
@@ -546,9 +535,15 @@ Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPl
 }
 
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
-  return show_capture(options, [&](const SessionOptions& wanted, const Surroundings& around) {
-    return show_records_here(options, wanted, show, around);
-  });
+  return show_capture(
+      options,
+      [&](const SessionOptions& wanted, const Surroundings& around) -> Result<cli::ExitStatus> {
+        format::Diagnostics diagnostics;
+        auto reader = format::CaptureReader::open(wanted.input, diagnostics, wanted.capture);
+        if (!reader) return std::move(reader.error());
+        return show_text(
+            options, diagnostics, [&](TextOutput& out) { return show(*reader, diagnostics, out); }, around);
+      });
 }
 
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,

@@ -74,13 +74,6 @@ std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width) {
   return text;
 }
 
-std::string bytes_text(format::Bytes bytes) {
-  std::string text;
-  for (const std::byte byte : bytes)
-    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", std::to_integer<unsigned>(byte));
-  return text;
-}
-
 namespace {
 
 std::optional<std::string> demangled(std::string_view name, std::string_view linker_name) {
@@ -94,15 +87,25 @@ std::string whole_name(std::string_view name, std::string_view linker_name) {
   return demangled(name, linker_name).value_or(std::string(name));
 }
 
+namespace {
+
+// The heading that objdump prints before a function: names that were not mangled get "()".
 std::string heading_name(std::string_view name, std::string_view linker_name) {
   return demangled(name, linker_name).value_or(std::string(name) + "()");
 }
 
+// The last part of a path, or all of it with -P.
 std::string_view shown_path(std::string_view path, const CodeOptions& options) {
   return options.has_full_paths ? path : path.substr(path.rfind('/') + 1);
 }
 
-namespace {
+// "f3 0f 1e fa".
+std::string bytes_text(format::Bytes bytes) {
+  std::string text;
+  for (const std::byte byte : bytes)
+    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", std::to_integer<unsigned>(byte));
+  return text;
+}
 
 using Column = CodeOptions::Column;
 

@@ -79,14 +79,8 @@ class SourceWalk {
 
 // "call   1139 <sum>": the instruction with the name of its target.
 std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width);
-// "f3 0f 1e fa".
-std::string bytes_text(format::Bytes bytes);
 // The name of a function with its parameters, if they are known, as objdump -C prints it.
 std::string whole_name(std::string_view name, std::string_view linker_name);
-// The heading that objdump prints before a function: names that were not mangled get "()".
-std::string heading_name(std::string_view name, std::string_view linker_name);
-// The last part of a path, or all of it with --full-source-path.
-std::string_view shown_path(std::string_view path, const CodeOptions& options);
 
 // "Average IPC: 0.77, coverage: 50.0 %", of code with has_cycles.
 std::string cycles_text(const AnnotatedCode& code);

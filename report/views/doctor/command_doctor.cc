@@ -82,7 +82,7 @@ std::string reason_of(const symbolize::LocationFacts& facts) {
   using symbolize::ModuleKind;
   if (facts.module == nullptr) return "nothing was mapped there";
   const symbolize::SymbolSource* const source = facts.source;
-  // Its names are there, from the pack or from a copy of the file.
+  // The module's names are known, from the pack or from a copy of the file.
   if (source != nullptr && (source->packed != nullptr || source->table != nullptr))
     return facts.module->kind == ModuleKind::User
                ? "no symbol covers the address; if it is stripped, tacho pack finds names in installed debug "
@@ -99,7 +99,7 @@ std::string reason_of(const symbolize::LocationFacts& facts) {
     default:
       break;
   }
-  if (source != nullptr && source->table == nullptr)
+  if (source != nullptr)
     return source->missing_reason.empty() ? "it has no symbols" : source->missing_reason;
   return "no symbol covers the address";
 }
@@ -203,7 +203,7 @@ class Examiner : public Sink {
       const Census::Count& count = counts[static_cast<std::size_t>(row.content)];
       add(row.name, count.number, std::string(count.unit));
     }
-    // What a processor traced is no sample; how much it is, is not counted here.
+    // A processor's trace is in no sample, so its size is not counted here.
     const auto by_head = format::content_by_head(session_.events(), features);
     const auto traces = format::name_of(format::Content::Traces);
     if (std::ranges::find(by_head, traces, &format::ContentClass::name) != by_head.end() &&

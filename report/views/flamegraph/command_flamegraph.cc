@@ -226,10 +226,10 @@ struct Picture {
   std::function<std::string(std::uint32_t frame)> line_of;
 };
 
-std::string join(const std::vector<std::string>& texts, std::string_view between) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : std::string(between)) + text;
-  return joined;
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 std::string_view usual_palette(const Options& options, bool is_difference) {
@@ -379,10 +379,6 @@ std::string date_of(const std::string& path) {
   return text;
 }
 
-std::string origin_of(Session& session, const std::vector<std::string>& events) {
-  return with_origin(printable(join(events, ", ")), session.features().environment);
-}
-
 std::string_view prefix_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
 
 // Adds stacks to the tree of the picture, as weights of that side.
@@ -404,7 +400,7 @@ struct PictureReader {
       return use_error("--per: " + printable(name) + " has no sample of " + printable(options.source.per));
     if (options.has_noise()) picture.tree.count_units(read->units);
     picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
-    std::string note = origin_of(session, read->events);
+    std::string note = with_origin(printable(joined(read->events)), session.features().environment);
     if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
     if (!options.base.empty()) note.insert(0, prefix_of(side));
     if (!note.empty()) notes.push_back(std::move(note));

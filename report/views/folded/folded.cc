@@ -77,6 +77,13 @@ std::string without_blanks(std::string_view comm) {
   return name;
 }
 
+// "-7/12" after a thread's name, if the options distinguish processes or threads.
+std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid) {
+  const auto process = static_cast<std::int32_t>(pid), thread = static_cast<std::int32_t>(tid);
+  if (options.shows_tid) return fmt::format("-{}/{}", process, thread);
+  return options.shows_pid ? fmt::format("-{}", process) : std::string();
+}
+
 std::string folded_name(std::string_view function, const Parts& parts, const FoldOptions& options,
                         bool is_java, bool is_first) {
   std::string name(function);
@@ -144,12 +151,6 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return is_found;
-}
-
-std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid) {
-  const auto process = static_cast<std::int32_t>(pid), thread = static_cast<std::int32_t>(tid);
-  if (options.shows_tid) return fmt::format("-{}/{}", process, thread);
-  return options.shows_pid ? fmt::format("-{}", process) : std::string();
 }
 
 std::uint32_t FoldedStacks::name(std::string_view text) {

@@ -43,9 +43,6 @@ bool fold_start(std::string_view line, FoldedStart& start);
 // the last one that looks like a start.
 bool fold_last_start(std::string_view lines, FoldedStart& start);
 
-// "-7/12" after a thread's name, if the options distinguish processes or threads.
-std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid);
-
 // Counts distinct stacks. Names are numbered, so that a stack costs four bytes a frame.
 class FoldedStacks {
  public:

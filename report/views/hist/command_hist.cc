@@ -33,15 +33,6 @@ Result<> set_percentiles(HistOptions& options, std::string_view text) {
   return Done{};
 }
 
-cli::Option name_list(std::string name, std::string value, std::string help,
-                      std::vector<std::string>& names) {
-  return {std::move(name), cli::Takes::Value, std::move(value), std::move(help),
-          [&names](std::string_view text) -> Result<> {
-            names = parse_name_list(text);
-            return Done{};
-          }};
-}
-
 void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back(
       event_list_option("--event", "only one of these may have the field; default: all", options.event));
@@ -52,10 +43,13 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
                            "instead of a field, the time (ns) from each event FIRST to the next event SECOND "
                            "with the same --key; --by takes fields of SECOND",
                            options.pairs.events));
-  rows.push_back(name_list("--key", "FIELD[,FIELD]",
-                           "the field that two events of --between have in common, and its name in SECOND if "
-                           "that differs; several as dev+sector (default: the thread)",
-                           options.pairs.keys));
+  rows.push_back({"--key", cli::Takes::Value, "FIELD[,FIELD]",
+                  "the field that two events of --between have in common, and its name in SECOND if that "
+                  "differs; several as dev+sector (default: the thread)",
+                  [&options](std::string_view text) -> Result<> {
+                    options.pairs.keys = parse_name_list(text);
+                    return Done{};
+                  }});
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",
       "a histogram for each value of these: other fields of the event, or comm, pid, tid, cpu (sample.comm "

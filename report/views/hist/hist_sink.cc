@@ -38,6 +38,27 @@ void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
                   buckets.size() - kMostRows, values, std::ceil(whole / (kMostRows / 10))));
 }
 
+// Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0: all),
+// and a last line that counts the others. Shares are of `total`, which is not 0. `room` is the width of a row;
+// 0: no limit.
+void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
+                  std::uint64_t total, std::size_t top, std::size_t room) {
+  constexpr std::size_t kBefore = 24;  // columns
+  out.text(fmt::format("{:>12}  {:>7}  {}\n", "count", "share", label));
+  const std::size_t shown = top == 0 ? rows.size() : std::min(top, rows.size());
+  std::uint64_t rest = total;
+  for (const ValueCount& row : std::span(rows).first(shown)) {
+    const double share = 100.0 * static_cast<double>(row.count) / static_cast<double>(total);
+    const std::string value = room > kBefore ? cut_in_the_middle(row.value, room - kBefore) : row.value;
+    out.text(fmt::format("{:>12}  {:>6.2f}%  {}\n", row.count, share, value));
+    rest -= row.count;
+  }
+  const std::size_t others = rows.size() - shown;
+  if (others == 0) return;
+  const double share = 100.0 * static_cast<double>(rest) / static_cast<double>(total);
+  out.text(fmt::format("{:>12}  {:>6.2f}%  {} other value{}\n", rest, share, others, others == 1 ? "" : "s"));
+}
+
 }  // namespace
 
 void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets,
@@ -63,24 +84,6 @@ void write_distribution(TextBuffer& out, std::string_view label, const std::vect
     out.text("|\n");
   }
   if (shown < buckets.size()) write_rest(out, buckets);
-}
-
-void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
-                  std::uint64_t total, std::size_t top, std::size_t room) {
-  constexpr std::size_t kBefore = 24;  // columns
-  out.text(fmt::format("{:>12}  {:>7}  {}\n", "count", "share", label));
-  const std::size_t shown = top == 0 ? rows.size() : std::min(top, rows.size());
-  std::uint64_t rest = total;
-  for (const ValueCount& row : std::span(rows).first(shown)) {
-    const double share = 100.0 * static_cast<double>(row.count) / static_cast<double>(total);
-    const std::string value = room > kBefore ? cut_in_the_middle(row.value, room - kBefore) : row.value;
-    out.text(fmt::format("{:>12}  {:>6.2f}%  {}\n", row.count, share, value));
-    rest -= row.count;
-  }
-  const std::size_t others = rows.size() - shown;
-  if (others == 0) return;
-  const double share = 100.0 * static_cast<double>(rest) / static_cast<double>(total);
-  out.text(fmt::format("{:>12}  {:>6.2f}%  {} other value{}\n", rest, share, others, others == 1 ? "" : "s"));
 }
 
 Result<RowWidth> parse_row_width(std::string_view text) {

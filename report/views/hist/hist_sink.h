@@ -35,12 +35,6 @@ struct ValueCount {
   std::uint64_t count = 0;
 };
 
-// Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0:
-// all), and a last line that counts the others. Shares are of `total`, which is not 0. `room` is the width of
-// a row; 0: no limit.
-void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
-                  std::uint64_t total, std::size_t top, std::size_t room);
-
 // --linear: the width of rows, in the field's own unit, or in ns or bytes when the option has a unit.
 struct RowWidth {
   std::uint64_t value = 0;

@@ -225,6 +225,23 @@ std::optional<double> percent_of(std::string_view name) {
   return name.starts_with('p') ? parse_percentage(name.substr(1)) : std::nullopt;
 }
 
+// Parses "count,sum,min,mean,p50,p99.9,max". An error lists the columns that exist.
+Result<std::vector<TableColumn>> parse_columns(std::string_view option, std::string_view text) {
+  std::vector<TableColumn> columns;
+  for (const std::string& name : parse_name_list(text)) {
+    const auto row = std::ranges::find(kNames, name, &std::pair<std::string_view, Of>::first);
+    if (row != std::end(kNames)) {
+      columns.push_back({name, row->second, 50});
+    } else if (const auto percent = percent_of(name)) {
+      columns.push_back({name, Of::Percentile, *percent});
+    } else {
+      return use_error(std::string(option) + ": there is no column '" + name +
+                       "'; there are count, sum, mean, min, max, median, and percentiles as p99 or p99.9");
+    }
+  }
+  return columns;
+}
+
 }  // namespace
 
 ExpressionValue TableColumn::value(const TableRow& row) const {
@@ -243,22 +260,6 @@ ExpressionValue TableColumn::value(const TableRow& row) const {
       break;
   }
   return row.values.percentile(percent);
-}
-
-Result<std::vector<TableColumn>> parse_columns(std::string_view option, std::string_view text) {
-  std::vector<TableColumn> columns;
-  for (const std::string& name : parse_name_list(text)) {
-    const auto row = std::ranges::find(kNames, name, &std::pair<std::string_view, Of>::first);
-    if (row != std::end(kNames)) {
-      columns.push_back({name, row->second, 50});
-    } else if (const auto percent = percent_of(name)) {
-      columns.push_back({name, Of::Percentile, *percent});
-    } else {
-      return use_error(std::string(option) + ": there is no column '" + name +
-                       "'; there are count, sum, mean, min, max, median, and percentiles as p99 or p99.9");
-    }
-  }
-  return columns;
 }
 
 std::string show_number(const ExpressionValue& value) {

@@ -90,9 +90,6 @@ struct TableColumn {
   ExpressionValue value(const TableRow& row) const;
 };
 
-// Parses "count,sum,min,mean,p50,p99.9,max". An error lists the columns that exist.
-Result<std::vector<TableColumn>> parse_columns(std::string_view option, std::string_view text);
-
 // A cell of a table: integers as they are, other numbers with three decimals, "-" for nothing.
 std::string show_number(const ExpressionValue& value);
 
