@@ -153,10 +153,11 @@ cli::Option wide_option(std::string names, ReadingOptions& options) {
 }
 
 cli::Option inflate_option(format::ReadOptions& options) {
-  return sets("--inflate-all",
-              "read all compressed records; by default reading stops at data that is compressed more than any "
-              "recorder compresses, as in a decompression bomb",
-              options.inflate.total, false);
+  return sets(
+      "--inflate-all",
+      "read all compressed records; by default reading stops at data that is compressed more than any "
+      "recorder compresses, as in a decompression bomb",
+      options.inflate.total, false);
 }
 
 cli::Option worker_option(bool& has_worker) {
@@ -277,8 +278,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
          symbols.inlines = text.empty() ? symbolize::Inlines::Unwound : symbolize::Inlines::All;
          return Done{};
        }});
-  rows.push_back(
-      sets("--no-inline", "no frames for inlined calls", symbols.inlines, symbolize::Inlines::No));
+  rows.push_back(sets("--no-inline", "no frames for inlined calls", symbols.inlines, symbolize::Inlines::No));
   rows.push_back(accepted("--demangle", cli::Takes::Nothing, "show names as in the source (the default)"));
   rows.push_back(sets("--no-demangle", "show C++, Rust, OCaml and Java functions by their ELF symbols",
                       symbols.demangle, symbolize::Demangle::No));
@@ -536,8 +536,7 @@ Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPl
 
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
   return show_capture(
-      options,
-      [&](const SessionOptions& wanted, const Surroundings& around) -> Result<cli::ExitStatus> {
+      options, [&](const SessionOptions& wanted, const Surroundings& around) -> Result<cli::ExitStatus> {
         format::Diagnostics diagnostics;
         auto reader = format::CaptureReader::open(wanted.input, diagnostics, wanted.capture);
         if (!reader) return std::move(reader.error());

@@ -13,9 +13,9 @@
 
 namespace tacho::report {
 
-// Adds --pid, --tid, -C, --time, -c, -d, -S, --addr-range, --symbol-filter and --where, which set `filter`; it
-// must outlive the parsing. Spellings in `taken` have another meaning in the command and are left out; an option
-// without any other spelling is left out as a whole.
+// Adds --pid, --tid, -C, --time, -c, -d, -S, --addr-range, --symbol-filter and --where, which set `filter`;
+// it must outlive the parsing. Spellings in `taken` have another meaning in the command and are left out; an
+// option without any other spelling is left out as a whole.
 void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
                         const std::vector<std::string_view>& taken = {});
 

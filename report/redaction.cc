@@ -21,6 +21,12 @@
 namespace tacho::report {
 namespace {
 
+namespace abi = format::abi;
+
+constexpr std::uint64_t kNanosecondsInSecond = 1'000'000'000;
+constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;  // kernel addresses begin here
+constexpr std::uint64_t kImageStep = 2 << 20, kPage = 4096;
+
 // SipHash-2-4 (Aumasson, Bernstein 2012), a keyed hash for short inputs.
 class SipHash {
  public:
@@ -89,10 +95,10 @@ constexpr std::string_view kNoFiles[] = {"//anon", "//toolong", "//enomem", "/an
 constexpr std::string_view kDevices = "/dev/";
 // Prefixes of memory that programs named.
 constexpr std::string_view kNamedMemory[] = {"/memfd:", "/dev/shm/", "/dev/hugepages/", "/dev/mqueue/"};
-// And of the kernel's names for anonymous memory that programs named: "[anon:NAME]".
+// Prefixes of the kernel's names for anonymous memory that programs named: "[anon:NAME]".
 constexpr std::string_view kNamedAreas[] = {"[anon:", "[anon_shmem:"};
 constexpr std::string_view kNamesWithoutFile[] = {"anon_inode:", "socket:", "["};
-constexpr std::string_view kSystemV = "/SYSV";  // and the key, in hexadecimal digits
+constexpr std::string_view kSystemV = "/SYSV";  // System V shared memory, before its key in hexadecimal
 // Kinds of section names that contain no path.
 constexpr std::string_view kPlainSections[] = {
     "kprobe", "kretprobe",  "ksyscall", "kretsyscall", "tracepoint", "tp",  "raw_tracepoint",
@@ -180,8 +186,7 @@ std::string Aliases::of(std::string_view text) const {
   if (text.empty()) return {};
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
   std::string alias;
-  std::uint64_t rest = hash(text);
-  for (; alias.size() < kLength; rest >>= 5) alias += kLetters[rest & 31];
+  for (std::uint64_t rest = hash(text); alias.size() < kLength; rest >>= 5) alias += kLetters[rest & 31];
   return alias;
 }
 
@@ -241,7 +246,7 @@ std::string hidden_from(std::string_view text, std::size_t begin, PathRule rule,
   return std::string(text.substr(0, begin)) + hidden + std::string(text.substr(end));
 }
 
-// "uprobe:" or, of sections, "uprobe.s/": where the file after it begins.
+// The index of the file after "uprobe:", or after "uprobe.s/" in a section's name.
 std::optional<std::size_t> file_of_probe(std::string_view name) {
   const auto kind = start_of(name, kFileProbes);
   if (!kind) return std::nullopt;
@@ -297,13 +302,6 @@ std::string hidden_section(std::string_view name, PathRule rule, const Aliases& 
                         std::ranges::count(name, '/') <= 2 && name.find("//") == std::string_view::npos;
   return is_plain ? std::string(name) : hidden_paths_in(name, rule, aliases);
 }
-
-namespace {
-
-constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;  // kernel addresses begin here
-constexpr std::uint64_t kImageStep = 2 << 20, kPage = 4096;
-
-}  // namespace
 
 void KaslrRemap::see_text(std::uint64_t start) {
   if (start < kHalf || start >= kModulesEnd) return;
@@ -412,14 +410,8 @@ std::string_view state_of(How how) {
 Redaction::Redaction() { std::ranges::transform(kWays, how_.begin(), &WayRow::usual); }
 
 PathRule Redaction::path_rule() const {
-  switch (of(Content::Paths)) {
-    case How::Keep:
-      return hides(Content::Host) ? PathRule::Users : PathRule::Keep;
-    case How::Last:
-      return PathRule::Last;
-    default:
-      return PathRule::Hash;
-  }
+  if (hides(Content::Paths)) return of(Content::Paths) == How::Last ? PathRule::Last : PathRule::Hash;
+  return hides(Content::Host) ? PathRule::Users : PathRule::Keep;
 }
 
 Result<> Redaction::set(std::string_view option, std::string_view classes, How how, bool is_usual) {
@@ -464,14 +456,6 @@ std::string Redaction::table() {
   }
   return table;
 }
-
-namespace {
-
-namespace abi = format::abi;
-
-constexpr std::uint64_t kNanosecondsInSecond = 1'000'000'000;
-
-}  // namespace
 
 void Census::see_path(std::string_view path) {
   const bool is_file = path.starts_with('/') && !path.starts_with("//");
@@ -545,14 +529,12 @@ void Census::see_sample(const format::Sample& sample, const format::EventAttr& a
   kernel_addresses_ += is_kernel ? 1 : 0;
   payloads_ += type & abi::kSampleRaw && !sample.raw.empty() ? 1 : 0;
   if (type & abi::kSampleStackUser) stack_bytes_ += sample.user_stack.size();
-  registers_ += (type & abi::kSampleRegsUser && sample.user_registers.abi != 0) ||
-                        (type & abi::kSampleRegsIntr && sample.interrupt_registers.abi != 0)
-                    ? 1
-                    : 0;
-  addresses_ +=
-      (type & abi::kSampleAddr && sample.addr != 0) || (type & abi::kSamplePhysAddr && sample.phys_addr != 0)
-          ? 1
-          : 0;
+  const bool has_registers = (type & abi::kSampleRegsUser && sample.user_registers.abi != 0) ||
+                             (type & abi::kSampleRegsIntr && sample.interrupt_registers.abi != 0);
+  registers_ += has_registers ? 1 : 0;
+  const bool has_address =
+      (type & abi::kSampleAddr && sample.addr != 0) || (type & abi::kSamplePhysAddr && sample.phys_addr != 0);
+  addresses_ += has_address ? 1 : 0;
   if (type & abi::kSampleAux) trace_bytes_ += sample.aux.size();
 }
 
@@ -581,7 +563,8 @@ void Census::see_other(const format::Record& record) {
     const bool is_text = mapping->filename.starts_with("[kernel.kallsyms]");
     if (is_text)
       kernel_.see_text(mapping->page_offset >= kHalf ? mapping->page_offset : mapping->start);
-    if (!is_text) kernel_.see_code(mapping->start);
+    else
+      kernel_.see_code(mapping->start);
   }
   if (const auto* symbol = std::get_if<format::KsymbolRecord>(&record)) kernel_.see_code(symbol->address);
   if (const auto* cgroup = std::get_if<format::CgroupRecord>(&record);
@@ -616,8 +599,8 @@ std::array<Census::Count, format::kContentCount> Census::counts() const {
 
 std::uint64_t Census::time_shift() const {
   const bool is_known = first_time_ != std::numeric_limits<std::uint64_t>::max();
-  return is_wall_clock_ && is_known && first_time_ > kNanosecondsInSecond ? first_time_ - kNanosecondsInSecond
-                                                                          : 0;
+  if (!is_wall_clock_ || !is_known || first_time_ <= kNanosecondsInSecond) return 0;
+  return first_time_ - kNanosecondsInSecond;
 }
 
 }  // namespace tacho::report

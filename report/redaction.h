@@ -21,8 +21,8 @@
 
 namespace tacho::report {
 
-// Pseudonyms: a keyed hash (SipHash) of each word. Equal words get equal pseudonyms, so views group as before;
-// without the key the word cannot be computed from its pseudonym.
+// Pseudonyms: a keyed hash (SipHash) of each word. Equal words get equal pseudonyms, so views group as
+// before; without the key the word cannot be computed from its pseudonym.
 class Aliases {
  public:
   static constexpr std::size_t kLength = 10;  // characters, 5 bits each

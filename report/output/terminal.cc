@@ -18,10 +18,27 @@ namespace {
 
 constexpr std::string_view kRed = "\033[31m", kGreen = "\033[32m", kPlain = "\033[m";
 constexpr double kLeastRed = 5.0, kMostPlain = 0.5;  // percent
+constexpr std::chrono::milliseconds kBetween(200);   // between updates of the progress line
+constexpr std::string_view kErase = "\r\033[K";
+constexpr double kMegabyte = 1e6;
 
 std::string_view variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string_view() : value;
+}
+
+// Refused: root runs no program from PATH that other users may change. A command that does not begin with a
+// plain program name is left to the shell.
+Result<> check_pager(const std::string& command) {
+  const std::string name = command.substr(0, command.find(' '));
+  if (::geteuid() != 0 || name.find_first_of("/$\"'`=;|&") != std::string::npos) return Done{};
+  auto found = format::find_program(name);
+  return found || found.error().code != EPERM ? Result<>(Done{}) : std::move(found.error());
+}
+
+void put(int fd, std::string_view text) {
+  // Errors are ignored: a closed terminal must not fail the work.
+  (void)!::write(fd, text.data(), text.size());
 }
 
 }  // namespace
@@ -39,25 +56,9 @@ bool has_colour(Colour colour, bool is_for_person) {
 }
 
 std::string coloured_share(double percent, std::string_view text) {
-  const std::string_view colour = percent >= kLeastRed   ? kRed
-                                  : percent > kMostPlain ? kGreen
-                                                         : std::string_view();
-  if (colour.empty()) return std::string(text);
-  return std::string(colour) + std::string(text) + std::string(kPlain);
+  if (!(percent > kMostPlain)) return std::string(text);
+  return std::string(percent >= kLeastRed ? kRed : kGreen) + std::string(text) + std::string(kPlain);
 }
-
-namespace {
-
-// The reason for not running a pager: root runs no program from PATH that other users may change. Anything
-// that is no plain program name is left to the shell.
-Result<> check_pager(const std::string& command) {
-  const std::string name = command.substr(0, command.find(' '));
-  if (::geteuid() != 0 || name.find_first_of("/$\"'`=;|&") != std::string::npos) return Done{};
-  auto found = format::find_program(name);
-  return found || found.error().code != EPERM ? Result<>(Done{}) : std::move(found.error());
-}
-
-}  // namespace
 
 std::string pager_command(const char* tacho_pager, const char* pager, bool has_less) {
   const char* const named = tacho_pager != nullptr ? tacho_pager : pager;
@@ -77,19 +78,6 @@ OutputFile standard_output(Paging paging) {
   }
   return OutputFile::to_command(std::move(command));
 }
-
-namespace {
-
-constexpr std::chrono::milliseconds kBetween(200);  // between updates of the line
-constexpr std::string_view kErase = "\r\033[K";
-constexpr double kMegabyte = 1e6;
-
-void put(int fd, std::string_view text) {
-  // Errors are ignored: a closed terminal must not fail the work.
-  (void)!::write(fd, text.data(), text.size());
-}
-
-}  // namespace
 
 Progress::Progress(int fd, Clock::duration delay)
     : fd_(fd), is_on_(::isatty(fd) != 0), next_(Clock::now() + delay) {}

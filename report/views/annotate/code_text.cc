@@ -372,10 +372,10 @@ class CodeText {
   std::string cell(std::size_t event, const HitCount& count) const {
     if (count.samples == 0) return std::string(cell_width_, ' ');
     const double percent = shown_.percent(event, count, options_);
-    const std::string text = options_.column == Column::Percent ? fmt::format("{:{}.2f}", percent, cell_width_)
-                             : options_.column == Column::Samples
-                                 ? fmt::format("{:{}}", count.samples, cell_width_)
-                                 : fmt::format("{:{}}", count.period, cell_width_);
+    const std::string text =
+        options_.column == Column::Percent   ? fmt::format("{:{}.2f}", percent, cell_width_)
+        : options_.column == Column::Samples ? fmt::format("{:{}}", count.samples, cell_width_)
+                                             : fmt::format("{:{}}", count.period, cell_width_);
     return options_.has_colour ? coloured_share(percent, text) : text;
   }
 
@@ -584,8 +584,9 @@ class PerfLayout {
     ++counter_;
   }
 
-  // "# +33.33%": the part of the executions of this instruction that came by a branch. "# -50.00% (p:90.00%)":
-  // the part that branched from here, and the part of these branches that the processor predicted.
+  // "# +33.33%": the part of the executions of this instruction that came by a branch. "# -50.00%
+  // (p:90.00%)": the part that branched from here, and the part of these branches that the processor
+  // predicted.
   void write_branch_shares(const CodeLine& line) {
     constexpr double kLeast = 0.1;
     const bool has_joins = line.joins > kLeast, has_leaves = line.leaves > kLeast;

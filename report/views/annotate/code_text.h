@@ -63,7 +63,8 @@ class SourceWalk {
   };
   explicit SourceWalk(SourceFiles& files) : files_(&files) {}
   Step next(const CodeLine& line);
-  // Line `number` of a file, from 1 up; empty: it has fewer. The capture's text takes precedence over the file.
+  // Line `number` of a file, from 1 up; empty: it has fewer. The capture's text takes precedence over the
+  // file.
   std::string_view text(std::string_view file, std::uint32_t number) const;
 
  private:

@@ -139,14 +139,14 @@ constexpr cli::AbsentOption kAbsent[] = {
 }  // namespace
 
 cli::CommandLine describe_annotate(AnnotateOptions& options) {
-  auto line =
-      command_line("annotate",
-                   "Shows functions as source and instructions, with the share of samples that each "
-                   "instruction has: those with most samples first, or the one that is named. Instructions "
-                   "are disassembled here (x86, arm64) from the binary, from the code that tacho pack --level "
-                   "code put into the capture, or from a jitdump; kernel code from the file that -k or --kcore "
-                   "names. Where the capture has branch stacks, each instruction has numbers of branches and "
-                   "cycles.");
+  auto line = command_line(
+      "annotate",
+      "Shows functions as source and instructions, with the share of samples that each "
+      "instruction has: those with most samples first, or the one that is named. Instructions "
+      "are disassembled here (x86, arm64) from the binary, from the code that tacho pack --level "
+      "code put into the capture, or from a jitdump; kernel code from the file that -k or --kcore "
+      "names. Where the capture has branch stacks, each instruction has numbers of branches and "
+      "cycles.");
   line.synopsis = "[SYMBOL] [options]";
   auto& rows = line.options;
   add_code_options(rows, options);

@@ -99,8 +99,7 @@ std::string reason_of(const symbolize::LocationFacts& facts) {
     default:
       break;
   }
-  if (source != nullptr)
-    return source->missing_reason.empty() ? "it has no symbols" : source->missing_reason;
+  if (source != nullptr) return source->missing_reason.empty() ? "it has no symbols" : source->missing_reason;
   return "no symbol covers the address";
 }
 

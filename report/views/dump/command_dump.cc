@@ -110,7 +110,8 @@ Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
   auto line = command_line(
       "dump",
       "Prints every record of a capture, one a line, with all of its fields, in the order of the file: the "
-      "header, the events, the feature sections, then the records (in a pipe, events and features are records "
+      "header, the events, the feature sections, then the records (in a pipe, events and features are "
+      "records "
       "too). docs/capture-format.md lists the names of the fields.");
   add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object a line", as_json));

@@ -183,9 +183,8 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
   // Sorted by parent and name, so that the children of a parent are adjacent in `chosen`.
   const auto parent_of = [&](std::uint32_t node) { return node == 0 ? 0 : nodes[node].parent + 1; };
   const std::vector<std::uint32_t> ranks = frames.ranks();
-  std::ranges::sort(chosen, {}, [&](std::uint32_t node) {
-    return std::pair(parent_of(node), ranks[nodes[node].frame]);
-  });
+  std::ranges::sort(chosen, {},
+                    [&](std::uint32_t node) { return std::pair(parent_of(node), ranks[nodes[node].frame]); });
   const auto children_of = [&](std::uint32_t node) {
     return std::span<const std::uint32_t>(std::ranges::equal_range(chosen, node + 1, {}, parent_of));
   };
@@ -289,8 +288,9 @@ std::vector<Fill> fills() {
         add(fmt::format(".{} .{}{}", palette, static_cast<char>(row.kind), shade), row.*colour,
             kShades[shade]);
   }
-  add(".module .a0", kKinds[8].safe);
-  add(".change .a0", kKinds[8].safe);
+  const std::uint32_t root = std::ranges::find(kKinds, FrameKind::All, &KindRow::kind)->safe;
+  add(".module .a0", root);
+  add(".change .a0", root);
   for (std::size_t i = 0; i < std::size(kModules); ++i) add(fmt::format(".m{}", i), kModules[i]);
   add(".d0", kSame);
   for (std::size_t i = 0; i < std::size(kMore); ++i) add(fmt::format(".p{}", i + 1), kMore[i]);

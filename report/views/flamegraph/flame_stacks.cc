@@ -353,9 +353,13 @@ class FlameWaits : public Sink {
         mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)) {}
 
   Waits& waits() { return waits_; }
-  bool has_waits() const { return has_waits_; }
-  const UnitCount& units() const { return units_; }
-  std::vector<FrameAddress> take_addresses() { return addresses_.take(); }
+  // After the run.
+  FlameFacts facts() {
+    FlameFacts facts{.unit = "ns", .events = {"waits"}, .notes = waits_.notes(), .has_samples = has_waits_};
+    units_.give(facts);
+    facts.addresses = addresses_.take();
+    return facts;
+  }
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
 
@@ -414,14 +418,7 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitC
         "--off-cpu: every sample of sched:sched_switch is taken in the scheduler, so functions do not select "
         "waits; leave --dsos, --symbols and --symbol-filter out");
   run(sink);
-  FlameFacts facts;
-  facts.unit = "ns";
-  facts.events = {"waits"};
-  facts.notes = sink.waits().notes();
-  facts.has_samples = sink.has_waits();
-  sink.units().give(facts);
-  facts.addresses = sink.take_addresses();
-  return facts;
+  return sink.facts();
 }
 
 // The times of threads, below their state.
@@ -435,8 +432,6 @@ class FlameWall : public Sink {
         names_(flame_names(session, frames, addresses_)) {}
 
   WallTimes& times() { return times_; }
-  const UnitCount& units() const { return units_; }
-  std::vector<FrameAddress> take_addresses() { return addresses_.take(); }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!units_.takes(sample)) times_.take(sample);
     return Flow::Continue;
@@ -446,6 +441,21 @@ class FlameWall : public Sink {
     return Flow::Continue;
   }
 
+  // After the run.
+  FlameFacts finish(const StackCallback& take) {
+    times_.finish();
+    give(take);
+    const std::size_t threads = times_.threads().size();
+    FlameFacts facts{.unit = "ns",
+                     .events = {fmt::format("the time of {} thread{}", threads, threads == 1 ? "" : "s")},
+                     .notes = times_.notes(),
+                     .has_samples = !times_.rows().empty()};
+    units_.give(facts);
+    facts.addresses = addresses_.take();
+    return facts;
+  }
+
+ private:
   void give(const StackCallback& take) {
     std::vector<std::uint32_t> stack;
     for (const WallRow& row : times_.rows()) {
@@ -459,8 +469,6 @@ class FlameWall : public Sink {
       take(stack, {0, row.time});
     }
   }
-
- private:
   static std::string root_of(FlameRoot root, const WallThread& thread) {
     if (root == FlameRoot::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(thread.pid));
     if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(thread.tid));
@@ -498,17 +506,7 @@ Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCo
   FlameWall sink(session, source, std::move(units), frames);
   if (auto found = sink.times().find_events(); !found) return std::move(found.error());
   run(sink);
-  sink.times().finish();
-  sink.give(take);
-  FlameFacts facts;
-  facts.unit = "ns";
-  facts.events = {fmt::format("the time of {} thread{}", sink.times().threads().size(),
-                              sink.times().threads().size() == 1 ? "" : "s")};
-  facts.notes = sink.times().notes();
-  facts.has_samples = !sink.times().rows().empty();
-  sink.units().give(facts);
-  facts.addresses = sink.take_addresses();
-  return facts;
+  return sink.finish(take);
 }
 
 }  // namespace

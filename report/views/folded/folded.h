@@ -94,9 +94,9 @@ enum class Context : std::uint8_t {
   FileAndLine,  // --context: "run(int):loop.cc:12"
 };
 
-// The name of a frame as stackcollapse-perf.pl --inline shows it: addr2line's, whole (parameters, return types)
-// and not tidied. nullopt where that script does not ask addr2line or gets no answer: kernel code, JIT code,
-// code without a name. Such frames have the same names with and without the option.
+// The name of a frame as stackcollapse-perf.pl --inline shows it: addr2line's, whole (parameters, return
+// types) and not tidied. nullopt where that script does not ask addr2line or gets no answer: kernel code, JIT
+// code, code without a name. Such frames have the same names with and without the option.
 std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context);
 
 struct FoldedInlines {

@@ -58,17 +58,15 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
       options.by));
 }
 
-Result<> set_step(HistOptions& options, std::string_view text) {
-  auto width = parse_row_width(text);
-  if (!width) return std::move(width.error());
-  options.step = *width;
-  return Done{};
-}
-
 void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back({"--linear", cli::Takes::Value, "STEP",
                   "rows of equal width instead of powers of two: a number, or with a unit as in 100us or 4k",
-                  [&options](std::string_view text) { return set_step(options, text); }});
+                  [&options](std::string_view text) -> Result<> {
+                    auto width = parse_row_width(text);
+                    if (!width) return std::move(width.error());
+                    options.step = *width;
+                    return Done{};
+                  }});
   rows.push_back(
       {"--log", cli::Takes::Value, "ROWS",
        "rows for each power of two: 1, 2, 4, 8, 16, 32 or 64 (default: 1, with 0 and 1 in one row)",

@@ -30,7 +30,7 @@ constexpr std::size_t kMostRows = 1000;
 
 void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
   std::uint64_t values = 0;
-  for (std::size_t i = kMostRows; i < buckets.size(); ++i) values += buckets[i].count;
+  for (const Bucket& bucket : std::span(buckets).subspan(kMostRows)) values += bucket.count;
   const double whole = static_cast<double>(buckets.back().high) - static_cast<double>(buckets.front().low);
   out.text(
       fmt::format("... left out: {} rows above, with {} values; all fit with --linear {:.0f}, and tacho "
@@ -38,9 +38,9 @@ void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
                   buckets.size() - kMostRows, values, std::ceil(whole / (kMostRows / 10))));
 }
 
-// Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0: all),
-// and a last line that counts the others. Shares are of `total`, which is not 0. `room` is the width of a row;
-// 0: no limit.
+// Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0:
+// all), and a last line that counts the others. Shares are of `total`, which is not 0. `room` is the width of
+// a row; 0: no limit.
 void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
                   std::uint64_t total, std::size_t top, std::size_t room) {
   constexpr std::size_t kBefore = 24;  // columns
@@ -70,17 +70,16 @@ void write_distribution(TextBuffer& out, std::string_view label, const std::vect
   const std::size_t range = 2 * layout.number + 4;
   const std::size_t indent = layout.number == kNarrow.number ? 5 : 15;
   out.text(fmt::format("{:{}}{:<{}} : count     distribution\n", "", indent, label, range - indent));
-  for (std::size_t i = 0; i < shown; ++i) {
-    const Bucket& bucket = buckets[i];
+  for (const Bucket& bucket : std::span(buckets).first(shown)) {
     if (bucket.left_out != 0)
       out.text(fmt::format("{:>{}}    {} rows without values\n", "...", layout.number, bucket.left_out));
     // Counts can be large: the product is taken in floating point, as bcc does.
-    const auto stars = static_cast<std::size_t>(
-        static_cast<double>(layout.bar) * static_cast<double>(bucket.count) / static_cast<double>(largest));
+    const auto product = static_cast<double>(layout.bar) * static_cast<double>(bucket.count);
+    const auto stars = std::min(static_cast<std::size_t>(product / static_cast<double>(largest)), layout.bar);
     out.text(fmt::format("{:>{}} -> {:<{}} : {:<8} |", bucket.low, layout.number, bucket.high, layout.number,
                          bucket.count));
-    out.fill('*', std::min(stars, layout.bar));
-    out.blanks(layout.bar - std::min(stars, layout.bar));
+    out.fill('*', stars);
+    out.blanks(layout.bar - stars);
     out.text("|\n");
   }
   if (shown < buckets.size()) write_rest(out, buckets);
@@ -131,8 +130,8 @@ void HistSink::tell_short(const std::string& event, const std::string& field) co
                               "a payload of '" + event + "' that ends before its field '" + field + "'");
 }
 
-// A value that every sample has, when no payload has a field of that name. nullopt: there is no such value, or
-// it is not clear which event is meant.
+// A value that every sample has, when no payload has a field of that name. nullopt: there is no such value,
+// or it is not clear which event is meant.
 std::optional<ChosenField> HistSink::choose_own(const std::vector<std::string>& names) {
   const OwnValue* const own = find_own_value(options_->field);
   if (own == nullptr || own->is_text || own->name == "time") return std::nullopt;
@@ -180,8 +179,8 @@ Result<> HistSink::choose() {
     const ExpressionValue last = highest_in_slot(*chosen->field, ExpressionValue::of(0));
     step_ = static_cast<std::uint64_t>(last.whole) + 1;
   }
-  count_ = pairs_ || own_ != nullptr ? nullptr : counted_fields(*chosen->schema).count;
-  if (is_total(*chosen->schema, *chosen->field)) count_ = nullptr;
+  const bool holds_counts = !pairs_ && own_ == nullptr && !is_total(*chosen->schema, *chosen->field);
+  count_ = holds_counts ? counted_fields(*chosen->schema).count : nullptr;
   chosen_ = *chosen;
   return Done{};
 }
@@ -370,13 +369,13 @@ void HistSink::write_json(const Keys& keys, const Group& group) const {
   }
   to.number("count", group.total);
   if (is_counted_by_value(field)) {
-    const std::vector<ValueCount> rows = value_counts(group, Names::Raw);
-    const std::size_t shown = options_->top == 0 ? rows.size() : std::min(rows.size(), options_->top);
+    std::vector<ValueCount> rows = value_counts(group, Names::Raw);
+    if (options_->top != 0) rows.resize(std::min(rows.size(), options_->top));
     to.begin_list("values");
-    for (std::size_t i = 0; i < shown; ++i) {
+    for (const ValueCount& row : rows) {
       to.begin_object({});
-      to.text("value", rows[i].value);
-      to.number("count", rows[i].count);
+      to.text("value", row.value);
+      to.number("count", row.count);
       to.end_object();
     }
     to.end_list();
