@@ -52,8 +52,8 @@ struct PerfBytes {
   // that looks like one, function names are cut where the script cuts them, and all samples are counted under
   // the first event.
   bool folds_as_perl = false;
-  // script: BPF payloads are dumped in hexadecimal although their fields are known, and stacks are the ones
-  // that the kernel recorded with the sample and not those in the payload.
+  // script: BPF payloads are dumped in hexadecimal although their fields are known, and stacks are the
+  // samples' own call chains, not the stacks in payloads.
   bool dumps_payloads = false;
   // report: events whose periods are all 0 have 0.00 % in every row, as each of their samples weighs 0.
   bool keeps_zero_periods = false;
@@ -65,7 +65,7 @@ struct PerfBytes {
 
 struct ReadingOptions {
   SessionOptions session;
-  std::string input_name;  // what messages call the input; empty: session.input
+  std::string input_name;  // the input's name in messages; empty: session.input
   Names names = Names::Safe;
   PerfBytes perf_bytes;
   std::string output;  // a file for the text; empty: standard output
@@ -139,7 +139,7 @@ cli::CommandLine command_line(std::string_view name, std::string description);
 // The handler (CommandLine::words) of a command that takes one word, the capture, which sets `input`.
 std::function<Result<>(std::vector<std::string>)> capture_word(std::string command, std::string& input);
 
-// A number from 0 to 100; nullopt: the text is none.
+// A number from 0 to 100; nullopt: the text is no such number.
 std::optional<double> parse_percentage(std::string_view text);
 
 // Parses the command line and calls `work`, or prints --help.
@@ -158,9 +158,10 @@ struct Shown {
 using ShowSession = std::function<Result<Shown>(Session&, TextOutput&)>;
 using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::Diagnostics&, TextOutput&)>;
 
-// Opens the capture and the output, calls `show`, finishes the output, and prints to stderr what was damaged,
-// missing or lost, which sets the exit status. If `show` fails, its buffered text is dropped. With a worker,
-// `show` runs in the child process: variables that it changes keep their old values here.
+// Opens the capture and the output, calls `show`, finishes the output, and prints lines about damaged,
+// missing and lost data to stderr; such data sets the exit status. If `show` fails, its buffered text is
+// dropped. With a worker, `show` runs in the child process: variables that it changes keep their old values
+// here.
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show);
 // The same for a view that reads further captures, as a difference does. It opens them with `wanted`, the
 // session's own options (in a worker also its access to files), and another input.

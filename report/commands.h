@@ -11,7 +11,7 @@ namespace tacho::report {
 
 std::span<const Command> commands();
 
-// Defined in views/NAME/command_NAME.cc; `arguments` are those after the command's name.
+// Defined in views/NAME/command_NAME.cc; `arguments` are the words after the command's name.
 // Rows, annotated code and a comparison are in views/tui: interactive on a terminal, otherwise text.
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);

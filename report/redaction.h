@@ -146,7 +146,7 @@ class Census {
   struct Count {
     std::uint64_t number = 0;
     std::string_view unit;  // of `number`
-    std::string example;    // unchanged; empty: none, or none that should be shown
+    std::string example;    // unchanged; empty: there is none, or it should not be shown
   };
 
   void see_head(const format::EventSet& events, const format::Features& features);

@@ -21,7 +21,7 @@
 
 namespace tacho::report {
 
-// Blocks the signals that end a process while a temporary file exists, so that none is left behind.
+// Blocks the signals that end a process while a temporary file exists, so that the file is not left behind.
 class NoStopping {
  public:
   NoStopping() {
@@ -105,9 +105,9 @@ class OutputFile {
 // Wraps an OutputFile for the parent of a sandboxed child.
 Result<sandbox::Output> output_of(Result<OutputFile> file);
 
-// Checks that a capture may be replaced by a copy of itself. Refused, with what to do, when its recorder
-// still runs or was killed, when it is a directory, or when `diagnostics` of its reading report damage.
-// `what` is the participle for the message: "rewritten".
+// Checks that a capture may be replaced by a copy of itself. An error, with advice, when its recorder still
+// runs or was killed, when it is a directory, or when `diagnostics` of its reading report damage. `what` is
+// the participle for the message: "rewritten".
 Result<> check_whole(const format::CaptureReader& reader, const format::Diagnostics& diagnostics,
                      const std::string& input, const std::string& what);
 Result<> check_no_folder(const std::string& input, const std::string& what);
@@ -116,7 +116,7 @@ Result<> check_no_folder(const std::string& input, const std::string& what);
 class FileState {
  public:
   static Result<FileState> of(const std::string& path);
-  // Refused when `path` is another file now or the file has changed.
+  // An error when `path` is another file now or the file has changed.
   Result<> check_same(const std::string& path) const;
 
  private:

@@ -1,4 +1,4 @@
-// Buffered text output with fast number formatting: printf in the hot path would cost more than all else.
+// Buffered text output with fast number formatting: in the hot path printf would take most of the time.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class TextBuffer {
     more.copy(to, more.size());
     size_ += more.size();
   }
-  // Appends the first `size` of 16 bytes: copying a fixed size needs no call of memcpy().
+  // Appends the first `size` of 16 bytes: a copy of a fixed size is no call of memcpy().
   static constexpr std::size_t kShort = 16;
   void short_text(const char (&bytes)[kShort], std::size_t size) {
     std::memcpy(room(kShort), bytes, kShort);

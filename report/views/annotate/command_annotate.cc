@@ -239,8 +239,8 @@ class Annotation {
   }
 
  private:
-  // The functions to show: those with samples of the block's first event, hottest first, then functions with
-  // samples of other events only.
+  // The functions to show: with samples of the block's first event, hottest first, then with samples of its
+  // other events only.
   std::vector<std::size_t> functions_of(
       const EventBlock& block, const std::map<std::uint32_t, std::vector<std::size_t>>& by_event) const {
     std::vector<std::size_t> order;

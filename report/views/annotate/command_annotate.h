@@ -17,7 +17,7 @@
 namespace tacho::report {
 
 enum class CodeForm : std::uint8_t { Text, Perf, Json };
-enum class CodeFace : std::uint8_t { Best, Text, Screen };  // --stdio, --tui; Best: what standard output is
+enum class CodeFace : std::uint8_t { Best, Text, Screen };  // Best: by standard output; --stdio2; --tui
 
 struct AnnotateOptions {
   ReadingOptions reading;
@@ -40,7 +40,7 @@ cli::CommandLine describe_annotate(AnnotateOptions& options);
 void prepare_annotate(AnnotateOptions& options);
 Result<cli::ExitStatus> print_annotate(const AnnotateOptions& options);
 
-// Keeps the functions that the options name; an error where none is left.
+// Keeps the functions that the options name; an error when no function is left.
 Result<> choose_functions(const Session& session, const AnnotateOptions& options,
                           std::vector<HitFunction>& functions);
 

@@ -1,4 +1,4 @@
-// tacho bpf: BPF programs of a capture, what they cost, and their code with the source lines of their BTF.
+// tacho bpf: BPF programs of a capture, their costs, and their code with the source lines of their BTF.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -90,7 +90,7 @@ struct ProgramCost {
 };
 using Costs = std::map<std::uint32_t, ProgramCost>;  // by number of the program
 
-// The samples of bpfstat: what each program cost since the sample before.
+// Adds up the samples of bpfstat: the cost of each program since the sample before.
 class CostSink : public Sink {
  public:
   CostSink(Session& session, std::optional<std::uint64_t> interval)
@@ -130,8 +130,8 @@ class CostSink : public Sink {
 
 // ---- text
 
-// The source lines before instructions: one at most before each, as bpftool has it, so that of
-// two lines at one instruction the last is shown.
+// The source lines before instructions, at most one before each, as in bpftool: of two lines at one
+// instruction the last one.
 class LineWalk {
  public:
   explicit LineWalk(std::span<const BpfLine> lines) : lines_(lines) {}
@@ -205,7 +205,8 @@ class BpfText {
  private:
   std::string safe(std::string_view text) const { return printable(text, options_.reading.names); }
 
-  // "tracepoint sched_switch": what the kernel's links say, else the section of an own program.
+  // "tracepoint sched_switch": from the kernel's links, else from the section of a program that tacho
+  // attached.
   std::vector<std::string> places_of(const BpfProgram& program) const {
     std::vector<std::string> places;
     for (const auto& [id, place] : environment_.bpf_places)

@@ -33,7 +33,7 @@ namespace {
 // Frames without a name in one module, for one reason.
 struct LackingModule {
   std::string path;      // empty: nothing was mapped there
-  std::string build_id;  // hexadecimal; empty: none is known
+  std::string build_id;  // hexadecimal; empty: unknown
   std::string reason;
   std::uint64_t frames = 0;     // of all samples
   std::uint64_t addresses = 0;  // distinct
@@ -43,7 +43,7 @@ struct SensitiveClass {
   std::string_view name;  // as tacho redact calls it
   std::uint64_t count = 0;
   std::string what;   // the unit of `count`
-  std::string state;  // what tacho redact did with it; empty: nothing
+  std::string state;  // how tacho redact changed it; empty: not at all
 };
 
 // What a capture shows on a machine without the files of the recording host, and its private content.

@@ -197,7 +197,7 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// The total of all matches: a match below another match is not counted again.
+// The share of frames that match; a match inside another match is not counted again.
 double share_of_marked(const FlameTree& tree, const FlameFrames& frames, const NamePattern& pattern) {
   std::vector<std::optional<bool>> known(frames.size());
   std::vector<bool> is_inside(tree.nodes().size());
@@ -298,7 +298,8 @@ std::string match_frames(Picture& picture) {
   return "functions compared by name: " + matched.modules;
 }
 
-// Whether frames at the depth of the root frames (--by) have weights before, others after, and none has both.
+// Whether no frame at the depth of the root frames (--by) has weights both before and after, although both
+// sides have weights.
 bool has_no_common_root(const FlameTree& tree, std::size_t roots) {
   std::vector<std::size_t> depths;
   FlameWeight seen;

@@ -74,7 +74,7 @@ std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double c
 }
 
 // The rule of --help: captures of one side differ by chance, so a change is significant if it is larger than
-// the sum of the largest difference among those before and the largest among those after.
+// the largest difference between captures before plus the largest between captures after.
 bool FlameTree::measure_noise() {
   for (const Side side : {Side::Before, Side::After})
     if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;

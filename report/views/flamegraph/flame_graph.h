@@ -93,13 +93,13 @@ class FlameTree {
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
   // --per: the number of these events in that capture. Without it, shares are compared.
   void count_units(double units) { captures_.back().units = units; }
-  // After the last stack, which no add() follows: each frame becomes the one that `frames` has for its
-  // number, as if the stacks had been added with those.
+  // After the last stack: replaces each frame by frames[its number], as if the stacks had been added with the
+  // new frames.
   void replace_frames(std::span<const std::uint32_t> frames);
   // After the last stack, before weights are scaled: computes the noise of each node from the differences
   // between captures of one side. False, without noise, if a side has fewer than two captures.
   bool measure_noise();
-  // Of a difference, before add_up(): weights before times `factor`.
+  // Of a difference, before add_up(): multiplies the weights before by `factor`.
   void scale_before(double factor);
   FlameWeight sum() const;  // of all stacks, also before add_up()
   // After the last stack: totals and widths.
@@ -139,7 +139,7 @@ struct FlameDrawing {
   std::size_t left_out = 0;  // number of frames that are too thin to be drawn
   std::uint32_t rows = 0;
 };
-// At most `most` frames, and none that is thinner than `least` of the whole, or has no width.
+// Chooses at most `most` frames, each with a width, and at least as wide as `least` of the whole.
 FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, double least, std::size_t most);
 
 // What the colours of frames show.
@@ -155,7 +155,7 @@ struct FlameLook {
   std::string_view palette = "safe";
   bool is_inverted = false;  // callers above their callees
   unsigned width = 1200;     // px
-  // Whether a name is marked; empty: none is.
+  // Whether a name is marked. An empty function: no name is.
   std::function<bool(std::string_view name)> is_marked;
   bool is_difference = false;  // trees have weights before
   std::string_view before_name = "before", after_name = "after";

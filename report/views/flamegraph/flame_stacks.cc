@@ -78,7 +78,7 @@ FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& ad
   return {session, FrameNames::Of::Functions, make};
 }
 
-// The name of a frame for a text that may be empty.
+// A text as the name of a frame.
 std::string shown(std::string_view name) { return name.empty() ? "[unnamed]" : printable(name); }
 
 std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_view event) {
@@ -103,7 +103,7 @@ std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_
 // Counts the event that costs are divided by.
 class UnitCount {
  public:
-  // `name` may be empty: there is none.
+  // Of an empty name: counts no event.
   static Result<UnitCount> of(Session& session, const std::string& name) {
     UnitCount units;
     if (name.empty()) return units;
@@ -211,7 +211,7 @@ class FlameSink : public Sink, private SumView {
   struct Roots {
     std::uint32_t event = 0;  // its frame
     std::vector<std::uint32_t> frames;
-    std::string text;  // lives as long as this: rows differ by its address
+    std::string text;  // rows differ by its address
     bool is_java = false;
   };
 

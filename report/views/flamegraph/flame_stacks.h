@@ -28,7 +28,7 @@ bool are_of_threads(std::span<const FlameRoot> roots);
 struct FlameSource {
   std::vector<FlameRoot> roots{FlameRoot::Comm};
   std::string event, weight;  // as for tacho folded; empty: its defaults
-  std::string per;            // --per: an event that is only counted; empty: none
+  std::string per;            // --per: an event that is counted and not drawn; empty: none
   WaitOptions waits;
   SlowQuestion slow;             // with --slow: the weights "before" are of the other intervals
   bool is_wall = false;          // the time of threads, on the CPU and off it

@@ -80,7 +80,7 @@ struct EventLine {
   std::string_view name{};  // of a group that has one; lives as long as the session
 };
 
-// By leader.
+// By index of the leader.
 std::vector<EventLine> event_lines(const Session& session) {
   std::vector<EventLine> lines(session.events().size());
   for (const auto& group : session.features().environment.groups) {
@@ -106,7 +106,7 @@ void write_groups(TextOutput& out, const Session& session, Names names) {
   }
 }
 
-// An object for each event: what all options of the text show, and its ids.
+// An object for each event, with the facts that the text shows with all options, and its ids.
 void write_events_json(TextOutput& out, const Session& session) {
   EventSchemas schemas(session.events(), session.features());
   const auto lines = event_lines(session);

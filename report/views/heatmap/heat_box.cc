@@ -15,7 +15,7 @@
 namespace tacho::report {
 namespace {
 
-// Sample values, except the thread, which is shown with its tid.
+// Values that every sample has, except the thread, which is a finding of its own kind.
 constexpr std::string_view kOwnFields[] = {"comm", "pid", "cpu", "cgroup", "event"};
 constexpr std::size_t kFewValues = 64;  // a field with at most this many numbers has no ranges
 
@@ -113,7 +113,7 @@ void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint
   }
 }
 
-// Each distinct call chain is symbolized at its first sample, before other files are mapped there.
+// A call chain gets its functions at its first sample, before other files are mapped at its addresses.
 void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
   if (sample.stack == nullptr || sample.stack->frames.empty()) {
     if (sample.location != nullptr)

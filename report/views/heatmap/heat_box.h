@@ -56,7 +56,7 @@ struct Finding {
 
 class BoxSink : public Sink {
  public:
-  // Both must outlive this.
+  // The session and the source must outlive this.
   BoxSink(Session& session, HeatSource& source, const HeatBox& box)
       : session_(session),
         source_(source),
@@ -73,13 +73,13 @@ class BoxSink : public Sink {
   bool has_stacks() const { return has_stacks_; }  // of samples in the box
   // By number: whether the event has samples in the box.
   const std::vector<bool>& events_inside() const { return events_inside_; }
-  // Names of fields that have too many values to rank: the last ones are not ranked.
+  // Names of fields with more values than are ranked: the values that came last are left out.
   const std::vector<std::string>& overfull() const { return overfull_; }
   std::string samples_without_times() const { return times_.samples_without_times(session_.events()); }
 
  private:
   static constexpr std::size_t kMostNumbers = 4096, kMostTexts = 65536;
-  // The values of one field. Numbers are counted one by one until they are too many, and as powers of two.
+  // The values of one field. Each number is counted, until there are too many, and also its power of two.
   struct Facet {
     explicit Facet(FieldKey field) : key(std::move(field)) {}
     FieldKey key;

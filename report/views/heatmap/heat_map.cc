@@ -52,7 +52,7 @@ void HeatGrid::add(std::uint64_t time, std::int64_t value, std::uint64_t count) 
   total_ += count;
 }
 
-// Each finer box is in one wider box: columns and rows begin at multiples of their length.
+// Columns and rows begin at multiples of their length, so each finer box is inside one wider box.
 void HeatGrid::widen() {
   const std::uint64_t interval = interval_, step = step_;
   while (count_of(interval_, first_, last_) > kFiner * scale_.most_columns) interval_ *= kFiner;
@@ -233,7 +233,7 @@ std::string HeatSource::condition(std::int64_t low, std::int64_t high) const {
   if (is_offset()) return {};
   const std::string name = own_ != nullptr ? "sample." + name_ : name_;
   if (!is_name(name)) return {};
-  // A fraction counts as the whole number on the way to 0.
+  // Fractions were truncated to whole numbers.
   const bool has_fractions = field_ != nullptr && field_->kind == format::FieldKind::Float;
   std::string text;
   if (low != kLowest)

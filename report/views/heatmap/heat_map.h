@@ -23,8 +23,8 @@ namespace tacho::report {
 inline constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 
-// The size of boxes. Columns and linear rows have these sizes, or 2, 5, 10, 20, ... times these if there
-// would be too many.
+// The least sizes of boxes. Columns and linear rows have these sizes, or 2, 5, 10, 20, ... times these if
+// there would be too many.
 struct HeatScale {
   static constexpr int kMostBits = 3;
   std::uint64_t interval = 1000;                // ns of a column, at least
@@ -54,7 +54,7 @@ class HeatGrid {
 
   void add(std::uint64_t time, std::int64_t value, std::uint64_t count);
   HeatMap finish() const { return finish(scale_.most_columns, scale_.most_rows); }
-  // With fewer columns and rows than the scale has, at least a tenth of them: the same map as of that scale.
+  // The map of a scale with fewer columns and rows, at least a tenth of this scale's.
   HeatMap finish(std::size_t most_columns, std::size_t most_rows) const;
 
  private:
@@ -100,31 +100,31 @@ std::uint64_t usual_period(Session& session);
 // sample's time in its second or another period.
 class HeatSource {
  public:
-  // Called when the session's events are known. The default field is the one chosen by roles and units of
-  // payloads; if there is none, offsets. A usage error lists the fields. The session must outlive this, and
-  // this must not be moved.
+  // To be called when the session's events are known. By default the roles and units of payloads choose the
+  // field; without such a field values are offsets. A usage error lists the fields. The session must outlive
+  // this, and this must not be moved.
   Result<> find(const HeatRequest& request, Session& session);
 
   bool takes(std::size_t event) const { return event < taken_.size() ? taken_[event] : takes_unknown_; }
-  // The sample's value; nothing: the payload ends before the field. Fractions are truncated, numbers above
+  // The sample's value; nullopt: the payload ends before the field. Fractions are truncated, numbers above
   // the signed range become its largest.
   std::optional<std::int64_t> value_of(const ResolvedSample& sample) const;
   std::uint64_t count_of(const ResolvedSample& sample) const { return report::count_of(count_, sample); }
 
   bool is_offset() const { return field_ == nullptr && own_ == nullptr; }
   std::uint64_t period() const { return is_offset() ? period_ : 0; }  // ns; 0: values are no offsets
-  // Whether the field is the default one.
+  // Whether values are offsets because no field was named and none is the default.
   bool is_offset_by_default() const { return is_offset_by_default_; }
   bool reads_payloads() const { return field_ != nullptr; }
-  const PayloadField* field() const { return field_; }           // null: it is none of a payload
-  const OwnValue* own() const { return own_; }                   // null: it is none that every sample has
+  const PayloadField* field() const { return field_; }           // null: not a field of a payload
+  const OwnValue* own() const { return own_; }                   // null: not a value that every sample has
   const std::string& name() const { return name_; }              // "lat_ns", "offset"
   const std::string& unit() const { return unit_; }              // of the values; empty: none
   const std::string& event_name() const { return event_name_; }  // of a payload's field
   EventSchemas& schemas() { return *schemas_; }
 
-  // The condition of --where for values from `low` to `high`: "lat_ns >= 1024 && lat_ns <= 2047". Empty: no
-  // limit is needed, or the field's name cannot stand in an expression.
+  // The condition of --where for values from `low` to `high`: "lat_ns >= 1024 && lat_ns <= 2047". Empty:
+  // offsets, both limits are open, or the field's name cannot be part of an expression.
   std::string condition(std::int64_t low, std::int64_t high) const;
 
  private:

@@ -132,13 +132,13 @@ std::vector<ShownFrame> frames_of(Session& session, const ThreadNow& thread) {
       frames.push_back(std::move(shown));
     }
   }
-  // The address of the caller of some programs' outermost function: the byte before return address 0.
+  // The outermost function of some programs has return address 0, and a caller at the byte before it.
   constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
   if (!frames.empty() && frames.back().runtime_address == kNowhere) frames.pop_back();
   return frames;
 }
 
-// Threads in the same functions have equal stacks, at any address within the functions.
+// A key of the functions of a stack, and of the state: stacks are equal at any address within the functions.
 std::string key_of(const ThreadNow& thread, std::span<const ShownFrame> frames) {
   std::string key = thread.state + '\0' + thread.call + '\0' + (thread.lacks_user_stack ? '1' : '0');
   for (const ShownFrame& each : frames) {
@@ -394,8 +394,7 @@ void write_json(TextOutput& out, const std::vector<ThreadNow>& threads, std::spa
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   read_head(session);
-  const auto is_ours = [](const format::Event& event) { return event.name == kEvent; };
-  if (std::ranges::none_of(session.events(), is_ours))
+  if (std::ranges::find(session.events(), kEvent, &format::Event::name) == session.events().end())
     return Error{printable(options.reading.shown_input()) +
                  ": has no event 'stacks'; tacho stacks -p PID -o FILE makes such captures"};
   Threads threads(session);

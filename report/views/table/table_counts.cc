@@ -29,7 +29,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-// The keys of --by, or else of the payloads' roles.
+// The names of --by, or else of the fields that have the roles of keys.
 std::vector<std::string> TableSource::keys_of(const TableRequest& question, const Session& session) {
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
@@ -120,7 +120,7 @@ Result<> TableSource::find(const TableRequest& question, Session& session) {
   if (!question.event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
   chosen_ = std::move(choice.chosen);
   key_names_ = keys_of(question, session);
-  // The event that brings the mappings has no samples.
+  // The dummy event, which records mappings, has no samples.
   const auto is_dummy = [&](std::size_t i) {
     return events[i].attr.type == format::abi::kSoftware && events[i].attr.config == format::abi::kDummy;
   };
@@ -350,7 +350,7 @@ void write_text(TextOutput& out, const TableHead& head, std::optional<double> be
       if (is_right[i]) {
         out.padded(row[i], widths[i]);
       } else if (i + 1 == row.size()) {
-        out.text(row[i]);  // nothing after it
+        out.text(row[i]);  // without blanks at the line's end
       } else {
         out.left(row[i], widths[i]);
       }

@@ -50,7 +50,7 @@ class TableSource {
   bool has_values() const;
   // A note about events that lack the keys (not in the table) or the value (only counted); may be empty.
   std::string note_on_events() const;
-  // A note when sums are made from the lowest values of slots; else empty.
+  // A note when sums are sums of the lowest values of slots; else empty.
   std::string note_on_slots() const;
   // "bigread: bytes in bytes"
   std::string title(Names names) const;
@@ -75,7 +75,7 @@ class TableSource {
   std::string unit_;
 };
 
-// One row: its samples, and the values of those samples that have one.
+// One row: the number of its samples, and the values of the samples that have a value.
 struct TableRow {
   std::uint64_t samples = 0;
   Summary values;
