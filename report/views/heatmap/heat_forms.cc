@@ -153,35 +153,28 @@ Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts) {
   HeatBox& box = argument.box;
   argument.is_time_point = !times.is_range;
   argument.is_value_point = !values.is_range;
-  if (!times.first.empty() || argument.is_time_point) {
-    const auto from = seconds_in(times.first);
-    if (!from) return wrong_box(text, facts);
-    box.from = *from;
-  }
-  if (!times.last.empty()) {
-    const auto until = seconds_in(times.last);
-    if (!until) return wrong_box(text, facts);
-    box.until = *until;
-  }
+  // An end that is left out is `open`.
+  const auto time = [](std::string_view end, std::uint64_t open) {
+    return end.empty() ? std::optional(open) : seconds_in(end);
+  };
+  const auto value = [&](std::string_view end, std::int64_t open, bool up) {
+    return end.empty() ? std::optional(open) : value_in(end, facts.unit, up);
+  };
+  const auto from = time(times.first, box.from), until = time(times.last, box.until);
+  if (!from || !until || (argument.is_time_point && times.first.empty())) return wrong_box(text, facts);
+  box.from = *from;
+  box.until = *until;
   if (facts.period != 0) {
-    const auto low = values.first.empty() ? std::optional<std::uint64_t>(0) : seconds_in(values.first);
-    const auto high =
-        values.last.empty() ? std::optional<std::uint64_t>(facts.period) : seconds_in(values.last);
+    const auto low = time(values.first, 0), high = time(values.last, facts.period);
     if (!low || !high || *low >= facts.period || *high > facts.period || *high == 0)
       return wrong_box(text, facts);
     box.low = static_cast<std::int64_t>(*low);
     box.high = static_cast<std::int64_t>(*high - 1);
   } else {
-    if (!values.first.empty() || argument.is_value_point) {
-      const auto low = value_in(values.first, facts.unit, true);
-      if (!low) return wrong_box(text, facts);
-      box.low = *low;
-    }
-    if (!values.last.empty()) {
-      const auto high = value_in(values.last, facts.unit, false);
-      if (!high) return wrong_box(text, facts);
-      box.high = *high;
-    }
+    const auto low = value(values.first, box.low, true), high = value(values.last, box.high, false);
+    if (!low || !high || (argument.is_value_point && values.first.empty())) return wrong_box(text, facts);
+    box.low = *low;
+    box.high = *high;
   }
   if (box.from >= box.until || box.low > box.high)
     return use_error("--box: '" + std::string(text) + "': the first end of a range must be the lower one");

@@ -163,7 +163,10 @@ Result<> HistSink::choose() {
                     : choose_pairs(names);
   if (!chosen) return std::move(chosen.error());
   event_ = names[chosen->event];
-  for (const std::string& name : key_names(*chosen->schema)) {
+  std::vector<std::string> keys;
+  if (options_->by != kNoKey)
+    keys = options_->by.empty() ? default_keys(*chosen->schema) : parse_name_list(options_->by);
+  for (const std::string& name : keys) {
     auto key = FieldKey::find("--by", name, *chosen->schema, event_);
     if (!key) return std::move(key.error());
     if (!options_->by.empty() && key->hides_own())
@@ -223,12 +226,6 @@ Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names
   between_.unit = "ns";
   const PayloadSchema* const schema = schemas_.of(pairs_->second());
   return ChosenField{pairs_->second(), schema == nullptr ? &no_payload_ : schema, &between_};
-}
-
-std::vector<std::string> HistSink::key_names(const PayloadSchema& schema) const {
-  if (options_->by == kNoKey) return {};
-  if (!options_->by.empty()) return parse_name_list(options_->by);
-  return default_keys(schema);
 }
 
 // False when the payload ends before the field.

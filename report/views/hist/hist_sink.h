@@ -1,7 +1,6 @@
 // Collects the values of a field by group and prints a histogram for each.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -62,7 +61,7 @@ class HistSink : public Sink {
   HistSink(Session& session, TextOutput& out, const HistOptions& options);
 
   Flow on_sample(const ResolvedSample& sample) override;
-  // To be called about ten times a second while a capture grows: prints the interval of --interval that is
+  // To be called about ten times a second while a capture grows: prints an interval of --interval that is
   // over.
   void write_finished_interval();
   // Prints the last interval, and with --follow --interval the whole capture after it.
@@ -90,7 +89,6 @@ class HistSink : public Sink {
   std::optional<ChosenField> choose_own(const std::vector<std::string>& names);
   Result<> check_scale(const PayloadField& field) const;
   Result<std::uint64_t> step_for(const PayloadField& field) const;
-  std::vector<std::string> key_names(const PayloadSchema& schema) const;
 
   void tell_short(const std::string& event, const std::string& field) const;
   bool add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const;
