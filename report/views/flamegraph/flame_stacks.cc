@@ -81,12 +81,15 @@ FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& ad
 // A text as the name of a frame.
 std::string shown(std::string_view name) { return name.empty() ? "[unnamed]" : printable(name); }
 
+// A root that are_of_threads() allows.
+std::string root_text(FlameRoot root, std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
+  if (root == FlameRoot::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(pid));
+  if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(tid));
+  return shown(comm);
+}
+
 std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_view event) {
   switch (root) {
-    case FlameRoot::Pid:
-      return fmt::format("pid {}", static_cast<std::int32_t>(sample.pid()));
-    case FlameRoot::Tid:
-      return fmt::format("tid {}", static_cast<std::int32_t>(sample.tid()));
     case FlameRoot::Cpu:
       return sample.event().attr.samples(abi::kSampleCpu) ? fmt::format("cpu {}", sample.fields->cpu)
                                                           : "cpu not recorded";
@@ -94,10 +97,9 @@ std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_
       return shown(sample.cgroup());
     case FlameRoot::Event:
       return shown(event);
-    case FlameRoot::Comm:
-      break;
+    default:
+      return root_text(root, sample.pid(), sample.tid(), sample.comm);
   }
-  return shown(sample.comm);
 }
 
 // Counts the event that costs are divided by.
@@ -462,17 +464,13 @@ class FlameWall : public Sink {
       const WallThread& thread = times_.threads()[row.thread];
       stack.clear();
       for (const FlameRoot root : source_.roots)
-        stack.push_back(frames_.number_of(root_of(root, thread), "", FrameKind::Group));
+        stack.push_back(
+            frames_.number_of(root_text(root, thread.pid, thread.tid, thread.comm), "", FrameKind::Group));
       stack.push_back(frames_.number_of(name_of(row.state), "", kind_of(row.state)));
       if (row.stack != nullptr) append(*row.stack, stack);
       if (source_.is_reversed) std::ranges::reverse(stack);
       take(stack, {0, row.time});
     }
-  }
-  static std::string root_of(FlameRoot root, const WallThread& thread) {
-    if (root == FlameRoot::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(thread.pid));
-    if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(thread.tid));
-    return shown(thread.comm);
   }
   // Appends the frames of the wait, root first, then a mark and the frames of the waker, leaf first.
   void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
