@@ -108,10 +108,7 @@ void JsonFields::json(std::string_view name, std::string_view value) {
 
 void JsonFields::hex(std::string_view name, std::uint64_t value) {
   key(name);
-  TextBuffer digits;
-  digits.text("0x");
-  digits.hex(value);
-  string(digits.view());
+  string(fmt::format("{:#x}", value));
 }
 
 void JsonFields::text(std::string_view name, std::string_view value) {

@@ -15,7 +15,6 @@
 #include <iterator>
 #include <memory>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "cli/message_text.h"
