@@ -82,47 +82,35 @@ std::string maker_of_link(const std::string& path) {
   return other ? "its folder " + *other : std::string();
 }
 
-// The options of posix_spawn: standard input is `input`; signals that this process ignores get their default
-// action, and SIGTSTP is not blocked.
-class SpawnSetup {
- public:
-  explicit SpawnSetup(int input) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
-    posix_spawnattr_init(&attributes_);
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    for (const int signal : {SIGPIPE, SIGINT, SIGQUIT}) sigaddset(&defaults, signal);
-    posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    // A thread that waits for Ctrl-Z has it blocked (sandbox/job.h).
-    sigset_t mask;
-    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    sigdelset(&mask, SIGTSTP);
-    posix_spawnattr_setsigmask(&attributes_, &mask);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-  SpawnSetup& operator=(const SpawnSetup&) = delete;
-  ~SpawnSetup() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  // 0, or an errno.
-  int run_shell(std::string command, pid_t& child) const {
-    std::vector<std::string> extra = pager_variables();
-    std::vector<char*> environment;
-    for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
-    for (std::string& variable : extra) environment.push_back(variable.data());
-    environment.push_back(nullptr);
-    std::string shell = "sh", option = "-c";
-    std::array<char*, 4> words{shell.data(), option.data(), command.data(), nullptr};
-    return posix_spawn(&child, "/bin/sh", &actions_, &attributes_, words.data(), environment.data());
-  }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
+// Starts a command in a shell, with the standard input `input`. Signals that this process ignores get their
+// default action, and SIGTSTP is not blocked. Returns 0, or an errno.
+int spawn_shell(std::string command, int input, pid_t& child) {
+  std::vector<std::string> extra = pager_variables();
+  std::vector<char*> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+  for (std::string& variable : extra) environment.push_back(variable.data());
+  environment.push_back(nullptr);
+  std::string shell = "sh", option = "-c";
+  std::array<char*, 4> words{shell.data(), option.data(), command.data(), nullptr};
+  sigset_t defaults, mask;
+  sigemptyset(&defaults);
+  for (const int signal : {SIGPIPE, SIGINT, SIGQUIT}) sigaddset(&defaults, signal);
+  // A thread that waits for Ctrl-Z has it blocked (sandbox/job.h).
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  sigdelset(&mask, SIGTSTP);
+  posix_spawn_file_actions_t actions{};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawnattr_t attributes{};
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  const int code = posix_spawn(&child, "/bin/sh", &actions, &attributes, words.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return code;
+}
 
 std::string remedy(const std::string& input) {
   return "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes ";
@@ -204,7 +192,7 @@ Result<> OutputFile::start_command() {
   const format::Fd input(ends[0]);
   owned_ = format::Fd(ends[1]);
   fd_ = owned_.get();
-  if (const int code = SpawnSetup(input.get()).run_shell(command_, child_); code != 0) {
+  if (const int code = spawn_shell(command_, input.get(), child_); code != 0) {
     child_ = -1;
     return failed("cannot start", code);
   }
