@@ -392,19 +392,9 @@ std::string known_classes() {
 }  // namespace
 
 std::string_view state_of(How how) {
-  switch (how) {
-    case How::Drop:
-      return "dropped";
-    case How::Hash:
-      return "hashed";
-    case How::Last:
-      return "last part";
-    case How::Move:
-      return "moved";
-    case How::Keep:
-      break;
-  }
-  return format::kAsRecorded;
+  // In the order of enum How.
+  constexpr std::string_view kStates[] = {format::kAsRecorded, "dropped", "hashed", "last part", "moved"};
+  return kStates[static_cast<std::size_t>(how)];
 }
 
 Redaction::Redaction() { std::ranges::transform(kWays, how_.begin(), &WayRow::usual); }
