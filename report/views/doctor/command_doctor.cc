@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -233,13 +234,6 @@ struct Options {
   double at_least = kUsualShare;
 };
 
-Result<> set_share(std::string_view text, double& share) {
-  const auto given = parse_percentage(text);
-  if (!given) return use_error("--at-least: '" + std::string(text) + "' is no number of per cent, 0 to 100");
-  share = *given;
-  return Done{};
-}
-
 cli::CommandLine describe(Options& options) {
   auto line = command_line(
       "doctor",
@@ -252,7 +246,14 @@ cli::CommandLine describe(Options& options) {
   line.options.push_back(flag("--json", "one JSON object with the same facts", options.as_json));
   line.options.push_back({"--at-least", cli::Takes::Value, "PERCENT",
                           "the least share of frames with names; below it the exit status is 3 (default: 95)",
-                          [&options](std::string_view text) { return set_share(text, options.at_least); }});
+                          [&options](std::string_view text) -> Result<> {
+                            const auto share = parse_percentage(text);
+                            if (!share)
+                              return use_error("--at-least: '" + std::string(text) +
+                                               "' is no number of per cent, 0 to 100");
+                            options.at_least = *share;
+                            return Done{};
+                          }});
   line.words = capture_word("doctor", options.reading.session.input);
   line.epilog =
       "Examples:\n"
@@ -274,19 +275,18 @@ void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
   out.text(fmt::format(
       "{} % of {} frames have a name from this file alone ({} of {} distinct addresses), in {} samples\n",
       percent(facts), facts.names.frames, facts.names.named_addresses, facts.names.addresses, facts.samples));
-  std::size_t shown = 0;
-  std::uint64_t rest = 0;
-  for (const LackingModule& module : facts.lacking) {
-    if (++shown > kMostShown) {
-      rest += module.frames;
-      continue;
-    }
+  const std::span<const LackingModule> lacking(facts.lacking);
+  const std::size_t shown = std::min(lacking.size(), kMostShown);
+  for (const LackingModule& module : lacking.first(shown)) {
     const std::string path = module.path.empty() ? "[unknown]" : printable(module.path, names);
     const std::string id = module.build_id.empty() ? "" : " (build id " + module.build_id + ")";
     out.text(fmt::format("  {} frames, {} addresses: {}{}: {}\n", module.frames, module.addresses, path, id,
                          printable(module.reason, names)));
   }
-  if (shown > kMostShown) out.text(fmt::format("  {} frames in {} more modules\n", rest, shown - kMostShown));
+  std::uint64_t rest = 0;
+  for (const LackingModule& module : lacking.subspan(shown)) rest += module.frames;
+  if (shown < lacking.size())
+    out.text(fmt::format("  {} frames in {} more modules\n", rest, lacking.size() - shown));
   if (facts.unsure_frames > 0)
     out.text(fmt::format(
         "{} frames are in files whose build id is not known: their names may be of another file than the one "
