@@ -154,9 +154,13 @@ class TextOutput : public TextBuffer {
   explicit TextOutput(OutputFile file) : file_(std::move(file)) {}
   // An open descriptor: standard output in messages.
   explicit TextOutput(int fd) : file_(fd) {}
-  // To be called at the end of each line: writes the buffer when it is large.
+  // To be called after the end of a line: writes the buffer when it is large.
   void line_end() {
     if (size() >= kChunk) flush();
+  }
+  void end_line() {
+    character('\n');
+    line_end();
   }
   void flush();
   bool is_done() const { return closed_ || error_.has_value(); }  // no reader or no room: stop producing

@@ -34,8 +34,7 @@ SourceWalk::Step SourceWalk::next(const CodeLine& line) {
   line_ = line.line;
   source_ = line.source;
   if (!source_.empty()) {
-    step.first = step.names_line ? line.line : 1;
-    step.last = step.names_line ? line.line : 0;
+    if (step.names_line) step.first = step.last = line.line;
     return step;
   }
   const std::size_t count = files_->lines_of(line.file).size();
@@ -351,8 +350,7 @@ class CodeText {
 
   void write_line(const std::string& text) {
     out_.text(text);
-    out_.character('\n');
-    out_.line_end();
+    out_.end_line();
   }
 
   // The number of blanks on lines without numbers.
@@ -579,8 +577,7 @@ class PerfLayout {
         last_line_ = line_text;
       }
     }
-    out_.character('\n');
-    out_.line_end();
+    out_.end_line();
     ++counter_;
   }
 
@@ -769,8 +766,7 @@ void write_code_json(TextOutput& out, const ShownCode& shown, SourceFiles& files
   to.end_list();
   if (options.has_source) write_source(to, shown, files);
   to.finish();
-  out.character('\n');
-  out.line_end();
+  out.end_line();
 }
 
 }  // namespace tacho::report

@@ -310,8 +310,7 @@ class BpfText {
       write_machine_code(functions);
     else
       write_translated(program, functions);
-    if (programs_.size() > 1) out_.character('\n');
-    out_.line_end();
+    if (programs_.size() > 1) out_.end_line();
   }
 
   void write_source(const BpfLine* line) {
@@ -420,8 +419,7 @@ class BpfText {
     to.end_list();
     if (has_code && !options_.is_machine_code) write_json_translated(to, program, functions);
     to.finish();
-    out_.character('\n');
-    out_.line_end();
+    out_.end_line();
   }
 
   void write_costs(JsonFields& to, const BpfProgram& program, const CostSink& costs) const {

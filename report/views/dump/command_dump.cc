@@ -90,8 +90,7 @@ class Dump {
       TextFields to(out_);
       describe(to);
     }
-    out_.character('\n');
-    out_.line_end();
+    out_.end_line();
   }
 
   TextOutput& out_;

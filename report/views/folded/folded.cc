@@ -232,8 +232,7 @@ void FoldedStacks::write(TextOutput& out, std::size_t skipped) const {
     }
     out.character(' ');
     out.decimal(stack->weight);
-    out.character('\n');
-    out.line_end();
+    out.end_line();
   }
 }
 

@@ -125,8 +125,7 @@ void write_events_json(TextOutput& out, const Session& session) {
       to.end_list();
     }
     to.finish();
-    out.character('\n');
-    out.line_end();
+    out.end_line();
   }
 }
 

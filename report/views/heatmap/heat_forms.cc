@@ -348,8 +348,7 @@ void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts
     while (end > 0 && map.at(end - 1, row) == 0) --end;
     for (std::size_t column = 0; column < end; ++column) cells.write(out, map.at(column, row), wide);
     cells.end(out);
-    out.character('\n');
-    out.line_end();
+    out.end_line();
   }
   const HeatAxis axis = heat_axis(map, wide);
   out.text(axis.marks + "\n" + axis.times + "\n");

@@ -319,8 +319,7 @@ void write_json(TextOutput& out, const TableHead& head, std::optional<double> be
     }
     for (std::size_t i = 0; i < one.numbers.size(); ++i) json_number(fields, head.numbers[i], one.numbers[i]);
     fields.finish();
-    out.character('\n');
-    out.line_end();
+    out.end_line();
   }
 }
 
@@ -355,8 +354,7 @@ void write_text(TextOutput& out, const TableHead& head, std::optional<double> be
         out.left(row[i], widths[i]);
       }
     }
-    out.character('\n');
-    out.line_end();
+    out.end_line();
   };
   if (!is_first) out.character('\n');
   out.text(head.title);
