@@ -64,11 +64,7 @@ class Threads : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     const PayloadSchema* const schema = schemas_.of(sample.event_index);
     if (sample.event().name != kEvent || schema == nullptr) return Flow::Continue;
-    ThreadNow thread;
-    thread.pid = sample.pid();
-    thread.tid = sample.tid();
-    thread.comm = sample.comm;
-    thread.stack = sample.stack;
+    ThreadNow thread{.pid = sample.pid(), .tid = sample.tid(), .comm = sample.comm, .stack = sample.stack};
     for (const PayloadField& field : schema->fields) take(field, sample, thread);
     threads_.push_back(std::move(thread));
     return Flow::Continue;
@@ -119,17 +115,15 @@ std::vector<ShownFrame> frames_of(Session& session, const ThreadNow& thread) {
   Resolver& resolver = session.resolver();
   for (const std::uint32_t number : thread.stack->frames) {
     for (const symbolize::Frame& frame : resolver.frames(resolver.location(number))) {
-      ShownFrame shown;
-      shown.function = frame.function;
-      if (frame.module != nullptr) shown.module = frame.module->path;
-      shown.address = frame.shown_address;
-      shown.runtime_address = frame.ip.value;
-      shown.is_inlined = frame.is_inlined;
-      shown.is_kernel =
-          frame.module != nullptr && (frame.module->kind == symbolize::ModuleKind::Kernel ||
-                                      frame.module->kind == symbolize::ModuleKind::KernelModule ||
-                                      frame.module->kind == symbolize::ModuleKind::Bpf);
-      frames.push_back(std::move(shown));
+      using symbolize::ModuleKind;
+      const ModuleKind kind = frame.module == nullptr ? ModuleKind::User : frame.module->kind;
+      frames.push_back({.function = std::string(frame.function),
+                        .module = std::string(frame.module == nullptr ? "" : frame.module->path),
+                        .address = frame.shown_address,
+                        .runtime_address = frame.ip.value,
+                        .is_inlined = frame.is_inlined,
+                        .is_kernel = kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule ||
+                                     kind == ModuleKind::Bpf});
     }
   }
   // The outermost function of some programs has return address 0, and a caller at the byte before it.
