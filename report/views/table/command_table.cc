@@ -31,13 +31,6 @@ cli::Option form_option(Options& options, std::string_view name, std::string_vie
           }};
 }
 
-Result<> set_value(Options& options, std::string_view text) {
-  auto value = cli::parse_expression("--value", text);
-  if (!value) return std::move(value.error());
-  options.question.value = std::move(*value);
-  return Done{};
-}
-
 cli::CommandLine describe(Options& options) {
   auto line =
       command_line("table",
@@ -59,7 +52,12 @@ cli::CommandLine describe(Options& options) {
       {"--value", cli::Takes::Value, "EXPR",
        "the value: a field, or an expression as for --where, 'bytes / 1024' (default: the field with "
        "role:value, else the only one with a unit)",
-       [&options](std::string_view text) { return set_value(options, text); }});
+       [&options](std::string_view text) -> Result<> {
+         auto value = cli::parse_expression("--value", text);
+         if (!value) return std::move(value.error());
+         options.question.value = std::move(*value);
+         return Done{};
+       }});
   rows.push_back(
       cli::text("--columns", "LIST",
                 "the columns: count, sum, mean, min, max, median, and percentiles such as p99.9, which are "
