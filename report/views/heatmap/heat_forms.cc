@@ -266,7 +266,7 @@ std::uint64_t last_of(std::size_t number, const std::vector<std::uint64_t>& clas
   return number + 1 < classes.size() ? classes[number + 1] - 1 : map.most;
 }
 
-// The shade or colour of a class, by its number, of `count` ones: classes are spread over all of them,
+// The index of a class's shade or colour, of which there are `count`: classes are spread over all of them,
 // however few classes there are.
 std::size_t spread(std::size_t number, const std::vector<std::uint64_t>& classes, std::size_t count) {
   return classes.size() < 2 ? count - 1 : number * (count - 1) / (classes.size() - 1);
