@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
+#include "cli/absent_options.h"
 #include "cli/nearest.h"
 #include "format/base/units.h"
 #include "report/command.h"
@@ -19,6 +19,7 @@
 namespace tacho::report {
 namespace {
 
+namespace abi = format::abi;
 using Kind = Column::Kind;
 
 struct WeightColumn {
@@ -38,6 +39,16 @@ constexpr WeightColumn kWeightColumns[] = {
     {"latency", "Latency", Kind::Latency},
     {"latency_children", "Latency", Kind::LatencyChildren},
 };
+
+// The names of columns that are not keys, for --help.
+std::string weight_column_names() {
+  std::string all;
+  for (const WeightColumn& row : kWeightColumns) {
+    if (!all.empty()) all += ' ';
+    all += row.name;
+  }
+  return all;
+}
 
 struct Word {
   std::string_view text;
@@ -59,10 +70,6 @@ std::vector<Word> words_of(std::string_view text) {
     at = end + 1;
   }
   return words;
-}
-
-bool is_same(const KeyUse& a, const KeyUse& b) {
-  return a.key == b.key && a.event == b.event && a.field == b.field && a.is_raw == b.is_raw;
 }
 
 // Suggests the nearest name, or lists all names; fields of events are not suggested.
@@ -142,9 +149,8 @@ std::string default_sort(const SampleFacts& facts) {
   const bool is_pipe = facts.session().layout().is_pipe;
   const auto& events = facts.session().events();
   const bool only_tracepoints =
-      !is_pipe && !events.empty() && std::ranges::all_of(events, [](const auto& event) {
-        return event.attr.type == format::abi::kTracepoint;
-      });
+      !is_pipe && !events.empty() &&
+      std::ranges::all_of(events, [](const auto& event) { return event.attr.type == abi::kTracepoint; });
   if (!only_tracepoints) return "comm,dso,symbol";
   return facts.options().is_raw_trace ? "trace_fields" : "trace";
 }
@@ -195,6 +201,10 @@ void settle_keys(std::vector<KeyUse>& keys) {
 
 }  // namespace
 
+bool is_same(const KeyUse& a, const KeyUse& b) {
+  return a.key == b.key && a.event == b.event && a.field == b.field && a.is_raw == b.is_raw;
+}
+
 Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts) {
   ReportColumns columns;
   Maker maker(facts, columns);
@@ -207,9 +217,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   if (sort.starts_with('+')) sort = fmt::format("{},{}", default_sort(facts), sort.substr(1));
   columns.sort = sort;
   if (sort.empty() && !has_all) sort = default_sort(facts);
-  if (!has_all) {
-    add_first_weights(request, sort);
-  }
+  if (!has_all) add_first_weights(request, sort);
   if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
   // The weights before all keys are one level.
   for (std::size_t i = 0; i < columns.sorted.size() && request.prefers_latency && !has_all; ++i) {
@@ -245,41 +253,12 @@ std::string header_of(const Column& column, const ReportColumns& columns, bool h
   return std::string(row->header);
 }
 
-std::string weight_column_names() {
-  std::string all;
-  for (const WeightColumn& row : kWeightColumns) {
-    if (!all.empty()) all += ' ';
-    all += row.name;
-  }
-  return all;
-}
-
-bool ReportColumns::tells_modes() const {
+bool ReportColumns::shows_modes() const {
   const auto has_it = [](const Column& column) {
     return column.kind >= Kind::OverheadSys && column.kind <= Kind::OverheadGuestUser;
   };
   return std::ranges::any_of(shown, has_it) || std::ranges::any_of(sorted, has_it);
 }
-
-namespace {
-
-using cli::Takes;
-
-constexpr std::string_view kInteractive =
-    "there are no windows here; --tui opens a screen on the terminal, --stdio prints text";
-constexpr std::string_view kTraces =
-    "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
-    "perf inject --itrace=i1ms -i FILE -o DECODED";
-
-// Remove a row when tacho gets its option; the row of an existing option has no effect.
-constexpr cli::AbsentOption kRows[] = {
-    {"--gtk", Takes::Nothing, kInteractive},
-    {"--itrace", Takes::Optional, kTraces},
-};
-
-}  // namespace
-
-std::span<const cli::AbsentOption> absent_report_options() { return kRows; }
 
 namespace {
 
@@ -460,25 +439,15 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     options.asks_for_graph = true;
                     return parse_graph_options(given.empty() ? kBareGraph : given, options.graph);
                   }});
-  rows.push_back(
-      {"--no-call-graph", Takes::Nothing, "", "as -g none", [&options](std::string_view) -> Result<> {
-         options.graph.form = GraphForm::None;
-         return Done{};
-       }});
+  rows.push_back(sets("--no-call-graph", "as -g none", options.graph.form, GraphForm::None));
   rows.push_back(flag("--show-ref-call-graph",
                       "as in perf, samples recorded without call chains (call-graph=no) get the chain of the "
                       "sample before, of any event",
                       options.shows_other_chains));
   rows.push_back(
       flag("-G,--inverted", "call graphs begin with the caller, whatever -g says", options.is_inverted));
-  rows.push_back({"--max-stack", Takes::Value, "N",
-                  "use only the first N frames of a call chain (default: 127)",
-                  [&options](std::string_view given) -> Result<> {
-                    auto number = cli::parse_number("--max-stack", given, 1, 65535);
-                    if (!number) return number.error();
-                    options.reading.session.max_stack = static_cast<std::size_t>(*number);
-                    return Done{};
-                  }});
+  rows.push_back(cli::number("--max-stack", "N", "use only the first N frames of a call chain (default: 127)",
+                             1, 65535, options.reading.session.max_stack));
   rows.push_back(cli::text("--ignore-callees", "REGEX",
                            "drop the callees of functions with such names from call chains",
                            options.ignored_callees));
@@ -494,15 +463,13 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       options.shows_only_with_parent, false));
 }
 
-constexpr std::uint64_t kMostSockets = 65535;
-
 void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.filter);
   rows.push_back({"--socket-filter", Takes::Value, "N",
                   "only samples of this socket, by its number in the header",
                   [&options](std::string_view given) -> Result<> {
-                    const auto number = cli::parse_number("--socket-filter", given, 0, kMostSockets);
+                    const auto number = cli::parse_number("--socket-filter", given, 0, 65535);
                     if (!number) return number.error();
                     options.socket = static_cast<std::uint32_t>(*number);
                     return Done{};
@@ -542,13 +509,8 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     options.is_relative = given == "relative";
                     return Done{};
                   }});
-  rows.push_back({"--top", Takes::Value, "N", "only the first N rows of each table",
-                  [&options](std::string_view given) -> Result<> {
-                    auto number = cli::parse_number("--top", given, 1, ~std::uint32_t{0});
-                    if (!number) return number.error();
-                    options.top = static_cast<std::size_t>(*number);
-                    return Done{};
-                  }});
+  rows.push_back(
+      cli::number("--top", "N", "only the first N rows of each table", 1, ~std::uint32_t{0}, options.top));
   rows.push_back(cli::text("--weight", "WHAT",
                            "the weight of a sample: period, samples, or a field of the payload or tracepoint "
                            "(default: the payload's field tagged role:weight, else period)",
@@ -595,9 +557,8 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
       {"--pretty", Takes::Value, "FORM",
        "the form of -T: normal, a column for each event (the default), or raw, one value after another",
        [&options](std::string_view given) -> Result<> {
-         if (given != "normal" && given != "raw") {
+         if (given != "normal" && given != "raw")
            return use_error("--pretty: '" + std::string(given) + "' is not known; it is normal or raw");
-         }
          options.value_form = given == "raw" ? ValueForm::Raw : ValueForm::Table;
          return Done{};
        }});
@@ -611,12 +572,8 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                              65535, options.first_member));
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
-  rows.push_back({"-I,--show-info", Takes::Nothing, "",
-                  "with --header: also topology, caches and memory of the host",
-                  [&options](std::string_view) -> Result<> {
-                    options.detail = HeaderDetail::Full;
-                    return Done{};
-                  }});
+  rows.push_back(sets("-I,--show-info", "with --header: also topology, caches and memory of the host",
+                      options.detail, HeaderDetail::Full));
   rows.push_back(
       {"--stdio-color", Takes::Value, "MODE",
        "always, never, or auto: shares are coloured on a terminal, unless NO_COLOR is set (default: "
@@ -651,6 +608,18 @@ void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options
                "percent-type,--samples",
                Takes::Value, "the same; the value is ignored"));
 }
+
+constexpr std::string_view kInteractive =
+    "there are no windows here; --tui opens a screen on the terminal, --stdio prints text";
+constexpr std::string_view kTraces =
+    "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
+    "perf inject --itrace=i1ms -i FILE -o DECODED";
+
+// Options of perf report that tacho report does not have, and what to use instead.
+constexpr cli::AbsentOption kAbsentOptions[] = {
+    {"--gtk", Takes::Nothing, kInteractive},
+    {"--itrace", Takes::Optional, kTraces},
+};
 
 }  // namespace
 
@@ -687,13 +656,11 @@ cli::CommandLine describe_report(ReportOptions& options) {
   add_row_options(line.options, options);
   add_form_options(line.options, options);
   add_accepted_options(line.options, options);
-  cli::add_absent_options(line.options, absent_report_options());
+  cli::add_absent_options(line.options, kAbsentOptions);
   return line;
 }
 
 namespace {
-
-namespace abi = format::abi;
 
 bool any_samples(const Session& session, abi::SampleType bit) {
   return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });
@@ -755,10 +722,10 @@ BranchHistory branch_history_of(const Session& session, const ReportOptions& opt
   BranchHistory history;
   history.is_wanted = (options.has_branch_history || options.graph.adds_branches) &&
                       !options.waits.is_asked_for && any_samples(session, abi::kSampleBranchStack);
-  const bool is_told = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
-                       !any_samples(session, abi::kSampleStackUser);
+  const bool is_in_header = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
+                            !any_samples(session, abi::kSampleStackUser);
   history.shows_counts = history.is_wanted && options.has_branch_history &&
-                         (is_told || !has_stacks(session.events(), session.features()));
+                         (is_in_header || !has_stacks(session.events(), session.features()));
   return history;
 }
 
@@ -846,14 +813,12 @@ Result<> check_switches(const Session& session, const ReportColumns& columns, co
   const bool has_key =
       std::ranges::any_of(columns.keys, [](const KeyUse& use) { return use.key->name == "parallelism"; });
   if (!has_key && !shows_latency(columns) && options.parallelism.empty()) return Done{};
-  const bool has_switches = std::ranges::any_of(session.events(), [](const format::Event& event) {
-    return event.attr.has(format::abi::kContextSwitch);
-  });
+  const bool has_switches = std::ranges::any_of(
+      session.events(), [](const format::Event& event) { return event.attr.has(abi::kContextSwitch); });
   if (has_switches) return Done{};
   return use_error(
       "--latency, --parallelism and the keys latency and parallelism need to know when threads ran; record "
-      "with "
-      "--switch-events (perf 7: --latency) to have that");
+      "with --switch-events (perf 7: --latency) to have that");
 }
 
 std::function<Weight(const ProfileRow&, const Weight&)> weighed_by_latency(const Profile& profile,

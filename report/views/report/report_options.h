@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/absent_options.h"
 #include "format/base/result.h"
 #include "report/command.h"
 #include "report/output/terminal.h"
@@ -28,8 +27,7 @@
 
 namespace tacho::report {
 
-// The keys, columns and row order of a report, from --sort and --fields.
-
+// The options that decide the columns.
 struct ColumnRequest {
   std::string sort, fields;  // as given; empty: not given
   bool has_children = false;
@@ -41,6 +39,7 @@ struct ColumnRequest {
   bool has_ipc = true;           // rows by symbol have perf's column IPC, which is mostly empty
 };
 
+// The keys, columns and row order of a report, from --sort and --fields.
 struct ReportColumns {
   std::vector<KeyUse> keys;
   std::vector<Column> shown, sorted;
@@ -50,7 +49,7 @@ struct ReportColumns {
   bool has_usual_weights = false;  // the default weight columns are shown
   std::string sort;                // as given, with what perf adds; empty: the default
 
-  bool tells_modes() const;  // whether weights are split into kernel, user and guests
+  bool shows_modes() const;  // whether columns split weights into kernel, user and guests
 };
 
 // The default sort keys of --mem-mode.
@@ -65,15 +64,10 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
 // "Overhead"; for a key, the heading of that key.
 std::string header_of(const Column& column, const ReportColumns& columns, bool has_children);
 
-// The names of columns that are not keys, for --help.
-std::string weight_column_names();
-
-// Options of perf report that tacho report does not have, and what to use instead.
-
-std::span<const cli::AbsentOption> absent_report_options();
+// Whether both are the same key of the same event and field.
+bool is_same(const KeyUse& a, const KeyUse& b);
 
 // The meaning of -g: how the call graph below a row is drawn.
-
 enum class GraphForm : std::uint8_t {
   None,
   Graph,    // a tree; shares are of the event's total
@@ -163,8 +157,7 @@ struct ReportOptions {
 
 cli::CommandLine describe_report(ReportOptions& options);
 
-// What the rows of a report count: decided by options and by the capture.
-
+// What the rows of a report count.
 ReportMode mode_of(const Session& session, const ReportOptions& options);
 
 // An error if the capture has no data for the mode of an option.
@@ -180,9 +173,7 @@ struct BranchHistory {
 };
 BranchHistory branch_history_of(const Session& session, const ReportOptions& options);
 
-// The rows that the filter options reject, and the columns that have only one value because of them.
-
-// The rows that are filtered, and where the filtered values are in their facts.
+// The rows that filters test, and where the tested values are in their facts.
 struct FilteredRows {
   const Profile* profile = nullptr;
   Resolver* resolver = nullptr;
@@ -199,10 +190,7 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
 // perf hides a column if a filter leaves it a single value.
 std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
 
-// Latency (perf report --latency): the wall-clock time of a sample. While N threads of a command run at once,
-// a second of CPU time is 1/N second of latency.
-
-// Whether records of context switches are needed, which must be known before the columns are.
+// Whether an option needs records of context switches, as far as options tell before there are columns.
 bool asks_for_parallelism(const ReportOptions& options);
 // Whether sort keys, columns or call graphs have source lines.
 bool needs_source_lines(const ReportOptions& options);
@@ -210,8 +198,9 @@ bool shows_latency(const ReportColumns& columns);
 // An error if an option needs context switches and the capture has none.
 Result<> check_switches(const Session& session, const ReportColumns& columns, const ReportOptions& options);
 
-// The latency weight of a row. `fact`: the position of its parallelism in the facts. The profile must outlive
-// the result.
+// The weight of a row by latency (perf report --latency): while N threads of a command run at once, a second
+// of CPU time is 1/N second of latency. `fact`: the position of its parallelism in the facts. The profile
+// must outlive the result.
 std::function<Weight(const ProfileRow&, const Weight&)> weighed_by_latency(const Profile& profile,
                                                                            std::size_t fact);
 

@@ -29,15 +29,53 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
                      options.sort.find("cgroup") != std::string::npos ||
                      options.fields.find("cgroup") != std::string::npos || asks_for_parallelism(options)) {}
 
+namespace {
+
+// Whether a key has different values at addresses of one function.
+bool distinguishes_addresses(const ReportColumns& columns) {
+  return std::ranges::any_of(
+      columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Address || use.key->has_lines; });
+}
+
+// Whether a CPU waits for work in this function of the kernel: perf's list (symbol__is_idle() of perf 6.1),
+// with the names since Linux 6.6.
+bool is_idle(const Function& function) {
+  static constexpr std::string_view kIdle[] = {"acpi_idle_do_entry",
+                                               "acpi_processor_ffh_cstate_enter",
+                                               "acpi_safe_halt",
+                                               "arch_cpu_idle",
+                                               "cpu_idle",
+                                               "cpu_startup_entry",
+                                               "default_idle",
+                                               "enter_idle",
+                                               "exit_idle",
+                                               "idle_cpu",
+                                               "intel_idle",
+                                               "intel_idle_ibrs",
+                                               "mwait_idle",
+                                               "mwait_idle_with_hints",
+                                               "mwait_idle_with_hints.constprop.0",
+                                               "native_safe_halt",
+                                               "poll_idle",
+                                               "ppc64_runlatch_off",
+                                               "pseries_dedicated_idle_sleep",
+                                               "psw_idle",
+                                               "psw_idle_exit",
+                                               "pv_native_safe_halt"};
+  const symbolize::Module* const module = function.module;
+  return module != nullptr && module->kind == symbolize::ModuleKind::Kernel &&
+         std::ranges::binary_search(kIdle, function.name());
+}
+
+}  // namespace
+
 // By address, if rows or columns distinguish addresses of one function.
 Sink::MergeBy ReportSink::merge_by() const {
   const bool shows_addresses =
       !plan_ || needs_records_ || options_->is_interactive || options_->is_verbose ||
       !WantedAddresses(options_->filter).empty() ||
       options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
-      std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
-        return use.key->of == KeyOf::Address || use.key->has_lines;
-      });
+      distinguishes_addresses(plan_->columns);
   return shows_addresses ? MergeBy::Address : MergeBy::Function;
 }
 
@@ -155,18 +193,12 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
           .has_ipc = !options_->waits.is_asked_for && !options_->is_live};
 }
 
-Result<> ReportSink::find_events() {
-  groups_ = groups_of(*session_, options_->grouping);
-  std::vector<std::string> names;
-  for (const auto& event : session_->events()) names.push_back(event.name);
-  return switch_.find_events(names);
-}
-
 Result<> ReportSink::arrange() {
   const auto& events = session_->events();
   history_ = branch_history_of(*session_, *options_);  // in a pipe, events are known now
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
-  if (auto found = find_events(); !found) return found;
+  groups_ = groups_of(*session_, options_->grouping);
+  if (auto found = switch_.find_events(event_names(events)); !found) return found;
   if (options_->first_member != 0 && groups_.empty())
     return use_error("--group-sort-idx: the capture has no group of events; record with -e '{A,B}'");
   const bool has_stacks_of_its_own = has_stacks(events, session_->features());
@@ -250,21 +282,18 @@ Result<> ReportSink::arrange() {
 
 void ReportSink::make_names() {
   // -v shows the first address of each row.
-  const bool by_address =
-      options_->is_verbose || std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
-        return use.key->of == KeyOf::Address || use.key->has_lines;
-      });
+  const bool by_address = options_->is_verbose || distinguishes_addresses(plan_->columns);
   plan_->functions.emplace(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
                            options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
   if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->has_mapped_bytes; }))
     plan_->functions->keep_mapped_bytes();
   plan_->facts.functions = &*plan_->functions;
   // As perf, which drops how branches went if rows have levels.
-  const bool tells_steps = plan_->branch_chains && !options_->has_levels;
+  const bool shows_steps = plan_->branch_chains && !options_->has_levels;
   plan_->stacks.emplace(*plan_->functions,
                         ChainOptions{.order = plan_->graph.order,
                                      .hides_unknown = options_->hides_unknown,
-                                     .branches = tells_steps ? &*plan_->branch_chains : nullptr,
+                                     .branches = shows_steps ? &*plan_->branch_chains : nullptr,
                                      .waits = plan_->wait_chains ? &*plan_->wait_chains : nullptr});
   plan_->names_chains_late = !by_address && can_name_chains_late();
   plan_->names.emplace(*profile_, *session_, *plan_->functions,
@@ -311,40 +340,6 @@ bool ReportSink::can_name_chains_late() const {
          std::ranges::all_of(blocks, [](const EventBlock& block) { return block.members == 1; });
 }
 
-namespace {
-
-// The functions of the kernel in which a CPU waits for work: perf's list (symbol__is_idle() of perf 6.1), and
-// what they are called since Linux 6.6.
-bool is_idle(const Function& function) {
-  static constexpr std::string_view kIdle[] = {"acpi_idle_do_entry",
-                                               "acpi_processor_ffh_cstate_enter",
-                                               "acpi_safe_halt",
-                                               "arch_cpu_idle",
-                                               "cpu_idle",
-                                               "cpu_startup_entry",
-                                               "default_idle",
-                                               "enter_idle",
-                                               "exit_idle",
-                                               "idle_cpu",
-                                               "intel_idle",
-                                               "intel_idle_ibrs",
-                                               "mwait_idle",
-                                               "mwait_idle_with_hints",
-                                               "mwait_idle_with_hints.constprop.0",
-                                               "native_safe_halt",
-                                               "poll_idle",
-                                               "ppc64_runlatch_off",
-                                               "pseries_dedicated_idle_sleep",
-                                               "psw_idle",
-                                               "psw_idle_exit",
-                                               "pv_native_safe_halt"};
-  const symbolize::Module* const module = function.module;
-  return module != nullptr && module->kind == symbolize::ModuleKind::Kernel &&
-         std::ranges::binary_search(kIdle, function.name());
-}
-
-}  // namespace
-
 EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   EntryOptions options;
   options.keeps_zero_periods = options_->reading.perf_bytes.keeps_zero_periods;
@@ -354,7 +349,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   if (plan_->names_chains_late)
     options.late = {&*plan_->stacks, plan_->graph.min_percent, options_->is_relative};
   options.hides_unknown = options_->hides_unknown;
-  options.counts_modes = options_->has_levels || plan_->columns.tells_modes();
+  options.counts_modes = options_->has_levels || plan_->columns.shows_modes();
   options.first_member = static_cast<std::size_t>(options_->first_member);
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
   if (has_key_of(KeyOf::Chain))
@@ -459,10 +454,8 @@ Result<std::optional<ReportColumns>> ReportSink::columns_of(const std::string& s
         use.key->has_mapped_bytes)
       return std::optional<ReportColumns>();
     if (use.key->read == nullptr) continue;
-    const auto known = std::ranges::find_if(plan_->columns.keys, [&use](const KeyUse& one) {
-      return one.key == use.key && one.event == use.event && one.field == use.field &&
-             one.is_raw == use.is_raw;
-    });
+    const auto known =
+        std::ranges::find_if(plan_->columns.keys, [&use](const KeyUse& one) { return is_same(one, use); });
     if (known == plan_->columns.keys.end()) return std::optional<ReportColumns>();
     use.fact = known->fact;
   }

@@ -113,7 +113,6 @@ class ReportSink : public Sink, private SumView {
   void add_sample(const ResolvedSample& sample, std::uint64_t weight);
   void add_wait(const Wait& wait);
   Result<> find_waits();
-  Result<> find_events();
   ColumnRequest request_of(bool has_children) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
                    const Hierarchy* hierarchy) const;
