@@ -4,13 +4,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "report/output/field_sinks.h"
 #include "report/profile/sort_keys.h"
-#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 namespace {
@@ -97,6 +93,19 @@ constexpr RawRow kRawRows[] = {
     {"data_page_size", of_fact},
 };
 
+void describe_value(JsonFields& to, std::string_view name, const RawValue& value) {
+  switch (value.kind) {
+    case RawValue::Kind::Number:
+      return to.number(name, value.number);
+    case RawValue::Kind::Address:
+      return to.hex(name, value.number);
+    case RawValue::Kind::Text:
+      return to.text(name, value.text);
+    case RawValue::Kind::Missing:
+      return to.json(name, "null");
+  }
+}
+
 }  // namespace
 
 RawValue raw_value(const KeyUse& use, const SampleFacts& facts, const RowFacts& row) {
@@ -125,8 +134,6 @@ bool is_of_block(const KeyUse& use, const EventBlock& block) {
   return !use.event || (*use.event >= block.leader && *use.event < block.leader + block.members);
 }
 
-// The rows of a report as CSV (--csv).
-
 void CsvLines::cell(std::string_view text) {
   if (!is_first_) out_->character(',');
   is_first_ = false;
@@ -154,10 +161,64 @@ void CsvLines::value(const RawValue& value) {
   }
 }
 
+void describe_recording(JsonFields& to, Session& session, std::string_view input) {
+  const auto& host = session.features().environment;
+  to.begin_object("capture");
+  to.text("file", input);
+  for (const auto& [name, value] :
+       {std::pair("hostname", &host.hostname), std::pair("os_release", &host.os_release),
+        std::pair("arch", &host.arch), std::pair("recorder_version", &host.version),
+        std::pair("cpu_description", &host.cpu_description)}) {
+    if (*value) to.text(name, **value);
+  }
+  if (host.cpus_online) to.number("cpus_online", *host.cpus_online);
+  if (host.total_memory_kib) to.number("memory_kib", *host.total_memory_kib);
+  if (!host.command_line.empty()) {
+    to.begin_list("command_line");
+    for (const std::string& word : host.command_line) to.text("", word);
+    to.end_list();
+  }
+  if (host.sample_time) {
+    to.number("first_sample", host.sample_time->first);
+    to.number("last_sample", host.sample_time->second);
+  }
+  to.end_object();
+}
+
+void describe_totals(JsonFields& to, std::string_view name, Session& session, const RowBlock& block,
+                     std::size_t member) {
+  const Weight &all = block.entries->total(member), &filtered = block.entries->filtered(member);
+  to.begin_object(name);
+  to.text("event", session.events()[block.events->leader + member].name);
+  to.number("samples", all.samples);
+  to.number("period", all.period);
+  to.number("filtered_samples", filtered.samples);
+  to.number("filtered_period", filtered.period);
+  to.number("hundred_percent", block.totals->weights[member]);
+  to.end_object();
+}
+
+void describe_row_keys(JsonFields& to, const std::vector<RawColumn>& columns, const SampleFacts& facts,
+                       const RowBlock& block, std::uint32_t row) {
+  const RowFacts row_facts = block.entries->facts(row);
+  to.begin_object("keys");
+  for (const RawColumn& column : columns) {
+    if (is_of_block(*column.use, *block.events))
+      describe_value(to, column.name, raw_value(*column.use, facts, row_facts));
+  }
+  to.end_object();
+  const bool has_names =
+      std::ranges::any_of(columns, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
+  const Function* const function = has_names ? row_facts.function : nullptr;
+  if (function != nullptr && function->is_unsure()) to.flag("unsure", true);
+  if (function != nullptr && function->is_unnamed) to.text("kind", "unnamed");
+}
+
 namespace {
 
 using Kind = Column::Kind;
 
+// The rows of a report as CSV (--csv).
 class ReportCsv : public RowForm {
  public:
   ReportCsv(TextOutput& out, const RowSource& source)
@@ -221,93 +282,14 @@ void ReportCsv::weights(const RowBlock& block, std::uint32_t row, std::size_t me
   lines_.real(percent_of(value, block.totals->latencies[member]));
 }
 
-}  // namespace
-
-std::unique_ptr<RowForm> make_csv_form(TextOutput& out, const RowSource& source) {
-  return std::make_unique<ReportCsv>(out, source);
-}
-
-// The rows of a report as JSON (--json).
-
-namespace {
-
-void describe_value(JsonFields& to, std::string_view name, const RawValue& value) {
-  switch (value.kind) {
-    case RawValue::Kind::Number:
-      return to.number(name, value.number);
-    case RawValue::Kind::Address:
-      return to.hex(name, value.number);
-    case RawValue::Kind::Text:
-      return to.text(name, value.text);
-    case RawValue::Kind::Missing:
-      return to.json(name, "null");
-  }
-}
-
-}  // namespace
-
-void describe_recording(JsonFields& to, Session& session, std::string_view input) {
-  const auto& host = session.features().environment;
-  to.begin_object("capture");
-  to.text("file", input);
-  for (const auto& [name, value] :
-       {std::pair("hostname", &host.hostname), std::pair("os_release", &host.os_release),
-        std::pair("arch", &host.arch), std::pair("recorder_version", &host.version),
-        std::pair("cpu_description", &host.cpu_description)}) {
-    if (*value) to.text(name, **value);
-  }
-  if (host.cpus_online) to.number("cpus_online", *host.cpus_online);
-  if (host.total_memory_kib) to.number("memory_kib", *host.total_memory_kib);
-  if (!host.command_line.empty()) {
-    to.begin_list("command_line");
-    for (const std::string& word : host.command_line) to.text("", word);
-    to.end_list();
-  }
-  if (host.sample_time) {
-    to.number("first_sample", host.sample_time->first);
-    to.number("last_sample", host.sample_time->second);
-  }
-  to.end_object();
-}
-
-void describe_totals(JsonFields& to, std::string_view name, Session& session, const RowBlock& block,
-                     std::size_t member) {
-  const Weight &all = block.entries->total(member), &filtered = block.entries->filtered(member);
-  to.begin_object(name);
-  to.text("event", session.events()[block.events->leader + member].name);
-  to.number("samples", all.samples);
-  to.number("period", all.period);
-  to.number("filtered_samples", filtered.samples);
-  to.number("filtered_period", filtered.period);
-  to.number("hundred_percent", block.totals->weights[member]);
-  to.end_object();
-}
-
-void describe_row_keys(JsonFields& to, const std::vector<RawColumn>& columns, const SampleFacts& facts,
-                       const RowBlock& block, std::uint32_t row) {
-  const RowFacts row_facts = block.entries->facts(row);
-  to.begin_object("keys");
-  for (const RawColumn& column : columns) {
-    if (is_of_block(*column.use, *block.events))
-      describe_value(to, column.name, raw_value(*column.use, facts, row_facts));
-  }
-  to.end_object();
-  const bool has_names =
-      std::ranges::any_of(columns, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
-  const Function* const function = has_names ? row_facts.function : nullptr;
-  if (function != nullptr && function->is_unsure()) to.flag("unsure", true);
-  if (function != nullptr && function->is_unnamed) to.text("kind", "unnamed");
-}
-
-namespace {
-
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 1;  // of the JSON form
 
 std::string_view mode_name(ReportMode mode) {
   if (mode == ReportMode::Branches) return "branches";
   return mode == ReportMode::Memory ? "memory" : "samples";
 }
 
+// The rows of a report as JSON (--json).
 class ReportJson : public RowForm {
  public:
   ReportJson(TextOutput& out, const RowSource& source)
@@ -464,6 +446,10 @@ void ReportJson::end() {
 }
 
 }  // namespace
+
+std::unique_ptr<RowForm> make_csv_form(TextOutput& out, const RowSource& source) {
+  return std::make_unique<ReportCsv>(out, source);
+}
 
 std::unique_ptr<RowForm> make_json_form(TextOutput& out, const RowSource& source) {
   return std::make_unique<ReportJson>(out, source);

@@ -18,7 +18,6 @@
 namespace tacho::report {
 
 // The value of a key, for programs: numbers as numbers, names without what perf puts around them.
-
 struct RawValue {
   enum class Kind : std::uint8_t { Missing, Number, Address, Text };
   Kind kind = Kind::Missing;
@@ -70,7 +69,7 @@ class RowForm {
 std::unique_ptr<RowForm> make_json_form(TextOutput& out, const RowSource& source);
 std::unique_ptr<RowForm> make_csv_form(TextOutput& out, const RowSource& source);
 
-// Parts of both forms, for other tables of rows.
+// Parts of the JSON form, for other tables of rows.
 
 // The object `capture`: where and how it was recorded. `input`: its name.
 void describe_recording(JsonFields& to, Session& session, std::string_view input);

@@ -150,7 +150,7 @@ std::string counts_text(const BranchCounts& counts) {
   return text.empty() ? text : text + ")";
 }
 
-// The text in at most `most` bytes, as perf; empty: no branches were counted.
+// The counts of a frame in at most `most` bytes, as perf; empty: no branches were counted.
 std::string counts_at(std::span<const BranchCounts> counts, std::size_t frame, std::size_t most) {
   return counts.empty() ? std::string() : counts_text(counts[frame]).substr(0, most);
 }
@@ -175,7 +175,7 @@ void CallGraphText::write_value(TextBuffer& out, std::uint64_t period, std::uint
     case GraphValue::Percent:
       break;
   }
-  const double share = total == 0 ? 0.0 : static_cast<double>(period) * 100.0 / static_cast<double>(total);
+  const double share = percent_of(period, total);
   const std::string text = fmt::format("{:.2f}%", share);
   out.text(has_colour_ ? coloured_share(share, text) : text);
 }
@@ -380,12 +380,6 @@ void CallGraphText::write(TextBuffer& out, const CallTree& tree, const GraphedRo
   if (out.size() != before) out.character('\n');
 }
 
-namespace {
-
-constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // computed at a time
-
-}  // namespace
-
 RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries,
                      const StableArray<Function>& functions, GraphTotals totals,
                      std::span<const GraphRow> rows)
@@ -402,6 +396,7 @@ RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries,
 }
 
 std::size_t RowGraphs::begin_batch(std::size_t begin) {
+  constexpr std::size_t kMostStrands = std::size_t{1} << 21;
   std::vector<std::uint32_t> asked;
   std::vector<std::size_t> rows_of_asked;
   lists_begin_ = begin;
@@ -457,12 +452,6 @@ void RowGraphs::write_next(TextBuffer& out, CallTree& tree) {
   if (row == lists_begin_ + lists_.size()) begin_batch(row);
   write(out, tree, row);
 }
-
-namespace {
-
-using Kind = Column::Kind;
-
-}  // namespace
 
 void ReportText::write(TextOutput& out, const Entries& entries, std::size_t leader) const {
   // Addresses that are facts of a sample (branch ends, data addresses) are named when they are shown, which
@@ -534,7 +523,7 @@ void ReportText::write_plain(TextOutput& out, const Block& block) const {
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
   std::vector<Cell> cells;
-  std::vector<std::size_t> measured;  // the columns that are measured
+  std::vector<std::size_t> measured;  // cells whose width depends on the rows
   const auto& shown = columns_->shown;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (std::ranges::find(hidden_, shown[i]) != hidden_.end()) continue;
@@ -543,7 +532,7 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     if (shown[i].kind == Kind::Key && asked == 0) measured.push_back(cells.size());
     cells.push_back(cells_.cell_of(shown[i], entries.members(), asked));
   }
-  // Rows that --percent-limit hides count as well.
+  // Rows below --percent-limit count as well.
   bool has_rows = false;
   entries.walk([&](std::uint32_t entry) {
     if (is_hidden(entries, entry)) return;
@@ -598,16 +587,13 @@ std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::u
   return rows;
 }
 
-std::vector<std::uint64_t> ReportText::totals_of(const Entries& entries) const {
-  std::vector<std::uint64_t> totals;
-  for (std::size_t member = 0; member < entries.members(); ++member)
-    totals.push_back(entries.whole(member, options_->is_relative));
-  return totals;
-}
-
 FullValues ReportText::full_values(const Entries& entries) const {
-  FullValues values{.weights = totals_of(entries), .latencies = {}};
-  if (entries.latency() != nullptr) values.latencies = totals_of(*entries.latency());
+  FullValues values;
+  for (std::size_t member = 0; member < entries.members(); ++member) {
+    values.weights.push_back(entries.whole(member, options_->is_relative));
+    if (const Entries* const latency = entries.latency())
+      values.latencies.push_back(latency->whole(member, options_->is_relative));
+  }
   return values;
 }
 
@@ -663,11 +649,10 @@ void ReportText::write_row(TextBuffer& out, const Block& block, std::uint32_t en
 
 namespace {
 
-using Kind = Column::Kind;
 constexpr std::size_t kStep = 3;        // blanks for each level
 constexpr std::size_t kMostDots = 207;  // perf's limit
 
-// `nodes` groups of columns: the first is on the left, and the last is not followed by an indentation.
+// The indentation of `nodes` groups of columns: the first is on the left, and the last has none after it.
 std::size_t steps(std::size_t nodes) { return nodes < 2 ? 0 : (nodes - 2) * kStep; }
 
 std::string_view trimmed(std::string_view text) {
@@ -1029,8 +1014,7 @@ void BranchStatistics::write(TextOutput& out) const {
   out.text("\n#\n# Branch Statistics:\n#");
   const auto line = [&](std::string_view name, std::uint64_t count) {
     if (count == 0) return;
-    out.text(fmt::format("\n{:>8}: {:5.1f}%", name,
-                         100.0 * static_cast<double>(count) / static_cast<double>(total)));
+    out.text(fmt::format("\n{:>8}: {:5.1f}%", name, percent_of(count, total)));
   };
   line("COND_FWD", forward_);
   line("COND_BWD", backward_);

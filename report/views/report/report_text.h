@@ -21,8 +21,6 @@
 
 namespace tacho::report {
 
-// The cells of a report's rows as perf's --stdio writes them.
-
 struct TextOptions {
   Names names = Names::Safe;
   std::string separator;            // -t; empty: columns are aligned
@@ -89,15 +87,12 @@ class ReportCells {
   const SampleFacts* facts_;
 };
 
-// Call graphs below rows, byte for byte as perf report --stdio draws them.
-
-// The call graph below a row, byte for byte as perf report --stdio draws it.
-
+// A row with a call graph.
 struct GraphedRow {
   std::uint64_t event_total = 0;  // period of the event: 100 %, but for Fractal
-  std::optional<std::uint64_t>
-      limit_total{};                 // the total of which the threshold is a share; nullopt: event_total
-  std::uint64_t row_total = 0;       // period of the row; with children added up, if it shows those
+  // The total of which the threshold is a share; nullopt: event_total.
+  std::optional<std::uint64_t> limit_total{};
+  std::uint64_t row_total = 0;       // period of the row, or what its column Children shows
   bool leaves_out_first = false;     // the row is sorted by symbol: the first frame would be shown twice
   std::string_view separator = ";";  // of frames, with Folded
 };
@@ -105,6 +100,7 @@ struct GraphedRow {
 // The limits for the tree of a graph form.
 CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total);
 
+// Call graphs below rows, byte for byte as perf report --stdio draws them.
 class CallGraphText {
  public:
   // `has_colour`: shares are coloured. `room`: the width of lines, to which names are cut; 0: no limit.
@@ -131,8 +127,6 @@ class CallGraphText {
   std::size_t room_;
 };
 
-// The call graphs below the rows of a report, in the order of the rows.
-
 // The totals of an event: `all` is 100 % in a graph; the threshold is a share of `shown`, which filters may
 // reduce.
 struct GraphTotals {
@@ -145,7 +139,8 @@ struct GraphRow {
   std::uint64_t weight = 0;
 };
 
-// Draws the graphs of rows in batches: call chains are computed for as many rows as fit into some megabytes.
+// Draws the graphs below the rows of a report, in their order, in batches: call chains are computed for as
+// many rows as fit into some megabytes.
 class RowGraphs {
  public:
   // `options` has a graph. The arguments must outlive this.
@@ -185,6 +180,7 @@ class RowGraphs {
   std::vector<std::vector<Strand>> lists_;  // of the batch's rows
 };
 
+// The rows of a report without levels.
 class ReportText {
  public:
   // `hidden`: keys that are not shown as columns.
@@ -208,7 +204,6 @@ class ReportText {
   FullValues full_values(const Entries& entries) const;
 
  private:
-  std::vector<std::uint64_t> totals_of(const Entries& entries) const;
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
   void fit(std::vector<Cell>& cells) const;
   bool is_hidden(const Entries& entries, std::uint32_t entry) const;
@@ -241,21 +236,20 @@ class ReportText {
   std::vector<Column> hidden_;
   const SampleFacts* facts_;
   ReportCells cells_;
-  const CallTree* tree_;  // a tree with the settings that rows' trees are copied from
+  const CallTree* tree_;  // copied for each thread
   format::WorkerPool* pool_;
 };
 
-// The rows of a report in levels, as perf's --stdio writes them with --hierarchy: numbers left, keys of the
-// row right, indented by level.
-
-// The columns of one event in levels. As in perf, each word of --sort is a level, and words in braces share
-// one; all other columns are on the left.
+// The columns of one event with --hierarchy. As in perf, each word of --sort is a level, and words in braces
+// share one; all other columns are on the left.
 struct HierarchyPlan {
   std::vector<Column> left;
   std::vector<HierarchyLevel> levels;
   bool is_first_both = false;  // `left` is also the first level
 };
 
+// The rows of a report in levels, as perf's --stdio writes them with --hierarchy: numbers left, keys of the
+// row right, indented by level.
 class HierarchyText {
  public:
   // The arguments must outlive this.
@@ -289,15 +283,12 @@ class HierarchyText {
   CallTree* tree_;
 };
 
-// Text about branches: blocks of code by their cycles (--total-cycles), and branch statistics.
-
-// Writes the blocks of the functions in which the rows' branches ended. `cycles` is complete; `rows` are all
-// rows of `entries`, in the report's order.
+// --total-cycles: writes the blocks of the functions in which the rows' branches ended. `cycles` is complete;
+// `rows` are all rows of `entries`, in the report's order.
 void write_blocks(TextOutput& out, const Entries& entries, std::span<const std::uint32_t> rows,
                   BlockCycles& cycles, Resolver& resolver, const TextOptions& options);
 
 // Branches by type and distance, which perf prints below the rows of branches.
-
 class BranchStatistics {
  public:
   void add(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count);
