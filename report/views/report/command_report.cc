@@ -37,10 +37,10 @@ bool wants_header(const ReportOptions& options) {
 Result<> check_patterns(const ReportOptions& options) {
   for (const auto& [option, pattern] : {std::pair("--parent", options.parent.value_or("")),
                                         std::pair("--ignore-callees", options.ignored_callees)}) {
-    const NamePattern tried(pattern);
-    if (!tried.is_sound())
+    const NamePattern parsed(pattern);
+    if (!parsed.is_sound())
       return use_error(std::string(option) + ": '" + pattern +
-                       "' is no regular expression: " + tried.fault());
+                       "' is no regular expression: " + parsed.fault());
   }
   return Done{};
 }
@@ -48,9 +48,8 @@ Result<> check_patterns(const ReportOptions& options) {
 Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& options) {
   if (auto checked = check_events(session, options.reading); !checked) return checked.error();
   ReportSink sink(session, options, has_colour(options.colour, out.is_for_person()));
-  if (!session.layout().is_pipe && !options.header_only) {
+  if (!session.layout().is_pipe && !options.header_only)
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
-  }
   if (wants_header(options) || options.header_only) {
     write_heads(out, session, options);
   } else if (!options.is_quiet && !options.is_for_programs()) {
@@ -64,15 +63,12 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
   if (const auto failure = sink.failure()) return *failure;
   sink.report(session.diagnostics());
-  if (sink.empty() && options.waits.is_asked_for) {
-    Shown shown(Symbols::NotUsed);
-    shown.notes = sink.notes();
-    if (options.is_for_programs()) sink.write(out);
-    return shown;
-  }
   if (sink.empty()) {
     Shown shown(Symbols::NotUsed);
-    if (const std::string note = no_rows_note(session, options); !note.empty()) shown.notes.push_back(note);
+    if (options.waits.is_asked_for)
+      shown.notes = sink.notes();
+    else if (const std::string note = no_rows_note(session, options); !note.empty())
+      shown.notes.push_back(note);
     if (options.is_for_programs()) sink.write(out);
     return shown;
   }
@@ -131,24 +127,17 @@ Result<> prepare_report(ReportOptions& options) {
 }
 
 Result<cli::ExitStatus> print_report(ReportOptions& options) {
-  if (options.dumps_records) {
+  if (options.dumps_records || options.stats) {
     return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
-      if (wants_header(options)) {
-        write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
-                     options.detail);
-      } else if (!options.is_quiet) {
-        out.text(kHeaderHint);
-      }
-      write_raw_trace(out, reader, diagnostics, options.reading.session.input, options.reading.names);
-      return Result<Shown>(Shown(Symbols::NotUsed));
-    });
-  }
-  if (options.stats) {
-    return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
+      const Names names = options.reading.names;
       if (wants_header(options))
-        write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
-                     options.detail);
-      write_stats(out, reader, diagnostics, options.reading.names);
+        write_header(out, reader.layout(), reader.events(), reader.features(), names, options.detail);
+      else if (options.dumps_records && !options.is_quiet)
+        out.text(kHeaderHint);
+      if (options.dumps_records)
+        write_raw_trace(out, reader, diagnostics, options.reading.session.input, names);
+      else
+        write_stats(out, reader, diagnostics, names);
       return Result<Shown>(Shown(Symbols::NotUsed));
     });
   }

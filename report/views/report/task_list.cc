@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "format/records/perf_abi.h"
@@ -15,10 +16,10 @@ namespace {
 
 // Each fork may copy all mappings of a process: without a limit, a small capture could take any amount of
 // memory.
-constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 23;
+constexpr std::uint64_t kMostStored = std::uint64_t{1} << 23;
 
-// perf names code made at run time after the file in which the JIT compiler may list it.
-bool is_made_code(const format::MmapRecord& record, std::uint32_t protection) {
+// Whether perf takes the mapping for code of a JIT compiler, and names it after the compiler's perf map.
+bool is_jit_code(const format::MmapRecord& record, std::uint32_t protection) {
   constexpr std::uint32_t kHugePages = 0x40000;  // MAP_HUGETLB
   if ((protection & PROT_EXEC) == 0) return false;
   return (record.flags & kHugePages) != 0 || record.filename == "//anon" ||
@@ -56,8 +57,8 @@ Sink::Flow TaskList::on_non_sample(const NonSampleRecord& other) {
   } else if (const auto* const task = std::get_if<format::TaskRecord>(other.record)) {
     // For processes that ran already, perf writes a FORK with this bit, and then their mappings.
     take(*task, (other.view->misc & abi::kMiscForkExec) == 0);
-  } else {
-    std::visit([this](const auto& record) { take(record); }, *other.record);
+  } else if (const auto* const comm = std::get_if<format::CommRecord>(other.record)) {
+    take(*comm);
   }
   return failure_ ? Flow::Stop : Flow::Continue;
 }
@@ -93,17 +94,16 @@ void TaskList::take(const format::MmapRecord& record, bool is_kernel) {
   if (!process.maps) process.maps = std::make_shared<MapsByStart>();
   if (process.maps.use_count() > 1) {
     process.maps = std::make_shared<MapsByStart>(*process.maps);
-    copied_ += process.maps->size();
+    stored_ += process.maps->size();
   }
-  copied_ += 1;
-  if (copied_ > kMostCopied) {
-    failure_ = Error{"--mmaps: the processes have more than " + std::to_string(kMostCopied) + " mappings"};
+  if (++stored_ > kMostStored) {
+    failure_ = Error{"--mmaps: the processes have more than " + std::to_string(kMostStored) + " mappings"};
     return;
   }
   const std::uint32_t protection = record.is_mmap2 || record.is_data ? record.protection : PROT_EXEC;
   std::uint64_t end = 0;
   if (record.length == 0 || __builtin_add_overflow(record.start, record.length, &end)) return;
-  auto name = is_made_code(record, protection)
+  auto name = is_jit_code(record, protection)
                   ? fmt::format("/tmp/perf-{}.map", static_cast<std::int32_t>(record.pid))
                   : std::string(record.filename);
   // The vdso is no file. simpleperf writes uninitialized bytes into this field; perf ignores the field.
@@ -153,11 +153,11 @@ std::vector<const TaskList::Task*> TaskList::in_perfs_order() const {
 
 void TaskList::write(TextOutput& out, Names names) const {
   // A thread is linked below its parent, and the parent below its own, before the next thread follows.
-  Tree below;
+  std::unordered_map<std::uint32_t, std::vector<const Task*>> below;  // by the parent's tid
   std::vector<const Task*> top;
-  std::unordered_map<std::uint32_t, bool, format::SeededHash> is_linked;
+  std::unordered_set<std::uint32_t, format::SeededHash> linked;
   for (const Task* task : in_perfs_order()) {
-    while (task != nullptr && !std::exchange(is_linked[task->tid], true)) {
+    while (linked.insert(task->tid).second) {
       const auto parent =
           task->parent < 0 ? tasks_.end() : tasks_.find(static_cast<std::uint32_t>(task->parent));
       if (parent == tasks_.end()) {
@@ -189,7 +189,6 @@ void TaskList::write(TextOutput& out, Names names) const {
 void TaskList::write_task(TextOutput& out, const Task& task, std::size_t level, Names names) const {
   out.text(fmt::format("  {:8} {:8} {:8} |", static_cast<std::int32_t>(task.pid),
                        static_cast<std::int32_t>(task.tid), task.parent));
-  constexpr std::size_t kNumbers = 30;
   out.blanks(level);
   out.text(printable(task.comm, names));
   out.character('\n');
@@ -201,6 +200,7 @@ void TaskList::write_task(TextOutput& out, const Task& task, std::size_t level, 
     const auto letter = [&map = map](std::uint32_t bit, char shown) {
       return (map.protection & bit) != 0 ? shown : '-';
     };
+    constexpr std::size_t kNumbers = 30;  // the width of pid, tid and ppid
     out.blanks(kNumbers + level);
     out.text(fmt::format("  {:x}-{:x} {}{}{}{} {:08x} {} {}\n", start, map.end, letter(PROT_READ, 'r'),
                          letter(PROT_WRITE, 'w'), letter(PROT_EXEC, 'x'),
@@ -245,7 +245,7 @@ void ThreadValues::write(TextOutput& out, const Session& session, Names names, V
 }
 
 void ThreadValues::write_table(TextOutput& out, std::span<const std::string> headers) const {
-  std::size_t pid_width = 3, tid_width = 3;  // of the headings
+  std::size_t pid_width = 3, tid_width = 3;  // at least as wide as the headings
   std::vector<std::size_t> widths;
   for (const std::string& header : headers) widths.push_back(header.size());
   for (const Row& row : rows_) {
@@ -278,8 +278,8 @@ void ThreadValues::write_table(TextOutput& out, std::span<const std::string> hea
 }
 
 void ThreadValues::write_raw(TextOutput& out, std::span<const std::string> events) const {
-  std::size_t pid_width = 3, tid_width = 3, name_width = 4, number_width = 3,
-              count_width = 5;  // of the headings
+  // At least as wide as the headings.
+  std::size_t pid_width = 3, tid_width = 3, name_width = 4, number_width = 3, count_width = 5;
   for (const std::string& event : events) name_width = std::max(name_width, event.size());
   for (const std::size_t event : events_)
     number_width = std::max(number_width, fmt::formatted_size("{:x}", event));

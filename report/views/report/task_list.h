@@ -47,34 +47,31 @@ class TaskList : public Sink {
     bool is_named = false;
     std::shared_ptr<MapsByStart> maps = {};  // shared by processes until one of them changes its own
   };
-  using Tree = std::unordered_map<std::uint32_t, std::vector<const Task*>>;  // by the parent's tid
 
   Task& find_or_make(std::uint32_t pid, std::uint32_t tid);
   Task& make(std::uint32_t pid, std::uint32_t tid);
   void take(const format::CommRecord& record);
   void take(const format::TaskRecord& record, bool inherits_maps);
   void take(const format::MmapRecord& record, bool is_kernel);
-  void take(const auto&) {}
   void insert(MapsByStart& maps, Map map);
   std::vector<const Task*> in_perfs_order() const;
   void write_task(TextOutput& out, const Task& task, std::size_t level, Names names) const;
 
   Maps wants_maps_;
   std::unordered_map<std::uint32_t, Task, format::SeededHash> tasks_;  // by tid
-  std::uint64_t copied_ = 0;                                           // mappings, in all
+  std::uint64_t stored_ = 0;                                           // mappings, with copies
   std::optional<Error> failure_;
 };
 
 // Reads the session and writes the list.
 Result<Shown> show_tasks(Session& session, TextOutput& out, TaskList::Maps maps, Names names);
 
-// Counts of events by thread, as `report -T` lists them: the sums of READ records (record -s).
-
 enum class ValueForm : std::uint8_t {
   Table,  // a row for each thread, a column for each event
   Raw,    // one value after another, with the event's number; without line ends, as perf
 };
 
+// Counts of events by thread, as `report -T` lists them: the sums of READ records (record -s).
 class ThreadValues {
  public:
   void add(const NonSampleRecord& other);  // ignores records other than READ
