@@ -2,12 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
-#include <span>
 #include <string_view>
 #include <variant>
 
 #include "cli/absent_options.h"
-#include "cli/nearest.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -20,10 +18,6 @@
 namespace tacho::report {
 namespace {
 
-// Options of perf script that tacho script does not have, and what to use instead.
-
-std::span<const cli::AbsentOption> absent_script_options();
-
 using cli::Takes;
 
 constexpr std::string_view kTraces =
@@ -33,7 +27,8 @@ constexpr std::string_view kScripts =
     "scripts are not run here; the fields of every sample are in tacho script --fields and tacho dump --json";
 constexpr std::string_view kGuests = "guests' samples are shown by address; what they ran is not named";
 
-constexpr cli::AbsentOption kRows[] = {
+// Options of perf script that tacho script does not have, and what to use instead.
+constexpr cli::AbsentOption kAbsentOptions[] = {
     {"-D,--dump-raw-trace", Takes::Nothing,
      "tacho report -D prints every record with its bytes, tacho dump with its fields"},
     {"--dump-unsorted-raw-trace", Takes::Nothing, "tacho dump prints every record in the order of the file"},
@@ -67,8 +62,6 @@ constexpr cli::AbsentOption kRows[] = {
     {"--guestvmlinux", Takes::Value, kGuests},
     {"--guest-code", Takes::Nothing, kGuests},
 };
-
-std::span<const cli::AbsentOption> absent_script_options() { return kRows; }
 
 enum class Form : std::uint8_t { PerfText, Json, Importer };
 
@@ -110,19 +103,6 @@ constexpr ShowRow kShowRows[] = {
     {"--show-text-poke-events", "also TEXT_POKE and KSYMBOL records", RecordGroup::TextPoke},
 };
 
-template <class Parse>
-cli::Option list_option(std::string names, std::string value, std::string help, Parse&& parse) {
-  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help), std::forward<Parse>(parse)};
-}
-
-void add_name_options(std::vector<cli::Option>& rows, Options& options) {
-  rows.push_back(list_option("--stop-bt", "LIST", "call chains end at these functions",
-                             [&options](std::string_view text) -> Result<> {
-                               options.frames.last_functions = parse_name_list(text);
-                               return Done{};
-                             }));
-}
-
 void add_form_options(std::vector<cli::Option>& rows, Options& options) {
   const auto form = [&options](Form chosen, std::string_view name) {
     return [&options, chosen, name](std::string_view) -> Result<> {
@@ -132,16 +112,16 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
       return Done{};
     };
   };
-  rows.push_back({"--json", cli::Takes::Nothing, "",
+  rows.push_back({"--json", Takes::Nothing, "",
                   "one JSON object a sample: names, stack, every field of payloads and tracepoints;\n"
                   "with -F +srcline its frames have file and line",
                   form(Form::Json, "--json")});
-  rows.push_back({"--importer", cli::Takes::Nothing, "",
+  rows.push_back({"--importer", Takes::Nothing, "",
                   "text for viewers of profiles, all of which read it without loss: names, stack and period "
                   "of every sample, without payloads",
                   form(Form::Importer, "--importer")});
   rows.push_back(
-      {"--columns", cli::Takes::Value, "LIST",
+      {"--columns", Takes::Value, "LIST",
        "one line a sample, with these columns: fields of a payload or tracepoint, values of every "
        "sample (comm, pid, tid, cpu, time, period, cgroup, event), sym and dso. auto: time, comm, "
        "pid and the event's own fields, or sym if it has none; all: these with tid, cpu and event. "
@@ -222,7 +202,7 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(follow_option(options.reading));
   rows.push_back(
-      {"-F,--fields", cli::Takes::Value, "LIST",
+      {"-F,--fields", Takes::Value, "LIST",
        "what to print: comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, "
        "bpf-output, payload, misc, srcline, srccode, iregs, uregs, brstack, brstacksym, brstackoff, "
        "brstackinsn, brstackinsnlen, data_src, weight, ins_lat, phys_addr, data_page_size, "
@@ -239,43 +219,36 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
   rows.push_back(flag("--reltime", "times since the first line", options.relative));
   rows.push_back(flag("--deltatime", "times since the line before", options.delta));
-  rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N addresses of a call chain (default: 127)",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto number = cli::parse_number("--max-stack", text, 0, 65535);
-                    if (!number) return number.error();
-                    options.reading.session.max_stack = static_cast<std::size_t>(*number);
-                    return Done{};
-                  }});
-  rows.push_back({"--max-blocks", cli::Takes::Value, "N",
-                  "brstackinsn: the last N blocks of code (default: all)",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto number = cli::parse_number("--max-blocks", text, 0, 65535);
-                    if (!number) return number.error();
-                    options.frames.most_blocks = static_cast<std::size_t>(*number);
-                    return Done{};
-                  }});
+  rows.push_back(cli::number("--max-stack", "N", "at most N addresses of a call chain (default: 127)", 0,
+                             65535, options.reading.session.max_stack));
+  rows.push_back(cli::number("--max-blocks", "N", "brstackinsn: the last N blocks of code (default: all)", 0,
+                             65535, options.frames.most_blocks));
   rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
   rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.reading.session.filter,
                      {"-d"});  // perf script has another -d, so the filter option -d is not offered
   add_switch_options(rows, options.switches);
-  add_name_options(rows, options);
+  rows.push_back({"--stop-bt", Takes::Value, "LIST", "call chains end at these functions",
+                  [&options](std::string_view text) -> Result<> {
+                    options.frames.last_functions = parse_name_list(text);
+                    return Done{};
+                  }});
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
   rows.push_back(flag("-I,--show-info", "with --header: also topology, caches and memory of the host",
                       options.full_header));
   for (const ShowRow& row : kShowRows) {
-    rows.push_back({std::string(row.option), cli::Takes::Nothing, "", std::string(row.help),
+    rows.push_back({std::string(row.option), Takes::Nothing, "", std::string(row.help),
                     [&options, group = row.group](std::string_view) -> Result<> {
                       options.shown.push_back(group);
                       return Done{};
                     }});
   }
-  cli::add_absent_options(rows, absent_script_options());
+  cli::add_absent_options(rows, kAbsentOptions);
   return line;
 }
 
-// Writes some of a capture's samples; other threads write the others.
+// Writes the samples of one thread's chunks.
 class ScriptPen : public Pen {
  public:
   ScriptPen(Session& session, const Options& options, TimeText times, std::mutex* naming)
@@ -302,30 +275,18 @@ class ScriptSink : public Sink, private TextView {
   ScriptSink(Session& session, Options& options, TextOutput& out)
       : session_(&session), options_(&options), out_(&out), switch_(options.switches) {}
 
-  // In a pipe, events are known only after the first records: whatever depends on events is made then.
-  // report(): what the text lacks because the system refused something; call it once, at the end.
+  // Reports what the text lacks because the system refused something. Call it once, at the end.
   void report(format::Diagnostics& diagnostics) const {
     if (text_) text_->report(diagnostics);
   }
-  Result<> start() {
-    std::vector<std::string> names;
-    for (const auto& event : session_->events()) names.push_back(event.name);
-    auto settled = options_->fields.settle(session_->events(), names,
-                                           options_->hide_chains ? CallChains::Hide : CallChains::Show,
-                                           session_->layout().is_pipe ? Origin::Pipe : Origin::File);
-    if (!settled) return settled;
-    for (const std::string& remark : options_->fields.dropped()) std::fprintf(stderr, "%s\n", remark.c_str());
-    if (options_->fields.has(Field::Tod) && !session_->features().environment.clock_data) {
-      return use_error(
-          "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
-    }
-    if (auto found = switch_.find_events(names); !found) return found;
-    text_.emplace(*session_, options_->fields, options_->reading.names, times(), options_->frames);
-    if (session_->layout().is_pipe && options_->header) {
-      write_features(*out_, session_->events(), session_->features(), options_->reading.names,
-                     options_->full_header ? HeaderDetail::Full : HeaderDetail::Brief);
-    }
-    return Done{};
+  // Checks the options against the events of the capture, which in a pipe are known only after the first
+  // records. False: `error` has the fault.
+  bool ready() {
+    if (text_) return true;
+    if (error) return false;
+    auto started = start();
+    if (!started) error = std::move(started.error());
+    return !error.has_value();
   }
 
   bool resolves_addresses() const override {
@@ -334,13 +295,12 @@ class ScriptSink : public Sink, private TextView {
   bool takes_non_samples() const override { return !options_->shown.empty(); }
 
   TextView* text_view() override {
-    // As in perf, where a name can depend on how often it was resolved.
-    const bool counts_questions =
+    // In perf, a name can depend on how often its address was looked up.
+    const bool depends_on_lookups =
         options_->reading.session.symbols.use_symbol_name == symbolize::UseSymbolName::AsPerf &&
         !session_->resolver().names_are_plain();
-    const bool is_usual = text_ && !counts_questions && options_->shown.empty() &&
-                          !options_->switches.is_asked_for() && text_->can_fork() &&
-                          !names_other_addresses(*session_, options_->fields);
+    const bool is_usual = !resolves_addresses() && !depends_on_lookups && options_->shown.empty() &&
+                          !options_->switches.is_asked_for() && text_->can_fork();
     return is_usual ? this : nullptr;
   }
 
@@ -367,17 +327,29 @@ class ScriptSink : public Sink, private TextView {
     return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 
-  bool ready() {
-    if (text_) return true;
-    if (error) return false;
-    auto started = start();
-    if (!started) error = std::move(started.error());
-    return !error.has_value();
-  }
-
   std::optional<Error> error;
 
  private:
+  Result<> start() {
+    const std::vector<std::string> names = event_names(session_->events());
+    auto settled = options_->fields.settle(session_->events(), names,
+                                           options_->hide_chains ? CallChains::Hide : CallChains::Show,
+                                           session_->layout().is_pipe ? Origin::Pipe : Origin::File);
+    if (!settled) return settled;
+    for (const std::string& remark : options_->fields.dropped()) std::fprintf(stderr, "%s\n", remark.c_str());
+    if (options_->fields.has(Field::Tod) && !session_->features().environment.clock_data) {
+      return use_error(
+          "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
+    }
+    if (auto found = switch_.find_events(names); !found) return found;
+    text_.emplace(*session_, options_->fields, options_->reading.names, times(), options_->frames);
+    if (session_->layout().is_pipe && options_->header) {
+      write_features(*out_, session_->events(), session_->features(), options_->reading.names,
+                     options_->full_header ? HeaderDetail::Full : HeaderDetail::Brief);
+    }
+    return Done{};
+  }
+
   std::unique_ptr<Pen> fork(std::mutex* naming) override {
     return std::make_unique<ScriptPen>(*session_, *options_, times(), naming);
   }
@@ -401,7 +373,7 @@ class ScriptSink : public Sink, private TextView {
   std::optional<ScriptText> text_;
 };
 
-// Writes samples in a form that needs nothing but the sample.
+// Writes samples in a form that has no other records.
 template <class Writer>
 class FormSink : public Sink {
  public:
@@ -428,9 +400,7 @@ class FormSink : public Sink {
 
  private:
   bool find_events() {
-    std::vector<std::string> names;
-    for (const auto& event : session_->events()) names.push_back(event.name);
-    auto found = switch_.find_events(names);
+    auto found = switch_.find_events(event_names(session_->events()));
     if (!found) error = std::move(found.error());
     knows_events_ = !error.has_value();
     return knows_events_;
@@ -476,9 +446,7 @@ Result<Shown> show_text(Session& session, TextOutput& out, Options& options) {
   if (options.header_only) return Shown(Symbols::NotUsed);
   ScriptSink sink(session, options, out);
   // Wrong fields are reported before the first line, when the events are known already.
-  if (!session.events().empty() && !session.layout().is_pipe) {
-    if (auto started = sink.start(); !started) return std::move(started.error());
-  }
+  if (!session.events().empty() && !session.layout().is_pipe && !sink.ready()) return std::move(*sink.error);
   run_with_progress(session, sink, out);
   // A pipe without samples: wrong options are reported now.
   if (!session.events().empty() && !sink.ready()) return std::move(*sink.error);

@@ -276,17 +276,22 @@ namespace {
 
 constexpr std::string_view kAuto = "auto", kAll = "all", kSymbol = "sym", kDso = "dso", kOwn = "sample.";
 constexpr std::size_t kCommWidth = 15;  // the kernel's maximum for a thread's name
+constexpr std::size_t kGap = 1;         // blanks between columns
 
-// The event that carries the mappings has no samples.
+// Whether it is perf's dummy event, which carries mappings and has no samples.
 bool is_dummy(const format::Event& event) {
   return event.attr.type == format::abi::kSoftware && event.attr.config == format::abi::kDummy;
 }
 
-// Whether values are right-aligned in their column.
+// Whether the field's values are right-aligned in their column.
 bool is_plain_number(const PayloadField& field) {
   const bool is_counted = field.kind == format::FieldKind::Unsigned ||
                           field.kind == format::FieldKind::Signed || field.kind == format::FieldKind::Float;
   return is_counted && !is_list(field) && !is_named_address(field);
+}
+
+ColumnValue text_cell(std::string text) {
+  return {text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text, std::move(text)};
 }
 
 // JSON has no octal or hexadecimal numbers.
@@ -447,12 +452,8 @@ ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& samp
   const PayloadField& field = *column.fields[sample.event_index];
   const NumberText& number_text = column.number_texts[sample.event_index];
   const format::Bytes payload = sample.fields->raw;
+  if (is_internet_address(field)) return text_cell(internet_address(field, payload, sample.order));
   ColumnValue cell;
-  if (is_internet_address(field)) {
-    cell.text = internet_address(field, payload, sample.order);
-    cell.kind = cell.text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text;
-    return cell;
-  }
   if (!is_list(field)) {
     const auto value = read_field(field, payload, sample.order);
     if (!value) return cell;
@@ -466,33 +467,30 @@ ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& samp
         is_plain_number(field) && is_decimal(cell.text) ? ColumnValue::Kind::Number : ColumnValue::Kind::Text;
     return cell;
   }
+  std::string text;
   const std::uint32_t count = shown_elements(field, payload, sample.order);
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto value = read_field(field, payload, sample.order, i);
     if (!value) break;
-    if (i > 0) cell.text += ',';
-    cell.text += element_text(field, *value, sample);
+    if (i > 0) text += ',';
+    text += element_text(field, *value, sample);
   }
-  cell.kind = cell.text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text;
-  return cell;
+  return text_cell(std::move(text));
 }
 
 ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
   if (sample.event_index >= event_names_.size()) return {};  // an event that came in a pipe after find()
   const Column& column = columns_[index];
   switch (column.what) {
-    case What::Fields: {
+    case What::Fields:
       return column.fields[sample.event_index] != nullptr ? field_cell(column, sample) : ColumnValue{};
-    }
     case What::Event:
       return {ColumnValue::Kind::Text, event_names_[sample.event_index]};
     case What::Symbol:
     case What::Dso: {
       const symbolize::Frame& frame = session_->resolver().frame(*sample.location);
-      std::string text;
-      if (column.what == What::Symbol) text = frame.function;
-      if (column.what == What::Dso && frame.module != nullptr) text = frame.module->path;
-      return {text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text, std::move(text)};
+      if (column.what == What::Symbol) return text_cell(std::string(frame.function));
+      return frame.module != nullptr ? text_cell(std::string(frame.module->path)) : ColumnValue{};
     }
     case What::Own:
       break;
@@ -506,12 +504,6 @@ ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
   return {ColumnValue::Kind::Number, is_signed ? fmt::format("{}", std::get<std::int64_t>(value))
                                                : fmt::format("{}", std::get<std::uint64_t>(value))};
 }
-
-namespace {
-
-constexpr std::size_t kGap = 1;  // blanks between columns
-
-}  // namespace
 
 void ColumnsText::write(TextOutput& out, const ResolvedSample& sample) {
   if (!columns_.has_line(sample.event_index)) return;
@@ -535,7 +527,10 @@ void ColumnsText::flush(TextOutput& out) {
   for (std::size_t i = 0; i < widths_.size(); ++i)
     widths_[i] = std::max(columns_.name(i).size(), columns_.usual_width(i));
   for (const auto& cells : kept_) widen(cells);
-  write_head(out);
+  is_begun_ = true;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < columns_.size(); ++i) names.push_back(printable(columns_.name(i), names_));
+  write_text(out, std::move(names));
   for (const auto& cells : kept_) write_text(out, cells);
   kept_ = {};
 }
@@ -566,13 +561,6 @@ void ColumnsText::fit(std::vector<std::string>& cells, std::vector<std::size_t>&
     if (are_names[i]) cells[i] = cut_in_the_middle(cells[i], fitted[i]);
     widths[i] = std::min(widths[i], fitted[i]);
   }
-}
-
-void ColumnsText::write_head(TextOutput& out) {
-  is_begun_ = true;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < columns_.size(); ++i) names.push_back(printable(columns_.name(i), names_));
-  write_text(out, names);
 }
 
 void ColumnsText::write_text(TextOutput& out, std::vector<std::string> cells) {

@@ -21,8 +21,7 @@
 
 namespace tacho::report {
 
-// Samples as JSON, one object a line. docs/script-forms.md lists the names.
-
+// Samples as JSON, one object a line.
 class ScriptJson {
  public:
   explicit ScriptJson(Session& session)
@@ -53,7 +52,7 @@ class ScriptJson {
 // lines with other regular expressions; docs/script-forms.md lists what confuses them and what is done about
 // it.
 
-// Names in these lines: safe for a terminal, and without characters that would end a field too early.
+// The names in these lines: safe for a terminal, and without characters that would end a field.
 std::string importer_comm(std::string_view comm);
 std::string importer_event(std::string_view name);
 std::string importer_symbol(std::string_view function);
@@ -80,16 +79,15 @@ class ImporterText {
   KeptTexts lines_;  // by location number
 };
 
-// The columns of `tacho script --columns`: values of the sample itself, and fields of its payload or
-// tracepoint.
-
-// A value before it is written to a line.
+// A cell of `tacho script --columns`: a value before it is written to a line.
 struct ColumnValue {
   enum class Kind : std::uint8_t { Nothing, Text, Number };
   Kind kind = Kind::Nothing;
-  std::string text;  // as people read it; texts of the capture have their original bytes
+  std::string text;  // not escaped
 };
 
+// The columns of `tacho script --columns`: values of the sample itself, and fields of its payload or
+// tracepoint.
 class Columns {
  public:
   // Makes the columns of a comma-separated list. "auto": columns for the events' fields; "all": these, and
@@ -106,7 +104,7 @@ class Columns {
   // Whether samples of an event get a line: if `list` names fields, only events with one of them do.
   bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
   ColumnValue cell(std::size_t column, const ResolvedSample& sample);
-  // Whether addresses besides the samples' own are resolved.
+  // Whether addresses other than the samples' own are resolved.
   bool names_other_addresses() const;
 
  private:
@@ -124,7 +122,7 @@ class Columns {
   Result<> add(std::string_view name);
   struct Described {
     std::vector<std::string> fields;
-    std::size_t count = 0, of = 0;  // events that have fields, of all that are taken
+    std::size_t count = 0, of = 0;  // events with fields, and all events that the filter takes
   };
   Described described_fields() const;
   void add_usual(bool is_all);
@@ -135,17 +133,17 @@ class Columns {
 
   Session* session_;
   std::vector<std::string> event_names_;
-  std::vector<const PayloadSchema*> schemas_of_;  // by event
+  std::vector<const PayloadSchema*> schemas_of_;  // by event; null: none, or the filter refuses the event
   std::vector<bool> is_taken_;                    // by event: whether the filter takes it
   std::shared_ptr<EventSchemas> schemas_;
   std::vector<Column> columns_;
   std::vector<bool> has_line_;  // by event
 };
 
-// Samples as lines of columns: aligned text, CSV, or JSON.
-
 enum class ColumnsForm : std::uint8_t { Text, Csv, Json };
 
+// Samples as lines of columns: aligned text, CSV, or JSON.
+//
 // Widths of text columns come from the first kLinesAhead lines, which are kept until then or until flush(). A
 // wider value that comes later widens its column from there on.
 class ColumnsText {
@@ -169,7 +167,6 @@ class ColumnsText {
   static constexpr std::size_t kWidest = 40;  // columns are not padded to more characters
   using Line = std::vector<ColumnValue>;
 
-  void write_head(TextOutput& out);
   void write_text(TextOutput& out, std::vector<std::string> cells);
   void write_csv(TextOutput& out, const Line& line);
   void write_json(TextOutput& out, const Line& line);

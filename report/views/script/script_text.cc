@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <seccomp.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -19,8 +20,8 @@
 namespace tacho::report {
 namespace {
 
-// Whether the event is a tracepoint: fields of BPF payloads already have descriptions of how they are shown.
-bool is_of_kernel(std::string_view event) { return event.find(':') != std::string_view::npos; }
+// Payloads of BPF programs have descriptions of how their fields are shown; only tracepoints lack them.
+bool is_tracepoint(std::string_view event) { return event.find(':') != std::string_view::npos; }
 
 bool is_number(const PayloadField& field) {
   return !is_list(field) &&
@@ -75,7 +76,7 @@ std::string device_text(std::int64_t device) {
 
 NumberText kernel_number_text(std::string_view event, const PayloadField& field,
                               std::string_view architecture) {
-  if (!is_of_kernel(event) || !is_number(field)) return {};
+  if (!is_tracepoint(event) || !is_number(field)) return {};
   const bool is_raw = event.starts_with("raw_syscalls:");
   if (field.name == "__syscall_nr" || (is_raw && field.name == "id")) return call_text(architecture);
   const bool is_end = event == "raw_syscalls:sys_exit" || event.starts_with("syscalls:sys_exit_");
@@ -106,9 +107,6 @@ namespace {
 
 using format::Record;
 
-constexpr std::uint32_t kRead = 1, kWrite = 2, kExecute = 4;  // PROT_*
-constexpr std::uint32_t kShared = 1;                          // MAP_SHARED
-
 std::string alternate_hex(std::uint64_t value) {  // %#x: zero has no 0x
   return value == 0 ? "0" : fmt::format("{:#x}", value);
 }
@@ -123,8 +121,8 @@ struct BodyOf {
     const std::string name = printable(r.filename, names);
     if (!r.is_mmap2) return fmt::format("{}]: {} {}", range, r.is_data ? 'r' : 'x', name);
     const std::string rights = {
-        (r.protection & kRead) != 0 ? 'r' : '-', (r.protection & kWrite) != 0 ? 'w' : '-',
-        (r.protection & kExecute) != 0 ? 'x' : '-', (r.flags & kShared) != 0 ? 's' : 'p'};
+        (r.protection & PROT_READ) != 0 ? 'r' : '-', (r.protection & PROT_WRITE) != 0 ? 'w' : '-',
+        (r.protection & PROT_EXEC) != 0 ? 'x' : '-', (r.flags & MAP_SHARED) != 0 ? 's' : 'p'};
     const std::string file =
         r.build_id.empty() ? fmt::format("{:02x}:{:02x} {} {}", r.major, r.minor, r.inode, r.inode_generation)
                            : fmt::format("<{}>", r.build_id.hex());
@@ -484,8 +482,8 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const format::EventAttr& attr = sample.event().attr;
   const Fields fields = fields_->of(attr);
   if (fields.empty()) return;
-  LineStart start{comms_.of(sample.comm), sample.pid(),        sample.tid(),       sample.fields->cpu,
-                  sample.fields->time,    sample.fields->misc, abi::kRecordSample, true};
+  LineStart start{comms_.of(sample.comm), sample.pid(),        sample.tid(),      sample.fields->cpu,
+                  sample.fields->time,    sample.fields->misc, abi::kRecordSample};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
   write_line_start(out, fields, start, times_);
   if (fields.has(Field::Period)) {
@@ -521,21 +519,20 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
 void ScriptText::write_start(TextBuffer& out, const NonSampleRecord& event) {
   const format::EventAttr& attr = session_->events()[event.event_index].attr;
   const Fields fields = fields_->of(attr);
-  LineStart start;
-  start.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.comm);
-  start.pid = event.id.pid;
-  start.tid = event.id.tid;
-  start.cpu = event.id.cpu;
-  start.time = event.id.time;
-  start.misc = event.view->misc;
-  start.record_type = event.view->type;
+  const bool has_chains = fields_->shows_callchains() && attr.samples(abi::kSampleCallchain);
+  LineStart start{.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.comm),
+                  .pid = event.id.pid,
+                  .tid = event.id.tid,
+                  .cpu = event.id.cpu,
+                  .time = event.id.time,
+                  .misc = event.view->misc,
+                  .record_type = event.view->type,
+                  .is_comm_padded = !(fields.has(Field::Ip) && has_chains)};
   if (!attr.has(abi::kSampleIdAll)) {
     start.cpu = 0;
     start.time = 0;
     if (event.thread != nullptr) start.pid = event.thread->pid, start.tid = event.thread->tid;
   }
-  const bool has_chains = fields_->shows_callchains() && attr.samples(abi::kSampleCallchain);
-  start.is_comm_padded = !(fields.has(Field::Ip) && has_chains);
   write_line_start(out, fields, start, times_);
 }
 

@@ -24,9 +24,8 @@
 
 namespace tacho::report {
 
-// Texts of addresses by number, each made once while there is room. Inlined calls can make the text of one
-// address as long as a file of debugging information allows: a capture of 1.6 MB had 2 GB of texts.
-
+// Texts of addresses by number, each made once while there is room. With inlined calls the text of one
+// address can be as long as debug information allows: a capture of 1.6 MB had 2 GB of texts.
 class KeptTexts {
  public:
   explicit KeptTexts(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
@@ -49,16 +48,13 @@ class KeptTexts {
   TextStore store_;
 };
 
-// Names for numbers in the kernel's tracepoints, which have plain numbers where a recorder's payload would
-// have an enum.
-
-// How the numbers of a field are written; empty: unchanged. `event`: "syscalls:sys_exit_openat".
-// `architecture`: of the recording host, in the form of uname, which decides the names of system calls.
-//
+// How the numbers of a tracepoint's field are written, where a recorder's payload would have an enum; empty:
+// unchanged. `event`: "syscalls:sys_exit_openat". `architecture`: of the recording host, in the form of
+// uname, which decides the names of system calls.
 //
 //   id, __syscall_nr of system calls    openat
 //   ret of their ends                   -ENOENT, else the number
-//   prev_state of sched_switch          S, D, R (could go on)
+//   prev_state of sched_switch          S, D, R (runnable)
 //   dev, s_dev                          259:1
 using NumberText = std::function<std::string(std::int64_t)>;
 NumberText kernel_number_text(std::string_view event, const PayloadField& field,
@@ -68,13 +64,12 @@ NumberText kernel_number_text(std::string_view event, const PayloadField& field,
 bool is_internet_address(const PayloadField& field);
 std::string internet_address(const PayloadField& field, Bytes payload, std::endian order);
 
-// Text of records other than samples, as perf 6.1's `script --show-...-events` prints them.
-
+// The option --show-...-events that a record other than a sample belongs to.
 enum class RecordGroup : std::uint8_t { None, Task, Mmap, Switch, Namespaces, Lost, Bpf, Cgroup, TextPoke };
 
-// Which --show option a record belongs to.
 RecordGroup group_of(const format::Record& record);
-// Writes "PERF_RECORD_COMM exec: dd:12/12" with the line's end.
+// Writes a record as perf 6.1's `script --show-...-events` does, with the line's end: "PERF_RECORD_COMM exec:
+// dd:12/12".
 void write_record(TextBuffer& out, std::uint32_t type, const format::Record& record, Names names);
 // The same for changed kernel code, with the function that it is in.
 void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& frame,
