@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "format/base/file.h"
 #include "format/extensions/attachment.h"
 #include "report/output/text_output.h"
 #include "report/query/field_choice.h"
@@ -19,6 +20,8 @@
 
 namespace tacho::report {
 namespace {
+
+using ThreadIds = std::pair<std::uint32_t, std::uint32_t>;  // pid, tid
 
 constexpr std::string_view kAttachment = "prototypes";
 // Limits for all attachments together: bytes after decompression; functions, arguments and enumerators.
@@ -35,7 +38,7 @@ CallTypes::CallTypes(const format::Features& features) {
     bytes -= attachment.raw_size;  // also if it cannot be read, which takes as long
     const auto content = symbolize::unpack_attached_text(attachment);
     if (!content) continue;
-    auto read = read_prototypes({reinterpret_cast<const char*>(content->data()), content->size()}, entries);
+    auto read = read_prototypes(format::as_text(*content), entries);
     // A file has several if several events trace its functions: the first one counts.
     prototypes_[attachment.origin].merge(read);
   }
@@ -51,18 +54,13 @@ const Prototype* CallTypes::of(const CallFunction& function) const {
 
 namespace {
 
-constexpr std::uint64_t kMostDepth = 1 << 20;  // deeper is no stack
-constexpr std::size_t kMostValues = 1024;      // of an event about a call, beside its time and place
+constexpr std::uint64_t kMostDepth = 1 << 20;  // larger depths are wrong
+constexpr std::size_t kMostValues = 1024;      // of a call, besides its time, function and depth
 constexpr std::uint8_t kMostTexts = 16, kNoRegister = 0xff;
 
 // The members that `calls --json` writes for every call.
 constexpr std::string_view kOwnNames[] = {"function", "comm",     "pid",       "tid",     "depth",
                                           "begin",    "duration", "arguments", "returned"};
-
-const PayloadField* field_of(const PayloadSchema& schema, std::string_view role) {
-  const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
-  return field == schema.fields.end() ? nullptr : &*field;
-}
 
 bool is_whole(const PayloadField& field) {
   return field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Float;
@@ -94,7 +92,8 @@ Result<> CallList::find_events() {
     events_.emplace_back();
     const PayloadSchema* const schema = schemas_.of(i);
     if (schema == nullptr) continue;
-    EventFacts facts{value_field(*schema), field_of(*schema, "function"), field_of(*schema, "depth"), {}};
+    EventFacts facts{
+        value_field(*schema), field_with_role(*schema, "function"), field_with_role(*schema, "depth"), {}};
     if (facts.time == nullptr || facts.time->unit != "ns" || facts.function == nullptr ||
         facts.depth == nullptr)
       continue;
@@ -226,7 +225,7 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
 // which then seems to start after calls inside it. These give a lower bound of the delay, by which the call
 // is moved back. Inner calls return first.
 void CallList::move_to_callees() {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const Call*>> returned;  // of no caller yet
+  std::map<ThreadIds, std::vector<const Call*>> returned;  // calls whose caller has not returned
   for (Call& call : calls_) {
     auto& callees = returned[{call.pid, call.tid}];
     std::uint64_t begin = call.begin;
@@ -253,7 +252,6 @@ std::vector<CallValue> CallList::values(const Call& call) const {
 
 namespace {
 
-using ThreadIds = std::pair<std::uint32_t, std::uint32_t>;
 using OpenCalls = std::vector<std::uint32_t>;  // calls that have begun, the outermost first
 
 // The open calls of one thread, with counts by function, since a stack may be too deep to be searched for
@@ -315,7 +313,7 @@ std::vector<CallStep> call_steps(const CallList& list, const Callers& tree) {
   const auto& calls = list.calls();
   std::map<ThreadIds, std::vector<CallStep>> threads;
   std::map<ThreadIds, OpenCalls> stacks;
-  const auto end_last = [&](std::vector<CallStep>& steps, OpenCalls& stack) {
+  const auto end_innermost = [&](std::vector<CallStep>& steps, OpenCalls& stack) {
     const std::uint32_t call = stack.back();
     stack.pop_back();
     if (tree.has_callees[call])
@@ -325,13 +323,13 @@ std::vector<CallStep> call_steps(const CallList& list, const Callers& tree) {
     const ThreadIds thread{calls[i].pid, calls[i].tid};
     OpenCalls& stack = stacks[thread];
     auto& steps = threads[thread];
-    while (!stack.empty() && stack.back() != tree.callers[i]) end_last(steps, stack);
+    while (!stack.empty() && stack.back() != tree.callers[i]) end_innermost(steps, stack);
     steps.push_back({calls[i].begin, i, static_cast<std::uint32_t>(stack.size()), false});
     stack.push_back(i);
   }
   std::vector<CallStep> all;
   for (auto& [thread, steps] : threads) {
-    while (!stacks[thread].empty()) end_last(steps, stacks[thread]);
+    while (!stacks[thread].empty()) end_innermost(steps, stacks[thread]);
     std::uint64_t latest = 0;  // a thread's steps stay in their order
     for (CallStep& step : steps) latest = step.time = std::max(step.time, latest);
     all.insert(all.end(), steps.begin(), steps.end());
@@ -379,7 +377,7 @@ std::string enum_text(const EnumNames& names, std::uint64_t bits, std::uint8_t b
   return left == 0 && !flags.empty() ? flags : fmt::format("{}", number);
 }
 
-// Nothing for what no register held.
+// Writes nothing if no register held the value.
 void describe_value(JsonFields& to, std::string_view name, const ValueType& type,
                     std::optional<std::uint64_t> bits, std::optional<std::string_view> text) {
   if (!bits) return;
@@ -411,8 +409,7 @@ std::string character_text(std::uint64_t bits) {
   return c == '\'' || c == '\\' ? fmt::format("'\\{}'", c) : fmt::format("'{}'", c);
 }
 
-}  // namespace
-
+// A register's value by its type: "-3", "true", "'x'", "KIND_A", "0x7ffe10", with `text` "\"GET /\"".
 std::string value_text(const ValueType& type, std::uint64_t bits, std::optional<std::string_view> text) {
   switch (type.kind) {
     case Kind::Unsigned:
@@ -436,6 +433,8 @@ std::string value_text(const ValueType& type, std::uint64_t bits, std::optional<
   }
   return std::string(kNotKnown);
 }
+
+}  // namespace
 
 CallValues::Held CallValues::held(const Call& call) const {
   using Is = CallValue::Is;

@@ -1,4 +1,6 @@
-// The calls of functions in a capture, with their arguments and return values.
+// The calls of functions in a capture, with their arguments and return values. Each call is one sample, taken
+// when the function returned, whose payload has a duration (the value), a function (ROLE("function")) and a
+// depth (ROLE("depth")).
 #pragma once
 
 #include <array>
@@ -20,9 +22,6 @@
 #include "report/samples/session.h"
 
 namespace tacho::report {
-
-// The calls of functions in a capture. Each is one sample, taken when the function returned, whose payload
-// has a duration (the value), a function (ROLE("function")) and a depth (ROLE("depth")).
 
 // The start of a function: a file and an offset in it.
 struct CallFunction {
@@ -143,11 +142,6 @@ struct CallStep {
 std::vector<CallStep> call_steps(const CallList& list, const Callers& tree);
 
 // Arguments and return values of calls, formatted by the types in the functions' prototypes.
-
-// A register's value by its type: "-3", "true", "'x'", "KIND_A", "0x7ffe10", with `text` "\"GET /\"".
-std::string value_text(const symbolize::ValueType& type, std::uint64_t bits,
-                       std::optional<std::string_view> text);
-
 class CallValues {
  public:
   // Both must outlive this.

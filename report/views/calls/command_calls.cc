@@ -26,19 +26,21 @@ namespace {
 
 enum class CallForm : std::uint8_t { Replay, Graph, Report, Json, Chrome };
 
-// `values` null: without arguments and return values. `room` is the width of a line; 0: no limit.
-void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
-                 const CallValues* values, Names names, std::size_t room);
+constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
+constexpr std::size_t kIndent = 2, kDeepest = 64;               // deeper levels are indented no further
 
 // "1.234 us", "12.001 ms": in the unit that gives one to three digits before the point.
-std::string duration_text(std::uint64_t nanoseconds);
-
-constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
-constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels with an indentation of their own
+std::string duration_text(std::uint64_t nanoseconds) {
+  constexpr std::uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
+  const auto value = static_cast<double>(nanoseconds);
+  if (nanoseconds < kMillisecond) return fmt::format("{:.3f} us", value / 1e3);
+  if (nanoseconds < kSecond) return fmt::format("{:.3f} ms", value / 1e6);
+  return fmt::format("{:.3f} s ", value / 1e9);
+}
 
 // Writes the end of a line, from column `before` on.
 struct LineEnd {
-  std::size_t room = 0;
+  std::size_t room = 0;  // the width of a line; 0: no limit
   void write(TextOutput& out, std::size_t before, std::size_t level, const std::string& text) const {
     const std::size_t indent = kIndent * std::min(level, kDeepest);
     out.blanks(indent);
@@ -55,7 +57,8 @@ void line_end(TextOutput& out) {
   out.line_end();
 }
 
-// A call without inner calls is one line; others have a second line at their end, with the duration.
+// A call without callees is one line; others have a second line at their end, with the duration. `values`
+// null: without arguments and return values.
 void write_replay(TextOutput& out, const CallList& list, const Callers& tree, const CallValues* values,
                   Names names, LineEnd line) {
   const auto returned = [&](const Call& call) {
@@ -72,37 +75,33 @@ void write_replay(TextOutput& out, const CallList& list, const Callers& tree, co
     out.padded(opens ? std::string() : duration_text(call.end - call.begin), kDuration);
     out.signed_decimal(static_cast<std::int32_t>(call.tid), kThread + 1);
     out.blanks(2);
-    const std::string name = printable(list.text(call.name), names);
-    const std::string arguments =
-        values == nullptr || step.is_end ? std::string() : '(' + values->arguments(call) + ')';
-    std::string text;
+    std::string text = printable(list.text(call.name), names);
     if (step.is_end) {
-      text = '}' + returned(call) + " /* " + name + " */";
-    } else if (opens) {
-      text = name + (values == nullptr ? "()" : arguments) + " {";
+      text = '}' + returned(call) + " /* " + text + " */";
     } else {
-      const std::string result = returned(call);
-      text = name + (values == nullptr ? "()" : arguments) + (result.empty() ? ";" : result);
+      text += '(' + (values == nullptr ? std::string() : values->arguments(call)) + ')';
+      const std::string result = opens ? " {" : returned(call);
+      text += result.empty() ? ";" : result;
     }
     line.write(out, kDuration + kThread + 3, step.level, text);
     if (out.is_done()) return;
   }
 }
 
-// Calls of one function from the same callers are one.
+// A node of the call graph: the calls of one function from the same callers.
 struct Node {
   std::uint64_t total = 0, calls = 0;
   std::map<std::uint32_t, std::uint32_t> callees;  // by name: number of the node
 };
 
 void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& nodes, std::uint32_t name,
-                std::uint32_t number, std::size_t level, Names names, LineEnd line) {
+                std::uint32_t number, Names names, LineEnd line) {
   struct Open {
     std::uint32_t name, number;
     std::size_t level;
   };
   // Without recursion: the capture determines the depth.
-  std::vector<Open> open{{name, number, level}};
+  std::vector<Open> open{{name, number, 0}};
   while (!open.empty() && !out.is_done()) {
     const Open next = open.back();
     open.pop_back();
@@ -138,7 +137,7 @@ void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Nam
                                                              nodes[0].callees.end());
   std::ranges::stable_sort(
       roots, [&](const auto& a, const auto& b) { return nodes[a.second].total > nodes[b.second].total; });
-  for (const auto& [name, number] : roots) write_node(out, list, nodes, name, number, 0, names, line);
+  for (const auto& [name, number] : roots) write_node(out, list, nodes, name, number, names, line);
 }
 
 struct FunctionRow {
@@ -244,31 +243,6 @@ void write_chrome(TextOutput& out, const CallList& list, const CallValues* value
   out.text("\n]}\n");
 }
 
-std::string duration_text(std::uint64_t nanoseconds) {
-  constexpr std::uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
-  const auto value = static_cast<double>(nanoseconds);
-  if (nanoseconds < kMillisecond) return fmt::format("{:.3f} us", value / 1e3);
-  if (nanoseconds < kSecond) return fmt::format("{:.3f} ms", value / 1e6);
-  return fmt::format("{:.3f} s ", value / 1e9);
-}
-
-void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
-                 const CallValues* values, Names names, std::size_t room) {
-  const LineEnd line{room};
-  switch (form) {
-    case CallForm::Replay:
-      return write_replay(out, list, tree, values, names, line);
-    case CallForm::Graph:
-      return write_graph(out, list, tree, names, line);
-    case CallForm::Report:
-      return write_report(out, list, tree, names, line);
-    case CallForm::Json:
-      return write_json(out, list, values);
-    case CallForm::Chrome:
-      return write_chrome(out, list, values);
-  }
-}
-
 struct Options {
   ReadingOptions reading;
   std::optional<CallForm> form;
@@ -338,9 +312,27 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   if (auto found = list.find_events(); !found) return std::move(found.error()).in(input);
   run_with_progress(session, list, out);
   list.sort();
-  const CallValues values(types, list);
-  write_calls(out, options.form.value_or(CallForm::Replay), list, find_callers(list),
-              options.leaves_values_out ? nullptr : &values, options.reading.names, options.reading.room());
+  const CallValues all_values(types, list);
+  const CallValues* const values = options.leaves_values_out ? nullptr : &all_values;
+  const Callers tree = find_callers(list);
+  const LineEnd line{options.reading.room()};
+  switch (options.form.value_or(CallForm::Replay)) {
+    case CallForm::Replay:
+      write_replay(out, list, tree, values, options.reading.names, line);
+      break;
+    case CallForm::Graph:
+      write_graph(out, list, tree, options.reading.names, line);
+      break;
+    case CallForm::Report:
+      write_report(out, list, tree, options.reading.names, line);
+      break;
+    case CallForm::Json:
+      write_json(out, list, values);
+      break;
+    case CallForm::Chrome:
+      write_chrome(out, list, values);
+      break;
+  }
   Shown shown(Symbols::Used);
   if (list.calls().empty()) shown.notes.push_back("tacho: " + input + ": no such call");
   return shown;
