@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -20,7 +21,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// The scheduler's functions: the function that called these is the one that waits.
+// The scheduler's functions: their caller is the function that waits.
 constexpr std::string_view kScheduler[] = {"schedule",
                                            "__schedule",
                                            "schedule_timeout",
@@ -39,7 +40,7 @@ EventSummary::Kind kind_of(const format::EventAttr& attr) {
   return attr.type == abi::kHardware || attr.type == abi::kRaw ? Kind::Counter : Kind::Other;
 }
 
-constexpr std::uint64_t kFew = 20;  // samples: with fewer a clock says little beside other events
+constexpr std::uint64_t kFew = 20;  // samples of a clock or counter: with fewer it is not chosen
 constexpr std::uint32_t kNoFunction = ~std::uint32_t{0};
 
 bool is_kernel(const Location& location) { return location.cpumode == abi::kCpumodeKernel; }
@@ -101,7 +102,7 @@ class Summarizer : public Sink {
   void find_waits();
   void add_wait(const Wait& wait);
   std::uint32_t waiting_function(const Stack& stack);
-  // Functions that look alike are one row: the number of the first of them.
+  // The first function with the same symbol: functions with one symbol are one row.
   std::uint32_t row_of(std::uint32_t function) {
     return rows_.try_emplace(functions_[function].symbol, function).first->second;
   }
@@ -109,7 +110,7 @@ class Summarizer : public Sink {
   void choose_event();
   void list_processes(std::size_t most);
   void list_functions(std::size_t most);
-  std::uint32_t function_of(std::size_t row, bool is_caller);
+  std::uint32_t function_of(std::size_t row);
   std::string name_of(std::uint32_t function) const {
     const Function& one = functions_[function];
     return one.name().empty() ? fmt::format("{:#x}", one.start) : std::string(one.name());
@@ -122,15 +123,15 @@ class Summarizer : public Sink {
   Session& session_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  WeightChoice weights_;  // as a report has it where nothing is said
+  WeightChoice weights_;  // the default of report --weight
   Profile profile_;
   FunctionTable functions_;
-  std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // functions by their symbol
+  std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // by symbol: the first function
   std::vector<EventInUse> events_;
-  std::vector<std::size_t> event_of_;  // by index in the summary's events: the session's
+  std::vector<std::size_t> event_of_;  // by event of the summary: its index in the session
   std::optional<Waits> waits_;
   std::map<std::pair<std::string_view, std::uint32_t>, WaitRow> wait_rows_;  // by thread's name and function
-  std::unordered_map<std::uint32_t, std::uint32_t> where_;  // by stack: the function that it waits in
+  std::unordered_map<std::uint32_t, std::uint32_t> where_;  // by stack: the function that waits
   CaptureSummary summary_;
 };
 
@@ -150,7 +151,6 @@ EventInUse Summarizer::event_in_use(std::size_t event) {
     if (has_slots(field)) one.how.slots = &field;
     if (has_slots(field)) one.how.sum = counted.sum;
     one.how.is_total = is_total(*made.schema, field);
-    one.summary.event = event;
     one.summary.name = field.name;
     one.summary.unit = field.unit;
     one.summary.is_counted = counted.count != nullptr;
@@ -218,8 +218,13 @@ std::uint32_t Summarizer::waiting_function(const Stack& stack) {
   return of_kernel.value_or(kNoFunction);
 }
 
-// Samples of each event; its rows have the periods.
+// The events with samples, most samples first, and the fields of their payloads.
 void Summarizer::list_events() {
+  struct Listed {
+    std::size_t event;
+    EventSummary summary;
+  };
+  std::vector<Listed> listed;
   for (std::size_t event = 0; event < events_.size(); ++event) {
     EventSummary one;
     for (const std::uint32_t row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
@@ -234,30 +239,17 @@ void Summarizer::list_events() {
     if (one.period == 0) one.period = one.samples;
     if (described.attr.has(abi::kFreq)) one.frequency = described.attr.sample_period;
     one.has_stacks = events_[event].has_stacks;
-    summary_.events.push_back(std::move(one));
-    event_of_.push_back(event);
+    listed.push_back({event, std::move(one)});
   }
-  std::vector<std::size_t> order(summary_.events.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, [this](std::size_t a, std::size_t b) {
-    return summary_.events[a].samples > summary_.events[b].samples;
-  });
-  std::vector<EventSummary> events;
-  std::vector<std::size_t> event_of;
-  std::vector<std::size_t> index(events_.size());
-  for (const std::size_t i : order) {
-    index[event_of_[i]] = events.size();
-    events.push_back(std::move(summary_.events[i]));
-    event_of.push_back(event_of_[i]);
-  }
-  summary_.events = std::move(events);
-  event_of_ = std::move(event_of);
-  for (const std::size_t event : event_of_) {
-    for (FieldInUse& one : events_[event].fields) {
-      if (one.summary.values.count() == 0) continue;
-      one.summary.event = index[event];
-      summary_.fields.push_back(std::move(one.summary));
+  std::ranges::stable_sort(listed, std::greater(), [](const Listed& one) { return one.summary.samples; });
+  for (Listed& one : listed) {
+    for (FieldInUse& field : events_[one.event].fields) {
+      if (field.summary.values.count() == 0) continue;
+      field.summary.event = summary_.events.size();
+      summary_.fields.push_back(std::move(field.summary));
     }
+    event_of_.push_back(one.event);
+    summary_.events.push_back(std::move(one.summary));
   }
 }
 
@@ -288,9 +280,8 @@ void Summarizer::list_processes(std::size_t most) {
     if (row.thread == nullptr) continue;
     Process& process = processes[row.thread->pid];
     process.shown.pid = row.thread->pid;
-    const bool is_main = row.thread->tid == row.thread->pid;
     if (!process.is_named_by_main) process.shown.comm = row.thread->comm;
-    process.is_named_by_main |= is_main;
+    process.is_named_by_main |= row.thread->tid == row.thread->pid;
     process.threads.insert(row.thread->tid);
     if (row.block != event_of_[*summary_.chosen]) continue;
     process.shown.samples += row.only.samples;
@@ -308,12 +299,12 @@ void Summarizer::list_processes(std::size_t most) {
   heaviest.resize(std::min(heaviest.size(), most));
 }
 
-// The function in which the row's samples were taken, or as a caller the innermost user function, if any.
-std::uint32_t Summarizer::function_of(std::size_t row, bool is_caller) {
-  const Stack* const stack = is_caller ? profile_.stack_of(row) : nullptr;
-  if (stack == nullptr) return functions_.of_location(profile_.rows()[row].location);
-  for (const std::uint32_t location : stack->frames)
-    if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
+// The function in which the row's samples were taken, or with functions_are_callers the innermost user
+// function of its call chain, if there is one.
+std::uint32_t Summarizer::function_of(std::size_t row) {
+  if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
+    for (const std::uint32_t location : stack->frames)
+      if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
   return functions_.of_location(profile_.rows()[row].location);
 }
 
@@ -329,10 +320,9 @@ void Summarizer::list_functions(std::size_t most) {
   for (const std::uint32_t row : profile_.rows_of(block)) {
     const Weight& own = profile_.rows()[row].only;
     const Location& location = session_.resolver().location(profile_.rows()[row].location);
-    const bool has_address = location.ip.value != 0 || profile_.stack_of(row) != nullptr;
-    if (!has_address) continue;  // the event has no addresses
+    if (location.ip.value == 0 && profile_.stack_of(row) == nullptr) continue;  // the event has no addresses
     if (has_one_place && is_kernel(location)) continue;
-    SummaryWeight& weight = weights[row_of(function_of(row, summary_.functions_are_callers))];
+    SummaryWeight& weight = weights[row_of(function_of(row))];
     weight.samples += own.samples;
     weight.period += has_period ? own.period : own.samples;
   }

@@ -46,8 +46,8 @@ struct FunctionSummary {
 };
 struct WaitSummary {
   std::string_view comm;  // of the thread that waited
-  std::string
-      function;  // innermost user function; without one, innermost kernel function outside the scheduler
+  // The innermost user function; without one, the innermost kernel function outside the scheduler.
+  std::string function;
   std::uint64_t waits = 0, time = 0;  // ns
 };
 struct WaitsSummary {
@@ -68,15 +68,16 @@ struct CaptureSummary {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> time;  // first and last sample, ns
   std::uint64_t lost = 0;
   NamedFrames names;
-  bool is_packed = false;            // the capture has the symbols that its host had
+  bool is_packed = false;            // the capture has a symbol pack
   std::vector<EventSummary> events;  // events with samples, most samples first
   // Index in `events` of the event by whose period rows are sorted: a clock, else a counter, else the event
   // with most samples. nullopt: no samples.
   std::optional<std::size_t> chosen;
-  // False: functions are those in which samples were taken. True, for events that are no clock or counter and
-  // happen in the kernel: functions are the innermost user function of each call chain.
+  // False: functions are those in which samples were taken. True, if no clock or counter is chosen and
+  // samples have call chains: functions are the innermost user function of each chain.
   bool functions_are_callers = false;
-  std::size_t processes = 0, functions = 0;  // total numbers, of processes also those without such samples
+  std::size_t processes = 0;  // with samples of any event
+  std::size_t functions = 0;  // with samples of the chosen event
   std::vector<ProcessSummary> heaviest_processes;
   std::vector<FunctionSummary> heaviest_functions;
   std::optional<WaitsSummary> waits;  // nullopt: no event is a wait

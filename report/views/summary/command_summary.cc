@@ -28,9 +28,6 @@ struct NextCommand {
   std::string why;      // what it shows
 };
 
-// Three commands, or fewer for a capture without samples. `input` is the capture's name; "-" becomes FILE.
-std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input);
-
 constexpr std::size_t kMost = 3;
 constexpr double kEnoughNames = 0.95;  // share of named frames below which packing symbols is recommended
 
@@ -42,9 +39,11 @@ bool has_kind(const CaptureSummary& summary, Kind kind) {
 
 class Chooser {
  public:
+  // `input` is the capture's name; "-" becomes FILE.
   Chooser(const CaptureSummary& summary, const std::string& input)
       : summary_(summary), file_(input == "-" ? "FILE" : cli::shell_word(input)) {}
 
+  // Three commands, or fewer for a capture without samples.
   std::vector<NextCommand> choose() {
     if (!summary_.chosen) {
       add(fmt::format("tacho header -i {}", file_),
@@ -93,7 +92,7 @@ class Chooser {
           "which calls lead there");
   }
 
-  // A capture that was packed has the names that its host knew: packing it once more would add none.
+  // tacho pack would add no names to a capture that is packed.
   void add_names() {
     if (summary_.is_packed)
       return add(fmt::format("tacho doctor {}", file_), "why frames have no name, by program and library");
@@ -101,12 +100,11 @@ class Chooser {
         "on the host that was recorded: puts missing names into the file");
   }
 
-  // The default value of views comes before other fields.
+  // The field that views show by default comes before others.
   void add_fields() {
-    const FieldSummary* shown = nullptr;
-    for (const FieldSummary& field : summary_.fields)
-      if (shown == nullptr || (field.is_value && !shown->is_value)) shown = &field;
-    if (shown != nullptr) {
+    auto shown = std::ranges::find(summary_.fields, true, &FieldSummary::is_value);
+    if (shown == summary_.fields.end()) shown = summary_.fields.begin();
+    if (shown != summary_.fields.end()) {
       const EventSummary& event = summary_.events[shown->event];
       add(fmt::format("tacho {} -i {} --event {} --field {}", shown->is_counted ? "hist" : "heatmap", file_,
                       cli::shell_word(event.name), cli::shell_word(shown->name)),
@@ -114,10 +112,10 @@ class Chooser {
     }
     const auto payload = std::ranges::find(summary_.events, Kind::Payload, &EventSummary::kind);
     if (payload != summary_.events.end())
-      add(fmt::format("tacho table -i {} --event {}", file_, cli::shell_word(payload->name)),
-          "its payload in groups: counts, sums, percentiles");
+      return add(fmt::format("tacho table -i {} --event {}", file_, cli::shell_word(payload->name)),
+                 "its payload in groups: counts, sums, percentiles");
     const auto tracepoint = std::ranges::find(summary_.events, Kind::Tracepoint, &EventSummary::kind);
-    if (payload == summary_.events.end() && tracepoint != summary_.events.end())
+    if (tracepoint != summary_.events.end())
       add(fmt::format("tacho table -i {} --event {} --by comm", file_, cli::shell_word(tracepoint->name)),
           "who runs into it, and how often");
   }
@@ -126,10 +124,6 @@ class Chooser {
   std::string file_;
   std::vector<NextCommand> commands_;
 };
-
-std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input) {
-  return Chooser(summary, input).choose();
-}
 
 constexpr std::string_view kDescription =
     "Shows one screen about a capture: the host, the events and their numbers of samples, lost events, the "
@@ -219,8 +213,6 @@ std::string named_share(const NamedFrames& names) {
 std::string count_of(std::uint64_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
-
-// ---- text ------------------------------------------------------------
 
 // A line with a label at the left; the text is cut to the width of the line.
 void write_head_line(TextOutput& out, std::string_view word, std::string_view text, std::size_t room) {
@@ -446,7 +438,7 @@ void SummaryText::write_fields() {
 
 void SummaryText::write_next() {
   title("next");
-  for (const NextCommand& next : next_commands(summary_, input_)) {
+  for (const NextCommand& next : Chooser(summary_, input_).choose()) {
     out_.text("  " + next.command);
     // The command is never cut, so that it can be copied; its comment is left out if the line is too long.
     const std::string why = "  # " + next.why;
@@ -455,8 +447,6 @@ void SummaryText::write_next() {
     out_.character('\n');
   }
 }
-
-// ---- JSON ------------------------------------------------------------
 
 void describe_capture(JsonFields& to, Session& session, const std::string& input) {
   const format::Environment& host = session.features().environment;
@@ -582,7 +572,7 @@ void write_json(TextOutput& out, Session& session, const CaptureSummary& summary
   if (summary.waits) describe_waits(to, *summary.waits);
   describe_fields(to, summary);
   to.begin_list("next");
-  for (const NextCommand& next : next_commands(summary, input)) {
+  for (const NextCommand& next : Chooser(summary, input).choose()) {
     to.begin_object({});
     to.text("command", next.command);
     to.text("why", next.why);
@@ -598,11 +588,8 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   const std::size_t most = options.as_json ? kRowsInJson : std::max(kProcesses, kFunctions);
   const CaptureSummary summary =
       summarize(session, most, [&](Sink& sink) { run_with_progress(session, sink, out); });
-  if (options.as_json) {
-    write_json(out, session, summary, options.reading.session.input);
-  } else {
-    SummaryText(session, summary, options, out).write();
-  }
+  options.as_json ? write_json(out, session, summary, options.reading.session.input)
+                  : SummaryText(session, summary, options, out).write();
   return Shown(Symbols::NotUsed);
 }
 
