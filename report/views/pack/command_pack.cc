@@ -43,7 +43,6 @@
 #include "symbolize/symbol_source.h"
 
 namespace tacho::report {
-
 namespace {
 
 constexpr std::uint64_t kMostOfOne = std::uint64_t{128} << 20, kMostOfAll = std::uint64_t{512} << 20,
@@ -51,7 +50,19 @@ constexpr std::uint64_t kMostOfOne = std::uint64_t{128} << 20, kMostOfAll = std:
 // A copy is not tried when less space than this (compressed bytes) is left.
 constexpr std::uint64_t kLeast = std::uint64_t{1} << 12;
 constexpr std::size_t kMostListed = 20;   // omissions that are listed
-constexpr std::size_t kMostMisfits = 50;  // files that are read and compressed in vain
+constexpr std::size_t kMostMisfits = 50;  // files that did not fit when they were compressed
+
+bool is_file_copy(const format::Attachment& attachment) {
+  return attachment.name.starts_with(symbolize::kAttachedFile);
+}
+
+bool is_source(const format::Attachment& attachment) {
+  return attachment.name.starts_with(symbolize::kAttachedSource);
+}
+
+bool is_jitdump(const format::Attachment& attachment) {
+  return attachment.name.starts_with(symbolize::kAttachedJitdump);
+}
 
 std::uint64_t less(std::uint64_t from, std::uint64_t what) { return from - std::min(from, what); }
 
@@ -98,7 +109,7 @@ class FileCopier {
       : files_(symbolize::DebugFiles(options.symfs, options.build_id_dir, options.pinned), nullptr, nullptr),
         access_(access) {
     for (const format::Attachment& copy : before) {
-      if (!copy.name.starts_with(symbolize::kAttachedFile)) continue;
+      if (!is_file_copy(copy)) continue;
       old_.emplace(copy.name, &copy);
       room_.take(copy);
     }
@@ -259,8 +270,7 @@ std::string real_path(const std::string& path) {
   return real.empty() ? path : real.string();
 }
 
-}  // namespace
-
+// Opens the capture and checks that it can be rewritten; the error says what to do.
 Result<> check_rewritable(const std::string& input) {
   if (input == "-") return Error{"standard input cannot be rewritten; name a file"};
   format::Diagnostics diagnostics;
@@ -270,22 +280,26 @@ Result<> check_rewritable(const std::string& input) {
   return check(*reader, diagnostics, input);
 }
 
-Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(format::Features&)>& change) {
+// Rewrites a capture with the feature sections that `change` makes; its records stay the same, byte for byte.
+// A section that `change` drops (format::drop_section) is encoded again from its values. `output` (empty: the
+// input is replaced) gets its name when it is complete; an old file of that name is kept as NAME.old.
+Result<> rewrite(const std::string& input, const std::string& output_path,
+                 const std::function<Result<>(format::Features&)>& change) {
   format::Diagnostics diagnostics;
   format::ReadOptions reading;
   reading.keep_all = true;
-  const auto before = FileState::of(options.input);
+  const auto before = FileState::of(input);
   if (!before) return before.error();
-  auto source = format::open_input(options.input);
+  auto source = format::open_input(input);
   if (!source) return std::move(source.error());
-  auto reader = CaptureReader::open(options.input, diagnostics, reading);
+  auto reader = CaptureReader::open(input, diagnostics, reading);
   if (!reader) return std::move(reader.error());
-  if (auto checked = check(*reader, diagnostics, options.input); !checked) return checked;
+  if (auto checked = check(*reader, diagnostics, input); !checked) return checked;
   format::Features features = reader->take_features();
   if (auto changed = change(features); !changed) return changed;
 
-  const bool is_in_place = options.output.empty();
-  const std::string target = is_in_place ? real_path(options.input) : options.output;
+  const bool is_in_place = output_path.empty();
+  const std::string target = is_in_place ? real_path(input) : output_path;
   auto output = format::WholeOutput::create(
       target, is_in_place ? format::WholeOutput::Old::Replaced : format::WholeOutput::Old::Kept);
   if (!output) return std::move(output.error());
@@ -301,11 +315,9 @@ Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(for
   if (auto copied = writer->copy_data(source->get(), layout.data_offset, layout.data_size); !copied)
     return std::move(copied.error()).in(target);
   if (auto closed = writer->close(late); !closed) return std::move(closed.error()).in(target);
-  if (auto same = before->check_same(options.input); !same) return same;
+  if (auto same = before->check_same(input); !same) return same;
   return output->finish();
 }
-
-namespace {
 
 constexpr std::string_view kDescription =
     "Embeds symbols into a capture, so that it can be read on any machine without the files of the recording "
@@ -451,20 +463,6 @@ void drop_kallsyms(format::Features& features) {
   format::drop_section(features, format::abi::kFeatureAttachments);
 }
 
-bool has_copies(const format::Features& features) {
-  return std::ranges::any_of(features.attachments, [](const format::Attachment& attachment) {
-    return attachment.name.starts_with(symbolize::kAttachedFile);
-  });
-}
-
-bool is_source(const format::Attachment& attachment) {
-  return attachment.name.starts_with(symbolize::kAttachedSource);
-}
-
-bool is_jitdump(const format::Attachment& attachment) {
-  return attachment.name.starts_with(symbolize::kAttachedJitdump);
-}
-
 // Attaches the functions of jitdumps that were hit; `lines` gets a line for each jitdump that is incomplete.
 void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to,
                   std::vector<std::string>& lines) {
@@ -487,13 +485,10 @@ void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to
 // Earlier copies stay unless there is a new one, or a lower level was given.
 void put_copies(const Options& options, std::vector<format::Attachment>& copies, format::Features& features) {
   const auto is_replaced = [&](const format::Attachment& attachment) {
-    if (attachment.name == kBpfCallsAttachment)
-      return std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end();
-    const bool is_copy = attachment.name.starts_with(symbolize::kAttachedFile);
-    if (!is_copy && !is_jitdump(attachment) && !is_source(attachment)) return false;
-    if (is_source(attachment) && options.level && *options.level < format::PackLevel::Code) return true;
-    return (is_copy && options.level && !options.copies_files) ||
-           std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end();
+    if (std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end()) return true;
+    if (!options.level) return false;
+    if (is_source(attachment)) return *options.level < format::PackLevel::Code;
+    return is_file_copy(attachment) && !options.copies_files;
   };
   const bool is_changed = std::erase_if(features.attachments, is_replaced) > 0 || !copies.empty();
   if (!is_changed) return;
@@ -501,8 +496,9 @@ void put_copies(const Options& options, std::vector<format::Attachment>& copies,
   format::drop_section(features, format::abi::kFeatureAttachments);
 }
 
-// Readers refuse a section that would take far more memory than it is large, and addresses at equal distances
-// become almost nothing: files that could not be read must not replace names that were read before.
+// Checks that readers accept the pack, before it replaces an earlier one. They refuse a section whose content
+// is far larger than the section, as it is if few files could be read: addresses without names, at equal
+// distances, compress to almost nothing.
 Result<> check_readable(format::Bytes section, const std::string& input) {
   const auto back = format::parse_symbol_pack(section);
   if (back) return Done{};
@@ -511,10 +507,10 @@ Result<> check_readable(format::Bytes section, const std::string& input) {
 }
 
 constexpr std::uint64_t kMostAttached = 2 * kMostCopies;  // with jitdumps
-constexpr std::uint64_t kMostLines =
-    1 << 14;  // there is one for a module, and of the modules a thousand are listed
+// At most a thousand modules get lines, mostly one each.
+constexpr std::uint64_t kMostLines = std::uint64_t{1} << 14;
 
-// The results of the worker, and its notes.
+// The result of the sandboxed child.
 struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
   struct Nameless {
@@ -534,10 +530,7 @@ void put_text(format::ByteWriter& out, std::string_view text) {
   out.u64(text.size()).bytes(std::as_bytes(std::span(text)));
 }
 
-std::string take_text(format::Cursor& in) {
-  const format::Bytes text = in.take(in.u64());
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
+std::string take_text(format::Cursor& in) { return std::string(format::as_text(in.take(in.u64()))); }
 
 std::vector<std::byte> encoded(const Error& error) {
   format::ByteWriter out;
@@ -561,7 +554,7 @@ format::PackLevel packed_level(const format::Features& features) {
 struct Others {
   symbolize::OtherPacks packs;
   symbolize::PinnedFiles pinned;
-  std::vector<std::string> ignored;  // of archives, as lines
+  std::vector<std::string> ignored;  // lines about files of archives that were ignored
 };
 
 // Files of an archive, to be found by their build ids.
@@ -577,8 +570,8 @@ Result<> read_archive(const std::string& name, Others& others) {
 // Reads the pack of another capture (but not its records), or an archive.
 Result<> read_other(const Options& options, const std::string& name, Others& others) {
   if (symbolize::is_archive(name)) return read_archive(name, others);
-  format::Diagnostics unasked;
-  const auto capture = format::CaptureReader::open(name, unasked, options.reading.session.capture);
+  format::Diagnostics ignored;
+  const auto capture = format::CaptureReader::open(name, ignored, options.reading.session.capture);
   if (!capture) return Error(capture.error());
   return others.packs.add(printable(name), capture->features().symbol_pack);
 }
@@ -619,7 +612,7 @@ void add_bpf_calls(const format::Features& features, std::vector<format::Attachm
     attachments.push_back(std::move(*packed));
 }
 
-// In the sandboxed child.
+// Runs in the sandboxed child; returns an encoded Report or Error.
 std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& child) {
   symbolize::FileAccess& access = child.names;
   SessionOptions reading = options.reading.session;
@@ -654,7 +647,8 @@ std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& c
   for (const std::string& omission : copies.omissions) lines.push_back("tacho: " + omission);
   if (copies.more_omissions != 0)
     lines.push_back(fmt::format("tacho: and {} more files are not copied", copies.more_omissions));
-  if (options.level && !options.copies_files && has_copies(session->features()))
+  if (options.level && !options.copies_files &&
+      std::ranges::any_of(session->features().attachments, is_file_copy))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
   SourceCopies sources = copy_sources(gathered.sources, symbols, access);
   std::ranges::move(sources.attachments, std::back_inserter(copies.attachments));
@@ -711,8 +705,7 @@ Result<Report> parse_report(format::Bytes bytes) {
     copy.raw_size = in.u64();
     const format::Bytes packed = in.take(in.u64());
     copy.packed.assign(packed.begin(), packed.end());
-    if (!copy.name.starts_with(symbolize::kAttachedFile) && !is_jitdump(copy) && !is_source(copy) &&
-        copy.name != kBpfCallsAttachment)
+    if (!is_file_copy(copy) && !is_jitdump(copy) && !is_source(copy) && copy.name != kBpfCallsAttachment)
       in.fail();
   }
   report.section = in.take(in.u64());
@@ -722,8 +715,8 @@ Result<Report> parse_report(format::Bytes bytes) {
   return report;
 }
 
-// The closing line about names that further files would give; empty: none.
-std::string mendable(const Report& report, const std::string& file) {
+// The closing line about addresses without names; empty: all have one.
+std::string nameless_line(const Report& report, const std::string& file) {
   const auto& [addresses, files, most, where] = report.nameless;
   if (addresses == 0) return {};
   std::string text =
@@ -738,7 +731,7 @@ void print_result(const Options& options, const Report& report, const std::vecto
   const std::string named = fmt::format("{} of {} addresses have names, in {} modules", report.named,
                                         report.addresses, report.modules);
   if (options.is_brief && !options.is_quiet) {
-    if (const std::string text = mendable(report, file); !text.empty())
+    if (const std::string text = nameless_line(report, file); !text.empty())
       std::fprintf(stderr, "[ tacho record: %s ]\n", text.c_str());
   } else if (!options.is_quiet) {
     std::fprintf(stderr, "tacho pack: %s: %s; %zu bytes were added\n", printable(file).c_str(), named.c_str(),
@@ -787,9 +780,8 @@ Result<cli::ExitStatus> run(Options& options) {
   auto report = parse_report(done->bytes);
   if (!report) return std::move(report.error());
   if (auto checked = check_readable(report->section, input); !checked) return std::move(checked.error());
-  RewriteOptions rewriting{input, options.output};
   const NoStopping while_writing;
-  auto written = rewrite(rewriting, [&](format::Features& features) -> Result<> {
+  auto written = rewrite(input, options.output, [&](format::Features& features) -> Result<> {
     features.symbol_pack.assign(report->section.begin(), report->section.end());
     format::drop_section(features, format::abi::kFeatureSymbolPack);
     put_copies(options, report->copies, features);

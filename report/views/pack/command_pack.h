@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "cli/exit_status.h"
-#include "format/base/diagnostics.h"
-#include "format/base/result.h"
-#include "format/container/features.h"
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
 #include "symbolize/files/file_access.h"
@@ -20,7 +15,6 @@
 namespace tacho::report {
 
 // pack --level elf: copies of ELF files that samples hit.
-
 inline constexpr std::size_t kMostCopies = std::size_t{1} << 14;
 
 struct FileCopies {
@@ -37,7 +31,6 @@ FileCopies copy_files(const format::SymbolPack& pack, std::span<const format::At
                       const symbolize::SymbolOptions& options, symbolize::FileAccess& access);
 
 // pack --level code: copies of source files.
-
 struct SourceCopies {
   std::vector<format::Attachment> attachments;
   std::size_t left_out = 0;  // files beyond the limits
@@ -48,17 +41,5 @@ struct SourceCopies {
 // all.
 SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
                           symbolize::FileAccess& access);
-
-// Rewriting of a capture with changed feature sections: its records stay the same, byte for byte.
-struct RewriteOptions {
-  std::string input;
-  std::string output;  // empty: replace the input
-};
-// Opens the capture and checks that it can be rewritten; the error says what to do.
-Result<> check_rewritable(const std::string& input);
-// `change` changes the feature sections. A section that it drops (format::drop_section) is encoded again from
-// its values. The output gets its name when it is complete; an old file of that name, other than the input,
-// is kept as NAME.old.
-Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(format::Features&)>& change);
 
 }  // namespace tacho::report
