@@ -11,7 +11,6 @@
 #include "format/container/growing_file.h"
 #include "report/command.h"
 #include "report/commands.h"
-#include "report/output/output_file.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"
 #include "sandbox/job.h"
@@ -176,13 +175,6 @@ Result<cli::ExitStatus> make_copy(const CommandLine& line) {
   task.target.output = convert.output;
   task.target.is_whole_or_nothing = convert.is_whole_or_nothing;
   task.target.replaces_input = line.in_place;
-  if (line.in_place) {
-    if (auto checked = check_no_folder(convert.input, "replaced"); !checked)
-      return std::move(checked.error());
-    auto state = FileState::of(convert.input);
-    if (!state) return std::move(state.error());
-    task.target.input_state = *state;
-  }
   return make_capture(task, [&](const CopyOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
     ConvertOptions options = convert;
     if (child != nullptr) options.access = &child->stacks;

@@ -186,12 +186,6 @@ Result<cli::ExitStatus> run(const Options& options) {
   task.target.output = options.is_dry ? "-" : copy.output;
   task.target.is_whole_or_nothing = !options.is_dry;
   task.target.replaces_input = options.redact.in_place;
-  if (options.redact.in_place) {
-    if (auto checked = check_no_folder(copy.input, "replaced"); !checked) return std::move(checked.error());
-    auto state = FileState::of(copy.input);
-    if (!state) return std::move(state.error());
-    task.target.input_state = *state;
-  }
   return make_capture(task, [&options](const CopyOutput& output, sandbox::Child* child) {
     return redact_in_process(options, output, child);
   });

@@ -8,18 +8,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "format/base/file.h"
-#include "format/container/capture_reader.h"
 #include "format/container/capture_writer.h"
 #include "format/container/feature_sections.h"
 #include "format/container/growing_file.h"
@@ -32,12 +27,26 @@
 #include "report/output/terminal.h"
 #include "report/query/gather.h"
 #include "report/samples/event_choice.h"
+#include "report/samples/filter.h"
 #include "report/samples/ordered_records.h"
 #include "report/samples/session.h"
+#include "symbolize/address_space.h"
 #include "symbolize/files/decompress.h"
+#include "symbolize/symbol_options.h"
+#include "symbolize/unwind/unwind.h"
 
 namespace tacho::report {
 namespace {
+
+namespace abi = format::abi;
+using format::Bytes;
+using format::CaptureReader;
+using format::Cursor;
+using format::Damage;
+using format::EventAttr;
+using format::EventSet;
+using format::Features;
+using format::RecordView;
 
 // The usual message of a program that writes to a closed pipe.
 Result<> done_or_gone(const Result<OutputFile::Reader>& reader) {
@@ -51,6 +60,12 @@ Result<> done_or_gone(const Result<OutputFile::Reader>& reader) {
 Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
   CaptureTarget target(std::move(options));
   const TargetOptions& wish = target.options_;
+  if (wish.replaces_input) {
+    if (auto checked = check_no_folder(wish.input, "replaced"); !checked) return std::move(checked.error());
+    auto state = FileState::of(wish.input);
+    if (!state) return std::move(state.error());
+    target.input_state_ = *state;
+  }
   if (wish.output == "-") return target;
   std::error_code ignored;
   auto path = wish.replaces_input ? std::filesystem::canonical(wish.input, ignored)
@@ -84,8 +99,8 @@ Result<> CaptureTarget::make_empty() {
 
 Result<> CaptureTarget::finish() {
   if (!file_ || !options_.is_whole_or_nothing) return Done{};
-  if (options_.input_state)
-    if (auto same = options_.input_state->check_same(options_.input); !same) return same;
+  if (input_state_)
+    if (auto same = input_state_->check_same(options_.input); !same) return same;
   return file_->finish();
 }
 
@@ -95,7 +110,7 @@ CopyOutput CaptureTarget::here() {
     if (auto begun = begin(); !begun) return std::move(begun.error());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
-  output.write = [](format::Bytes bytes) {
+  output.write = [](Bytes bytes) {
     return done_or_gone(OutputFile(STDOUT_FILENO).write(format::as_text(bytes)));
   };
   output.finish = [this] { return finish(); };
@@ -108,9 +123,7 @@ CopyOutput CaptureTarget::in_worker(sandbox::Child& child) {
     child_output_.emplace(child.open_output());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
-  output.write = [this](format::Bytes bytes) {
-    return done_or_gone(child_output_->write(format::as_text(bytes)));
-  };
+  output.write = [this](Bytes bytes) { return done_or_gone(child_output_->write(format::as_text(bytes))); };
   output.finish = [this] { return child_output_->finish(); };
   return output;
 }
@@ -156,11 +169,6 @@ Result<cli::ExitStatus> make_capture(const CaptureTask& task, const CaptureWork&
 
 namespace {
 
-namespace abi = format::abi;
-using format::EventAttr;
-using format::EventSet;
-using format::RecordView;
-
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 // Records that are dropped with their event.
@@ -173,6 +181,7 @@ bool has_sample_ids(const EventAttr& attr) {
   return attr.samples(abi::kSampleIdentifier) || attr.samples(abi::kSampleId);
 }
 
+// `record` with the bytes in `scratch`, after setting the size in their header.
 RecordView view_of(format::ByteWriter& scratch, const RecordView& record) {
   scratch.patch<std::uint16_t>(6, static_cast<std::uint16_t>(scratch.size()));
   RecordView view = record;
@@ -188,12 +197,45 @@ struct IdOffsetRow {
 };
 constexpr IdOffsetRow kIdOffsets[] = {{abi::kRecordEventUpdate, 8}, {abi::kRecordStat, 0}};
 
-}  // namespace
+// convert --events and --time: selects the events and samples of the copy, and assigns other records to the
+// events that stay.
+class Selection {
+ public:
+  // `names` are the events to keep, `times` is the value of --time; both may be empty: all. Refused when the
+  // capture lacks one of them. `events` must outlive this.
+  static Result<Selection> create(const std::vector<std::string>& names, const std::string& times,
+                                  const EventSet& events, const Features& features);
 
-Result<ConvertSelection> ConvertSelection::create(const std::vector<std::string>& names,
-                                                  const std::string& times, const EventSet& events,
-                                                  const format::Features& features) {
-  ConvertSelection selection(events);
+  // The events of the copy: `events` itself, or a part of them in `scratch`.
+  const EventSet& events(EventSet& scratch) const;
+  // Adjusts the feature sections to the events of the copy.
+  void adjust(Features& features) const;
+  // A record (in this machine's byte order) in the copy: itself, a new one in `scratch`, or nullopt: dropped.
+  std::optional<RecordView> apply(const RecordView& record, format::ByteWriter& scratch,
+                                  format::Diagnostics& diagnostics) const;
+
+ private:
+  explicit Selection(const EventSet& events) : all_(&events) {}
+  Result<> choose(const std::vector<std::string>& names, const Features& features);
+  void keep_groups_whole(const Features& features);
+  Result<> choose_times(const std::string& times, const Features& features);
+  bool keeps(std::size_t event) const { return kept_.empty() || (event < kept_.size() && kept_[event]); }
+  bool keeps_id(std::uint64_t id) const;
+  std::optional<RecordView> apply_to_kernel(const RecordView& record, format::ByteWriter& scratch,
+                                            format::Diagnostics& diagnostics) const;
+  RecordView move_to_first_event(const RecordView& record, const EventAttr& from,
+                                 format::ByteWriter& scratch) const;
+  RecordView shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const;
+
+  const EventSet* all_;
+  std::vector<bool> kept_;  // by event; empty: all
+  std::size_t first_ = 0;   // the first event that stays; it gets mmap, comm and fork records of the others
+  Filter filter_;           // times only
+};
+
+Result<Selection> Selection::create(const std::vector<std::string>& names, const std::string& times,
+                                    const EventSet& events, const Features& features) {
+  Selection selection(events);
   if (!names.empty())
     if (auto chosen = selection.choose(names, features); !chosen) return std::move(chosen.error());
   if (!times.empty())
@@ -201,9 +243,8 @@ Result<ConvertSelection> ConvertSelection::create(const std::vector<std::string>
   return selection;
 }
 
-Result<> ConvertSelection::choose(const std::vector<std::string>& names, const format::Features& features) {
-  std::vector<std::string> all;
-  for (const auto& event : *all_) all.push_back(event.name);
+Result<> Selection::choose(const std::vector<std::string>& names, const Features& features) {
+  const std::vector<std::string> all = event_names(*all_);
   EventChoice choice = choose_events(names, all);
   if (choice.unknown) return not_one_event("--events", *choice.unknown, all);
   kept_ = std::move(choice.chosen);
@@ -216,7 +257,7 @@ Result<> ConvertSelection::choose(const std::vector<std::string>& names, const f
 }
 
 // The leader's samples hold the values of all members: choosing one chooses the group.
-void ConvertSelection::keep_groups_whole(const format::Features& features) {
+void Selection::keep_groups_whole(const Features& features) {
   for (const format::EventGroup& group : features.environment.groups) {
     if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
     const EventAttr& leader = (*all_)[group.leader].attr;
@@ -227,7 +268,7 @@ void ConvertSelection::keep_groups_whole(const format::Features& features) {
   }
 }
 
-Result<> ConvertSelection::choose_times(const std::string& times, const format::Features& features) {
+Result<> Selection::choose_times(const std::string& times, const Features& features) {
   auto ranges = parse_times(times, features.environment);
   if (!ranges) return std::move(ranges.error());
   filter_.times = std::move(*ranges);
@@ -237,20 +278,20 @@ Result<> ConvertSelection::choose_times(const std::string& times, const format::
   return Done{};
 }
 
-const EventSet& ConvertSelection::events(EventSet& scratch) const {
+const EventSet& Selection::events(EventSet& scratch) const {
   if (kept_.empty()) return *all_;
   for (std::size_t i = 0; i < all_->size(); ++i)
     if (keeps(i)) scratch.add((*all_)[i]);
   return scratch;
 }
 
-bool ConvertSelection::keeps_id(std::uint64_t id) const {
+bool Selection::keeps_id(std::uint64_t id) const {
   if (kept_.empty() || id == 0) return true;
   const auto event = all_->find_id(id);
   return event && keeps(*event);
 }
 
-void ConvertSelection::adjust(format::Features& features) const {
+void Selection::adjust(Features& features) const {
   auto& environment = features.environment;
   if (!filter_.times.empty() && environment.sample_time) {
     auto& [first, last] = *environment.sample_time;
@@ -280,26 +321,24 @@ void ConvertSelection::adjust(format::Features& features) const {
   format::drop_section(features, abi::kFeatureGroupDesc);
 }
 
-std::optional<RecordView> ConvertSelection::apply(const RecordView& record, format::ByteWriter& scratch,
-                                                  format::Diagnostics& diagnostics) const {
+std::optional<RecordView> Selection::apply(const RecordView& record, format::ByteWriter& scratch,
+                                           format::Diagnostics& diagnostics) const {
   if (kept_.empty() && filter_.times.empty()) return record;
   if (record.type < abi::kRecordUserStart) return apply_to_kernel(record, scratch, diagnostics);
   if (kept_.empty()) return record;
   if (record.type == abi::kRecordIdIndex) return shorten_id_index(record, scratch);
   const auto row = std::ranges::find(kIdOffsets, record.type, &IdOffsetRow::type);
   if (row == std::end(kIdOffsets)) return record;
-  format::Cursor body = record.body();
+  Cursor body = record.body();
   body.skip(row->offset);
   return keeps_id(body.u64()) ? std::optional(record) : std::nullopt;
 }
 
-std::optional<RecordView> ConvertSelection::apply_to_kernel(const RecordView& record,
-                                                            format::ByteWriter& scratch,
-                                                            format::Diagnostics& diagnostics) const {
+std::optional<RecordView> Selection::apply_to_kernel(const RecordView& record, format::ByteWriter& scratch,
+                                                     format::Diagnostics& diagnostics) const {
   const auto event = all_->event_of(record);
   if (!event) {
-    diagnostics.add(format::Damage::UnknownEvent, record.offset,
-                    std::string(format::record_name(record.type)));
+    diagnostics.add(Damage::UnknownEvent, record.offset, std::string(format::record_name(record.type)));
     return std::nullopt;
   }
   const EventAttr& attr = (*all_)[*event].attr;
@@ -310,15 +349,15 @@ std::optional<RecordView> ConvertSelection::apply_to_kernel(const RecordView& re
   if (record.type != abi::kRecordSample || filter_.times.empty()) return record;
   const auto time = format::sample_time(record, attr);
   if (!time) {
-    diagnostics.add(format::Damage::BadRecord, record.offset, "a sample ends before its time");
+    diagnostics.add(Damage::BadRecord, record.offset, "a sample ends before its time");
     return std::nullopt;
   }
   return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
 }
 
 // The same record as one of the first event that stays: with that event's sample_id layout and id.
-RecordView ConvertSelection::move_to_first_event(const RecordView& record, const EventAttr& from,
-                                                 format::ByteWriter& scratch) const {
+RecordView Selection::move_to_first_event(const RecordView& record, const EventAttr& from,
+                                          format::ByteWriter& scratch) const {
   const format::Event& first = (*all_)[first_];
   const std::uint64_t first_id = first.ids.empty() ? 0 : first.ids.front();
   const std::size_t trailer = format::sample_id_size(from);
@@ -336,9 +375,9 @@ RecordView ConvertSelection::move_to_first_event(const RecordView& record, const
 }
 
 // u64 count, entries of four words beginning with an id, and perhaps as many entries of two words.
-RecordView ConvertSelection::shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const {
+RecordView Selection::shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const {
   constexpr std::size_t kEntry = 4, kGuestEntry = 2;  // words
-  format::Cursor in = record.body();
+  Cursor in = record.body();
   const std::uint64_t count = in.u64();
   const format::U64Array entries = in.words(count, kEntry);
   if (in.failed()) return record;
@@ -359,73 +398,7 @@ RecordView ConvertSelection::shorten_id_index(const RecordView& record, format::
   return view_of(scratch, record);
 }
 
-namespace {
-
-constexpr std::size_t kDeepest = 1024;  // frames
-
-// Collects the stack of each sample, by a hash of the sample's bytes.
-class Gatherer : public Sink {
- public:
-  Gatherer(const format::SeededTextHash& hash, ChainsBySample& by_sample)
-      : hash_(hash), by_sample_(by_sample) {}
-
-  Flow on_sample(const ResolvedSample& sample) override {
-    if (sample.stack == nullptr || sample.fields->user_stack.empty()) return Flow::Continue;
-    by_sample_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
-    if (sample.stack->number >= stacks_.size()) stacks_.resize(sample.stack->number + 1);
-    stacks_[sample.stack->number] = sample.stack;
-    return Flow::Continue;
-  }
-
-  // The part of each stack that was unwound, by its number.
-  std::vector<std::vector<std::uint64_t>> chains(Resolver& resolver) const {
-    std::vector<std::vector<std::uint64_t>> chains(stacks_.size());
-    for (std::size_t number = 0; number < stacks_.size(); ++number) {
-      if (stacks_[number] == nullptr) continue;
-      for (const std::uint32_t frame : stacks_[number]->frames)
-        if (const Location& location = resolver.location(frame); location.is_unwound)
-          chains[number].push_back(location.ip.value);
-    }
-    return chains;
-  }
-
- private:
-  const format::SeededTextHash& hash_;
-  ChainsBySample& by_sample_;
-  std::vector<const Stack*> stacks_;  // by number; as long as the session
-};
-
-}  // namespace
-
-Result<UnwoundChains> UnwoundChains::read(SessionOptions reading) {
-  reading.max_stack = kDeepest;
-  reading.keeps_addresses = true;
-  auto session = Session::open(std::move(reading));
-  if (!session) return std::move(session.error());
-  UnwoundChains chains;
-  Gatherer gatherer(chains.hash_, chains.by_sample_);
-  session->run(gatherer);
-  chains.chains_ = gatherer.chains(session->resolver());
-  return chains;
-}
-
-std::span<const std::uint64_t> UnwoundChains::of(format::Bytes sample) const {
-  const auto found = by_sample_.find(hash_(format::as_text(sample)));
-  return found == by_sample_.end() ? std::span<const std::uint64_t>() : chains_[found->second];
-}
-
-namespace {
-
-namespace abi = format::abi;
-using format::Bytes;
-using format::Cursor;
-using format::Damage;
-using format::EventAttr;
-using format::RecordView;
-
-constexpr std::size_t kRegisterBytes = sizeof(std::uint64_t);
-constexpr std::size_t kMostRecordBytes = 0xfff8;                        // bytes; sizes have 16 bits
-constexpr std::size_t kMostFrames = kMostRecordBytes / kRegisterBytes;  // more have no room
+constexpr std::size_t kMostFrames = kLongestRecord / kWord;
 constexpr std::uint64_t kWordsBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
                                        abi::kSampleTime | abi::kSampleAddr | abi::kSampleId |
                                        abi::kSampleStreamId | abi::kSampleCpu | abi::kSamplePeriod;
@@ -440,8 +413,7 @@ struct Pieces {
 };
 
 void skip_words(Cursor& in, std::uint64_t words) {
-  in.skip(words > in.left() / kRegisterBytes ? in.left() + 1
-                                             : static_cast<std::size_t>(words) * kRegisterBytes);
+  in.skip(words > in.left() / kWord ? in.left() + 1 : static_cast<std::size_t>(words) * kWord);
 }
 
 // In the order of the kernel's ABI (perf_event_open(2), PERF_RECORD_SAMPLE).
@@ -449,7 +421,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
   Pieces pieces;
   Cursor in(body);
   const auto here = [&] { return body.size() - in.left(); };
-  in.skip(kRegisterBytes * static_cast<std::size_t>(std::popcount(attr.sample_type & kWordsBefore)));
+  in.skip(kWord * static_cast<std::size_t>(std::popcount(attr.sample_type & kWordsBefore)));
   if (attr.samples(abi::kSampleRead)) (void)format::parse_read_values(in, attr.read_format);
   pieces.chain = here();
   skip_words(in, in.u64());
@@ -458,7 +430,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
   if (attr.samples(abi::kSampleBranchStack)) {
     const std::uint64_t branches = in.u64();
     if ((attr.branch_sample_type & kBranchIndex) != 0) in.u64();
-    skip_words(in, std::min<std::uint64_t>(branches, kMostRecordBytes) * kBranchWords);
+    skip_words(in, std::min<std::uint64_t>(branches, kLongestRecord) * kBranchWords);
     if ((attr.branch_sample_type & kBranchCounters) != 0) skip_words(in, branches);
   }
   pieces.copies = here();
@@ -487,25 +459,8 @@ EventAttr changed_attr(EventAttr attr) {
   return attr;
 }
 
-}  // namespace
-
-ConvertUnwinding::ConvertUnwinding(const symbolize::SymbolOptions& symbols, const format::Features& features)
-    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
-
-Result<ConvertUnwinding> ConvertUnwinding::create(const symbolize::SymbolOptions& symbols,
-                                                  const format::EventSet& events,
-                                                  const format::Features& features) {
-  if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
-    return use_error(
-        "--unwind: no event of the capture has copies of stacks (record --call-graph dwarf), so there is "
-        "nothing to unwind");
-  ConvertUnwinding made(symbols, features);
-  for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
-  return made;
-}
-
-format::EventSet ConvertUnwinding::events_of_copy(const format::EventSet& events) {
-  format::EventSet out;
+EventSet unwound_events(const EventSet& events) {
+  EventSet out;
   for (format::Event event : events) {
     event.attr = changed_attr(event.attr);
     out.add(std::move(event));
@@ -513,14 +468,51 @@ format::EventSet ConvertUnwinding::events_of_copy(const format::EventSet& events
   return out;
 }
 
-void ConvertUnwinding::adjust(format::Features& features) {
-  const bool is_known = !features.event_descriptions.empty();
+// Describes the events of the copy.
+void adjust_descriptions(Features& features) {
+  if (features.event_descriptions.empty()) return;
   for (format::Event& event : features.event_descriptions) event.attr = changed_attr(event.attr);
-  if (is_known) format::drop_section(features, abi::kFeatureEventDesc);  // the bytes as they were
+  format::drop_section(features, abi::kFeatureEventDesc);
 }
 
-void ConvertUnwinding::note(const RecordView& record, const EventAttr& attr,
-                            format::Diagnostics& diagnostics) {
+// convert --unwind: replaces copied stacks and registers (--call-graph dwarf) by call chains.
+class Unwinding {
+ public:
+  // Refused when no event has copied stacks. `events` and `features` must outlive this.
+  static Result<Unwinding> create(const symbolize::SymbolOptions& symbols, const EventSet& events,
+                                  const Features& features);
+
+  // Applies a record of mappings or processes. To be called in order of time.
+  void note(const RecordView& record, const EventAttr& attr, format::Diagnostics& diagnostics);
+  // The sample (in this machine's byte order) with a call chain, in `scratch`; the record itself when there
+  // is nothing to unwind; nullopt when it is damaged, which `diagnostics` counts.
+  std::optional<RecordView> apply(const RecordView& record, const EventAttr& attr,
+                                  format::ByteWriter& scratch, format::Diagnostics& diagnostics);
+  // Reports modules in which call chains ended because unwind information was missing.
+  void report(format::Diagnostics& diagnostics) const;
+
+ private:
+  Unwinding(const symbolize::SymbolOptions& symbols, const Features& features);
+
+  std::unique_ptr<symbolize::AddressSpaces> spaces_;  // at a stable address: the unwinder refers to it
+  symbolize::Unwinder unwinder_;
+};
+
+Unwinding::Unwinding(const symbolize::SymbolOptions& symbols, const Features& features)
+    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
+
+Result<Unwinding> Unwinding::create(const symbolize::SymbolOptions& symbols, const EventSet& events,
+                                    const Features& features) {
+  if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
+    return use_error(
+        "--unwind: no event of the capture has copies of stacks (record --call-graph dwarf), so there is "
+        "nothing to unwind");
+  Unwinding made(symbols, features);
+  for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
+  return made;
+}
+
+void Unwinding::note(const RecordView& record, const EventAttr& attr, format::Diagnostics& diagnostics) {
   if (record.type == abi::kRecordSample) return;
   const auto parsed = format::parse_record(record, attr);
   if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
@@ -531,46 +523,38 @@ void ConvertUnwinding::note(const RecordView& record, const EventAttr& attr,
 }
 
 // The call chain has return addresses minus 1, as perf's unwinding has them: they are inside the calls.
-std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, const EventAttr& attr,
-                                                  format::ByteWriter& scratch,
-                                                  format::Diagnostics& diagnostics) {
+std::optional<RecordView> Unwinding::apply(const RecordView& record, const EventAttr& attr,
+                                           format::ByteWriter& scratch, format::Diagnostics& diagnostics) {
   if (record.type != abi::kRecordSample || !is_unwound(attr)) return record;
   const auto sample = format::parse_sample(record, attr);
-  const Bytes head =
-      record.bytes.first(std::min(record.bytes.size(), std::size_t{format::kRecordHeaderSize}));
-  const Bytes body = record.bytes.subspan(head.size());
+  const std::vector<std::byte> copy(record.bytes.begin(),
+                                    record.bytes.end());  // `record` may be in `scratch`
+  const Bytes head = Bytes(copy).first(format::kRecordHeaderSize);
+  const Bytes body = Bytes(copy).subspan(format::kRecordHeaderSize);
   const auto pieces = pieces_of(body, attr);
   if (!sample || !pieces) {
     diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
     return std::nullopt;
   }
   auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
-  const std::size_t kept = head.size() + body.size() - (pieces->copies_end - pieces->copies);
-  const std::size_t room = (kMostRecordBytes - std::min(kMostRecordBytes, kept)) / kRegisterBytes;
+  const std::size_t kept = copy.size() - (pieces->copies_end - pieces->copies);
+  const std::size_t room = (kLongestRecord - std::min(kLongestRecord, kept)) / kWord;
   frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
   // The frames are valid until the next call of the unwinder.
   const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
   const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
-  std::vector<std::byte> copy(head.begin(), head.end());  // `record` may be inside `scratch`
-  copy.insert(copy.end(), body.begin(), body.end());
-  const Bytes all = Bytes(copy).subspan(head.size());
   scratch.clear();
-  scratch.bytes(Bytes(copy).first(head.size())).bytes(all.first(pieces->chain));
+  scratch.bytes(head).bytes(body.first(pieces->chain));
   scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
-  scratch.bytes(
-      all.subspan(pieces->chain + kRegisterBytes, pieces->chain_end - pieces->chain - kRegisterBytes));
+  scratch.bytes(body.subspan(pieces->chain + kWord, pieces->chain_end - pieces->chain - kWord));
   if (!callers.empty()) scratch.u64(abi::kContextUser);
   for (const std::uint64_t caller : callers) scratch.u64(caller);
-  scratch.bytes(all.subspan(pieces->chain_end, pieces->copies - pieces->chain_end));
-  scratch.bytes(all.subspan(pieces->copies_end));
-  scratch.patch<std::uint16_t>(sizeof(std::uint32_t) + sizeof(std::uint16_t),
-                               static_cast<std::uint16_t>(scratch.size()));
-  RecordView view = record;
-  view.bytes = scratch.view();
-  return view;
+  scratch.bytes(body.subspan(pieces->chain_end, pieces->copies - pieces->chain_end));
+  scratch.bytes(body.subspan(pieces->copies_end));
+  return view_of(scratch, record);
 }
 
-void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
+void Unwinding::report(format::Diagnostics& diagnostics) const {
   for (const auto& ended : unwinder_.ended_chains()) {
     const std::string path = std::string(ended.module->path) + ": ";
     // With --symfs the reason names the file below that folder.
@@ -580,16 +564,6 @@ void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
                          (after == 0 ? path : std::string(ended.reason.substr(0, after))) +
                              "call chains end there: " + std::string(ended.reason.substr(after)));
   }
-}
-
-namespace {
-
-namespace abi = format::abi;
-
-std::vector<std::string> names_of(const format::EventSet& events) {
-  std::vector<std::string> names;
-  for (const format::Event& event : events) names.push_back(event.name);
-  return names;
 }
 
 // Keeps attached copies of files, perf maps and jitdumps only if samples hit their modules, and source files
@@ -617,26 +591,26 @@ void keep_needed_files(GatheredSymbols& gathered, std::vector<format::Attachment
     if (attached) attachments.push_back(std::move(attached->attachment));
 }
 
-}  // namespace
-
-Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& events,
-                             format::Features& features) {
+// Reads the samples of the copy and drops from `features` what they did not hit: packed symbols, copies of
+// files, perf maps and jitdumps. Drops nothing if stacks were copied, since their addresses are known only
+// after unwinding.
+Result<> keep_needed_symbols(const ConvertOptions& options, const EventSet& events, Features& features) {
   const auto before = format::parse_symbol_pack(features.symbol_pack);
   const auto has_stacks = [](const format::Event& event) {
     return event.attr.samples(abi::kSampleStackUser);
   };
   if (!before || std::ranges::any_of(events, has_stacks)) return Done{};
   SessionOptions reading;
-  reading.input = part.input;
-  reading.capture = part.capture;
+  reading.input = options.input;
+  reading.capture = options.capture;
   reading.symbols.symfs = symbolize::kNoFiles;
-  reading.symbols.access = part.access;
-  reading.filter.pids = part.pids;
-  reading.filter.time_text = part.times;
+  reading.symbols.access = options.access;
+  reading.filter.pids = options.pids;
+  reading.filter.time_text = options.times;
   set_for_gathering(reading);
   auto session = Session::open(std::move(reading));
   if (!session) return std::move(session.error());
-  session->filter().events = names_of(events);
+  session->filter().events = event_names(events);
   GatheredSymbols gathered = gather_symbols(*session, {.level = before->level, .only_packed = true});
   auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return std::move(section.error());
@@ -646,15 +620,6 @@ Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& ev
   format::drop_section(features, abi::kFeatureSymbolPack);
   return Done{};
 }
-
-namespace {
-
-namespace abi = format::abi;
-using format::Bytes;
-using format::CaptureReader;
-using format::Damage;
-using format::Features;
-using format::RecordView;
 
 constexpr std::size_t kPiece = std::size_t{512} << 10;  // bytes of records written at a time
 constexpr std::uint64_t kName = 2;                      // EVENT_UPDATE's kind
@@ -689,7 +654,7 @@ bool is_live(const RecordView& record) {
 
 // The feature section of a header record; nullopt: it describes an event.
 std::optional<std::uint32_t> section_of(const RecordView& record) {
-  format::Cursor body = record.body();
+  Cursor body = record.body();
   switch (record.type) {
     case abi::kRecordTracingData:
       return abi::kFeatureTracingData;
@@ -726,8 +691,8 @@ class Conversion {
   void take_late_head();
   Result<> take(const RecordView& record);
   Result<> start();
-  Result<> keep_symbols(const format::EventSet& events, Features& features) const;
-  Result<> create_writer(const format::EventSet& events, Features features);
+  Result<> keep_symbols(const EventSet& events, Features& features) const;
+  Result<> create_writer(const EventSet& events, Features features);
   Result<> pass(const RecordView& record);
   Result<> pass_late_header(const RecordView& record);
   Result<> put(const RecordView& record);
@@ -748,11 +713,11 @@ class Conversion {
   const CopyOutput& output_;
   CaptureReader& reader_;
   format::Diagnostics& diagnostics_;
-  std::optional<ConvertSelection> selection_;
+  std::optional<Selection> selection_;
   std::optional<Writer> writer_;
   std::vector<Held> held_;  // of a pipe, until its events are known
   std::size_t held_bytes_ = 0;
-  std::optional<ConvertUnwinding> unwinding_;
+  std::optional<Unwinding> unwinding_;
   // Scratch: a record in our byte order, selected, with its call chain, and changed.
   format::ByteWriter turned_, selected_, unwound_, changed_;
   format::ByteWriter pending_;            // records to be written together
@@ -847,7 +812,7 @@ Result<> Conversion::start() {
     symbols.access = options_.access;
     // In a recorded chain the address -1 is no frame but an unknown context: perf drops such chains.
     symbols.cut_mark = symbolize::CutMark::None;
-    auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
+    auto unwinding = Unwinding::create(symbols, reader_.events(), reader_.features());
     if (!unwinding) return std::move(unwinding.error());
     unwinding_.emplace(std::move(*unwinding));
     early_ = reader_.features().present;
@@ -856,26 +821,25 @@ Result<> Conversion::start() {
     names_known_ =
         std::ranges::any_of(reader_.events(), [](const auto& event) { return !event.name_is_made; });
   }
-  auto selection =
-      ConvertSelection::create(options_.events, options_.times, reader_.events(), reader_.features());
+  auto selection = Selection::create(options_.events, options_.times, reader_.events(), reader_.features());
   if (!selection) return std::move(selection.error());
   selection_ = std::move(*selection);
   Features features = options_.unwinds ? reader_.features() : reader_.take_features();
   is_directory_ = features.environment.directory_format.value_or(0) != 0;
   names_known_ = names_known_ || !features.event_descriptions.empty();
-  format::EventSet scratch;
-  const format::EventSet& events = selection_->events(scratch);
+  EventSet scratch;
+  const EventSet& events = selection_->events(scratch);
   // Only EVENT_DESC has names in a file.
   if (is_pipe_in() && !is_pipe_out() && features.event_descriptions.empty() && names_known_)
     features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
   selection_->adjust(features);
-  if (unwinding_) ConvertUnwinding::adjust(features);
+  if (unwinding_) adjust_descriptions(features);
   format::drop_section(features, abi::kFeatureAuxtrace);  // has offsets, so it is rebuilt at the end
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
   if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
-  std::optional<format::EventSet> changed;  // a copy of its own, as events may have millions of ids
-  if (unwinding_) changed = ConvertUnwinding::events_of_copy(events);
+  std::optional<EventSet> changed;  // a copy of its own, as events may have millions of ids
+  if (unwinding_) changed = unwound_events(events);
   if (options_.change != nullptr) {
     if (!changed) changed = events;
     if (auto done = options_.change->change_head(*changed, features); !done)
@@ -893,23 +857,18 @@ Result<> Conversion::start() {
 }
 
 // A pipe cannot be read twice. A file on standard input can, but reopening it gives the same file position.
-Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
+Result<> Conversion::keep_symbols(const EventSet& events, Features& features) const {
   if (!is_part() || is_pipe_in() || features.symbol_pack.empty()) return Done{};
   const bool is_stdin = options_.input == "-";
   const off_t position = is_stdin ? ::lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
   if (is_stdin && (position < 0 || ::lseek(STDIN_FILENO, 0, SEEK_SET) != 0))
     return system_error("seek", errno);
-  auto kept = keep_needed_symbols({.input = options_.input,
-                                   .capture = options_.capture,
-                                   .access = options_.access,
-                                   .pids = options_.pids,
-                                   .times = options_.times},
-                                  events, features);
+  auto kept = keep_needed_symbols(options_, events, features);
   if (is_stdin && ::lseek(STDIN_FILENO, position, SEEK_SET) != position) return system_error("seek", errno);
   return kept;
 }
 
-Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
+Result<> Conversion::create_writer(const EventSet& events, Features features) {
   format::WriteOptions options;
   options.as_given = true;
   const auto& compression = features.environment.compression;
@@ -938,8 +897,7 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
 
 Result<> Conversion::pass(const RecordView& record) {
   // A stack is unwound with the file of this build id.
-  if (unwinding_ && record.type == abi::kRecordBuildId)
-    unwinding_->note(record, format::EventAttr(), diagnostics_);
+  if (unwinding_ && record.type == abi::kRecordBuildId) unwinding_->note(record, EventAttr(), diagnostics_);
   if (is_pipe_in() && is_header(record)) return pass_late_header(record);
   if (is_name(record)) {
     if (names_written_) return Done{};
@@ -1037,13 +995,13 @@ Result<> Conversion::put(const RecordView& record) {
     aux_.push_back({file->next_offset(), record.bytes.size()});
   ends_with_round_ = false;
   pending_.bytes(record.bytes).bytes(record.payload);
-  const auto write = [&](format::Bytes bytes) {
+  const auto write = [&](Bytes bytes) {
     return std::visit([&](auto& writer) { return writer.write_plain(bytes); }, *writer_);
   };
   auto written = write(pending_.view());
   pending_.clear();
   for (std::uint64_t left = record.payload_size - record.payload.size(); written && left > 0;) {
-    const format::Bytes piece = reader_.next_payload();
+    const Bytes piece = reader_.next_payload();
     left -= piece.size();
     if (!piece.empty())
       written = write(piece);
@@ -1075,10 +1033,10 @@ Features Conversion::late_features() const {
   }
   // The names that came late; a description from the start already has them.
   if (late_[abi::kFeatureEventDesc] && reader_.features().event_descriptions.empty()) {
-    format::EventSet scratch;
-    const format::EventSet& events = selection_->events(scratch);
+    EventSet scratch;
+    const EventSet& events = selection_->events(scratch);
     late.event_descriptions.assign(events.begin(), events.end());
-    if (unwinding_) ConvertUnwinding::adjust(late);
+    if (unwinding_) adjust_descriptions(late);
   }
   if (!aux_.empty()) {
     format::ByteWriter index;

@@ -5,27 +5,25 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
 #include "cli/message_text.h"
 #include "format/base/file.h"
+#include "format/base/seeded_hash.h"
 #include "format/base/text_pool.h"
-#include "format/container/capture_reader.h"
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/decode/bpf_functions.h"
 #include "report/output/output_file.h"
-#include "report/redaction.h"
-#include "report/views/convert/convert.h"
+#include "report/samples/session.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jitdump.h"
@@ -33,7 +31,14 @@
 namespace tacho::report {
 namespace {
 
+namespace abi = format::abi;
+using format::Bytes;
+using format::CaptureReader;
+using format::EventAttr;
+using format::Features;
 using format::FieldKind;
+using format::RecordView;
+using symbolize::ModuleKind;
 
 constexpr std::size_t kCommonFields = 8;  // bytes of every tracepoint: its number, flags and the thread
 constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
@@ -170,10 +175,11 @@ void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
 
 namespace {
 
-namespace abi = format::abi;
-using symbolize::ModuleKind;
+constexpr std::uint32_t kKernel = ~std::uint32_t{0};  // its pid in mappings
 
-constexpr std::uint32_t kKernel = ~std::uint32_t{0};
+// perf's own records that may be about several processes.
+constexpr std::uint32_t kOfAllProcesses[] = {abi::kRecordThreadMap, abi::kRecordBuildId, abi::kRecordAuxtrace,
+                                             abi::kRecordAuxtraceInfo, abi::kRecordAuxtraceError};
 
 std::string_view without_deleted(std::string_view path) {
   constexpr std::string_view kDeleted = " (deleted)";
@@ -192,13 +198,35 @@ std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view befo
   return failed == std::errc{} && end == name.data() + name.size() ? std::optional(pid) : std::nullopt;
 }
 
-}  // namespace
+// redact --pid: drops what belongs to other processes.
+class RedactProcesses {
+ public:
+  // Empty: keep all processes.
+  explicit RedactProcesses(const std::vector<std::uint32_t>& pids) : pids_(pids.begin(), pids.end()) {}
+
+  // To be called first for every record: collects the files that the kept processes map.
+  void see(const RecordView& record, const format::EventSet& events);
+  // False for records of other processes, samples without a pid, lists of threads and AUX traces. True for
+  // records of no process: mappings and functions of the kernel, cgroups, lost events.
+  bool keeps(const RecordView& record, const format::EventSet& events) const;
+  // Drops perf maps of other processes, packed symbols and build ids of files that no kept process maps, and
+  // lists of processes. Those of the kernel stay. An error when the symbol pack cannot be read.
+  Result<> reduce(Features& features) const;
+
+ private:
+  bool is_kept(std::uint32_t pid) const { return pids_.contains(pid); }
+  bool is_mapped(std::string_view path) const;
+  Result<> reduce_pack(std::vector<std::byte>& section) const;
+
+  std::unordered_set<std::uint32_t> pids_;
+  std::unordered_set<std::string> mapped_;  // without " (deleted)"
+};
 
 bool RedactProcesses::is_mapped(std::string_view path) const {
   return mapped_.contains(std::string(without_deleted(path)));
 }
 
-void RedactProcesses::see(const format::RecordView& record, const format::EventSet& events) {
+void RedactProcesses::see(const RecordView& record, const format::EventSet& events) {
   if (pids_.empty() || (record.type != abi::kRecordMmap && record.type != abi::kRecordMmap2)) return;
   const auto event = events.event_of(record);
   if (!event) return;
@@ -208,25 +236,13 @@ void RedactProcesses::see(const format::RecordView& record, const format::EventS
     mapped_.emplace(without_deleted(mapping->filename));
 }
 
-bool RedactProcesses::keeps_own_record(const format::RecordView& record) const {
-  switch (record.type) {
-    case abi::kRecordThreadMap:
-    case abi::kRecordBuildId:
-    case abi::kRecordAuxtrace:
-    case abi::kRecordAuxtraceInfo:
-    case abi::kRecordAuxtraceError:
-      return false;
-    default:
-      return true;
-  }
-}
-
-bool RedactProcesses::keeps(const format::RecordView& record, const format::EventSet& events) const {
+bool RedactProcesses::keeps(const RecordView& record, const format::EventSet& events) const {
   if (pids_.empty()) return true;
-  if (record.type >= abi::kRecordUserStart) return keeps_own_record(record);
+  if (record.type >= abi::kRecordUserStart)
+    return std::ranges::find(kOfAllProcesses, record.type) == std::end(kOfAllProcesses);
   const auto event = events.event_of(record);
   if (!event) return false;
-  const format::EventAttr& attr = events[*event].attr;
+  const EventAttr& attr = events[*event].attr;
   switch (record.type) {
     case abi::kRecordSample: {
       const auto sample = format::parse_sample(record, attr);
@@ -272,7 +288,7 @@ Result<> RedactProcesses::reduce_pack(std::vector<std::byte>& section) const {
   return Done{};
 }
 
-Result<> RedactProcesses::reduce(format::Features& features) const {
+Result<> RedactProcesses::reduce(Features& features) const {
   if (pids_.empty()) return Done{};
   std::erase_if(features.attachments, [&](const format::Attachment& attachment) {
     if (const auto pid = pid_in(attachment.name, "perf-map/", "")) return !is_kept(*pid);
@@ -290,16 +306,7 @@ Result<> RedactProcesses::reduce(format::Features& features) const {
   return reduce_pack(features.symbol_pack);
 }
 
-namespace {
-
-namespace abi = format::abi;
-using format::Bytes;
-using format::EventAttr;
-using format::RecordView;
-
 constexpr std::size_t kHead = format::kRecordHeaderSize, kWordBytes = sizeof(std::uint64_t);
-
-constexpr std::size_t kLongest = 65528;  // bytes: its size has 16 bits, and is a multiple of 8
 
 // Where the text of a record begins, in bytes from its start.
 constexpr std::size_t kMmapName = kHead + 32, kMmap2Name = kHead + 64, kCommName = kHead + 8,
@@ -321,7 +328,148 @@ std::string_view text_behind(const RecordView& record, std::size_t fixed, std::s
   return format::text_of(record.bytes.subspan(fixed, record.bytes.size() - fixed - trailer));
 }
 
-}  // namespace
+// The index of a sample's stack, by a hash of the sample's bytes.
+using ChainsBySample = std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash>;
+
+// All unwound call chains of a capture; redact makes them before it drops the copied stacks.
+class UnwoundChains {
+ public:
+  // Reads the capture and the files of its modules.
+  static Result<UnwoundChains> read(const RedactOptions& options);
+
+  // The user part of the call chain of a sample (given by its bytes), leaf first; may be empty.
+  std::span<const std::uint64_t> of(Bytes sample) const;
+
+ private:
+  UnwoundChains() = default;
+
+  format::SeededTextHash hash_;
+  std::vector<std::vector<std::uint64_t>> chains_;
+  ChainsBySample by_sample_;
+};
+
+constexpr std::size_t kDeepest = 1024;  // frames
+
+// Collects the stack of each sample, by a hash of the sample's bytes.
+class Gatherer : public Sink {
+ public:
+  Gatherer(const format::SeededTextHash& hash, ChainsBySample& by_sample)
+      : hash_(hash), by_sample_(by_sample) {}
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (sample.stack == nullptr || sample.fields->user_stack.empty()) return Flow::Continue;
+    by_sample_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
+    if (sample.stack->number >= stacks_.size()) stacks_.resize(sample.stack->number + 1);
+    stacks_[sample.stack->number] = sample.stack;
+    return Flow::Continue;
+  }
+
+  // The part of each stack that was unwound, by its number.
+  std::vector<std::vector<std::uint64_t>> chains(Resolver& resolver) const {
+    std::vector<std::vector<std::uint64_t>> chains(stacks_.size());
+    for (std::size_t number = 0; number < stacks_.size(); ++number) {
+      if (stacks_[number] == nullptr) continue;
+      for (const std::uint32_t frame : stacks_[number]->frames)
+        if (const Location& location = resolver.location(frame); location.is_unwound)
+          chains[number].push_back(location.ip.value);
+    }
+    return chains;
+  }
+
+ private:
+  const format::SeededTextHash& hash_;
+  ChainsBySample& by_sample_;
+  std::vector<const Stack*> stacks_;  // by number; as long as the session
+};
+
+Result<UnwoundChains> UnwoundChains::read(const RedactOptions& options) {
+  SessionOptions reading;
+  reading.input = options.copy.input;
+  reading.capture = options.copy.capture;
+  reading.symbols.access = options.copy.access;
+  reading.symbols.name_access = options.name_access;
+  reading.in_step = options.in_step;
+  reading.max_stack = kDeepest;
+  reading.keeps_addresses = true;
+  auto session = Session::open(std::move(reading));
+  if (!session) return std::move(session.error());
+  UnwoundChains chains;
+  Gatherer gatherer(chains.hash_, chains.by_sample_);
+  session->run(gatherer);
+  chains.chains_ = gatherer.chains(session->resolver());
+  return chains;
+}
+
+std::span<const std::uint64_t> UnwoundChains::of(Bytes sample) const {
+  const auto found = by_sample_.find(hash_(format::as_text(sample)));
+  return found == by_sample_.end() ? std::span<const std::uint64_t>() : chains_[found->second];
+}
+
+// Redacts the records of a capture.
+class RecordRedaction {
+ public:
+  // `events` and `features` are those of the input. All arguments must outlive this. `time_shift` (ns) is
+  // subtracted from each time. `chains` has the call chains of copied stacks; null: they are dropped with the
+  // stacks.
+  RecordRedaction(const format::EventSet& events, const Features& features, const Redaction& redaction,
+                  const Aliases& aliases, const KaslrRemap& kernel, std::uint64_t time_shift,
+                  const UnwoundChains* chains)
+      : events_(&events),
+        redaction_(&redaction),
+        aliases_(&aliases),
+        kernel_(&kernel),
+        payloads_(events, features, redaction, aliases, kernel),
+        time_shift_(time_shift),
+        chains_(chains) {}
+
+  // The redacted record, in `out`; nullopt: dropped. Only known fields are copied; other bytes and records of
+  // unknown types are dropped.
+  std::optional<RecordView> change(const RecordView& record, format::ByteWriter& out);
+  // The number of dropped records of unknown types, by type.
+  const std::map<std::uint32_t, std::uint64_t>& not_understood() const { return not_understood_; }
+
+ private:
+  // Bytes of a record that are replaced by `words`.
+  struct Cut {
+    std::size_t begin = 0, size = 0;
+    std::vector<std::uint64_t> words{0};
+  };
+  bool change_sample(const RecordView& record, std::size_t event, format::ByteWriter& out);
+  void change_registers(const format::Registers& registers, const RecordView& record);
+  void add_unwound(const format::Sample& sample, const RecordView& record);
+  void change_user_stack(const format::Sample& sample, const RecordView& record);
+  void change_words(const format::U64Array& words, const RecordView& record, std::size_t step);
+  bool change_kernel_record(const RecordView& record, const EventAttr& attr, format::ByteWriter& out);
+  bool change_own_record(const RecordView& record, format::ByteWriter& out);
+  bool change_mapping(const RecordView& record, const EventAttr& attr, format::ByteWriter& out);
+  bool change_namespaces(const RecordView& record, std::size_t trailer, format::ByteWriter& out);
+  void change_thread_map(const RecordView& record, format::ByteWriter& out);
+  // Writes the first `fixed` bytes of the record, `text`, and the last `trailer` bytes. False: the record is
+  // too short.
+  static bool with_text(const RecordView& record, std::size_t fixed, std::string_view text,
+                        std::size_t trailer, format::ByteWriter& out);
+  std::string comm(std::string_view name) const;
+  std::string container(std::string_view path) const;
+  std::uint64_t moved(std::uint64_t address) const {
+    return redaction_->hides(Content::Kernel) ? kernel_->moved(address) : address;
+  }
+  // Changes one word of `bytes`, if they are long enough.
+  template <class Change>
+  static void patch(std::vector<std::byte>& bytes, std::size_t at, Change&& change);
+  void shift_time(std::vector<std::byte>& bytes, std::size_t at) const;
+
+  const format::EventSet* events_;
+  const Redaction* redaction_;
+  const Aliases* aliases_;
+  const KaslrRemap* kernel_;
+  PayloadRedaction payloads_;
+  std::uint64_t time_shift_;
+  const UnwoundChains* chains_;
+  std::map<std::uint32_t, std::uint64_t> not_understood_;
+  format::SampleParser samples_;
+  std::vector<std::byte> bytes_;  // scratch: a copy of the record, changed in place
+  std::vector<Cut> cuts_;
+};
 
 template <class Change>
 void RecordRedaction::patch(std::vector<std::byte>& bytes, std::size_t at, Change&& change) {
@@ -393,7 +541,7 @@ std::optional<RecordView> RecordRedaction::change(const RecordView& record, form
       out.bytes(bytes_);
     }
   }
-  if (stays && out.size() > kLongest) {  // aliases are longer than words, call chains than no stack
+  if (stays && out.size() > kLongestRecord) {  // aliases are longer than words, call chains than no stack
     ++not_understood_[record.type];
     stays = false;
   }
@@ -568,8 +716,8 @@ bool RecordRedaction::change_kernel_record(const RecordView& record, const Event
         return false;
       out.patch(kHead, moved(std::get<format::KsymbolRecord>(*parsed).address));
       return true;
-    case abi::kRecordTextPoke:  // code of the kernel as bytes: calls in it reveal distances, and no view
-                                // needs it
+    // Code of the kernel: calls in it tell distances between functions, and no view needs it.
+    case abi::kRecordTextPoke:
       if (redaction_->hides(Content::Kernel)) return false;
       break;
     case abi::kRecordAux:
@@ -649,82 +797,77 @@ bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWr
   }
 }
 
-namespace {
-
-namespace abi = format::abi;
-using format::Features;
-using symbolize::ModuleKind;
-
-class Head {
+// Redacts event names and feature sections, with the symbol pack and attached files.
+class HeadRedaction {
  public:
-  explicit Head(const HeadRedaction& rules) : rules_(rules), path_rule_(rules.redaction.path_rule()) {}
+  // All arguments must outlive this. `time_shift` (ns) is subtracted from each time.
+  HeadRedaction(const Redaction& redaction, const Aliases& aliases, const KaslrRemap& kernel,
+                std::uint64_t time_shift)
+      : redaction_(redaction),
+        aliases_(aliases),
+        kernel_(kernel),
+        time_shift_(time_shift),
+        path_rule_(redaction.path_rule()) {}
 
-  format::EventSet events(const format::EventSet& from) const;
-  void environment(format::Environment& environment) const;
-  void tracing(format::TracingData& tracing) const;
-  void schemas(std::vector<format::PayloadSchema>& schemas) const;
-  Result<> attachments(std::vector<format::Attachment>& attachments) const;
-  Result<> pack(std::vector<std::byte>& section) const;
-  format::Event event(format::Event event) const;
+  // Drops everything without a rule: sections that are not parsed, unknown attachments. An error when the
+  // symbol pack cannot be read, since its content is unknown then.
+  Result<> change(format::EventSet& events, Features& features) const;
 
  private:
-  bool hides(Content content) const { return rules_.redaction.hides(content); }
-  How how(Content content) const { return rules_.redaction.of(content); }
-  std::string path(std::string_view text) const { return hidden_path(text, path_rule_, rules_.aliases); }
-  std::string paths_in(std::string_view text) const {
-    return hidden_paths_in(text, path_rule_, rules_.aliases);
-  }
+  void change_environment(format::Environment& environment) const;
+  void change_attachments(std::vector<format::Attachment>& attachments) const;
+  Result<> change_pack(std::vector<std::byte>& section) const;
+  format::Event changed(format::Event event) const;
+  bool hides(Content content) const { return redaction_.hides(content); }
+  How how(Content content) const { return redaction_.of(content); }
+  std::string path(std::string_view text) const { return hidden_path(text, path_rule_, aliases_); }
+  std::string paths_in(std::string_view text) const { return hidden_paths_in(text, path_rule_, aliases_); }
   std::string numbers_in(std::string text) const {
-    return hides(Content::Kernel) ? rules_.kernel.hidden_in(text, rules_.aliases) : text;
+    return hides(Content::Kernel) ? kernel_.hidden_in(text, aliases_) : text;
   }
   std::string event_name(std::string_view name) const {
-    return numbers_in(hidden_event(name, path_rule_, rules_.aliases));
+    return numbers_in(hidden_event(name, path_rule_, aliases_));
   }
   std::uint64_t moved(std::uint64_t address) const {
-    return hides(Content::Kernel) ? rules_.kernel.moved(address) : address;
+    return hides(Content::Kernel) ? kernel_.moved(address) : address;
   }
-  std::uint64_t shifted(std::uint64_t time) const {
-    return time < rules_.time_shift ? time : time - rules_.time_shift;
-  }
+  std::uint64_t shifted(std::uint64_t time) const { return time < time_shift_ ? time : time - time_shift_; }
   std::string moved_lines(std::string_view text) const;
   Result<> change_text(format::Attachment& attachment,
-                       std::string (Head::*change)(std::string_view) const) const;
+                       std::string (HeadRedaction::*change)(std::string_view) const) const;
   std::string paths_in_lines(std::string_view text) const;
   Result<> change_jitdump(format::Attachment& attachment) const;
   void pack_module(const format::PackTexts& texts, format::PackedModule& module, format::PackTexts& to) const;
 
-  const HeadRedaction& rules_;
+  const Redaction& redaction_;
+  const Aliases& aliases_;
+  const KaslrRemap& kernel_;
+  std::uint64_t time_shift_;
   PathRule path_rule_;
 };
 
 // The attr of probes and breakpoints has an address.
-format::Event Head::event(format::Event event) const {
+format::Event HeadRedaction::changed(format::Event event) const {
   event.name = event_name(event.name);
   if (!hides(Content::Kernel)) return event;
   // Of other events than breakpoints it may be no address.
   const bool is_address = event.attr.type == abi::kBreakpoint;
   for (std::uint64_t* const word : {&event.attr.config1, &event.attr.config2})
     if (*word >= kKernelHalf && *word < abi::kContextMax)
-      *word = is_address ? rules_.kernel.hidden(*word, rules_.aliases) : moved(*word);
+      *word = is_address ? kernel_.hidden(*word, aliases_) : moved(*word);
   return event;
 }
 
-format::EventSet Head::events(const format::EventSet& from) const {
-  format::EventSet events;
-  for (const format::Event& one : from) events.add(event(one));
-  return events;
-}
-
-void Head::environment(format::Environment& environment) const {
+void HeadRedaction::change_environment(format::Environment& environment) const {
   if (hides(Content::Host) && environment.hostname) {
     if (how(Content::Host) == How::Hash)
-      environment.hostname = rules_.aliases.of(*environment.hostname);
+      environment.hostname = aliases_.of(*environment.hostname);
     else
       environment.hostname.reset();
   }
   if (how(Content::CommandLine) == How::Drop) environment.command_line.clear();
   if (how(Content::CommandLine) == How::Hash)
-    for (std::string& word : environment.command_line) word = rules_.aliases.of(word);
+    for (std::string& word : environment.command_line) word = aliases_.of(word);
   for (format::BuildIdEntry& entry : environment.build_ids) entry.filename = path(entry.filename);
   for (format::EventGroup& group : environment.groups) group.name = event_name(group.name);
   if (hides(Content::Time)) environment.clock_data.reset();
@@ -741,63 +884,54 @@ void Head::environment(format::Environment& environment) const {
   if (hides(Content::Kernel) || hides(Content::Paths)) environment.bpf_places.clear();
   for (format::EventLoss& loss : environment.losses.events) {
     loss.event = event_name(loss.event);
-    if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : rules_.aliases.of(loss.cgroup);
+    if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : aliases_.of(loss.cgroup);
   }
   for (auto& [what, value] : environment.user_stacks) what = numbers_in(paths_in(what));
   for (format::AttachedProgram& program : environment.attached_programs) {
     program.object = path(program.object);
-    program.section = numbers_in(hidden_section(program.section, path_rule_, rules_.aliases));
+    program.section = numbers_in(hidden_section(program.section, path_rule_, aliases_));
     program.state = numbers_in(paths_in(program.state));
   }
 }
 
-void Head::tracing(format::TracingData& tracing) const {
-  tracing.printk_formats = moved_lines(tracing.printk_formats);
-  if (hides(Content::Comm)) tracing.saved_cmdlines.clear();  // a thread and its name on each line
-}
-
-void Head::schemas(std::vector<format::PayloadSchema>& schemas) const {
-  for (format::PayloadSchema& schema : schemas) schema.event = event_name(schema.event);
-}
-
-// Lines that begin with an address, as /proc/kallsyms has them and printk_formats (with 0x).
-std::string Head::moved_lines(std::string_view text) const {
-  if (!hides(Content::Kernel)) return std::string(text);
-  std::string moved_text;
-  moved_text.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    const std::string_view before = line.starts_with("0x") ? line.substr(0, 2) : std::string_view();
-    line.remove_prefix(before.size());
-    std::uint64_t address = 0;
-    const auto [number_end, failed] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
-    if (failed == std::errc{}) {
-      const auto digits = static_cast<std::size_t>(number_end - line.data());
-      moved_text += before;
-      moved_text += fmt::format("{:0{}x}", moved(address), digits);
-      moved_text += line.substr(digits);
-    }
-    if (end < text.size()) moved_text += '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return moved_text;
-}
-
-// Names of JIT code: "LazyCompile:*run /home/me/app.js:7".
-std::string Head::paths_in_lines(std::string_view text) const {
+// Calls change(line, changed) for each line, which appends the new line to `changed`.
+template <class Change>
+std::string changed_lines(std::string_view text, Change&& change) {
   std::string changed;
+  changed.reserve(text.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    changed += paths_in(text.substr(0, end));
+    change(text.substr(0, end), changed);
     if (end < text.size()) changed += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return changed;
 }
 
-Result<> Head::change_text(format::Attachment& attachment,
-                           std::string (Head::*change)(std::string_view) const) const {
+// Lines that begin with an address, as /proc/kallsyms has them and printk_formats (with 0x).
+std::string HeadRedaction::moved_lines(std::string_view text) const {
+  if (!hides(Content::Kernel)) return std::string(text);
+  return changed_lines(text, [this](std::string_view line, std::string& changed) {
+    const std::string_view before = line.starts_with("0x") ? line.substr(0, 2) : std::string_view();
+    line.remove_prefix(before.size());
+    std::uint64_t address = 0;
+    const auto [number_end, failed] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+    if (failed != std::errc{}) return;
+    const auto digits = static_cast<std::size_t>(number_end - line.data());
+    changed += before;
+    changed += fmt::format("{:0{}x}", moved(address), digits);
+    changed += line.substr(digits);
+  });
+}
+
+// Names of JIT code: "LazyCompile:*run /home/me/app.js:7".
+std::string HeadRedaction::paths_in_lines(std::string_view text) const {
+  return changed_lines(text,
+                       [this](std::string_view line, std::string& changed) { changed += paths_in(line); });
+}
+
+Result<> HeadRedaction::change_text(format::Attachment& attachment,
+                                    std::string (HeadRedaction::*change)(std::string_view) const) const {
   const auto content = format::unpack_attachment(attachment);
   if (!content) return content.error();
   const std::string text = (this->*change)(format::as_text(*content));
@@ -808,7 +942,7 @@ Result<> Head::change_text(format::Attachment& attachment,
 }
 
 // Redacts the names of code and source files in a jitdump that `tacho pack` attached.
-Result<> Head::change_jitdump(format::Attachment& attachment) const {
+Result<> HeadRedaction::change_jitdump(format::Attachment& attachment) const {
   auto content = symbolize::unpack_attached_text(attachment);
   if (!content) return content.error();
   const auto dump = symbolize::Jitdump::parse(std::move(*content));
@@ -833,16 +967,16 @@ Result<> Head::change_jitdump(format::Attachment& attachment) const {
   return Done{};
 }
 
-Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
+void HeadRedaction::change_attachments(std::vector<format::Attachment>& attachments) const {
   std::vector<format::Attachment> kept;
   const bool hides_processes = hides(Content::CommandLine) || hides(Content::Paths) ||
                                hides(Content::Containers) || hides(Content::Host);
   for (format::Attachment& attachment : attachments) {
     Result<> done = Done{};
     if (attachment.name == format::kKallsymsAttachment || attachment.name == kBpfCallsAttachment) {
-      done = change_text(attachment, &Head::moved_lines);
+      done = change_text(attachment, &HeadRedaction::moved_lines);
     } else if (attachment.name.starts_with("perf-map/")) {
-      done = change_text(attachment, &Head::paths_in_lines);
+      done = change_text(attachment, &HeadRedaction::paths_in_lines);
       attachment.origin = path(attachment.origin);
     } else if (attachment.name.starts_with(symbolize::kAttachedJitdump)) {
       done = change_jitdump(attachment);
@@ -852,11 +986,10 @@ Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
     if (done) kept.push_back(std::move(attachment));  // drop what cannot be decompressed
   }
   attachments = std::move(kept);
-  return Done{};
 }
 
-void Head::pack_module(const format::PackTexts& texts, format::PackedModule& module,
-                       format::PackTexts& to) const {
+void HeadRedaction::pack_module(const format::PackTexts& texts, format::PackedModule& module,
+                                format::PackTexts& to) const {
   const auto kind = static_cast<ModuleKind>(module.kind);
   const bool is_kernel =
       kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule || kind == ModuleKind::Bpf;
@@ -888,7 +1021,7 @@ void Head::pack_module(const format::PackTexts& texts, format::PackedModule& mod
   }
 }
 
-Result<> Head::pack(std::vector<std::byte>& section) const {
+Result<> HeadRedaction::change_pack(std::vector<std::byte>& section) const {
   if (section.empty()) return Done{};
   auto pack = format::parse_symbol_pack(section);
   if (!pack) return std::move(pack.error()).in("the symbol pack");
@@ -902,24 +1035,19 @@ Result<> Head::pack(std::vector<std::byte>& section) const {
   return Done{};
 }
 
-}  // namespace
-
-Result<> redact_head(const HeadRedaction& rules, format::EventSet& events, Features& features) {
-  const Head head(rules);
+Result<> HeadRedaction::change(format::EventSet& events, Features& features) const {
   features.raw.clear();
-  events = head.events(events);
-  for (format::Event& event : features.event_descriptions) event = head.event(std::move(event));
-  head.environment(features.environment);
-  head.tracing(features.tracing);
-  head.schemas(features.schemas);
-  if (auto done = head.attachments(features.attachments); !done) return done;
-  features.environment.content = rules.content;
-  return head.pack(features.symbol_pack);
+  format::EventSet changed_events;
+  for (const format::Event& event : events) changed_events.add(changed(event));
+  events = std::move(changed_events);
+  for (format::Event& event : features.event_descriptions) event = changed(std::move(event));
+  change_environment(features.environment);
+  features.tracing.printk_formats = moved_lines(features.tracing.printk_formats);
+  if (hides(Content::Comm)) features.tracing.saved_cmdlines.clear();  // a thread and its name on each line
+  for (format::PayloadSchema& schema : features.schemas) schema.event = event_name(schema.event);
+  change_attachments(features.attachments);
+  return change_pack(features.symbol_pack);
 }
-
-namespace {
-
-using format::CaptureReader;
 
 // The first reading of the capture, before the copy is written.
 struct Scan {
@@ -933,7 +1061,7 @@ class Redacting : public CaptureChange {
             const UnwoundChains* chains, std::vector<format::ContentClass> content)
       : options_(options), aliases_(aliases), scan_(scan), chains_(chains), content_(std::move(content)) {}
 
-  Result<> change_head(format::EventSet& events, format::Features& features) override {
+  Result<> change_head(format::EventSet& events, Features& features) override {
     events_ = events;
     descriptions_.tracing = features.tracing;
     descriptions_.schemas = features.schemas;
@@ -941,11 +1069,11 @@ class Redacting : public CaptureChange {
     const std::uint64_t shift = options_.redaction.hides(Content::Time) ? census.time_shift() : 0;
     records_.emplace(events_, descriptions_, options_.redaction, aliases_, census.kernel(), shift, chains_);
     if (auto reduced = scan_.processes.reduce(features); !reduced) return reduced;
-    return redact_head({options_.redaction, aliases_, census.kernel(), shift, content_}, events, features);
+    features.environment.content = content_;
+    return HeadRedaction(options_.redaction, aliases_, census.kernel(), shift).change(events, features);
   }
 
-  std::optional<format::RecordView> change(const format::RecordView& record,
-                                           format::ByteWriter& scratch) override {
+  std::optional<RecordView> change(const RecordView& record, format::ByteWriter& scratch) override {
     if (!scan_.processes.keeps(record, events_)) return std::nullopt;
     return records_->change(record, scratch);
   }
@@ -963,8 +1091,8 @@ class Redacting : public CaptureChange {
   const Scan& scan_;
   const UnwoundChains* chains_;
   std::vector<format::ContentClass> content_;
-  format::EventSet events_;        // of the copy, before they are changed
-  format::Features descriptions_;  // of payloads, as they were recorded
+  format::EventSet events_;  // of the copy, before they are changed
+  Features descriptions_;    // of payloads, as they were recorded
   std::optional<RecordRedaction> records_;
 };
 
@@ -1017,24 +1145,6 @@ Redacted described(const RedactOptions& options, const Census& census, const Ali
   return redacted;
 }
 
-// nullopt after a failure, which is reported.
-std::optional<UnwoundChains> unwind(const RedactOptions& options, format::Diagnostics& diagnostics) {
-  SessionOptions reading;
-  reading.input = options.copy.input;
-  reading.capture = options.copy.capture;
-  reading.symbols.access = options.copy.access;
-  reading.symbols.name_access = options.name_access;
-  reading.in_step = options.in_step;
-  auto chains = UnwoundChains::read(std::move(reading));
-  if (!chains) {
-    diagnostics.add_line(
-        format::Damage::Note,
-        "the calls in copied stacks go with these, they could not be unwound: " + chains.error().what);
-    return std::nullopt;
-  }
-  return std::move(*chains);
-}
-
 }  // namespace
 
 Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Diagnostics& diagnostics) {
@@ -1059,8 +1169,15 @@ Result<Redacted> redact(const RedactOptions& options, const CopyOutput& output,
     if (one.number > 0)
       content.push_back({std::string(name_of(one.content)), std::string(state_of(one.how))});
   std::optional<UnwoundChains> chains;
-  if (options.redaction.hides(Content::Stacks) && scan->census.has_stacks())
-    chains = unwind(options, diagnostics);
+  if (options.redaction.hides(Content::Stacks) && scan->census.has_stacks()) {
+    auto read = UnwoundChains::read(options);
+    if (read)
+      chains = std::move(*read);
+    else
+      diagnostics.add_line(
+          format::Damage::Note,
+          "the calls in copied stacks go with these, they could not be unwound: " + read.error().what);
+  }
   Redacting change(options, *aliases, *scan, chains ? &*chains : nullptr, std::move(content));
   copying.change = &change;
   copying.is_whole_or_nothing = true;
