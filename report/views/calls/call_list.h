@@ -48,7 +48,7 @@ struct Call {
   std::uint32_t name = 0, comm = 0;  // indices for CallList::text()
   std::uint32_t depth = 0;           // 1: the outermost traced function
   std::uint32_t more = 0;            // index of its arguments and return value, for CallList::values()
-  std::uint32_t function = 0;        // index into CallList::functions()
+  std::uint32_t function = 0;        // index for CallList::function()
 };
 
 // A further field of a call's payload: an argument, the return value, or any other.
@@ -87,7 +87,6 @@ class CallList : public Sink {
   const std::vector<Call>& calls() const { return calls_; }
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
   const CallFunction& function(const Call& call) const { return functions_[call.function]; }
-  const std::vector<CallFunction>& functions() const { return functions_; }  // by number
   // The arguments and return value that were recorded, and its other fields.
   std::vector<CallValue> values(const Call& call) const;
 

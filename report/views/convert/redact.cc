@@ -6,7 +6,6 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -425,8 +424,8 @@ class RecordRedaction {
   // The redacted record, in `out`; nullopt: dropped. Only known fields are copied; other bytes and records of
   // unknown types are dropped.
   std::optional<RecordView> change(const RecordView& record, format::ByteWriter& out);
-  // The number of dropped records of unknown types, by type.
-  const std::map<std::uint32_t, std::uint64_t>& not_understood() const { return not_understood_; }
+  // The number of dropped records: those of unknown types, and those that would be too long.
+  std::uint64_t not_understood() const { return not_understood_; }
 
  private:
   // Bytes of a record that are replaced by `words`.
@@ -465,7 +464,7 @@ class RecordRedaction {
   PayloadRedaction payloads_;
   std::uint64_t time_shift_;
   const UnwoundChains* chains_;
-  std::map<std::uint32_t, std::uint64_t> not_understood_;
+  std::uint64_t not_understood_ = 0;
   format::SampleParser samples_;
   std::vector<std::byte> bytes_;  // scratch: a copy of the record, changed in place
   std::vector<Cut> cuts_;
@@ -542,7 +541,7 @@ std::optional<RecordView> RecordRedaction::change(const RecordView& record, form
     }
   }
   if (stays && out.size() > kLongestRecord) {  // aliases are longer than words, call chains than no stack
-    ++not_understood_[record.type];
+    ++not_understood_;
     stays = false;
   }
   if (!stays) return std::nullopt;
@@ -611,7 +610,7 @@ bool RecordRedaction::change_sample(const RecordView& record, std::size_t event,
   const EventAttr& attr = (*events_)[event].attr;
   const format::Sample* const sample = samples_.parse(record, attr);
   if (sample == nullptr) {
-    ++not_understood_[record.type];
+    ++not_understood_;
     return false;
   }
   const std::uint64_t type = attr.sample_type;
@@ -696,7 +695,7 @@ bool RecordRedaction::change_kernel_record(const RecordView& record, const Event
   const std::size_t trailer = format::sample_id_size(attr);
   const auto parsed = format::parse_record(record, attr);
   if (!parsed || format::unread_bytes(record, attr) != 0) {
-    ++not_understood_[record.type];
+    ++not_understood_;
     return false;
   }
   switch (record.type) {
@@ -739,7 +738,7 @@ bool RecordRedaction::change_kernel_record(const RecordView& record, const Event
       break;
   }
   if (std::holds_alternative<format::OtherRecord>(*parsed)) {
-    ++not_understood_[record.type];
+    ++not_understood_;
     return false;
   }
   out.bytes(record.bytes);
@@ -792,7 +791,7 @@ bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWr
       out.bytes(record.bytes);
       return true;
     default:
-      ++not_understood_[record.type];
+      ++not_understood_;
       return false;
   }
 }
@@ -1078,12 +1077,7 @@ class Redacting : public CaptureChange {
     return records_->change(record, scratch);
   }
 
-  std::uint64_t not_understood() const {
-    std::uint64_t sum = 0;
-    if (records_)
-      for (const auto& [type, count] : records_->not_understood()) sum += count;
-    return sum;
-  }
+  std::uint64_t not_understood() const { return records_ ? records_->not_understood() : 0; }
 
  private:
   const RedactOptions& options_;

@@ -68,7 +68,7 @@ struct RedactedClass {
 
 struct Redacted {
   std::vector<RedactedClass> classes;  // all of them
-  std::uint64_t not_understood = 0;    // dropped records of unknown types
+  std::uint64_t not_understood = 0;    // dropped records, of unknown types or too long
 };
 
 // --dry-run: reads the whole capture and reports its private data and what redact would do with it.
