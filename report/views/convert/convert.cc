@@ -204,199 +204,181 @@ class Selection {
   // `names` are the events to keep, `times` is the value of --time; both may be empty: all. Refused when the
   // capture lacks one of them. `events` must outlive this.
   static Result<Selection> create(const std::vector<std::string>& names, const std::string& times,
-                                  const EventSet& events, const Features& features);
+                                  const EventSet& events, const Features& features) {
+    Selection selection(events);
+    if (!names.empty())
+      if (auto chosen = selection.choose(names, features); !chosen) return std::move(chosen.error());
+    if (!times.empty())
+      if (auto chosen = selection.choose_times(times, features); !chosen) return std::move(chosen.error());
+    return selection;
+  }
 
   // The events of the copy: `events` itself, or a part of them in `scratch`.
-  const EventSet& events(EventSet& scratch) const;
+  const EventSet& events(EventSet& scratch) const {
+    if (kept_.empty()) return *all_;
+    for (std::size_t i = 0; i < all_->size(); ++i)
+      if (keeps(i)) scratch.add((*all_)[i]);
+    return scratch;
+  }
+
   // Adjusts the feature sections to the events of the copy.
-  void adjust(Features& features) const;
+  void adjust(Features& features) const {
+    auto& environment = features.environment;
+    if (!filter_.times.empty() && environment.sample_time) {
+      auto& [first, last] = *environment.sample_time;
+      first = std::max(first, filter_.times.front().first);
+      last = std::max(first, std::min(last, filter_.times.back().last));
+      format::drop_section(features, abi::kFeatureSampleTime);
+    }
+    if (kept_.empty()) return;
+    if (features.event_descriptions.size() == kept_.size()) {
+      std::vector<format::Event> descriptions;
+      for (std::size_t i = 0; i < kept_.size(); ++i)
+        if (kept_[i]) descriptions.push_back(std::move(features.event_descriptions[i]));
+      features.event_descriptions = std::move(descriptions);
+      format::drop_section(features, abi::kFeatureEventDesc);
+    }
+    std::vector<format::EventGroup> groups;
+    for (format::EventGroup group : environment.groups) {
+      if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
+      const auto leader = kept_.begin() + group.leader;
+      if (!*leader) continue;
+      const auto members = std::count(leader, leader + group.members, true);
+      group.leader = static_cast<std::uint32_t>(std::count(kept_.begin(), leader, true));
+      group.members = static_cast<std::uint32_t>(members);
+      if (members > 1) groups.push_back(std::move(group));
+    }
+    environment.groups = std::move(groups);
+    format::drop_section(features, abi::kFeatureGroupDesc);
+  }
+
   // A record (in this machine's byte order) in the copy: itself, a new one in `scratch`, or nullopt: dropped.
   std::optional<RecordView> apply(const RecordView& record, format::ByteWriter& scratch,
-                                  format::Diagnostics& diagnostics) const;
+                                  format::Diagnostics& diagnostics) const {
+    if (kept_.empty() && filter_.times.empty()) return record;
+    if (record.type < abi::kRecordUserStart) return apply_to_kernel(record, scratch, diagnostics);
+    if (kept_.empty()) return record;
+    if (record.type == abi::kRecordIdIndex) return shorten_id_index(record, scratch);
+    const auto row = std::ranges::find(kIdOffsets, record.type, &IdOffsetRow::type);
+    if (row == std::end(kIdOffsets)) return record;
+    Cursor body = record.body();
+    body.skip(row->offset);
+    return keeps_id(body.u64()) ? std::optional(record) : std::nullopt;
+  }
 
  private:
   explicit Selection(const EventSet& events) : all_(&events) {}
-  Result<> choose(const std::vector<std::string>& names, const Features& features);
-  void keep_groups_whole(const Features& features);
-  Result<> choose_times(const std::string& times, const Features& features);
+  Result<> choose(const std::vector<std::string>& names, const Features& features) {
+    const std::vector<std::string> all = event_names(*all_);
+    EventChoice choice = choose_events(names, all);
+    if (choice.unknown) return not_one_event("--events", *choice.unknown, all);
+    kept_ = std::move(choice.chosen);
+    const auto has_none = [](const format::Event& event) { return !has_sample_ids(event.attr); };
+    if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))
+      return use_error("--events: the samples of this capture do not say which event they belong to");
+    keep_groups_whole(features);
+    first_ = static_cast<std::size_t>(std::ranges::find(kept_, true) - kept_.begin());
+    return Done{};
+  }
+
+  // The leader's samples hold the values of all members: choosing one chooses the group.
+  void keep_groups_whole(const Features& features) {
+    for (const format::EventGroup& group : features.environment.groups) {
+      if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
+      const EventAttr& leader = (*all_)[group.leader].attr;
+      if (!leader.samples(abi::kSampleRead) || (leader.read_format & abi::kReadGroup) == 0) continue;
+      const auto first = kept_.begin() + group.leader;
+      if (std::find(first, first + group.members, true) != first + group.members)
+        std::fill(first, first + group.members, true);
+    }
+  }
+
+  Result<> choose_times(const std::string& times, const Features& features) {
+    auto ranges = parse_times(times, features.environment);
+    if (!ranges) return std::move(ranges.error());
+    filter_.times = std::move(*ranges);
+    for (std::size_t i = 0; i < all_->size(); ++i)
+      if (keeps(i) && !(*all_)[i].attr.samples(abi::kSampleTime))
+        return use_error("--time: samples of the event '" + (*all_)[i].name + "' have no time");
+    return Done{};
+  }
+
   bool keeps(std::size_t event) const { return kept_.empty() || (event < kept_.size() && kept_[event]); }
-  bool keeps_id(std::uint64_t id) const;
+  bool keeps_id(std::uint64_t id) const {
+    if (kept_.empty() || id == 0) return true;
+    const auto event = all_->find_id(id);
+    return event && keeps(*event);
+  }
+
   std::optional<RecordView> apply_to_kernel(const RecordView& record, format::ByteWriter& scratch,
-                                            format::Diagnostics& diagnostics) const;
+                                            format::Diagnostics& diagnostics) const {
+    const auto event = all_->event_of(record);
+    if (!event) {
+      diagnostics.add(Damage::UnknownEvent, record.offset, std::string(format::record_name(record.type)));
+      return std::nullopt;
+    }
+    const EventAttr& attr = (*all_)[*event].attr;
+    if (!keeps(*event)) {
+      const bool goes = std::ranges::find(kOfTheEventAlone, record.type) != std::end(kOfTheEventAlone);
+      return goes ? std::nullopt : std::optional(move_to_first_event(record, attr, scratch));
+    }
+    if (record.type != abi::kRecordSample || filter_.times.empty()) return record;
+    const auto time = format::sample_time(record, attr);
+    if (!time) {
+      diagnostics.add(Damage::BadRecord, record.offset, "a sample ends before its time");
+      return std::nullopt;
+    }
+    return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
+  }
+
+  // The same record as one of the first event that stays: with that event's sample_id layout and id.
   RecordView move_to_first_event(const RecordView& record, const EventAttr& from,
-                                 format::ByteWriter& scratch) const;
-  RecordView shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const;
+                                 format::ByteWriter& scratch) const {
+    const format::Event& first = (*all_)[first_];
+    const std::uint64_t first_id = first.ids.empty() ? 0 : first.ids.front();
+    const std::size_t trailer = format::sample_id_size(from);
+    const bool has_trailer = trailer != 0 && record.bytes.size() >= format::kRecordHeaderSize + trailer;
+    format::SampleId id =
+        has_trailer ? format::parse_sample_id(record, from) : format::SampleId{0, 0, 0, 0, 0, 0};
+    if (id.id != 0) id.id = first_id;
+    if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is written as 0
+    scratch.clear();
+    scratch.bytes(record.bytes.first(record.bytes.size() - (has_trailer ? trailer : 0)));
+    if (record.type == abi::kRecordLost && scratch.size() >= format::kRecordHeaderSize + kWord)
+      scratch.patch(format::kRecordHeaderSize, first_id);
+    format::write_sample_id(scratch, id, first.attr);
+    return view_of(scratch, record);
+  }
+
+  // u64 count, entries of four words beginning with an id, and perhaps as many entries of two words.
+  RecordView shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const {
+    constexpr std::size_t kEntry = 4, kGuestEntry = 2;  // words
+    Cursor in = record.body();
+    const std::uint64_t count = in.u64();
+    const format::U64Array entries = in.words(count, kEntry);
+    if (in.failed()) return record;
+    const bool has_guests = count != 0 && in.left() / (kGuestEntry * kWord) >= count;
+    const format::U64Array guests = in.words(has_guests ? count : 0, kGuestEntry);
+    scratch.clear();
+    scratch.bytes(record.bytes.first(format::kRecordHeaderSize + kWord));  // the count is set below
+    std::uint64_t stay = 0;
+    const auto copy_kept = [&](const format::U64Array& from, std::size_t words) {
+      for (std::size_t i = 0; i < from.size() / words; ++i)
+        if (keeps_id(entries[i * kEntry]))
+          scratch.bytes(from.bytes().subspan(i * words * kWord, words * kWord));
+    };
+    for (std::size_t i = 0; i < count; ++i) stay += keeps_id(entries[i * kEntry]) ? 1 : 0;
+    copy_kept(entries, kEntry);
+    copy_kept(guests, kGuestEntry);
+    scratch.patch(format::kRecordHeaderSize, stay);
+    return view_of(scratch, record);
+  }
 
   const EventSet* all_;
   std::vector<bool> kept_;  // by event; empty: all
   std::size_t first_ = 0;   // the first event that stays; it gets mmap, comm and fork records of the others
   Filter filter_;           // times only
 };
-
-Result<Selection> Selection::create(const std::vector<std::string>& names, const std::string& times,
-                                    const EventSet& events, const Features& features) {
-  Selection selection(events);
-  if (!names.empty())
-    if (auto chosen = selection.choose(names, features); !chosen) return std::move(chosen.error());
-  if (!times.empty())
-    if (auto chosen = selection.choose_times(times, features); !chosen) return std::move(chosen.error());
-  return selection;
-}
-
-Result<> Selection::choose(const std::vector<std::string>& names, const Features& features) {
-  const std::vector<std::string> all = event_names(*all_);
-  EventChoice choice = choose_events(names, all);
-  if (choice.unknown) return not_one_event("--events", *choice.unknown, all);
-  kept_ = std::move(choice.chosen);
-  const auto has_none = [](const format::Event& event) { return !has_sample_ids(event.attr); };
-  if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))
-    return use_error("--events: the samples of this capture do not say which event they belong to");
-  keep_groups_whole(features);
-  first_ = static_cast<std::size_t>(std::ranges::find(kept_, true) - kept_.begin());
-  return Done{};
-}
-
-// The leader's samples hold the values of all members: choosing one chooses the group.
-void Selection::keep_groups_whole(const Features& features) {
-  for (const format::EventGroup& group : features.environment.groups) {
-    if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
-    const EventAttr& leader = (*all_)[group.leader].attr;
-    if (!leader.samples(abi::kSampleRead) || (leader.read_format & abi::kReadGroup) == 0) continue;
-    const auto first = kept_.begin() + group.leader;
-    if (std::find(first, first + group.members, true) != first + group.members)
-      std::fill(first, first + group.members, true);
-  }
-}
-
-Result<> Selection::choose_times(const std::string& times, const Features& features) {
-  auto ranges = parse_times(times, features.environment);
-  if (!ranges) return std::move(ranges.error());
-  filter_.times = std::move(*ranges);
-  for (std::size_t i = 0; i < all_->size(); ++i)
-    if (keeps(i) && !(*all_)[i].attr.samples(abi::kSampleTime))
-      return use_error("--time: samples of the event '" + (*all_)[i].name + "' have no time");
-  return Done{};
-}
-
-const EventSet& Selection::events(EventSet& scratch) const {
-  if (kept_.empty()) return *all_;
-  for (std::size_t i = 0; i < all_->size(); ++i)
-    if (keeps(i)) scratch.add((*all_)[i]);
-  return scratch;
-}
-
-bool Selection::keeps_id(std::uint64_t id) const {
-  if (kept_.empty() || id == 0) return true;
-  const auto event = all_->find_id(id);
-  return event && keeps(*event);
-}
-
-void Selection::adjust(Features& features) const {
-  auto& environment = features.environment;
-  if (!filter_.times.empty() && environment.sample_time) {
-    auto& [first, last] = *environment.sample_time;
-    first = std::max(first, filter_.times.front().first);
-    last = std::max(first, std::min(last, filter_.times.back().last));
-    format::drop_section(features, abi::kFeatureSampleTime);
-  }
-  if (kept_.empty()) return;
-  if (features.event_descriptions.size() == kept_.size()) {
-    std::vector<format::Event> descriptions;
-    for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i]) descriptions.push_back(std::move(features.event_descriptions[i]));
-    features.event_descriptions = std::move(descriptions);
-    format::drop_section(features, abi::kFeatureEventDesc);
-  }
-  std::vector<format::EventGroup> groups;
-  for (format::EventGroup group : environment.groups) {
-    if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
-    const auto leader = kept_.begin() + group.leader;
-    if (!*leader) continue;
-    const auto members = std::count(leader, leader + group.members, true);
-    group.leader = static_cast<std::uint32_t>(std::count(kept_.begin(), leader, true));
-    group.members = static_cast<std::uint32_t>(members);
-    if (members > 1) groups.push_back(std::move(group));
-  }
-  environment.groups = std::move(groups);
-  format::drop_section(features, abi::kFeatureGroupDesc);
-}
-
-std::optional<RecordView> Selection::apply(const RecordView& record, format::ByteWriter& scratch,
-                                           format::Diagnostics& diagnostics) const {
-  if (kept_.empty() && filter_.times.empty()) return record;
-  if (record.type < abi::kRecordUserStart) return apply_to_kernel(record, scratch, diagnostics);
-  if (kept_.empty()) return record;
-  if (record.type == abi::kRecordIdIndex) return shorten_id_index(record, scratch);
-  const auto row = std::ranges::find(kIdOffsets, record.type, &IdOffsetRow::type);
-  if (row == std::end(kIdOffsets)) return record;
-  Cursor body = record.body();
-  body.skip(row->offset);
-  return keeps_id(body.u64()) ? std::optional(record) : std::nullopt;
-}
-
-std::optional<RecordView> Selection::apply_to_kernel(const RecordView& record, format::ByteWriter& scratch,
-                                                     format::Diagnostics& diagnostics) const {
-  const auto event = all_->event_of(record);
-  if (!event) {
-    diagnostics.add(Damage::UnknownEvent, record.offset, std::string(format::record_name(record.type)));
-    return std::nullopt;
-  }
-  const EventAttr& attr = (*all_)[*event].attr;
-  if (!keeps(*event)) {
-    const bool goes = std::ranges::find(kOfTheEventAlone, record.type) != std::end(kOfTheEventAlone);
-    return goes ? std::nullopt : std::optional(move_to_first_event(record, attr, scratch));
-  }
-  if (record.type != abi::kRecordSample || filter_.times.empty()) return record;
-  const auto time = format::sample_time(record, attr);
-  if (!time) {
-    diagnostics.add(Damage::BadRecord, record.offset, "a sample ends before its time");
-    return std::nullopt;
-  }
-  return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
-}
-
-// The same record as one of the first event that stays: with that event's sample_id layout and id.
-RecordView Selection::move_to_first_event(const RecordView& record, const EventAttr& from,
-                                          format::ByteWriter& scratch) const {
-  const format::Event& first = (*all_)[first_];
-  const std::uint64_t first_id = first.ids.empty() ? 0 : first.ids.front();
-  const std::size_t trailer = format::sample_id_size(from);
-  const bool has_trailer = trailer != 0 && record.bytes.size() >= format::kRecordHeaderSize + trailer;
-  format::SampleId id =
-      has_trailer ? format::parse_sample_id(record, from) : format::SampleId{0, 0, 0, 0, 0, 0};
-  if (id.id != 0) id.id = first_id;
-  if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is written as 0
-  scratch.clear();
-  scratch.bytes(record.bytes.first(record.bytes.size() - (has_trailer ? trailer : 0)));
-  if (record.type == abi::kRecordLost && scratch.size() >= format::kRecordHeaderSize + kWord)
-    scratch.patch(format::kRecordHeaderSize, first_id);
-  format::write_sample_id(scratch, id, first.attr);
-  return view_of(scratch, record);
-}
-
-// u64 count, entries of four words beginning with an id, and perhaps as many entries of two words.
-RecordView Selection::shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const {
-  constexpr std::size_t kEntry = 4, kGuestEntry = 2;  // words
-  Cursor in = record.body();
-  const std::uint64_t count = in.u64();
-  const format::U64Array entries = in.words(count, kEntry);
-  if (in.failed()) return record;
-  const bool has_guests = count != 0 && in.left() / (kGuestEntry * kWord) >= count;
-  const format::U64Array guests = in.words(has_guests ? count : 0, kGuestEntry);
-  scratch.clear();
-  scratch.bytes(record.bytes.first(format::kRecordHeaderSize + kWord));  // the count is set below
-  std::uint64_t stay = 0;
-  const auto copy_kept = [&](const format::U64Array& from, std::size_t words) {
-    for (std::size_t i = 0; i < from.size() / words; ++i)
-      if (keeps_id(entries[i * kEntry]))
-        scratch.bytes(from.bytes().subspan(i * words * kWord, words * kWord));
-  };
-  for (std::size_t i = 0; i < count; ++i) stay += keeps_id(entries[i * kEntry]) ? 1 : 0;
-  copy_kept(entries, kEntry);
-  copy_kept(guests, kGuestEntry);
-  scratch.patch(format::kRecordHeaderSize, stay);
-  return view_of(scratch, record);
-}
 
 constexpr std::size_t kMostFrames = kLongestRecord / kWord;
 constexpr std::uint64_t kWordsBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
@@ -480,91 +462,81 @@ class Unwinding {
  public:
   // Refused when no event has copied stacks. `events` and `features` must outlive this.
   static Result<Unwinding> create(const symbolize::SymbolOptions& symbols, const EventSet& events,
-                                  const Features& features);
+                                  const Features& features) {
+    if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
+      return use_error(
+          "--unwind: no event of the capture has copies of stacks (record --call-graph dwarf), so there is "
+          "nothing to unwind");
+    Unwinding made(symbols, features);
+    for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
+    return made;
+  }
 
   // Applies a record of mappings or processes. To be called in order of time.
-  void note(const RecordView& record, const EventAttr& attr, format::Diagnostics& diagnostics);
+  void note(const RecordView& record, const EventAttr& attr, format::Diagnostics& diagnostics) {
+    if (record.type == abi::kRecordSample) return;
+    const auto parsed = format::parse_record(record, attr);
+    if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
+    if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
+      return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
+    spaces_->apply(*parsed, record.misc);
+    spaces_->take_replaced();
+  }
+
   // The sample (in this machine's byte order) with a call chain, in `scratch`; the record itself when there
-  // is nothing to unwind; nullopt when it is damaged, which `diagnostics` counts.
+  // is nothing to unwind; nullopt when it is damaged, which `diagnostics` counts. The call chain has return
+  // addresses minus 1, as perf's unwinding has them: they are inside the calls.
   std::optional<RecordView> apply(const RecordView& record, const EventAttr& attr,
-                                  format::ByteWriter& scratch, format::Diagnostics& diagnostics);
+                                  format::ByteWriter& scratch, format::Diagnostics& diagnostics) {
+    if (record.type != abi::kRecordSample || !is_unwound(attr)) return record;
+    const auto sample = format::parse_sample(record, attr);
+    // `record` may be in `scratch`.
+    const std::vector<std::byte> copy(record.bytes.begin(), record.bytes.end());
+    const Bytes head = Bytes(copy).first(format::kRecordHeaderSize);
+    const Bytes body = Bytes(copy).subspan(format::kRecordHeaderSize);
+    const auto pieces = pieces_of(body, attr);
+    if (!sample || !pieces) {
+      diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
+      return std::nullopt;
+    }
+    auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
+    const std::size_t kept = copy.size() - (pieces->copies_end - pieces->copies);
+    const std::size_t room = (kLongestRecord - std::min(kLongestRecord, kept)) / kWord;
+    frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
+    // The frames are valid until the next call of the unwinder.
+    const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
+    const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
+    scratch.clear();
+    scratch.bytes(head).bytes(body.first(pieces->chain));
+    scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
+    scratch.bytes(body.subspan(pieces->chain + kWord, pieces->chain_end - pieces->chain - kWord));
+    if (!callers.empty()) scratch.u64(abi::kContextUser);
+    for (const std::uint64_t caller : callers) scratch.u64(caller);
+    scratch.bytes(body.subspan(pieces->chain_end, pieces->copies - pieces->chain_end));
+    scratch.bytes(body.subspan(pieces->copies_end));
+    return view_of(scratch, record);
+  }
+
   // Reports modules in which call chains ended because unwind information was missing.
-  void report(format::Diagnostics& diagnostics) const;
+  void report(format::Diagnostics& diagnostics) const {
+    for (const auto& ended : unwinder_.ended_chains()) {
+      const std::string path = std::string(ended.module->path) + ": ";
+      // With --symfs the reason names the file below that folder.
+      const std::size_t at = ended.reason.find(path);
+      const std::size_t after = at == std::string::npos ? 0 : at + path.size();
+      diagnostics.add_line(ended.was_used ? Damage::WrongNames : Damage::Note,
+                           (after == 0 ? path : std::string(ended.reason.substr(0, after))) +
+                               "call chains end there: " + std::string(ended.reason.substr(after)));
+    }
+  }
 
  private:
-  Unwinding(const symbolize::SymbolOptions& symbols, const Features& features);
+  Unwinding(const symbolize::SymbolOptions& symbols, const Features& features)
+      : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
 
   std::unique_ptr<symbolize::AddressSpaces> spaces_;  // at a stable address: the unwinder refers to it
   symbolize::Unwinder unwinder_;
 };
-
-Unwinding::Unwinding(const symbolize::SymbolOptions& symbols, const Features& features)
-    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
-
-Result<Unwinding> Unwinding::create(const symbolize::SymbolOptions& symbols, const EventSet& events,
-                                    const Features& features) {
-  if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
-    return use_error(
-        "--unwind: no event of the capture has copies of stacks (record --call-graph dwarf), so there is "
-        "nothing to unwind");
-  Unwinding made(symbols, features);
-  for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
-  return made;
-}
-
-void Unwinding::note(const RecordView& record, const EventAttr& attr, format::Diagnostics& diagnostics) {
-  if (record.type == abi::kRecordSample) return;
-  const auto parsed = format::parse_record(record, attr);
-  if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
-  if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
-    return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
-  spaces_->apply(*parsed, record.misc);
-  spaces_->take_replaced();
-}
-
-// The call chain has return addresses minus 1, as perf's unwinding has them: they are inside the calls.
-std::optional<RecordView> Unwinding::apply(const RecordView& record, const EventAttr& attr,
-                                           format::ByteWriter& scratch, format::Diagnostics& diagnostics) {
-  if (record.type != abi::kRecordSample || !is_unwound(attr)) return record;
-  const auto sample = format::parse_sample(record, attr);
-  const std::vector<std::byte> copy(record.bytes.begin(),
-                                    record.bytes.end());  // `record` may be in `scratch`
-  const Bytes head = Bytes(copy).first(format::kRecordHeaderSize);
-  const Bytes body = Bytes(copy).subspan(format::kRecordHeaderSize);
-  const auto pieces = pieces_of(body, attr);
-  if (!sample || !pieces) {
-    diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
-    return std::nullopt;
-  }
-  auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
-  const std::size_t kept = copy.size() - (pieces->copies_end - pieces->copies);
-  const std::size_t room = (kLongestRecord - std::min(kLongestRecord, kept)) / kWord;
-  frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
-  // The frames are valid until the next call of the unwinder.
-  const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
-  const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
-  scratch.clear();
-  scratch.bytes(head).bytes(body.first(pieces->chain));
-  scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
-  scratch.bytes(body.subspan(pieces->chain + kWord, pieces->chain_end - pieces->chain - kWord));
-  if (!callers.empty()) scratch.u64(abi::kContextUser);
-  for (const std::uint64_t caller : callers) scratch.u64(caller);
-  scratch.bytes(body.subspan(pieces->chain_end, pieces->copies - pieces->chain_end));
-  scratch.bytes(body.subspan(pieces->copies_end));
-  return view_of(scratch, record);
-}
-
-void Unwinding::report(format::Diagnostics& diagnostics) const {
-  for (const auto& ended : unwinder_.ended_chains()) {
-    const std::string path = std::string(ended.module->path) + ": ";
-    // With --symfs the reason names the file below that folder.
-    const std::size_t at = ended.reason.find(path);
-    const std::size_t after = at == std::string::npos ? 0 : at + path.size();
-    diagnostics.add_line(ended.was_used ? Damage::WrongNames : Damage::Note,
-                         (after == 0 ? path : std::string(ended.reason.substr(0, after))) +
-                             "call chains end there: " + std::string(ended.reason.substr(after)));
-  }
-}
 
 // Keeps attached copies of files, perf maps and jitdumps only if samples hit their modules, and source files
 // only if samples hit their functions.

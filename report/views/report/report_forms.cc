@@ -224,63 +224,57 @@ class ReportCsv : public RowForm {
   ReportCsv(TextOutput& out, const RowSource& source)
       : lines_(out, source.text->names), source_(source), columns_(raw_columns(*source.columns)) {}
 
-  void begin() override;
-  void write(const RowBlock& block) override;
+  void begin() override {
+    lines_.text("event");
+    for (const RawColumn& column : columns_) lines_.text(column.name);
+    for (const std::string of : {"", "children_"}) {
+      if (!of.empty() && !source_.text->has_children) break;
+      for (const char* const name : {"samples", "period", "percent"}) lines_.text(of + name);
+      if (!source_.has_latency) continue;
+      for (const char* const name : {"latency", "latency_percent"}) lines_.text(of + name);
+    }
+    lines_.end_line();
+  }
+
+  void write(const RowBlock& block) override {
+    for (const std::uint32_t row : block.rows) {
+      const RowFacts facts = block.entries->facts(row);
+      for (std::size_t member = 0; member < block.events->members; ++member)
+        write_row(block, row, facts, member);
+    }
+  }
+
   void end() override {}
 
  private:
-  void write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts, std::size_t member);
-  void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind);
+  void write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts, std::size_t member) {
+    lines_.text(source_.session->events()[block.events->leader + member].name);
+    for (const RawColumn& column : columns_) {
+      is_of_block(*column.use, *block.events) ? lines_.value(raw_value(*column.use, *source_.facts, facts))
+                                              : lines_.empty();
+    }
+    weights(block, row, member, Kind::Overhead);
+    if (source_.text->has_children) weights(block, row, member, Kind::Children);
+    lines_.end_line();
+  }
+
+  void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind) {
+    const Entries::Totals& totals = block.entries->totals(row, member);
+    const Weight& weight = kind == Kind::Overhead ? totals.self : totals.children;
+    lines_.number(weight.samples);
+    lines_.number(weight.period);
+    lines_.real(percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
+    if (!source_.has_latency) return;
+    const Kind latency = kind == Kind::Overhead ? Kind::Latency : Kind::LatencyChildren;
+    const std::uint64_t value = block.entries->value(latency, row, member);
+    lines_.number(value);
+    lines_.real(percent_of(value, block.totals->latencies[member]));
+  }
 
   CsvLines lines_;
   RowSource source_;
   std::vector<RawColumn> columns_;
 };
-
-void ReportCsv::begin() {
-  lines_.text("event");
-  for (const RawColumn& column : columns_) lines_.text(column.name);
-  for (const std::string of : {"", "children_"}) {
-    if (!of.empty() && !source_.text->has_children) break;
-    for (const char* const name : {"samples", "period", "percent"}) lines_.text(of + name);
-    if (!source_.has_latency) continue;
-    for (const char* const name : {"latency", "latency_percent"}) lines_.text(of + name);
-  }
-  lines_.end_line();
-}
-
-void ReportCsv::write(const RowBlock& block) {
-  for (const std::uint32_t row : block.rows) {
-    const RowFacts facts = block.entries->facts(row);
-    for (std::size_t member = 0; member < block.events->members; ++member)
-      write_row(block, row, facts, member);
-  }
-}
-
-void ReportCsv::write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts,
-                          std::size_t member) {
-  lines_.text(source_.session->events()[block.events->leader + member].name);
-  for (const RawColumn& column : columns_) {
-    is_of_block(*column.use, *block.events) ? lines_.value(raw_value(*column.use, *source_.facts, facts))
-                                            : lines_.empty();
-  }
-  weights(block, row, member, Kind::Overhead);
-  if (source_.text->has_children) weights(block, row, member, Kind::Children);
-  lines_.end_line();
-}
-
-void ReportCsv::weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind) {
-  const Entries::Totals& totals = block.entries->totals(row, member);
-  const Weight& weight = kind == Kind::Overhead ? totals.self : totals.children;
-  lines_.number(weight.samples);
-  lines_.number(weight.period);
-  lines_.real(percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
-  if (!source_.has_latency) return;
-  const Kind latency = kind == Kind::Overhead ? Kind::Latency : Kind::LatencyChildren;
-  const std::uint64_t value = block.entries->value(latency, row, member);
-  lines_.number(value);
-  lines_.real(percent_of(value, block.totals->latencies[member]));
-}
 
 constexpr std::uint64_t kVersion = 1;  // of the JSON form
 
@@ -295,16 +289,135 @@ class ReportJson : public RowForm {
   ReportJson(TextOutput& out, const RowSource& source)
       : out_(&out), to_(out), source_(source), columns_(raw_columns(*source.columns)) {}
 
-  void begin() override;
-  void write(const RowBlock& block) override;
-  void end() override;
+  void begin() override {
+    to_.number("tacho_report", kVersion);
+    to_.text("mode", mode_name(source_.facts->options().mode));
+    describe_recording(to_, *source_.session, source_.input);
+    to_.number("lost_samples", source_.session->lost_samples());
+    to_.flag("incomplete", source_.session->diagnostics().incomplete());
+    if (source_.text->graph) {
+      to_.text("call_order", source_.text->graph->order == ChainOrder::Caller ? "caller" : "callee");
+      to_.real("call_limit_percent", source_.text->graph->min_percent);
+    }
+    to_.begin_list("reports");
+  }
+
+  void write(const RowBlock& block) override {
+    line_end();
+    to_.begin_object("");
+    to_.begin_list("events");
+    for (std::size_t member = 0; member < block.events->members; ++member)
+      describe_totals(to_, "", *source_.session, block, member);
+    to_.end_list();
+    to_.begin_list("rows");
+    std::vector<GraphRow> graph_rows;
+    std::optional<RowGraphs> graphs;
+    if (source_.text->graph) {
+      const Kind kind = source_.text->has_children ? Kind::Children : Kind::Overhead;
+      graph_rows.reserve(block.rows.size());
+      for (const std::uint32_t& row : block.rows)
+        graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
+      const GraphTotals totals{block.entries->whole(0, false), block.totals->weights[0]};
+      graphs.emplace(*source_.text, *block.entries, source_.tree->functions(), totals, graph_rows);
+    }
+    for (const std::uint32_t row : block.rows) {
+      line_end();
+      to_.begin_object("");
+      describe_row(block, row);
+      if (graphs && graphs->build_next(*source_.tree)) describe_calls(*source_.tree);
+      to_.end_object();
+    }
+    line_end();
+    to_.end_list();
+    to_.end_object();
+  }
+
+  void end() override {
+    line_end();
+    to_.end_list();
+    to_.finish();
+    out_->character('\n');
+  }
 
  private:
-  void describe_row(const RowBlock& block, std::uint32_t row);
-  void describe_weights(const RowBlock& block, std::uint32_t row, Kind kind);
-  void describe_calls(const CallTree& tree);
-  void begin_node(const CallNode& node);
-  void describe_frame(const Function& function);
+  void describe_row(const RowBlock& block, std::uint32_t row) {
+    describe_row_keys(to_, columns_, *source_.facts, block, row);
+    describe_weights(block, row, Kind::Overhead);
+    if (source_.text->has_children) describe_weights(block, row, Kind::Children);
+  }
+
+  void describe_weights(const RowBlock& block, std::uint32_t row, Kind kind) {
+    const bool is_self = kind == Kind::Overhead;
+    to_.begin_list(is_self ? "self" : "children");
+    for (std::size_t member = 0; member < block.events->members; ++member) {
+      const Entries::Totals& totals = block.entries->totals(row, member);
+      const Weight& weight = is_self ? totals.self : totals.children;
+      to_.begin_object("");
+      to_.number("samples", weight.samples);
+      to_.number("period", weight.period);
+      to_.real("percent", percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
+      if (block.entries->latency() != nullptr) {
+        const Kind latency = is_self ? Kind::Latency : Kind::LatencyChildren;
+        const std::uint64_t value = block.entries->value(latency, row, member);
+        to_.number("latency", value);
+        to_.real("latency_percent", percent_of(value, block.totals->latencies[member]));
+      }
+      to_.end_object();
+    }
+    to_.end_list();
+  }
+
+  // Nodes that are open are on an explicit stack: call chains can be long.
+  void describe_calls(const CallTree& tree) {
+    struct Level {
+      const CallNode* node;
+      std::size_t next = 0;
+    };
+    std::vector<Level> levels{{&tree.nodes()[0]}};
+    to_.begin_list("calls");
+    while (!levels.empty()) {
+      Level& level = levels.back();
+      const auto children = tree.children(*level.node);
+      if (level.next < children.size()) {
+        const CallNode& child = children[level.next++];
+        begin_node(child);
+        levels.push_back({&child});
+        continue;
+      }
+      to_.end_list();
+      levels.pop_back();
+      if (!levels.empty()) to_.end_object();
+    }
+  }
+
+  // Writes a node up to the list of its children, which stays open.
+  void begin_node(const CallNode& node) {
+    to_.begin_object("");
+    to_.begin_list("frames");
+    for (const std::uint32_t frame : node.frames) describe_frame((*source_.functions)[frame]);
+    to_.end_list();
+    to_.number("samples", node.samples);
+    to_.number("period", node.period);
+    to_.number("ended_samples", node.own_samples);
+    to_.number("ended_period", node.own_period);
+    to_.begin_list("calls");
+  }
+
+  void describe_frame(const Function& function) {
+    to_.begin_object("");
+    if (function.name().empty()) {
+      to_.hex("address", function.start);
+    } else {
+      to_.text("symbol", function.name());
+    }
+    if (function.module != nullptr) to_.text("dso", function.module->path);
+    if (function.is_unsure()) to_.flag("unsure", true);
+    if (function.is_unnamed) to_.text("kind", "unnamed");
+    if (function.has_line) to_.text("line", function.line());
+    if (function.is_inlined) to_.flag("inlined", true);
+    to_.end_object();
+  }
+
   // Between two values: the buffer may be flushed.
   void line_end() {
     out_->character('\n');
@@ -316,134 +429,6 @@ class ReportJson : public RowForm {
   RowSource source_;
   std::vector<RawColumn> columns_;
 };
-
-void ReportJson::begin() {
-  to_.number("tacho_report", kVersion);
-  to_.text("mode", mode_name(source_.facts->options().mode));
-  describe_recording(to_, *source_.session, source_.input);
-  to_.number("lost_samples", source_.session->lost_samples());
-  to_.flag("incomplete", source_.session->diagnostics().incomplete());
-  if (source_.text->graph) {
-    to_.text("call_order", source_.text->graph->order == ChainOrder::Caller ? "caller" : "callee");
-    to_.real("call_limit_percent", source_.text->graph->min_percent);
-  }
-  to_.begin_list("reports");
-}
-
-void ReportJson::write(const RowBlock& block) {
-  line_end();
-  to_.begin_object("");
-  to_.begin_list("events");
-  for (std::size_t member = 0; member < block.events->members; ++member)
-    describe_totals(to_, "", *source_.session, block, member);
-  to_.end_list();
-  to_.begin_list("rows");
-  std::vector<GraphRow> graph_rows;
-  std::optional<RowGraphs> graphs;
-  if (source_.text->graph) {
-    const Kind kind = source_.text->has_children ? Kind::Children : Kind::Overhead;
-    graph_rows.reserve(block.rows.size());
-    for (const std::uint32_t& row : block.rows)
-      graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
-    const GraphTotals totals{block.entries->whole(0, false), block.totals->weights[0]};
-    graphs.emplace(*source_.text, *block.entries, source_.tree->functions(), totals, graph_rows);
-  }
-  for (const std::uint32_t row : block.rows) {
-    line_end();
-    to_.begin_object("");
-    describe_row(block, row);
-    if (graphs && graphs->build_next(*source_.tree)) describe_calls(*source_.tree);
-    to_.end_object();
-  }
-  line_end();
-  to_.end_list();
-  to_.end_object();
-}
-
-void ReportJson::describe_row(const RowBlock& block, std::uint32_t row) {
-  describe_row_keys(to_, columns_, *source_.facts, block, row);
-  describe_weights(block, row, Kind::Overhead);
-  if (source_.text->has_children) describe_weights(block, row, Kind::Children);
-}
-
-void ReportJson::describe_weights(const RowBlock& block, std::uint32_t row, Kind kind) {
-  const bool is_self = kind == Kind::Overhead;
-  to_.begin_list(is_self ? "self" : "children");
-  for (std::size_t member = 0; member < block.events->members; ++member) {
-    const Entries::Totals& totals = block.entries->totals(row, member);
-    const Weight& weight = is_self ? totals.self : totals.children;
-    to_.begin_object("");
-    to_.number("samples", weight.samples);
-    to_.number("period", weight.period);
-    to_.real("percent", percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
-    if (block.entries->latency() != nullptr) {
-      const Kind latency = is_self ? Kind::Latency : Kind::LatencyChildren;
-      const std::uint64_t value = block.entries->value(latency, row, member);
-      to_.number("latency", value);
-      to_.real("latency_percent", percent_of(value, block.totals->latencies[member]));
-    }
-    to_.end_object();
-  }
-  to_.end_list();
-}
-
-// Nodes that are open are on an explicit stack: call chains can be long.
-void ReportJson::describe_calls(const CallTree& tree) {
-  struct Level {
-    const CallNode* node;
-    std::size_t next = 0;
-  };
-  std::vector<Level> levels{{&tree.nodes()[0]}};
-  to_.begin_list("calls");
-  while (!levels.empty()) {
-    Level& level = levels.back();
-    const auto children = tree.children(*level.node);
-    if (level.next < children.size()) {
-      const CallNode& child = children[level.next++];
-      begin_node(child);
-      levels.push_back({&child});
-      continue;
-    }
-    to_.end_list();
-    levels.pop_back();
-    if (!levels.empty()) to_.end_object();
-  }
-}
-
-// Writes a node up to the list of its children, which stays open.
-void ReportJson::begin_node(const CallNode& node) {
-  to_.begin_object("");
-  to_.begin_list("frames");
-  for (const std::uint32_t frame : node.frames) describe_frame((*source_.functions)[frame]);
-  to_.end_list();
-  to_.number("samples", node.samples);
-  to_.number("period", node.period);
-  to_.number("ended_samples", node.own_samples);
-  to_.number("ended_period", node.own_period);
-  to_.begin_list("calls");
-}
-
-void ReportJson::describe_frame(const Function& function) {
-  to_.begin_object("");
-  if (function.name().empty()) {
-    to_.hex("address", function.start);
-  } else {
-    to_.text("symbol", function.name());
-  }
-  if (function.module != nullptr) to_.text("dso", function.module->path);
-  if (function.is_unsure()) to_.flag("unsure", true);
-  if (function.is_unnamed) to_.text("kind", "unnamed");
-  if (function.has_line) to_.text("line", function.line());
-  if (function.is_inlined) to_.flag("inlined", true);
-  to_.end_object();
-}
-
-void ReportJson::end() {
-  line_end();
-  to_.end_list();
-  to_.finish();
-  out_->character('\n');
-}
 
 }  // namespace
 

@@ -85,8 +85,50 @@ class Summarizer : public Sink {
 
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
-  Flow on_sample(const ResolvedSample& sample) override;
-  CaptureSummary finish(std::size_t most);
+  Flow on_sample(const ResolvedSample& sample) override {
+    ++summary_.samples;
+    const std::uint64_t time = sample.fields->time;
+    if (sample.event().attr.samples(abi::kSampleTime)) {
+      if (!summary_.time) summary_.time.emplace(time, time);
+      summary_.time->first = std::min(summary_.time->first, time);
+      summary_.time->second = std::max(summary_.time->second, time);
+    }
+    profile_.add(sample, weights_.of(sample).value_or(0));
+    // In a pipe, an event may be described after the first sample.
+    if (sample.event_index >= events_.size()) return Flow::Continue;
+    EventInUse& event = events_[sample.event_index];
+    event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
+    periods_.see(sample);
+    if (!event.fields.empty()) {
+      const std::uint64_t count = count_of(event.count, sample);
+      for (FieldInUse& one : event.fields)
+        add_values(one.summary.values, one.how, value_of(*one.field, sample), count, sample);
+    }
+    if (!waits_) return Flow::Continue;
+    if (const auto wait = waits_->take(sample)) add_wait(*wait);
+    return Flow::Continue;
+  }
+
+  CaptureSummary finish(std::size_t most) {
+    AddressHits hits;
+    for (std::size_t row = 0; row < profile_.rows().size(); ++row) {
+      const ProfileRow& one = profile_.rows()[row];
+      const Stack* const stack = profile_.stack_of(row);
+      stack != nullptr ? hits.add(*stack, one.only.samples)
+                       : hits.add(session_.resolver().location(one.location), one.only.samples);
+    }
+    summary_.names = hits.count_named(session_.resolver());
+    summary_.is_packed = !session_.features().symbol_pack.empty();
+    summary_.lost = all_lost_samples(session_);
+    list_events();
+    choose_event();
+    if (summary_.chosen) {
+      list_processes(most);
+      list_functions(most);
+    }
+    list_waits(most);
+    return std::move(summary_);
+  }
 
  private:
   struct WaitRow {
@@ -98,24 +140,208 @@ class Summarizer : public Sink {
     for (std::uint32_t event = 0; event < session.events().size(); ++event) blocks.push_back({event, 1});
     return blocks;
   }
-  EventInUse event_in_use(std::size_t event);
-  void find_waits();
-  void add_wait(const Wait& wait);
-  std::uint32_t waiting_function(const Stack& stack);
+  EventInUse event_in_use(std::size_t event) {
+    EventInUse made;
+    made.schema = schemas_.of(event);
+    if (made.schema == nullptr) return made;
+    if (kind_of(session_.events()[event].attr) != EventSummary::Kind::Payload) return made;
+    const CountedFields counted = counted_fields(*made.schema);
+    made.count = counted.count;
+    for (const PayloadField& field : made.schema->fields) {
+      const bool is_number = field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Enum &&
+                             field.kind != format::FieldKind::Bool && !is_list(field);
+      if (!is_number || field.unit.empty() || is_shown_in_hex(field)) continue;
+      FieldInUse one;
+      one.field = &field;
+      if (has_slots(field)) one.how.slots = &field;
+      if (has_slots(field)) one.how.sum = counted.sum;
+      one.how.is_total = is_total(*made.schema, field);
+      one.summary.name = field.name;
+      one.summary.unit = field.unit;
+      one.summary.is_counted = counted.count != nullptr;
+      one.summary.is_value = field.role == "value" || has_slots(field);
+      made.fields.push_back(std::move(one));
+    }
+    return made;
+  }
+
+  void find_waits() {
+    for (const unsigned wakers : {1U, 0U}) {
+      WaitOptions options;
+      options.wakers = wakers;
+      waits_.emplace(session_, options);
+      if (!waits_->find_events()) continue;
+      summary_.waits.emplace().has_wakers = wakers > 0;
+      return;
+    }
+    waits_.reset();
+  }
+
+  void add_wait(const Wait& wait) {
+    WaitsSummary& all = *summary_.waits;
+    ++all.waits;
+    all.time += wait.duration;
+    all.longest = std::max(all.longest, wait.duration);
+    const auto [where, is_new] = where_.try_emplace(wait.stack->number, 0);
+    if (is_new) where->second = waiting_function(*wait.stack);
+    WaitRow& row = wait_rows_[{wait.comm, where->second}];
+    ++row.waits;
+    row.time += wait.duration;
+  }
+
+  std::uint32_t waiting_function(const Stack& stack) {
+    std::optional<std::uint32_t> of_kernel;
+    for (const std::uint32_t location : stack.frames) {
+      const std::uint32_t function = functions_.of_frame(location).front();
+      if (!is_kernel(session_.resolver().location(location))) return row_of(function);
+      const bool is_scheduler = std::ranges::count(kScheduler, functions_[function].name()) != 0;
+      if (!of_kernel && !is_scheduler) of_kernel = row_of(function);
+    }
+    return of_kernel.value_or(kNoFunction);
+  }
+
   // The first function with the same symbol: functions with one symbol are one row.
   std::uint32_t row_of(std::uint32_t function) {
     return rows_.try_emplace(functions_[function].symbol, function).first->second;
   }
-  void list_events();
-  void choose_event();
-  void list_processes(std::size_t most);
-  void list_functions(std::size_t most);
-  std::uint32_t function_of(std::size_t row);
+  // The events with samples, most samples first, and the fields of their payloads.
+  void list_events() {
+    struct Listed {
+      std::size_t event;
+      EventSummary summary;
+    };
+    std::vector<Listed> listed;
+    for (std::size_t event = 0; event < events_.size(); ++event) {
+      EventSummary one;
+      for (const std::uint32_t row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
+        one.samples += profile_.rows()[row].only.samples;
+        one.period += profile_.rows()[row].only.period;
+      }
+      if (one.samples == 0) continue;
+      const format::Event& described = session_.events()[event];
+      one.name = described.name;
+      one.kind = kind_of(described.attr);
+      one.unit = one.period == 0 ? "samples" : unit_of(event);
+      if (one.period == 0) one.period = one.samples;
+      if (described.attr.has(abi::kFreq)) one.frequency = described.attr.sample_period;
+      one.has_stacks = events_[event].has_stacks;
+      listed.push_back({event, std::move(one)});
+    }
+    std::ranges::stable_sort(listed, std::greater(), [](const Listed& one) { return one.summary.samples; });
+    for (Listed& one : listed) {
+      for (FieldInUse& field : events_[one.event].fields) {
+        if (field.summary.values.count() == 0) continue;
+        field.summary.event = summary_.events.size();
+        summary_.fields.push_back(std::move(field.summary));
+      }
+      event_of_.push_back(one.event);
+      summary_.events.push_back(std::move(one.summary));
+    }
+  }
+
+  void choose_event() {
+    if (summary_.events.empty()) return;
+    using Kind = EventSummary::Kind;
+    summary_.chosen = 0;
+    for (const Kind kind : {Kind::Clock, Kind::Counter}) {
+      const auto event = std::ranges::find(summary_.events, kind, &EventSummary::kind);
+      if (event == summary_.events.end() || event->samples < std::min(kFew, summary_.events[0].samples))
+        continue;
+      summary_.chosen = static_cast<std::size_t>(event - summary_.events.begin());
+      return;
+    }
+    summary_.functions_are_callers = summary_.events[0].has_stacks;
+  }
+
+  void list_processes(std::size_t most) {
+    struct Process {
+      ProcessSummary shown;
+      std::unordered_set<std::uint32_t> threads;
+      bool is_named_by_main = false;
+    };
+    std::map<std::uint32_t, Process> processes;
+    const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
+    for (std::size_t i = 0; i < profile_.rows().size(); ++i) {
+      const ProfileRow& row = profile_.rows()[i];
+      if (row.thread == nullptr) continue;
+      Process& process = processes[row.thread->pid];
+      process.shown.pid = row.thread->pid;
+      if (!process.is_named_by_main) process.shown.comm = row.thread->comm;
+      process.is_named_by_main |= row.thread->tid == row.thread->pid;
+      process.threads.insert(row.thread->tid);
+      if (row.block != event_of_[*summary_.chosen]) continue;
+      process.shown.samples += row.only.samples;
+      process.shown.period += has_period ? row.only.period : row.only.samples;
+    }
+    std::vector<ProcessSummary>& heaviest = summary_.heaviest_processes;
+    for (auto& [pid, process] : processes) {
+      process.shown.threads = process.threads.size();
+      if (process.shown.samples > 0) heaviest.push_back(process.shown);
+    }
+    summary_.processes = processes.size();
+    std::ranges::stable_sort(heaviest, [](const ProcessSummary& a, const ProcessSummary& b) {
+      return std::tie(b.period, b.samples) < std::tie(a.period, a.samples);
+    });
+    heaviest.resize(std::min(heaviest.size(), most));
+  }
+
+  void list_functions(std::size_t most) {
+    std::map<std::uint32_t, SummaryWeight> weights;  // by function
+    const auto block = static_cast<std::uint32_t>(event_of_[*summary_.chosen]);
+    const EventSummary& chosen = summary_.events[*summary_.chosen];
+    const bool has_period = chosen.unit != "samples";
+    // Without stacks a tracepoint or a BPF event of the kernel always has the same function.
+    using Kind = EventSummary::Kind;
+    const bool has_one_place =
+        !chosen.has_stacks && (chosen.kind == Kind::Tracepoint || chosen.kind == Kind::Payload);
+    for (const std::uint32_t row : profile_.rows_of(block)) {
+      const Weight& own = profile_.rows()[row].only;
+      const Location& location = session_.resolver().location(profile_.rows()[row].location);
+      const bool has_address = location.ip.value != 0 || profile_.stack_of(row) != nullptr;
+      if (!has_address) continue;
+      if (has_one_place && is_kernel(location)) continue;
+      SummaryWeight& weight = weights[row_of(function_of(row))];
+      weight.samples += own.samples;
+      weight.period += has_period ? own.period : own.samples;
+    }
+    std::vector<std::pair<std::uint32_t, SummaryWeight>> heaviest(weights.begin(), weights.end());
+    summary_.functions = heaviest.size();
+    std::ranges::stable_sort(heaviest,
+                             [](const auto& a, const auto& b) { return a.second.period > b.second.period; });
+    heaviest.resize(std::min(heaviest.size(), most));
+    for (const auto& [function, weight] : heaviest) {
+      const symbolize::Module* const module = functions_[function].module;
+      summary_.heaviest_functions.push_back(
+          {name_of(function), module == nullptr ? std::string_view() : std::string_view(module->short_name),
+           weight});
+    }
+  }
+
+  // The function in which the row's samples were taken, or with functions_are_callers the innermost user
+  // function of its call chain, if there is one.
+  std::uint32_t function_of(std::size_t row) {
+    if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
+      for (const std::uint32_t location : stack->frames)
+        if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
+    return functions_.of_location(profile_.rows()[row].location);
+  }
+
   std::string name_of(std::uint32_t function) const {
     const Function& one = functions_[function];
     return one.name().empty() ? fmt::format("{:#x}", one.start) : std::string(one.name());
   }
-  void list_waits(std::size_t most);
+  void list_waits(std::size_t most) {
+    if (!summary_.waits) return;
+    std::vector<WaitSummary>& heaviest = summary_.waits->heaviest;
+    for (const auto& [key, row] : wait_rows_)
+      heaviest.push_back(
+          {key.first, key.second == kNoFunction ? "" : name_of(key.second), row.waits, row.time});
+    std::ranges::stable_sort(heaviest, [](const WaitSummary& a, const WaitSummary& b) {
+      return std::tie(b.time, a.comm, a.function) < std::tie(a.time, b.comm, b.function);
+    });
+    heaviest.resize(std::min(heaviest.size(), most));
+  }
+
   std::string unit_of(std::size_t event) const {
     return weight_unit({}, session_.events()[event], events_[event].schema, periods_.of(event));
   }
@@ -134,243 +360,6 @@ class Summarizer : public Sink {
   std::unordered_map<std::uint32_t, std::uint32_t> where_;  // by stack: the function that waits
   CaptureSummary summary_;
 };
-
-EventInUse Summarizer::event_in_use(std::size_t event) {
-  EventInUse made;
-  made.schema = schemas_.of(event);
-  if (made.schema == nullptr) return made;
-  if (kind_of(session_.events()[event].attr) != EventSummary::Kind::Payload) return made;
-  const CountedFields counted = counted_fields(*made.schema);
-  made.count = counted.count;
-  for (const PayloadField& field : made.schema->fields) {
-    const bool is_number = field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Enum &&
-                           field.kind != format::FieldKind::Bool && !is_list(field);
-    if (!is_number || field.unit.empty() || is_shown_in_hex(field)) continue;
-    FieldInUse one;
-    one.field = &field;
-    if (has_slots(field)) one.how.slots = &field;
-    if (has_slots(field)) one.how.sum = counted.sum;
-    one.how.is_total = is_total(*made.schema, field);
-    one.summary.name = field.name;
-    one.summary.unit = field.unit;
-    one.summary.is_counted = counted.count != nullptr;
-    one.summary.is_value = field.role == "value" || has_slots(field);
-    made.fields.push_back(std::move(one));
-  }
-  return made;
-}
-
-void Summarizer::find_waits() {
-  for (const unsigned wakers : {1U, 0U}) {
-    WaitOptions options;
-    options.wakers = wakers;
-    waits_.emplace(session_, options);
-    if (!waits_->find_events()) continue;
-    summary_.waits.emplace().has_wakers = wakers > 0;
-    return;
-  }
-  waits_.reset();
-}
-
-Sink::Flow Summarizer::on_sample(const ResolvedSample& sample) {
-  ++summary_.samples;
-  const std::uint64_t time = sample.fields->time;
-  if (sample.event().attr.samples(abi::kSampleTime)) {
-    if (!summary_.time) summary_.time.emplace(time, time);
-    summary_.time->first = std::min(summary_.time->first, time);
-    summary_.time->second = std::max(summary_.time->second, time);
-  }
-  profile_.add(sample, weights_.of(sample).value_or(0));
-  if (sample.event_index >= events_.size()) return Flow::Continue;  // a pipe named it after the first sample
-  EventInUse& event = events_[sample.event_index];
-  event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
-  periods_.see(sample);
-  if (!event.fields.empty()) {
-    const std::uint64_t count = count_of(event.count, sample);
-    for (FieldInUse& one : event.fields)
-      add_values(one.summary.values, one.how, value_of(*one.field, sample), count, sample);
-  }
-  if (!waits_) return Flow::Continue;
-  if (const auto wait = waits_->take(sample)) add_wait(*wait);
-  return Flow::Continue;
-}
-
-void Summarizer::add_wait(const Wait& wait) {
-  WaitsSummary& all = *summary_.waits;
-  ++all.waits;
-  all.time += wait.duration;
-  all.longest = std::max(all.longest, wait.duration);
-  const auto [where, is_new] = where_.try_emplace(wait.stack->number, 0);
-  if (is_new) where->second = waiting_function(*wait.stack);
-  WaitRow& row = wait_rows_[{wait.comm, where->second}];
-  ++row.waits;
-  row.time += wait.duration;
-}
-
-std::uint32_t Summarizer::waiting_function(const Stack& stack) {
-  std::optional<std::uint32_t> of_kernel;
-  for (const std::uint32_t location : stack.frames) {
-    const std::uint32_t function = functions_.of_frame(location).front();
-    if (!is_kernel(session_.resolver().location(location))) return row_of(function);
-    const bool is_scheduler = std::ranges::count(kScheduler, functions_[function].name()) != 0;
-    if (!of_kernel && !is_scheduler) of_kernel = row_of(function);
-  }
-  return of_kernel.value_or(kNoFunction);
-}
-
-// The events with samples, most samples first, and the fields of their payloads.
-void Summarizer::list_events() {
-  struct Listed {
-    std::size_t event;
-    EventSummary summary;
-  };
-  std::vector<Listed> listed;
-  for (std::size_t event = 0; event < events_.size(); ++event) {
-    EventSummary one;
-    for (const std::uint32_t row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
-      one.samples += profile_.rows()[row].only.samples;
-      one.period += profile_.rows()[row].only.period;
-    }
-    if (one.samples == 0) continue;
-    const format::Event& described = session_.events()[event];
-    one.name = described.name;
-    one.kind = kind_of(described.attr);
-    one.unit = one.period == 0 ? "samples" : unit_of(event);
-    if (one.period == 0) one.period = one.samples;
-    if (described.attr.has(abi::kFreq)) one.frequency = described.attr.sample_period;
-    one.has_stacks = events_[event].has_stacks;
-    listed.push_back({event, std::move(one)});
-  }
-  std::ranges::stable_sort(listed, std::greater(), [](const Listed& one) { return one.summary.samples; });
-  for (Listed& one : listed) {
-    for (FieldInUse& field : events_[one.event].fields) {
-      if (field.summary.values.count() == 0) continue;
-      field.summary.event = summary_.events.size();
-      summary_.fields.push_back(std::move(field.summary));
-    }
-    event_of_.push_back(one.event);
-    summary_.events.push_back(std::move(one.summary));
-  }
-}
-
-void Summarizer::choose_event() {
-  if (summary_.events.empty()) return;
-  using Kind = EventSummary::Kind;
-  summary_.chosen = 0;
-  for (const Kind kind : {Kind::Clock, Kind::Counter}) {
-    const auto event = std::ranges::find(summary_.events, kind, &EventSummary::kind);
-    if (event == summary_.events.end() || event->samples < std::min(kFew, summary_.events[0].samples))
-      continue;
-    summary_.chosen = static_cast<std::size_t>(event - summary_.events.begin());
-    return;
-  }
-  summary_.functions_are_callers = summary_.events[0].has_stacks;
-}
-
-void Summarizer::list_processes(std::size_t most) {
-  struct Process {
-    ProcessSummary shown;
-    std::unordered_set<std::uint32_t> threads;
-    bool is_named_by_main = false;
-  };
-  std::map<std::uint32_t, Process> processes;
-  const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
-  for (std::size_t i = 0; i < profile_.rows().size(); ++i) {
-    const ProfileRow& row = profile_.rows()[i];
-    if (row.thread == nullptr) continue;
-    Process& process = processes[row.thread->pid];
-    process.shown.pid = row.thread->pid;
-    if (!process.is_named_by_main) process.shown.comm = row.thread->comm;
-    process.is_named_by_main |= row.thread->tid == row.thread->pid;
-    process.threads.insert(row.thread->tid);
-    if (row.block != event_of_[*summary_.chosen]) continue;
-    process.shown.samples += row.only.samples;
-    process.shown.period += has_period ? row.only.period : row.only.samples;
-  }
-  std::vector<ProcessSummary>& heaviest = summary_.heaviest_processes;
-  for (auto& [pid, process] : processes) {
-    process.shown.threads = process.threads.size();
-    if (process.shown.samples > 0) heaviest.push_back(process.shown);
-  }
-  summary_.processes = processes.size();
-  std::ranges::stable_sort(heaviest, [](const ProcessSummary& a, const ProcessSummary& b) {
-    return std::tie(b.period, b.samples) < std::tie(a.period, a.samples);
-  });
-  heaviest.resize(std::min(heaviest.size(), most));
-}
-
-// The function in which the row's samples were taken, or with functions_are_callers the innermost user
-// function of its call chain, if there is one.
-std::uint32_t Summarizer::function_of(std::size_t row) {
-  if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
-    for (const std::uint32_t location : stack->frames)
-      if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
-  return functions_.of_location(profile_.rows()[row].location);
-}
-
-void Summarizer::list_functions(std::size_t most) {
-  std::map<std::uint32_t, SummaryWeight> weights;  // by function
-  const auto block = static_cast<std::uint32_t>(event_of_[*summary_.chosen]);
-  const EventSummary& chosen = summary_.events[*summary_.chosen];
-  const bool has_period = chosen.unit != "samples";
-  // Without stacks a tracepoint or a BPF event of the kernel always has the same function.
-  using Kind = EventSummary::Kind;
-  const bool has_one_place =
-      !chosen.has_stacks && (chosen.kind == Kind::Tracepoint || chosen.kind == Kind::Payload);
-  for (const std::uint32_t row : profile_.rows_of(block)) {
-    const Weight& own = profile_.rows()[row].only;
-    const Location& location = session_.resolver().location(profile_.rows()[row].location);
-    if (location.ip.value == 0 && profile_.stack_of(row) == nullptr) continue;  // the event has no addresses
-    if (has_one_place && is_kernel(location)) continue;
-    SummaryWeight& weight = weights[row_of(function_of(row))];
-    weight.samples += own.samples;
-    weight.period += has_period ? own.period : own.samples;
-  }
-  std::vector<std::pair<std::uint32_t, SummaryWeight>> heaviest(weights.begin(), weights.end());
-  summary_.functions = heaviest.size();
-  std::ranges::stable_sort(heaviest,
-                           [](const auto& a, const auto& b) { return a.second.period > b.second.period; });
-  heaviest.resize(std::min(heaviest.size(), most));
-  for (const auto& [function, weight] : heaviest) {
-    const symbolize::Module* const module = functions_[function].module;
-    summary_.heaviest_functions.push_back(
-        {name_of(function), module == nullptr ? std::string_view() : std::string_view(module->short_name),
-         weight});
-  }
-}
-
-void Summarizer::list_waits(std::size_t most) {
-  if (!summary_.waits) return;
-  std::vector<WaitSummary>& heaviest = summary_.waits->heaviest;
-  for (const auto& [key, row] : wait_rows_)
-    heaviest.push_back(
-        {key.first, key.second == kNoFunction ? "" : name_of(key.second), row.waits, row.time});
-  std::ranges::stable_sort(heaviest, [](const WaitSummary& a, const WaitSummary& b) {
-    return std::tie(b.time, a.comm, a.function) < std::tie(a.time, b.comm, b.function);
-  });
-  heaviest.resize(std::min(heaviest.size(), most));
-}
-
-CaptureSummary Summarizer::finish(std::size_t most) {
-  AddressHits hits;
-  for (std::size_t row = 0; row < profile_.rows().size(); ++row) {
-    const ProfileRow& one = profile_.rows()[row];
-    const Stack* const stack = profile_.stack_of(row);
-    stack != nullptr ? hits.add(*stack, one.only.samples)
-                     : hits.add(session_.resolver().location(one.location), one.only.samples);
-  }
-  summary_.names = hits.count_named(session_.resolver());
-  summary_.is_packed = !session_.features().symbol_pack.empty();
-  summary_.lost = all_lost_samples(session_);
-  list_events();
-  choose_event();
-  if (summary_.chosen) {
-    list_processes(most);
-    list_functions(most);
-  }
-  list_waits(most);
-  return std::move(summary_);
-}
 
 }  // namespace
 

@@ -277,15 +277,160 @@ class SummaryText {
     out_.text(room_ == 0 ? std::string(text) : cut_in_the_middle(text, room_));
     out_.character('\n');
   }
-  void write_head();
-  std::string host() const;
-  std::string when() const;
-  void write_events();
-  void write_processes();
-  void write_functions();
-  void write_waits();
-  void write_fields();
-  void write_next();
+  void write_head() {
+    const format::Environment& recorded = session_.features().environment;
+    const format::CaptureLayout& layout = session_.layout();
+    std::string capture = input_ == "-" ? "standard input" : safe(input_);
+    if (!layout.is_pipe) capture += ": " + amount(static_cast<double>(layout.file_size), "bytes");
+    if (recorded.version)
+      capture +=
+          ", recorded by " +
+          safe(recorded.version->starts_with("tacho") ? *recorded.version : "perf " + *recorded.version);
+    write_head_line(out_, "capture", capture, room_);
+    write_head_line(out_, "host", host(), room_);
+    std::string command;
+    for (const std::string& word : recorded.command_line)
+      command += (command.empty() ? "" : " ") + safe(word);
+    if (!command.empty()) write_head_line(out_, "command", command, room_);
+    if (summary_.samples > 0) write_head_line(out_, "time", when(), room_);
+    std::string samples = std::to_string(summary_.samples);
+    if (summary_.samples > 0) samples += " of " + count_of(summary_.events.size(), "event", "events");
+    samples += fmt::format("; {} lost", summary_.lost);
+    if (summary_.lost > 0)
+      samples += fmt::format(" ({})", percent(summary_.lost, summary_.lost + summary_.samples));
+    if (summary_.names.frames > 0)
+      samples +=
+          fmt::format("; {} of {} frames have a name", named_share(summary_.names), summary_.names.frames);
+    write_head_line(out_, "samples", samples, room_);
+    std::string damage;
+    std::size_t others = 0;
+    for (const format::Finding& finding : session_.diagnostics().findings()) {
+      const bool is_damage = finding.kind != format::Damage::NoSymbols &&
+                             finding.kind != format::Damage::Lost && finding.kind != format::Damage::Note;
+      if (is_damage && damage.empty())
+        damage = safe(format::Diagnostics::describe(finding));
+      else if (is_damage)
+        ++others;
+    }
+    if (others > 0) damage += fmt::format("; and {} more", others);
+    if (!damage.empty()) write_head_line(out_, "damage", damage, room_);
+  }
+
+  std::string host() const {
+    const format::Environment& host = session_.features().environment;
+    std::string text = host.hostname ? safe(*host.hostname) : "not known";
+    if (host.os_release) text += ", Linux " + safe(*host.os_release);
+    if (host.arch) text += ", " + safe(*host.arch);
+    if (host.cpus_online) text += ", " + count_of(*host.cpus_online, "CPU", "CPUs");
+    if (host.cpu_description) text += ", " + safe(*host.cpu_description);
+    return text;
+  }
+
+  // The date of the first sample, if the capture relates its clock to dates, and the time up to the last one.
+  std::string when() const {
+    if (!summary_.time) return "the samples have no times";
+    const auto [first, last] = *summary_.time;
+    std::string text = time_text(static_cast<double>(last - first)) + " from the first sample to the last";
+    if (const auto& clock = session_.features().environment.clock_data) {
+      const auto second =
+          static_cast<std::time_t>((clock->wall_ns + (first - clock->clock_ns)) / 1'000'000'000);
+      std::tm day{};
+      char date[32] = "";
+      if (::gmtime_r(&second, &day) != nullptr &&
+          std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &day) > 0)
+        text = std::string(date) + ", " + text;
+    }
+    return text;
+  }
+
+  void write_events() {
+    const std::size_t shown = std::min(summary_.events.size(), kEvents);
+    title("events" + more(summary_.events.size(), shown));
+    std::vector<std::vector<std::string>> rows;
+    for (const EventSummary& event : std::span(summary_.events).first(shown)) {
+      std::string about = safe(event.name);
+      std::string more_of_it = event.frequency ? fmt::format("{} Hz", *event.frequency) : "";
+      if (event.has_stacks) more_of_it += more_of_it.empty() ? "stacks" : ", stacks";
+      if (!more_of_it.empty()) about += " (" + more_of_it + ")";
+      std::string weight;
+      if (event.unit == event.name)
+        weight = event.period == event.samples ? "" : fmt::format("{} hits", event.period);
+      else if (event.unit != "samples")
+        weight = amount(static_cast<double>(event.period), event.unit);
+      rows.push_back({count_of(event.samples, "sample", "samples"), weight, about});
+    }
+    write_rows(out_, std::move(rows), {false, false, true}, room_);
+  }
+
+  void write_processes() {
+    const EventSummary& chosen = summary_.events[*summary_.chosen];
+    const auto shown = std::span(summary_.heaviest_processes)
+                           .first(std::min(summary_.heaviest_processes.size(), kProcesses));
+    if (shown.empty()) return;
+    title(fmt::format("processes by {}{}", safe(chosen.name), more(summary_.processes, shown.size())));
+    std::vector<std::vector<std::string>> rows;
+    for (const ProcessSummary& process : shown)
+      rows.push_back({percent(process.period, chosen.period), count_of(process.samples, "sample", "samples"),
+                      count_of(process.threads, "thread", "threads"),
+                      fmt::format("{} ({})", process.comm.empty() ? "[unnamed]" : safe(process.comm),
+                                  static_cast<std::int32_t>(process.pid))});
+    write_rows(out_, std::move(rows), {false, false, false, true}, room_);
+  }
+
+  void write_functions() {
+    const EventSummary& chosen = summary_.events[*summary_.chosen];
+    const auto shown = std::span(summary_.heaviest_functions)
+                           .first(std::min(summary_.heaviest_functions.size(), kFunctions));
+    if (shown.empty()) return;
+    title(fmt::format("{} by {}{}",
+                      summary_.functions_are_callers ? "innermost functions of programs" : "functions",
+                      safe(chosen.name), more(summary_.functions, shown.size())));
+    std::vector<std::vector<std::string>> rows;
+    for (const FunctionSummary& function : shown)
+      rows.push_back({percent(function.weight.period, chosen.period), safe(function.name),
+                      function.module.empty() ? "[unknown]" : safe(function.module)});
+    write_rows(out_, std::move(rows), {false, true, true}, room_);
+  }
+
+  void write_waits() {
+    if (!summary_.waits || summary_.waits->waits == 0) return;
+    const WaitsSummary& waits = *summary_.waits;
+    title(fmt::format("waits: {}, {} in all, the longest {}", waits.waits,
+                      time_text(static_cast<double>(waits.time)),
+                      time_text(static_cast<double>(waits.longest))));
+    std::vector<std::vector<std::string>> rows;
+    for (const WaitSummary& row : std::span(waits.heaviest).first(std::min(waits.heaviest.size(), kWaits)))
+      rows.push_back({time_text(static_cast<double>(row.time)), count_of(row.waits, "wait", "waits"),
+                      safe(row.comm) + (row.function.empty() ? "" : " in " + safe(row.function))});
+    write_rows(out_, std::move(rows), {false, false, true}, room_);
+  }
+
+  void write_fields() {
+    if (summary_.fields.empty()) return;
+    const std::size_t shown = std::min(summary_.fields.size(), kFields);
+    title("fields" + more(summary_.fields.size(), shown));
+    std::vector<std::vector<std::string>> rows{{"", "count", "min", "median", "p99", "max"}};
+    for (const FieldSummary& field : std::span(summary_.fields).first(shown)) {
+      const Summary& values = field.values;
+      rows.push_back({safe(summary_.events[field.event].name) + ": " + safe(field.name),
+                      std::to_string(values.count()), amount(values.least(), field.unit),
+                      amount(values.percentile(50), field.unit), amount(values.percentile(99), field.unit),
+                      amount(values.largest(), field.unit)});
+    }
+    write_rows(out_, std::move(rows), {true, false, false, false, false, false}, room_);
+  }
+
+  void write_next() {
+    title("next");
+    for (const NextCommand& next : Chooser(summary_, input_).choose()) {
+      out_.text("  " + next.command);
+      // The command is never cut, so that it can be copied; its comment is left out if the line is too long.
+      const std::string why = "  # " + next.why;
+      const std::size_t used = 2 + next.command.size();
+      if (room_ == 0 || used + why.size() <= room_) out_.text(why);
+      out_.character('\n');
+    }
+  }
 
   Session& session_;
   const CaptureSummary& summary_;
@@ -294,159 +439,6 @@ class SummaryText {
   Names names_;
   std::size_t room_;
 };
-
-std::string SummaryText::host() const {
-  const format::Environment& host = session_.features().environment;
-  std::string text = host.hostname ? safe(*host.hostname) : "not known";
-  if (host.os_release) text += ", Linux " + safe(*host.os_release);
-  if (host.arch) text += ", " + safe(*host.arch);
-  if (host.cpus_online) text += ", " + count_of(*host.cpus_online, "CPU", "CPUs");
-  if (host.cpu_description) text += ", " + safe(*host.cpu_description);
-  return text;
-}
-
-// The date of the first sample, if the capture relates its clock to dates, and the time up to the last one.
-std::string SummaryText::when() const {
-  if (!summary_.time) return "the samples have no times";
-  const auto [first, last] = *summary_.time;
-  std::string text = time_text(static_cast<double>(last - first)) + " from the first sample to the last";
-  if (const auto& clock = session_.features().environment.clock_data) {
-    const auto second =
-        static_cast<std::time_t>((clock->wall_ns + (first - clock->clock_ns)) / 1'000'000'000);
-    std::tm day{};
-    char date[32] = "";
-    if (::gmtime_r(&second, &day) != nullptr &&
-        std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &day) > 0)
-      text = std::string(date) + ", " + text;
-  }
-  return text;
-}
-
-void SummaryText::write_head() {
-  const format::Environment& recorded = session_.features().environment;
-  const format::CaptureLayout& layout = session_.layout();
-  std::string capture = input_ == "-" ? "standard input" : safe(input_);
-  if (!layout.is_pipe) capture += ": " + amount(static_cast<double>(layout.file_size), "bytes");
-  if (recorded.version)
-    capture += ", recorded by " +
-               safe(recorded.version->starts_with("tacho") ? *recorded.version : "perf " + *recorded.version);
-  write_head_line(out_, "capture", capture, room_);
-  write_head_line(out_, "host", host(), room_);
-  std::string command;
-  for (const std::string& word : recorded.command_line) command += (command.empty() ? "" : " ") + safe(word);
-  if (!command.empty()) write_head_line(out_, "command", command, room_);
-  if (summary_.samples > 0) write_head_line(out_, "time", when(), room_);
-  std::string samples = std::to_string(summary_.samples);
-  if (summary_.samples > 0) samples += " of " + count_of(summary_.events.size(), "event", "events");
-  samples += fmt::format("; {} lost", summary_.lost);
-  if (summary_.lost > 0)
-    samples += fmt::format(" ({})", percent(summary_.lost, summary_.lost + summary_.samples));
-  if (summary_.names.frames > 0)
-    samples +=
-        fmt::format("; {} of {} frames have a name", named_share(summary_.names), summary_.names.frames);
-  write_head_line(out_, "samples", samples, room_);
-  std::string damage;
-  std::size_t others = 0;
-  for (const format::Finding& finding : session_.diagnostics().findings()) {
-    const bool is_damage = finding.kind != format::Damage::NoSymbols &&
-                           finding.kind != format::Damage::Lost && finding.kind != format::Damage::Note;
-    if (is_damage && damage.empty())
-      damage = safe(format::Diagnostics::describe(finding));
-    else if (is_damage)
-      ++others;
-  }
-  if (others > 0) damage += fmt::format("; and {} more", others);
-  if (!damage.empty()) write_head_line(out_, "damage", damage, room_);
-}
-
-void SummaryText::write_events() {
-  const std::size_t shown = std::min(summary_.events.size(), kEvents);
-  title("events" + more(summary_.events.size(), shown));
-  std::vector<std::vector<std::string>> rows;
-  for (const EventSummary& event : std::span(summary_.events).first(shown)) {
-    std::string about = safe(event.name);
-    std::string more_of_it = event.frequency ? fmt::format("{} Hz", *event.frequency) : "";
-    if (event.has_stacks) more_of_it += more_of_it.empty() ? "stacks" : ", stacks";
-    if (!more_of_it.empty()) about += " (" + more_of_it + ")";
-    std::string weight;
-    if (event.unit == event.name)
-      weight = event.period == event.samples ? "" : fmt::format("{} hits", event.period);
-    else if (event.unit != "samples")
-      weight = amount(static_cast<double>(event.period), event.unit);
-    rows.push_back({count_of(event.samples, "sample", "samples"), weight, about});
-  }
-  write_rows(out_, std::move(rows), {false, false, true}, room_);
-}
-
-void SummaryText::write_processes() {
-  const EventSummary& chosen = summary_.events[*summary_.chosen];
-  const auto shown =
-      std::span(summary_.heaviest_processes).first(std::min(summary_.heaviest_processes.size(), kProcesses));
-  if (shown.empty()) return;
-  title(fmt::format("processes by {}{}", safe(chosen.name), more(summary_.processes, shown.size())));
-  std::vector<std::vector<std::string>> rows;
-  for (const ProcessSummary& process : shown)
-    rows.push_back({percent(process.period, chosen.period), count_of(process.samples, "sample", "samples"),
-                    count_of(process.threads, "thread", "threads"),
-                    fmt::format("{} ({})", process.comm.empty() ? "[unnamed]" : safe(process.comm),
-                                static_cast<std::int32_t>(process.pid))});
-  write_rows(out_, std::move(rows), {false, false, false, true}, room_);
-}
-
-void SummaryText::write_functions() {
-  const EventSummary& chosen = summary_.events[*summary_.chosen];
-  const auto shown =
-      std::span(summary_.heaviest_functions).first(std::min(summary_.heaviest_functions.size(), kFunctions));
-  if (shown.empty()) return;
-  title(fmt::format("{} by {}{}",
-                    summary_.functions_are_callers ? "innermost functions of programs" : "functions",
-                    safe(chosen.name), more(summary_.functions, shown.size())));
-  std::vector<std::vector<std::string>> rows;
-  for (const FunctionSummary& function : shown)
-    rows.push_back({percent(function.weight.period, chosen.period), safe(function.name),
-                    function.module.empty() ? "[unknown]" : safe(function.module)});
-  write_rows(out_, std::move(rows), {false, true, true}, room_);
-}
-
-void SummaryText::write_waits() {
-  if (!summary_.waits || summary_.waits->waits == 0) return;
-  const WaitsSummary& waits = *summary_.waits;
-  title(fmt::format("waits: {}, {} in all, the longest {}", waits.waits,
-                    time_text(static_cast<double>(waits.time)),
-                    time_text(static_cast<double>(waits.longest))));
-  std::vector<std::vector<std::string>> rows;
-  for (const WaitSummary& row : std::span(waits.heaviest).first(std::min(waits.heaviest.size(), kWaits)))
-    rows.push_back({time_text(static_cast<double>(row.time)), count_of(row.waits, "wait", "waits"),
-                    safe(row.comm) + (row.function.empty() ? "" : " in " + safe(row.function))});
-  write_rows(out_, std::move(rows), {false, false, true}, room_);
-}
-
-void SummaryText::write_fields() {
-  if (summary_.fields.empty()) return;
-  const std::size_t shown = std::min(summary_.fields.size(), kFields);
-  title("fields" + more(summary_.fields.size(), shown));
-  std::vector<std::vector<std::string>> rows{{"", "count", "min", "median", "p99", "max"}};
-  for (const FieldSummary& field : std::span(summary_.fields).first(shown)) {
-    const Summary& values = field.values;
-    rows.push_back({safe(summary_.events[field.event].name) + ": " + safe(field.name),
-                    std::to_string(values.count()), amount(values.least(), field.unit),
-                    amount(values.percentile(50), field.unit), amount(values.percentile(99), field.unit),
-                    amount(values.largest(), field.unit)});
-  }
-  write_rows(out_, std::move(rows), {true, false, false, false, false, false}, room_);
-}
-
-void SummaryText::write_next() {
-  title("next");
-  for (const NextCommand& next : Chooser(summary_, input_).choose()) {
-    out_.text("  " + next.command);
-    // The command is never cut, so that it can be copied; its comment is left out if the line is too long.
-    const std::string why = "  # " + next.why;
-    const std::size_t used = 2 + next.command.size();
-    if (room_ == 0 || used + why.size() <= room_) out_.text(why);
-    out_.character('\n');
-  }
-}
 
 void describe_capture(JsonFields& to, Session& session, const std::string& input) {
   const format::Environment& host = session.features().environment;
