@@ -318,82 +318,57 @@ std::string_view text_behind(const RecordView& record, std::size_t fixed, std::s
   return format::text_of(record.bytes.subspan(fixed, record.bytes.size() - fixed - trailer));
 }
 
-// The index of a sample's stack, by a hash of the sample's bytes.
-using ChainsBySample = std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash>;
-
-// All unwound call chains of a capture; redact makes them before it drops the copied stacks.
-class UnwoundChains {
+// All unwound call chains of a capture, made before redact drops the copied stacks.
+class UnwoundChains : private Sink {
  public:
   // Reads the capture and the files of its modules.
-  static Result<UnwoundChains> read(const RedactOptions& options);
+  static Result<UnwoundChains> read(const RedactOptions& options) {
+    SessionOptions reading;
+    reading.input = options.copy.input;
+    reading.capture = options.copy.capture;
+    reading.symbols.access = options.copy.access;
+    reading.symbols.name_access = options.name_access;
+    reading.in_step = options.in_step;
+    reading.max_stack = 1024;
+    reading.keeps_addresses = true;
+    auto session = Session::open(std::move(reading));
+    if (!session) return std::move(session.error());
+    UnwoundChains made;
+    session->run(made);
+    made.chains_.resize(made.stacks_.size());
+    for (std::size_t number = 0; number < made.stacks_.size(); ++number) {
+      if (made.stacks_[number] == nullptr) continue;
+      for (const std::uint32_t frame : made.stacks_[number]->frames)
+        if (const Location& location = session->resolver().location(frame); location.is_unwound)
+          made.chains_[number].push_back(location.ip.value);
+    }
+    made.stacks_ = {};
+    return made;
+  }
 
   // The user part of the call chain of a sample (given by its bytes), leaf first; may be empty.
-  std::span<const std::uint64_t> of(Bytes sample) const;
+  std::span<const std::uint64_t> of(Bytes sample) const {
+    const auto found = stack_of_.find(hash_(format::as_text(sample)));
+    return found == stack_of_.end() ? std::span<const std::uint64_t>() : chains_[found->second];
+  }
 
  private:
   UnwoundChains() = default;
 
-  format::SeededTextHash hash_;
-  std::vector<std::vector<std::uint64_t>> chains_;
-  ChainsBySample by_sample_;
-};
-
-constexpr std::size_t kDeepest = 1024;  // frames
-
-// Collects the stack of each sample, by a hash of the sample's bytes.
-class Gatherer : public Sink {
- public:
-  Gatherer(const format::SeededTextHash& hash, ChainsBySample& by_sample)
-      : hash_(hash), by_sample_(by_sample) {}
-
   Flow on_sample(const ResolvedSample& sample) override {
     if (sample.stack == nullptr || sample.fields->user_stack.empty()) return Flow::Continue;
-    by_sample_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
+    stack_of_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
     if (sample.stack->number >= stacks_.size()) stacks_.resize(sample.stack->number + 1);
     stacks_[sample.stack->number] = sample.stack;
     return Flow::Continue;
   }
 
-  // The part of each stack that was unwound, by its number.
-  std::vector<std::vector<std::uint64_t>> chains(Resolver& resolver) const {
-    std::vector<std::vector<std::uint64_t>> chains(stacks_.size());
-    for (std::size_t number = 0; number < stacks_.size(); ++number) {
-      if (stacks_[number] == nullptr) continue;
-      for (const std::uint32_t frame : stacks_[number]->frames)
-        if (const Location& location = resolver.location(frame); location.is_unwound)
-          chains[number].push_back(location.ip.value);
-    }
-    return chains;
-  }
-
- private:
-  const format::SeededTextHash& hash_;
-  ChainsBySample& by_sample_;
-  std::vector<const Stack*> stacks_;  // by number; as long as the session
+  format::SeededTextHash hash_;
+  // By a hash of the sample's bytes: the number of its stack.
+  std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash> stack_of_;
+  std::vector<const Stack*> stacks_;                // by number; the session has them
+  std::vector<std::vector<std::uint64_t>> chains_;  // by number
 };
-
-Result<UnwoundChains> UnwoundChains::read(const RedactOptions& options) {
-  SessionOptions reading;
-  reading.input = options.copy.input;
-  reading.capture = options.copy.capture;
-  reading.symbols.access = options.copy.access;
-  reading.symbols.name_access = options.name_access;
-  reading.in_step = options.in_step;
-  reading.max_stack = kDeepest;
-  reading.keeps_addresses = true;
-  auto session = Session::open(std::move(reading));
-  if (!session) return std::move(session.error());
-  UnwoundChains chains;
-  Gatherer gatherer(chains.hash_, chains.by_sample_);
-  session->run(gatherer);
-  chains.chains_ = gatherer.chains(session->resolver());
-  return chains;
-}
-
-std::span<const std::uint64_t> UnwoundChains::of(Bytes sample) const {
-  const auto found = by_sample_.find(hash_(format::as_text(sample)));
-  return found == by_sample_.end() ? std::span<const std::uint64_t>() : chains_[found->second];
-}
 
 // Redacts the records of a capture.
 class RecordRedaction {

@@ -1,4 +1,6 @@
 // tacho script: every sample as text.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
@@ -136,60 +138,39 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
       flag("--csv", "with --columns: comma-separated values, a first line of names", options.is_csv));
 }
 
-// Refuses options that have no effect on --columns.
-Result<> check_columns(const Options& options) {
-  if (options.columns.empty() && options.is_csv)
-    return use_error("--csv goes with --columns; --json has every field by itself");
-  if (options.columns.empty()) return Done{};
-  const struct {
-    bool is_given;
-    std::string_view option, reason;
-  } rows[] = {
-      {options.form == Form::Importer, "--importer", "its fields are fixed"},
-      {options.is_csv && options.form == Form::Json, "--csv with --json",
-       "lines have one form; take one of them"},
-      {!options.field_lists.empty(), "-F", "--columns names them all"},
-      {options.header || options.header_only, "--header", "tacho header shows it"},
-      {!options.shown.empty(), "--show-...-events", "tacho dump shows every record"},
-      {options.nanoseconds, "--ns", "times have microseconds"},
-      {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
-      {options.reading.perf_bytes.is_asked_for, "--as-perf", "perf has no such text"},
-      {options.form == Form::Json && options.reading.names == Names::Raw, "--raw-names",
-       "raw bytes are no JSON"},
-  };
-  for (const auto& row : rows) {
-    if (row.is_given)
-      return use_error(std::string(row.option) + " does not go with --columns: " + std::string(row.reason));
-  }
-  return Done{};
-}
-
-// Refuses options about the layout of perf's text for the other forms.
+// Refuses options that have no effect on --columns, --json or --importer: most are about the layout of perf's
+// text.
 Result<> check_form(const Options& options) {
-  if (options.form == Form::PerfText) return Done{};
-  const bool is_json = options.form == Form::Json;
-  const bool has_other_fields = std::ranges::any_of(
-      options.field_lists, [&](const std::string& list) { return !is_json || list != "+srcline"; });
+  const bool is_table = !options.columns.empty(), is_json = options.form == Form::Json;
+  if (!is_table && options.is_csv)
+    return use_error("--csv goes with --columns; --json has every field by itself");
+  if (!is_table && options.form == Form::PerfText) return Done{};
+  const auto is_other = [&](const std::string& list) { return !is_json || list != "+srcline"; };
   const struct {
     bool is_given;
     std::string_view option, reason;
   } rows[] = {
+      {is_table && options.form == Form::Importer, "--importer", "its fields are fixed"},
+      {options.is_csv && is_json, "--csv with --json", "lines have one form; take one of them"},
+      {is_table && !options.field_lists.empty(), "-F", "--columns names them all"},
       {options.header || options.header_only, "--header", "tacho header shows it"},
-      {!options.shown.empty(), "--show-...-events", "tacho dump shows every record, and has --json"},
-      {has_other_fields, "-F",
+      {!options.shown.empty(), "--show-...-events",
+       is_table ? "tacho dump shows every record" : "tacho dump shows every record, and has --json"},
+      {!is_table && std::ranges::any_of(options.field_lists, is_other), "-F",
        is_json ? "an object has every field; only -F +srcline adds to it" : "its fields are fixed"},
       {options.nanoseconds, "--ns",
-       is_json ? "times are in nanoseconds already" : "not every viewer reads nine decimals"},
+       is_table  ? "times have microseconds"
+       : is_json ? "times are in nanoseconds already"
+                 : "not every viewer reads nine decimals"},
       {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
       {options.reading.perf_bytes.is_asked_for, "--as-perf", "perf has no such text"},
-      {options.reading.names == Names::Raw, "--raw-names",
+      {options.reading.names == Names::Raw && (is_json || !is_table), "--raw-names",
        is_json ? "raw bytes are no JSON" : "viewers refuse raw bytes"},
   };
-  for (const auto& row : rows) {
-    if (!row.is_given) continue;
-    return use_error(std::string(row.option) + " does not go with " + (is_json ? "--json" : "--importer") +
-                     ": " + std::string(row.reason));
-  }
+  const std::string_view form = is_table ? "--columns" : is_json ? "--json" : "--importer";
+  for (const auto& row : rows)
+    if (row.is_given)
+      return use_error(fmt::format("{} does not go with {}: {}", row.option, form, row.reason));
   return Done{};
 }
 
@@ -466,8 +447,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
 
 // Checks of the whole command line.
 Result<> settle(Options& options) {
-  if (const auto checked = check_columns(options); !checked) return checked;
-  if (const auto checked = check_form(options); options.columns.empty() && !checked) return checked;
+  if (const auto checked = check_form(options); !checked) return checked;
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
   if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
   options.reading.session.wants_stacks = !options.hide_chains && options.columns.empty();

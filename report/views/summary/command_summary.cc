@@ -244,6 +244,11 @@ void write_rows(TextOutput& out, std::vector<std::vector<std::string>> rows, std
   }
 }
 
+template <class T>
+std::span<const T> first_of(const std::vector<T>& rows, std::size_t most) {
+  return std::span(rows).first(std::min(rows.size(), most));
+}
+
 std::string more(std::size_t all, std::size_t shown) {
   return all > shown ? fmt::format(" ({} of {})", shown, all) : "";
 }
@@ -344,10 +349,10 @@ class SummaryText {
   }
 
   void write_events() {
-    const std::size_t shown = std::min(summary_.events.size(), kEvents);
-    title("events" + more(summary_.events.size(), shown));
+    const auto shown = first_of(summary_.events, kEvents);
+    title("events" + more(summary_.events.size(), shown.size()));
     std::vector<std::vector<std::string>> rows;
-    for (const EventSummary& event : std::span(summary_.events).first(shown)) {
+    for (const EventSummary& event : shown) {
       std::string about = safe(event.name);
       std::string more_of_it = event.frequency ? fmt::format("{} Hz", *event.frequency) : "";
       if (event.has_stacks) more_of_it += more_of_it.empty() ? "stacks" : ", stacks";
@@ -364,8 +369,7 @@ class SummaryText {
 
   void write_processes() {
     const EventSummary& chosen = summary_.events[*summary_.chosen];
-    const auto shown = std::span(summary_.heaviest_processes)
-                           .first(std::min(summary_.heaviest_processes.size(), kProcesses));
+    const auto shown = first_of(summary_.heaviest_processes, kProcesses);
     if (shown.empty()) return;
     title(fmt::format("processes by {}{}", safe(chosen.name), more(summary_.processes, shown.size())));
     std::vector<std::vector<std::string>> rows;
@@ -379,8 +383,7 @@ class SummaryText {
 
   void write_functions() {
     const EventSummary& chosen = summary_.events[*summary_.chosen];
-    const auto shown = std::span(summary_.heaviest_functions)
-                           .first(std::min(summary_.heaviest_functions.size(), kFunctions));
+    const auto shown = first_of(summary_.heaviest_functions, kFunctions);
     if (shown.empty()) return;
     title(fmt::format("{} by {}{}",
                       summary_.functions_are_callers ? "innermost functions of programs" : "functions",
@@ -399,7 +402,7 @@ class SummaryText {
                       time_text(static_cast<double>(waits.time)),
                       time_text(static_cast<double>(waits.longest))));
     std::vector<std::vector<std::string>> rows;
-    for (const WaitSummary& row : std::span(waits.heaviest).first(std::min(waits.heaviest.size(), kWaits)))
+    for (const WaitSummary& row : first_of(waits.heaviest, kWaits))
       rows.push_back({time_text(static_cast<double>(row.time)), count_of(row.waits, "wait", "waits"),
                       safe(row.comm) + (row.function.empty() ? "" : " in " + safe(row.function))});
     write_rows(out_, std::move(rows), {false, false, true}, room_);
@@ -407,10 +410,10 @@ class SummaryText {
 
   void write_fields() {
     if (summary_.fields.empty()) return;
-    const std::size_t shown = std::min(summary_.fields.size(), kFields);
-    title("fields" + more(summary_.fields.size(), shown));
+    const auto shown = first_of(summary_.fields, kFields);
+    title("fields" + more(summary_.fields.size(), shown.size()));
     std::vector<std::vector<std::string>> rows{{"", "count", "min", "median", "p99", "max"}};
-    for (const FieldSummary& field : std::span(summary_.fields).first(shown)) {
+    for (const FieldSummary& field : shown) {
       const Summary& values = field.values;
       rows.push_back({safe(summary_.events[field.event].name) + ": " + safe(field.name),
                       std::to_string(values.count()), amount(values.least(), field.unit),
