@@ -35,7 +35,7 @@ CallTypes::CallTypes(const format::Features& features) {
   std::size_t entries = kMostEntries;
   for (const format::Attachment& attachment : features.attachments) {
     if (attachment.name != kAttachment || attachment.raw_size > bytes) continue;
-    bytes -= attachment.raw_size;  // also if it cannot be read, which takes as long
+    bytes -= attachment.raw_size;  // even if it cannot be read, which takes as long
     const auto content = symbolize::unpack_attached_text(attachment);
     if (!content) continue;
     auto read = read_prototypes(format::as_text(*content), entries);
@@ -164,7 +164,7 @@ std::uint32_t CallList::function_of(const symbolize::Frame* frame, std::uint64_t
   return known->second;
 }
 
-// A register that holds no argument has an arbitrary value.
+// Whether the value is the object. A register that holds no argument has an arbitrary value.
 bool CallList::has_object(const Prototype* prototype, const CallValue& value) const {
   using Is = CallValue::Is;
   if (value.is_text() || value.is_number || value.value != *object_) return false;

@@ -132,8 +132,8 @@ Result<> resolve(CommandLine& line) {
   return Done{};
 }
 
-// When Ctrl-C ends the copy of a pipe. The writer of the pipe mostly gets the signal too, and what it writes
-// last belongs to the copy, so the copy ends some seconds later, complete up to there.
+// Delays the end of the copy of a pipe after Ctrl-C: the writer of the pipe usually gets the signal too, and
+// what it writes last belongs to the copy.
 class StopDelay {
  public:
   explicit StopDelay(std::function<bool()> is_asked_for) : is_asked_for_(std::move(is_asked_for)) {}

@@ -149,8 +149,8 @@ void print_summary(const Options& options, const Redacted& redacted) {
                  static_cast<unsigned long long>(redacted.not_understood));
 }
 
-// Redacts in this process: the sandboxed child, or without one (null) the command itself. A dry run writes
-// its text to `output`.
+// Runs in the sandboxed child; without a worker (`child` is null), in the process of the command. A dry run
+// writes its text to `output`.
 Result<cli::ExitStatus> redact_in_process(const Options& options, const CopyOutput& output,
                                           sandbox::Child* child) {
   RedactOptions redact_options = options.redact;

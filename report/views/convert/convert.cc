@@ -48,8 +48,8 @@ using format::EventSet;
 using format::Features;
 using format::RecordView;
 
-// The usual message of a program that writes to a closed pipe.
-Result<> done_or_gone(const Result<OutputFile::Reader>& reader) {
+// The result of a write: a closed pipe is an error here.
+Result<> write_result(const Result<OutputFile::Reader>& reader) {
   if (reader && *reader == OutputFile::Reader::There) return Done{};
   const int code = reader ? EPIPE : reader.error().code;
   return output_error(system_error("write", code).what, code);
@@ -111,7 +111,7 @@ CopyOutput CaptureTarget::here() {
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
   output.write = [](Bytes bytes) {
-    return done_or_gone(OutputFile(STDOUT_FILENO).write(format::as_text(bytes)));
+    return write_result(OutputFile(STDOUT_FILENO).write(format::as_text(bytes)));
   };
   output.finish = [this] { return finish(); };
   return output;
@@ -123,7 +123,7 @@ CopyOutput CaptureTarget::in_worker(sandbox::Child& child) {
     child_output_.emplace(child.open_output());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
-  output.write = [this](Bytes bytes) { return done_or_gone(child_output_->write(format::as_text(bytes))); };
+  output.write = [this](Bytes bytes) { return write_result(child_output_->write(format::as_text(bytes))); };
   output.finish = [this] { return child_output_->finish(); };
   return output;
 }
@@ -341,7 +341,7 @@ class Selection {
     format::SampleId id =
         has_trailer ? format::parse_sample_id(record, from) : format::SampleId{0, 0, 0, 0, 0, 0};
     if (id.id != 0) id.id = first_id;
-    if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is written as 0
+    if (!from.samples(abi::kSampleTime)) id.time = 0;  // a time that is not known is written as 0
     scratch.clear();
     scratch.bytes(record.bytes.first(record.bytes.size() - (has_trailer ? trailer : 0)));
     if (record.type == abi::kRecordLost && scratch.size() >= format::kRecordHeaderSize + kWord)
@@ -421,7 +421,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
   if (attr.samples(abi::kSampleStackUser)) {
     const std::uint64_t size = in.u64();
     in.skip(size > in.left() ? in.left() + 1 : static_cast<std::size_t>(size));
-    if (size != 0) in.u64();  // so much of it is valid
+    if (size != 0) in.u64();  // the number of valid bytes
   }
   pieces.copies_end = here();
   if (in.failed()) return std::nullopt;
@@ -600,7 +600,7 @@ constexpr std::size_t kMostHeld = std::size_t{8} << 20;  // bytes
 
 std::uint64_t first_word(const RecordView& record) { return record.body().u64(); }
 
-// Records of a pipe that are its header. What they say is in the reader's events and features.
+// Whether the record belongs to the header of a pipe, which the reader has in its events and features.
 bool is_header(const RecordView& record) {
   switch (record.type) {
     case abi::kRecordHeaderAttr:
@@ -619,7 +619,8 @@ bool is_name(const RecordView& record) {
   return record.type == abi::kRecordEventUpdate && first_word(record) == kName;
 }
 
-bool is_live(const RecordView& record) {
+// Whether the record follows the head of a pipe.
+bool ends_head(const RecordView& record) {
   return record.type == abi::kRecordSample || record.type == abi::kRecordFinishedInit ||
          record.type == abi::kRecordFinishedRound || record.type == abi::kRecordAuxtrace;
 }
@@ -651,7 +652,7 @@ class Conversion {
       : options_(options), output_(output), reader_(reader), diagnostics_(diagnostics) {}
 
   Result<> run();
-  // After a failed write: says where, and leaves a file that ends with its last whole round.
+  // Ends a file after a failed write with its last whole round. Returns the error with the output's name.
   Error give_up(Error error);
 
  private:
@@ -670,7 +671,7 @@ class Conversion {
   Result<> put(const RecordView& record);
   std::optional<RecordView> to_native(const RecordView& record);
   Result<> finish_round();
-  bool is_at_round() const { return ends_with_round_ && pending_.empty(); }  // nothing came since its end
+  bool is_at_round() const { return ends_with_round_ && pending_.empty(); }  // no record since
   Result<> flush();
   Result<> close();
   Features late_features() const;
@@ -690,7 +691,7 @@ class Conversion {
   std::vector<Held> held_;  // of a pipe, until its events are known
   std::size_t held_bytes_ = 0;
   std::optional<Unwinding> unwinding_;
-  // Scratch: a record in our byte order, selected, with its call chain, and changed.
+  // Scratch: a record in this machine's byte order, selected, with its call chain, and changed.
   format::ByteWriter turned_, selected_, unwound_, changed_;
   format::ByteWriter pending_;            // records to be written together
   format::ByteWriter rounds_;             // FINISHED_ROUND records of empty rounds, to be written before them
@@ -764,7 +765,7 @@ Result<> Conversion::take(const RecordView& record) {
   if (is_pipe_in()) {
     names_known_ = names_known_ || is_name(record);
     if (is_header(record) || (is_name(record) && !is_pipe_out())) return Done{};
-    if (!is_live(record) && held_bytes_ < kMostHeld) {
+    if (!ends_head(record) && held_bytes_ < kMostHeld) {
       held_.push_back({record, {record.bytes.begin(), record.bytes.end()}});
       held_.back().bytes.insert(held_.back().bytes.end(), record.payload.begin(), record.payload.end());
       held_bytes_ += held_.back().bytes.size();
@@ -810,7 +811,7 @@ Result<> Conversion::start() {
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
   if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
-  std::optional<EventSet> changed;  // a copy of its own, as events may have millions of ids
+  std::optional<EventSet> changed;  // copied only if needed: events may have millions of ids
   if (unwinding_) changed = unwound_events(events);
   if (options_.change != nullptr) {
     if (!changed) changed = events;
@@ -828,7 +829,8 @@ Result<> Conversion::start() {
   return Done{};
 }
 
-// A pipe cannot be read twice. A file on standard input can, but reopening it gives the same file position.
+// Drops the symbols that a part does not need, except from a pipe, which cannot be read twice. A file on
+// standard input is read from its start, and its position is restored.
 Result<> Conversion::keep_symbols(const EventSet& events, Features& features) const {
   if (!is_part() || is_pipe_in() || features.symbol_pack.empty()) return Done{};
   const bool is_stdin = options_.input == "-";

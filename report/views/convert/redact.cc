@@ -46,7 +46,7 @@ struct ByteRange {
   std::size_t begin = 0, size = 0;
 };
 
-// The bytes that a field covers, as far as the payload goes.
+// The bytes of a field, cut at the end of the payload.
 ByteRange bytes_of(const PayloadField& field, std::size_t available) {
   const std::uint64_t begin = field.bit_offset / 8;
   if (begin >= available) return {};
@@ -65,9 +65,9 @@ bool is_byte_array(const PayloadField& field) { return field.bit_size == 8 && is
 bool is_number(const PayloadField& field) {
   return field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed;
 }
-// By its FORMAT, whatever its sign and size.
+// FORMAT("kaddr"), of any sign and size.
 bool is_kernel_address(const PayloadField& field) { return field.format == "kaddr" && is_number(field); }
-// Any other number of 64 bits without a sign may hold one: pointers have no FORMAT.
+// So may any unsigned number of 64 bits be, as pointers have no FORMAT.
 bool can_be_address(const PayloadField& field) {
   return is_kernel_address(field) ||
          (field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0);
@@ -109,9 +109,9 @@ void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
 
 void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> bytes) {
   if (!can_be_address(field) || !redaction_->hides(Content::Kernel)) return;
-  if (!is_whole_word(field)) return clear_bits(field, bytes);  // a part of an address has no other address
+  if (!is_whole_word(field)) return clear_bits(field, bytes);  // a part of an address cannot be moved
   if (field.bit_size == 32) {
-    // The lower half of one in the last 4 GiB, where the kernel's code is.
+    // The lower half of an address in the last 4 GiB, where the kernel's code is.
     constexpr std::uint64_t kUpperHalf = std::uint64_t{0xFFFFFFFF} << 32;
     for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes.size(); at += sizeof(std::uint32_t)) {
       std::uint32_t low = 0;
@@ -186,7 +186,7 @@ std::string_view without_deleted(std::string_view path) {
   return path;
 }
 
-// "perf-map/1234", or "/tmp/perf-1234.map": nothing for names of another form.
+// The pid in "perf-map/1234" or "/tmp/perf-1234.map"; nullopt: the name has another form.
 std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view before, std::string_view after) {
   if (!name.starts_with(before) || !name.ends_with(after) || name.size() < before.size() + after.size())
     return std::nullopt;
@@ -471,7 +471,7 @@ std::string RecordRedaction::comm(std::string_view name) const {
   }
 }
 
-// Each part by itself, so that nesting still shows.
+// Each part of the path becomes an alias, so that the nesting stays.
 std::string RecordRedaction::container(std::string_view path) const {
   if (!redaction_->hides(Content::Containers)) return std::string(path);
   std::string hidden;
@@ -506,7 +506,7 @@ std::optional<RecordView> RecordRedaction::change(const RecordView& record, form
       out.bytes(bytes_);
     }
   }
-  if (stays && out.size() > kLongestRecord) {  // aliases are longer than words, call chains than no stack
+  if (stays && out.size() > kLongestRecord) {  // by aliases, or a call chain in place of a small stack
     ++not_understood_;
     stays = false;
   }
@@ -625,7 +625,7 @@ bool RecordRedaction::change_sample(const RecordView& record, std::size_t event,
   return true;
 }
 
-// MMAP and MMAP2. The record of the kernel has the address of its text twice.
+// MMAP and MMAP2. The record of the kernel itself has the address of its text twice.
 bool RecordRedaction::change_mapping(const RecordView& record, const EventAttr& attr,
                                      format::ByteWriter& out) {
   const auto parsed = format::parse_record(record, attr);
@@ -1106,7 +1106,7 @@ Result<Redacted> redact(const RedactOptions& options, const CopyOutput& output,
                         format::Diagnostics& diagnostics) {
   auto aliases = make_aliases(options);
   if (!aliases) return std::move(aliases.error());
-  format::Diagnostics seen_again;  // the copying below finds the same damage once more
+  format::Diagnostics seen_again;  // of damage that the copy reports
   ConvertOptions copying = options.copy;
   const auto scan = scan_capture(options, seen_again);
   if (!scan) return scan.error();

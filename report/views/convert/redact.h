@@ -31,7 +31,7 @@ class PayloadRedaction {
         kernel_(&kernel) {}
 
   // Changes PERF_SAMPLE_RAW (in this machine's byte order) in place: texts and byte arrays become aliases,
-  // addresses of kernel code are moved, other kernel addresses become aliases, and bytes of no field zero.
+  // addresses of kernel code are moved, other kernel addresses become aliases, and all other bytes zero.
   void change(std::size_t event, std::span<std::byte> raw);
 
  private:

@@ -64,7 +64,8 @@ bool is_jitdump(const format::Attachment& attachment) {
   return attachment.name.starts_with(symbolize::kAttachedJitdump);
 }
 
-std::uint64_t less(std::uint64_t from, std::uint64_t what) { return from - std::min(from, what); }
+// `from` minus `what`, at least 0.
+std::uint64_t reduced(std::uint64_t from, std::uint64_t what) { return from - std::min(from, what); }
 
 using Modules = std::vector<const format::PackedModule*>;
 
@@ -83,8 +84,8 @@ Modules programs_and_libraries(const format::SymbolPack& pack) {
 class Room {
  public:
   void take(const format::Attachment& copy) {
-    content_ = less(content_, copy.raw_size);
-    packed_ = less(packed_, copy.packed.size());
+    content_ = reduced(content_, copy.raw_size);
+    packed_ = reduced(packed_, copy.packed.size());
   }
   // The space left if `old` (may be null) is removed.
   Room without(const format::Attachment* old) const {
@@ -443,8 +444,8 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// printf conversions in tracepoint formats that print a kernel address as a function (%pS). Their addresses
-// are in payloads, and only printing finds them.
+// Whether a tracepoint's print format shows a kernel address as a function (%pS). Such addresses are in
+// payloads, which are not searched for addresses to pack.
 bool prints_functions(const format::TracingData& tracing) {
   return std::ranges::any_of(tracing.formats, [](const format::TracepointFormat& format) {
     for (std::size_t at = 0; (at = format.text.find("%p", at)) != std::string::npos; ++at)
@@ -557,7 +558,7 @@ struct Others {
   std::vector<std::string> ignored;  // lines about files of archives that were ignored
 };
 
-// Files of an archive, to be found by their build ids.
+// Adds the files of an archive, which are found by their build ids.
 Result<> read_archive(const std::string& name, Others& others) {
   auto archive = symbolize::read_archive(name);
   if (!archive) return std::move(archive.error());

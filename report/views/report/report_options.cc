@@ -95,9 +95,9 @@ Error unknown_key(std::string_view option, std::string_view word, ReportMode mod
   return use_error(fmt::format("{}: there is no key '{}'{}", option, word, end));
 }
 
-class Maker {
+class ColumnMaker {
  public:
-  Maker(SampleFacts& facts, ReportColumns& columns) : facts_(&facts), columns_(&columns) {}
+  ColumnMaker(SampleFacts& facts, ReportColumns& columns) : facts_(&facts), columns_(&columns) {}
 
   Result<> add_all(std::string_view option, std::string_view list, std::vector<Column>& target) {
     for (const auto& [word, level] : words_of(list)) {
@@ -207,7 +207,7 @@ bool is_same(const KeyUse& a, const KeyUse& b) {
 
 Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts) {
   ReportColumns columns;
-  Maker maker(facts, columns);
+  ColumnMaker maker(facts, columns);
   const bool has_all = !request.fields.empty() && request.fields.front() != '+';
   std::string sort = request.sort;
   // perf adds this column, though only captures with branches fill it.
@@ -239,8 +239,8 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
       !added) {
     return added.error();
   }
-  for (const Column& column : columns.sorted) Maker::add_once(column, columns.shown);
-  for (const Column& column : columns.shown) Maker::add_once(column, columns.sorted);
+  for (const Column& column : columns.sorted) ColumnMaker::add_once(column, columns.shown);
+  for (const Column& column : columns.shown) ColumnMaker::add_once(column, columns.sorted);
   columns.levels.resize(columns.sorted.size());
   settle_keys(columns.keys);
   return columns;
@@ -668,8 +668,8 @@ bool any_samples(const Session& session, abi::SampleType bit) {
 
 }  // namespace
 
-// As perf: in a pipe the header comes too late. A header with branches is damaged if no event has any; then
-// samples are shown.
+// As perf, where a header with branch stacks makes -b the default; in a pipe the header comes too late. If no
+// event has branch stacks, such a header is damaged, and samples are shown.
 ReportMode mode_of(const Session& session, const ReportOptions& options) {
   if (options.waits.is_asked_for) return ReportMode::Samples;
   if (options.is_mem_mode) return ReportMode::Memory;

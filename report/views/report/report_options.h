@@ -135,7 +135,7 @@ struct ReportOptions {
   bool is_raw_trace = false, has_nanoseconds = false;
   std::uint64_t time_quantum = 100'000'000;  // ns
   bool shows_thread_values = false;          // -T
-  ValueForm value_form = ValueForm::Table;   // of these
+  ValueForm value_form = ValueForm::Table;   // of -T
   Grouping grouping = Grouping::AsRecorded;
   std::uint64_t first_member = 0;  // --group-sort-idx
   bool shows_tasks = false, shows_maps = false;
@@ -148,8 +148,8 @@ struct ReportOptions {
   std::size_t top = 0;
   Colour colour = Colour::Auto;
   bool is_interactive = false;  // rows are for the interactive view: zooms, other orders, code
-  std::string shown_times;      // in titles, instead of the time slices; empty: these
-  bool is_live = false;         // the recording goes on, and comes through a pipe
+  std::string shown_times;      // replaces the time slices in titles; empty: it does not
+  bool is_live = false;         // a recorder still writes the capture, into a pipe
   bool hides_idle = false;      // samples of the kernel's idle loop, as perf top does
   WaitOptions waits;
   std::string weight;  // empty: the field tagged role:weight, else the period
@@ -160,7 +160,7 @@ cli::CommandLine describe_report(ReportOptions& options);
 // What the rows of a report count.
 ReportMode mode_of(const Session& session, const ReportOptions& options);
 
-// An error if the capture has no data for the mode of an option.
+// An error if options contradict each other, or the capture lacks what they need.
 Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode);
 
 // Whether the processor recorded all branches, not only some kinds.

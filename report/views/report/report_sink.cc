@@ -103,7 +103,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   return Flow::Continue;
 }
 
-// Threads can add up rows and weights that depend only on the address of a sample.
+// Lanes can sum rows and weights that depend only on the addresses of samples.
 SumView* ReportSink::sum_view() {
   const bool is_usual = plan_ && !needs_records_ && !waits_ && !has_facts_ && weight_->is_of_sums() &&
                         !options_->switches.is_asked_for() && options_->filter.cpus.empty() &&
@@ -133,7 +133,7 @@ void ReportSink::count(std::uint32_t row, std::size_t event, std::uint64_t perio
   profile_->count(row, event, {.period = weight_->of_sum(event, period, samples), .samples = samples});
 }
 
-// The sample with the call chain that the options select.
+// Adds the sample, with the call chain that the options select.
 void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) {
   if (!plan_->branch_chains && !options_->shows_other_chains) return profile_->add(sample, weight);
   ResolvedSample counted = sample;
@@ -179,7 +179,7 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
   // As in perf, blocks belong to the rows of the default sort order.
   const bool has_blocks = options_->shows_cycles && mode_ == ReportMode::Branches;
   std::string sort = has_blocks ? std::string() : options_->sort;
-  // For waits, texts of tracepoints are useless.
+  // The text of a tracepoint, the default key, does not describe a wait.
   if (options_->waits.is_asked_for && (sort.empty() || sort.front() == '+'))
     sort.replace(0, 1, sort.empty() ? "comm,dso,symbol" : "comm,dso,symbol,");
   return {.sort = std::move(sort),
@@ -219,7 +219,7 @@ Result<> ReportSink::arrange() {
            .columns = {},
            .graph = options_->graph});
   plan_->has_chains = has_chains;
-  // perf asks for call chains before a pipe has described its events, and then adds up no children.
+  // In a pipe, perf decides about call chains before it knows the events, and adds up no children.
   plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_stacks_of_its_own &&
                         (!session_->layout().is_pipe || options_->is_live) && !options_->has_levels;
   plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
@@ -273,7 +273,7 @@ Result<> ReportSink::arrange() {
       std::move(shape));
   if (auto found = find_waits(); !found) return found;
   using WithModules = symbolize::Symbolizer::WithModules;
-  if (!asks_for_names())
+  if (!needs_names())
     session_->resolver().leave_names_out(has_key("dso") ? WithModules::Yes : WithModules::No);
   if (!session_->layout().is_pipe) make_names();
   weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
@@ -288,7 +288,7 @@ void ReportSink::make_names() {
   if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->has_mapped_bytes; }))
     plan_->functions->keep_mapped_bytes();
   plan_->facts.functions = &*plan_->functions;
-  // As perf, which drops how branches went if rows have levels.
+  // As perf: with --hierarchy, graphs do not show how branches went.
   const bool shows_steps = plan_->branch_chains && !options_->has_levels;
   plan_->stacks.emplace(*plan_->functions,
                         ChainOptions{.order = plan_->graph.order,
@@ -300,8 +300,8 @@ void ReportSink::make_names() {
                        plan_->names_chains_late ? nullptr : &*plan_->stacks);
 }
 
-// Rows by thread, module or facts of samples have no function names.
-bool ReportSink::asks_for_names() const {
+// Whether functions must be named: rows by thread, module or facts of samples show no names.
+bool ReportSink::needs_names() const {
   const Filter& shown = options_->filter;
   const bool shows_chains = plan_->has_children || plan_->has_graph || has_key_of(KeyOf::Chain) || waits_;
   const bool filters_names = options_->hides_unknown || !shown.symbols.empty() ||
@@ -318,10 +318,10 @@ bool ReportSink::asks_for_names() const {
          });
 }
 
-// If rows depend only on the addresses of their samples, and rows below the threshold have no graph, then
-// names of call chains are needed for few rows. But names of inlined calls depend on earlier look-ups, as in
-// perf; CSV, JSON and graphs by address show where a function was met first. With perf's order of siblings of
-// equal weight, the order may depend on the modules met before (CallTree), as in perf.
+// Whether call chains can be named after the rows, for drawn graphs only: rows depend only on the addresses
+// of their samples, and rows below the threshold have no graph. Names of inlined calls depend on earlier
+// look-ups, as in perf; CSV, JSON and graphs by address show where a function was met first. With perf's
+// order of siblings of equal weight, the order may depend on the modules met before (CallTree), as in perf.
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;

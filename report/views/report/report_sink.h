@@ -107,7 +107,7 @@ class ReportSink : public Sink, private SumView {
     std::optional<NamedRows> names{};
   };
   void make_names();
-  bool asks_for_names() const;
+  bool needs_names() const;
   bool can_name_chains_late() const;
   bool borrows_chains(const EventBlock& block) const;
   void add_sample(const ResolvedSample& sample, std::uint64_t weight);

@@ -40,16 +40,16 @@ bool ReportCells::is_of(const Column& column, std::size_t leader, std::size_t me
   return !event || (*event >= leader && *event < leader + members);
 }
 
-Cell ReportCells::cell_of(const Column& column, std::size_t members, std::size_t asked) const {
+Cell ReportCells::cell_of(const Column& column, std::size_t members, std::size_t given_width) const {
   Cell cell{.column = column, .header = header_of(column, *columns_, options_->has_children)};
   if (column.kind == Kind::Key) {
     const KeyUse& use = columns_->keys[column.key];
-    cell.width = asked != 0 ? asked : std::max(use.header.size(), use.least_width);
+    cell.width = given_width != 0 ? given_width : std::max(use.header.size(), use.least_width);
     cell.is_right = use.field != nullptr;
   } else {
     const std::size_t percent = column.kind == Kind::LatencyChildren ? kLatencyWidth : kPercentWidth;
     const std::size_t usual = is_percent(column.kind) ? percent : kNumberWidth;
-    cell.number_width = asked != 0 ? asked : usual;
+    cell.number_width = given_width != 0 ? given_width : usual;
     cell.width = std::max(
         {cell.number_width, members > 1 || options_->has_groups ? usual * members : 0, cell.header.size()});
     cell.is_right = true;
@@ -119,7 +119,7 @@ namespace {
 constexpr std::size_t kMargin = 12;          // columns left of a graph
 constexpr std::size_t kLevel = 10;           // columns of a level, without its bar
 constexpr std::size_t kLongestFrame = 1023;  // bytes of a frame that perf shows
-// The bytes in which perf shows branch counts: in the frames common to all chains, and in others.
+// The most bytes of branch counts that perf shows: at frames common to all chains, and at others.
 constexpr std::size_t kLongestStemCounts = 255, kLongestCounts = 63;
 
 // " (COND_FWD CALL predicted:93.8%)", " (cycles:17 iter:2 avg_cycles:30)".
@@ -507,8 +507,9 @@ std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const
 
 // In pieces of half a megabyte, or of one row if that is longer.
 void ReportText::write_plain(TextOutput& out, const Block& block) const {
-  // Names can be as long as the capture makes them, and several pieces are in memory.
-  constexpr std::size_t kPiece = std::size_t{1} << 19, kMostRows = 4096;  // bytes
+  constexpr std::size_t kPiece = std::size_t{1} << 19;  // bytes
+  constexpr std::size_t kMostRows =
+      4096;  // names may be longer than columns, and several pieces are in memory
   std::size_t width = 1;
   for (const Cell& cell : block.cells) width += cell.width + 2;
   const std::size_t size = std::clamp<std::size_t>(kPiece / width, 1, kMostRows);

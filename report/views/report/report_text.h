@@ -66,8 +66,8 @@ class ReportCells {
 
   // Whether the events of the group that begins with `leader` have this column.
   bool is_of(const Column& column, std::size_t leader, std::size_t members) const;
-  // `asked`: the width by -w; 0: none. A key's column begins with the width of its header.
-  Cell cell_of(const Column& column, std::size_t members, std::size_t asked) const;
+  // `given_width`: by -w; 0: none. A key's column begins with the width of its header.
+  Cell cell_of(const Column& column, std::size_t members, std::size_t given_width) const;
   // The width that a key needs in this row.
   std::size_t width_of(const Column& column, const RowFacts& row) const;
 
@@ -210,7 +210,7 @@ class ReportText {
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
   std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total, format::WorkerPool* pool,
                                         std::function<void()> beside) const;
-  // The values and the text of the last row: rows next to each other often have equal numbers.
+  // The numbers of the row before, with their text: adjacent rows often have equal numbers.
   struct Last {
     struct Numbers {
       std::vector<std::uint64_t> values;

@@ -29,7 +29,7 @@ class TaskList : public Sink {
   Flow on_sample(const ResolvedSample&) override { return Flow::Continue; }
   Flow on_non_sample(const NonSampleRecord& other) override;
 
-  // The error if mappings did not fit into memory.
+  // The error if there were too many mappings.
   const std::optional<Error>& failure() const { return failure_; }
   void write(TextOutput& out, Names names) const;
 
@@ -85,7 +85,7 @@ class ThreadValues {
     std::vector<std::uint64_t> values;  // by the event's index in events_
   };
   std::vector<std::size_t> events_;  // in the order of their first values
-  std::vector<Row> rows_;            // the same
+  std::vector<Row> rows_;            // in the order of their first values
   // Indices: a capture can have as many threads and events as records.
   std::unordered_map<std::size_t, std::size_t> column_of_;  // by event
   std::unordered_map<std::uint64_t, std::size_t> row_of_;   // by process and thread

@@ -338,7 +338,7 @@ bool ScriptText::can_fork() const {
   if (!shape_.last_functions.empty() || times_.base() != TimeBase::Clock) return false;
   return std::ranges::none_of(session_->events(), [this](const format::Event& event) {
     Fields shown = fields_->of(event.attr);
-    // By default for all events of the type, even if one has nothing to show.
+    // Defaults are the same for all events of a type, even if one has nothing to show.
     if (!event.attr.samples(abi::kSampleRaw))
       for (const Field field : {Field::Trace, Field::Payload, Field::Synth}) shown.remove(field);
     if (!event.attr.is_bpf_output()) shown.remove(Field::BpfOutput);

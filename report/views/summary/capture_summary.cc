@@ -54,19 +54,19 @@ ExpressionValue value_of(const PayloadField& field, const ResolvedSample& sample
   return {};
 }
 
-// A payload's field while samples come.
-struct FieldInUse {
+// A field of a payload, and what its values add up to.
+struct SummedField {
   const PayloadField* field = nullptr;
   ValueOfMany how;
   FieldSummary summary;
 };
 
-// An event while samples come.
-struct EventInUse {
+// An event, with the fields of its payload.
+struct SummedEvent {
   const PayloadSchema* schema = nullptr;
   const PayloadField* count = nullptr;  // the number of values in a sample
   bool has_stacks = false;
-  std::vector<FieldInUse> fields;
+  std::vector<SummedField> fields;
 };
 
 class Summarizer : public Sink {
@@ -79,7 +79,7 @@ class Summarizer : public Sink {
         profile_(blocks_of(session), ProfileShape{.by_comm = false, .by_thread = true, .facts = {}}),
         functions_(session) {
     for (std::size_t event = 0; event < session.events().size(); ++event)
-      events_.push_back(event_in_use(event));
+      events_.push_back(summed_event(event));
     find_waits();
   }
 
@@ -96,12 +96,12 @@ class Summarizer : public Sink {
     profile_.add(sample, weights_.of(sample).value_or(0));
     // In a pipe, an event may be described after the first sample.
     if (sample.event_index >= events_.size()) return Flow::Continue;
-    EventInUse& event = events_[sample.event_index];
+    SummedEvent& event = events_[sample.event_index];
     event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
     periods_.see(sample);
     if (!event.fields.empty()) {
       const std::uint64_t count = count_of(event.count, sample);
-      for (FieldInUse& one : event.fields)
+      for (SummedField& one : event.fields)
         add_values(one.summary.values, one.how, value_of(*one.field, sample), count, sample);
     }
     if (!waits_) return Flow::Continue;
@@ -140,8 +140,8 @@ class Summarizer : public Sink {
     for (std::uint32_t event = 0; event < session.events().size(); ++event) blocks.push_back({event, 1});
     return blocks;
   }
-  EventInUse event_in_use(std::size_t event) {
-    EventInUse made;
+  SummedEvent summed_event(std::size_t event) {
+    SummedEvent made;
     made.schema = schemas_.of(event);
     if (made.schema == nullptr) return made;
     if (kind_of(session_.events()[event].attr) != EventSummary::Kind::Payload) return made;
@@ -151,7 +151,7 @@ class Summarizer : public Sink {
       const bool is_number = field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Enum &&
                              field.kind != format::FieldKind::Bool && !is_list(field);
       if (!is_number || field.unit.empty() || is_shown_in_hex(field)) continue;
-      FieldInUse one;
+      SummedField one;
       one.field = &field;
       if (has_slots(field)) one.how.slots = &field;
       if (has_slots(field)) one.how.sum = counted.sum;
@@ -229,7 +229,7 @@ class Summarizer : public Sink {
     }
     std::ranges::stable_sort(listed, std::greater(), [](const Listed& one) { return one.summary.samples; });
     for (Listed& one : listed) {
-      for (FieldInUse& field : events_[one.event].fields) {
+      for (SummedField& field : events_[one.event].fields) {
         if (field.summary.values.count() == 0) continue;
         field.summary.event = summary_.events.size();
         summary_.fields.push_back(std::move(field.summary));
@@ -353,7 +353,7 @@ class Summarizer : public Sink {
   Profile profile_;
   FunctionTable functions_;
   std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // by symbol: the first function
-  std::vector<EventInUse> events_;
+  std::vector<SummedEvent> events_;
   std::vector<std::size_t> event_of_;  // by event of the summary: its index in the session
   std::optional<Waits> waits_;
   std::map<std::pair<std::string_view, std::uint32_t>, WaitRow> wait_rows_;  // by thread's name and function

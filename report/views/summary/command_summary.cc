@@ -37,10 +37,11 @@ bool has_kind(const CaptureSummary& summary, Kind kind) {
   return std::ranges::find(summary.events, kind, &EventSummary::kind) != summary.events.end();
 }
 
-class Chooser {
+// Chooses the commands that the summary recommends.
+class CommandChooser {
  public:
   // `input` is the capture's name; "-" becomes FILE.
-  Chooser(const CaptureSummary& summary, const std::string& input)
+  CommandChooser(const CaptureSummary& summary, const std::string& input)
       : summary_(summary), file_(input == "-" ? "FILE" : cli::shell_word(input)) {}
 
   // Three commands, or fewer for a capture without samples.
@@ -425,7 +426,7 @@ class SummaryText {
 
   void write_next() {
     title("next");
-    for (const NextCommand& next : Chooser(summary_, input_).choose()) {
+    for (const NextCommand& next : CommandChooser(summary_, input_).choose()) {
       out_.text("  " + next.command);
       // The command is never cut, so that it can be copied; its comment is left out if the line is too long.
       const std::string why = "  # " + next.why;
@@ -567,7 +568,7 @@ void write_json(TextOutput& out, Session& session, const CaptureSummary& summary
   if (summary.waits) describe_waits(to, *summary.waits);
   describe_fields(to, summary);
   to.begin_list("next");
-  for (const NextCommand& next : Chooser(summary, input).choose()) {
+  for (const NextCommand& next : CommandChooser(summary, input).choose()) {
     to.begin_object({});
     to.text("command", next.command);
     to.text("why", next.why);
