@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
 
 #include "format/base/file.h"
 #include "format/extensions/attachment.h"

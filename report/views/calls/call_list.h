@@ -3,7 +3,6 @@
 // depth (ROLE("depth")).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -22,9 +22,8 @@ constexpr std::string_view kDescription =
     "Rewrites a capture in another form: as a file or for a pipe, compressed or plain, one file for the "
     "directory of perf record --threads, a complete file for one that was cut short or never closed. All "
     "records stay unless --time or --events leave them out; a part of a capture keeps the packed symbols "
-    "that "
-    "its samples need. A capture of the other byte order is converted to this machine's, except for payloads "
-    "and tracepoint formats.";
+    "that its samples need. A capture of the other byte order is converted to this machine's, except for "
+    "payloads and tracepoint formats.";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -81,8 +80,8 @@ void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
   rows.push_back(
       {"--events", cli::Takes::Value, "LIST",
        "only these events: names, with or without modifiers (cycles for cycles:u), or patterns ('sched:*'), "
-       "separated by commas; records of mappings and threads stay. Events "
-       "sampled together ({a,b}:S) stay together",
+       "separated by commas; records of mappings and threads stay. Events sampled together ({a,b}:S) stay "
+       "together",
        [&convert](std::string_view text) -> Result<> {
          convert.events = parse_name_list(text);
          return Done{};

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <unordered_set>

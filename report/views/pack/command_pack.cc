@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -12,13 +11,9 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
-#include <span>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "cli/message_text.h"
 #include "format/base/byte_writer.h"
@@ -27,7 +22,6 @@
 #include "format/base/output.h"
 #include "format/container/capture_reader.h"
 #include "format/container/capture_writer.h"
-#include "format/extensions/attachment.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/decode/bpf_functions.h"
@@ -321,13 +315,13 @@ Result<> rewrite(const std::string& input, const std::string& output_path,
 }
 
 constexpr std::string_view kDescription =
-    "Embeds symbols into a capture, so that it can be read on any machine without the files of the recording "
-    "host: for each address in samples, call chains, branches and data addresses its function, the inlined "
-    "calls there, and its file and line; of programs, libraries, the kernel, its modules, and code made at "
-    "run "
-    "time. Run it on the recording host. Samples stay the same, and perf can read the file; perf's captures "
-    "can be packed too. A sandboxed process reads the files: it can neither write nor connect (with "
-    "--debuginfod it can do both). If it crashes at a damaged file, that file's symbols are left out.";
+    "Embeds symbols into a capture, so that it can be read on any machine without the files of the "
+    "recording host: for each address in samples, call chains, branches and data addresses its function, "
+    "the inlined calls there, and its file and line; of programs, libraries, the kernel, its modules, and "
+    "code made at run time. Run it on the recording host. Samples stay the same, and perf can read the "
+    "file; perf's captures can be packed too. A sandboxed process reads the files: it can neither write nor "
+    "connect (with --debuginfod it can do both). If it crashes at a damaged file, that file's symbols are "
+    "left out.";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -396,13 +390,10 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       {"--level", cli::Takes::Value, "LEVEL",
        "what is embedded. names: functions; inlines (default): also inlined calls, files and lines; code: "
-       "also "
-       "the sampled functions' instructions, for annotate and script -F +insn (up to 256 KB of a function, "
-       "else "
-       "64 bytes of it), and their source files on this host (64 MB at most); elf: also copies of programs "
-       "and "
-       "libraries without their debug sections, which unwind copied stacks elsewhere (128 MB at most, with "
-       "earlier copies, which stay). Without the option, the level of the last pack",
+       "also the sampled functions' instructions, for annotate and script -F +insn (up to 256 KB of a "
+       "function, else 64 bytes of it), and their source files on this host (64 MB at most); elf: also "
+       "copies of programs and libraries without their debug sections, which unwind copied stacks elsewhere "
+       "(128 MB at most, with earlier copies, which stay). Without the option, the level of the last pack",
        [&options](std::string_view text) { return set_level(text, options); }});
   rows.push_back(
       {"--kallsyms", cli::Takes::Value, "WHICH",

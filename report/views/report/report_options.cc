@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <string>
-#include <string_view>
 
 #include "cli/absent_options.h"
 #include "cli/nearest.h"
 #include "format/base/units.h"
-#include "report/command.h"
 #include "report/filter_options.h"
 #include "report/profile/sort_keys.h"
 #include "report/samples/chain_sources.h"
@@ -576,8 +573,7 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       options.detail, HeaderDetail::Full));
   rows.push_back(
       {"--stdio-color", Takes::Value, "MODE",
-       "always, never, or auto: shares are coloured on a terminal, unless NO_COLOR is set (default: "
-       "auto)",
+       "always, never, or auto: shares are coloured on a terminal, unless NO_COLOR is set (default: auto)",
        [&options](std::string_view given) -> Result<> {
          const auto colour = parse_colour("--stdio-color", given);
          if (!colour) return colour.error();

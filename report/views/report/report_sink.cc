@@ -11,8 +11,6 @@
 #include "report/profile/entries.h"
 #include "report/profile/profile.h"
 #include "report/samples/chain_sources.h"
-#include "report/views/report/report_options.h"
-#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 

@@ -3,22 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <ranges>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "report/output/terminal.h"
-#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

@@ -4,10 +4,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <string>
 #include <tuple>
 #include <unordered_set>
-#include <vector>
 
 #include "format/records/perf_abi.h"
 

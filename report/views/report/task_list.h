@@ -13,7 +13,6 @@
 
 #include "format/base/result.h"
 #include "format/base/seeded_hash.h"
-#include "format/container/features.h"
 #include "report/command.h"
 #include "report/output/text_output.h"
 #include "report/samples/session.h"

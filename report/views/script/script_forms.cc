@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "cli/nearest.h"
-#include "report/decode/payload.h"
-#include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
-#include "report/output/text_output.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 #include "report/samples/resolver.h"

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "report/decode/coded_values.h"
-#include "report/perf_text/sample_text.h"
 #include "report/samples/resolver.h"
 
 namespace tacho::report {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -13,7 +12,6 @@
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"
-#include "report/query/expressions.h"
 #include "report/query/waits.h"
 
 namespace tacho::report {

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "report/decode/payload.h"
 #include "report/query/expressions.h"
 #include "report/query/gather.h"
 #include "report/samples/session.h"
