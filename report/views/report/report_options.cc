@@ -127,7 +127,7 @@ class ColumnMaker {
     if (uses.empty()) return unknown_key(option, word, facts_->options().mode);
     for (const KeyUse& use : uses) {
       const auto known =
-          std::ranges::find_if(columns_->keys, [&](const KeyUse& other) { return is_same(use, other); });
+          std::ranges::find_if(columns_->keys, [&](const KeyUse& other) { return is_same_key(use, other); });
       const auto index = static_cast<std::size_t>(known - columns_->keys.begin());
       if (known == columns_->keys.end()) columns_->keys.push_back(use);
       add_once({Kind::Key, index}, target);
@@ -198,7 +198,7 @@ void settle_keys(std::vector<KeyUse>& keys) {
 
 }  // namespace
 
-bool is_same(const KeyUse& a, const KeyUse& b) {
+bool is_same_key(const KeyUse& a, const KeyUse& b) {
   return a.key == b.key && a.event == b.event && a.field == b.field && a.is_raw == b.is_raw;
 }
 

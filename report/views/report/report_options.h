@@ -64,7 +64,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
 std::string header_of(const Column& column, const ReportColumns& columns, bool has_children);
 
 // Whether both are the same key of the same event and field.
-bool is_same(const KeyUse& a, const KeyUse& b);
+bool is_same_key(const KeyUse& a, const KeyUse& b);
 
 // The meaning of -g: how the call graph below a row is drawn.
 enum class GraphForm : std::uint8_t {

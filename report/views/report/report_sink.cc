@@ -452,8 +452,8 @@ Result<std::optional<ReportColumns>> ReportSink::columns_of(const std::string& s
         use.key->has_mapped_bytes)
       return std::optional<ReportColumns>();
     if (use.key->read == nullptr) continue;
-    const auto known =
-        std::ranges::find_if(plan_->columns.keys, [&use](const KeyUse& one) { return is_same(one, use); });
+    const auto known = std::ranges::find_if(plan_->columns.keys,
+                                            [&use](const KeyUse& one) { return is_same_key(one, use); });
     if (known == plan_->columns.keys.end()) return std::optional<ReportColumns>();
     use.fact = known->fact;
   }
