@@ -145,6 +145,17 @@ bool begins_archive(std::string_view head) {
   return head.starts_with(kPacked) || (head.size() >= kBlock && head.substr(kTarAt).starts_with(kTar));
 }
 
+// Workers may not call pwrite(2), so this is not format::write_at().
+bool write_whole(int to, format::Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(to, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
 std::optional<format::BuildId> build_id_of(const format::Fd& file, std::uint64_t size) {
   void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory == MAP_FAILED) return std::nullopt;
@@ -245,20 +256,21 @@ class Reader {
       auto skipped = skip(rest);
       return skipped ? Result<format::Fd>(std::move(file)) : std::move(skipped.error());
     }
-    auto written = format::write_at(file.get(), 0, std::span(piece_).first(got));
+    bool is_whole = write_whole(file.get(), std::span(piece_).first(got));
     while (rest > 0) {
       const auto more = take(rest);
       if (!more) return more.error();
-      if (written) written = format::write_at(file.get(), size - rest, std::span(piece_).first(*more));
+      is_whole = is_whole && write_whole(file.get(), std::span(piece_).first(*more));
       rest -= *more;
     }
-    if (written) return file;
+    if (is_whole) return file;
     leave_out("there is not enough memory");
     return format::Fd();
   }
 
   // `perf archive --all` puts the archive and the capture into another archive.
   void read_inner(format::Fd file, std::uint64_t size) {
+    if (::lseek(file.get(), 0, SEEK_SET) != 0) return leave_out(system_error("seek", errno).what);
     const auto inner = std::make_unique<Reader>(std::move(file), archive_, left_);
     inner->is_inner_ = true;
     inner->kept_ = kept_ + size;
