@@ -235,7 +235,7 @@ Error no_map(const std::string& name) { return Error{"there is no map '" + name 
 }  // namespace
 
 struct Object::State {
-  // The kernel waits for RCU grace periods for each link, 40 to 90 ms: with threads, about half as long in all.
+  // Each link waits for RCU grace periods, 40 to 90 ms; in threads most of these waits overlap.
   ~State() {
     constexpr std::size_t kMostWorkers = 16;
     format::WorkerPool pool(static_cast<unsigned>(std::min(links.size(), kMostWorkers)));
