@@ -145,7 +145,7 @@ class BpfCode(programs.Scratch):
         # Packed, without kallsyms: calls have names from the pack.
         self.assertNotIn("# attached : kallsyms", self.tacho("header", "-i", "x.data").stdout.decode())
         self.assertEqual(self.tacho("bpf", "x.data", "-s", str(program["id"])).stdout.decode(), live)
-        mine = next(row for row in self.of_capture("-s", "leave_tracepoint") if row["tag"] == program["tag"])
+        mine = next(row for row in self.of_capture("-s", "leave_tracepoint") if row["id"] == program["id"])
         self.assertTrue(any("sys_exit" in place for place in mine["places"]), mine["places"])
         self.assertEqual(mine["maps"], program["maps"])
         self.assertIn("leave_tracepoint", mine["functions"][0]["prototype"])
