@@ -546,10 +546,13 @@ class Tui(programs.Scratch):
                 one.wait_for(r"^\$ *$")
                 one.close()
 
-    def write_large(self):
-        """A capture of 300 MB."""
+    def write_large(self, last_event=False):
+        """A capture of 300 MB; `last_event`: its last sample is of a second event."""
         self.write_capture()
-        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        events = [made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)]
+        if last_event:
+            events.append(made.Event("page-faults", made.SOFTWARE, 2, made.USUAL | made.CALLCHAIN))
+        capture = made.Capture(*events).started()
         capture.named("spin").mapped(made.PID, BASE, 0x100000, 0, "/opt/program")
         before, time_of_all = len(capture.data), capture.time
         for i in range(500):
@@ -558,6 +561,8 @@ class Tui(programs.Scratch):
             capture.time = time_of_all
         samples = capture.data[before:] + made.record(68, 0, b"")  # FINISHED_ROUND
         capture.data += samples * (300_000_000 // len(samples))
+        if last_event:
+            capture.sample(event=1, ip=BASE + 16, chain=[made.CONTEXT_USER, BASE + 16])
         (self.folder / "large.data").write_bytes(capture.file())
 
     def test_a_reading_that_is_stopped_leaves_the_rows_of_before(self):
@@ -578,7 +583,7 @@ class Tui(programs.Scratch):
         one.wait_for(r"^\$ *$")
 
     def test_rows_are_shown_while_it_is_read(self):
-        self.write_large()
+        self.write_large(last_event=True)
         one = self.screen(120)
         one.run("report", "-i", "large.data", "--symfs", "root", "--buildid-dir", "none")
         # Reading takes less than half a second, so the reader is slowed down, as by a slow disk.
@@ -595,7 +600,10 @@ class Tui(programs.Scratch):
             time.sleep(0.005)
         self.assertRegex(shown, r"\d+ of \d+ MB read  h: help  Esc: stop reading")
         self.assertRegex(shown, r"(?m)^[+ ] +\d+\.\d\d% .* spin ")
-        one.keys("q")
+        self.assertNotIn("Available samples", shown)
+        shown = one.wait_for("Available samples")  # when all is read, so that it has all events and their counts
+        self.assertRegex(shown, r"1  page-faults")
+        one.keys("Enter", "q")
         one.wait_for(r"^\$ *$")
 
     @at_both_sizes

@@ -406,6 +406,8 @@ class Top {
     if (memory_) {
       if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.sort;
       view_->restore(*memory_);
+    } else {
+      view_->begin_with_events();
     }
     view_->note(note());
     if (has_ended_) say("the recording has ended; q: quit, w: write it");

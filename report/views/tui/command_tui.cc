@@ -404,6 +404,8 @@ class InteractiveReport : private CaptureReadings {
         if (code_ != nullptr) {
           if (auto begun = view_->begin_with_code(*code_); !begun) return begun;
           if (!view_->missing_code().empty() && view_->is_at_list()) return Done{};
+        } else if (!has_taken_keys_) {
+          view_->begin_with_events();
         }
         if (const std::string base = std::exchange(wanted_base_, {}); !base.empty()) view_->compare(base);
       }
@@ -413,6 +415,7 @@ class InteractiveReport : private CaptureReadings {
   }
 
   void take(const std::optional<KeyPress>& press) {
+    has_taken_keys_ = has_taken_keys_ || (press && press->key != Key::Resize);
     flow_ = press ? view_->on_key(*press) : ReportView::Flow::Quit;
     if (flow_ == ReportView::Flow::Save)
       flow_ = view_->write_saved(link_, view_->draw(link_.size())) ? ReportView::Flow::Stay
@@ -481,6 +484,7 @@ class InteractiveReport : private CaptureReadings {
   TimeCounts times_;
   bool is_times_known_ = false;
   std::optional<ReportView> view_;
+  bool has_taken_keys_ = false;  // after the first key, no menu opens by itself
   std::optional<ReportView::Memory> memory_;
   ReportView::Flow flow_ = ReportView::Flow::Stay;
   std::string message_;

@@ -67,9 +67,7 @@ class ReportView::SandwichRows : public BrowsedRows {
 };
 
 ReportView::ReportView(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Source source)
-    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_), source_(source) {
-  if (rows_.blocks().size() > 1) offer_events();
-}
+    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_), source_(source) {}
 
 ReportView::Memory ReportView::remember() const {
   Memory memory{.sort = rows_.sort_keys(),
@@ -241,6 +239,10 @@ void ReportView::offer(std::string title, std::vector<MenuItem> items) {
   menu_.emplace(std::move(title), std::move(texts));
 }
 
+void ReportView::begin_with_events() {
+  if (rows_.blocks().size() > 1) offer_events();
+}
+
 void ReportView::offer_events() {
   std::vector<MenuItem> items;
   for (const std::uint32_t block : rows_.blocks()) {
@@ -394,6 +396,7 @@ Result<> ReportView::begin_with_code(const AnnotateOptions& options) {
   if (auto found = choose_functions(sink_.session(), options, chosen); !found) return found;
   for (const HitFunction& function : chosen) begin_with_.emplace(function.module, function.start);
   annotated_ = &options;
+  begin_with_events();
   if (!menu_) open_hottest();
   return Done{};
 }

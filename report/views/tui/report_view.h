@@ -56,6 +56,8 @@ class ReportView {
   const SavedText& saved() const { return saved_; }
   // Has the terminal process write it while that shows `frame`. False: that process has exited.
   bool write_saved(Link& link, Frame frame);
+  // Opens the menu of events, as in perf report, if there are several.
+  void begin_with_events();
   // Shows annotated code instead of the list: first the hottest function that the options choose; keys lead
   // to all others. Leaving the code ends the view. An error: there is no such function. The options must
   // outlive this.

@@ -67,6 +67,7 @@ struct ShownReport {
     sink->settle();
     view = std::make_unique<ReportView>(*sink, options, *hits);
     view->readings(&again);
+    view->begin_with_events();
   }
   ReportView::Flow press(Key key) { return view->on_key({.key = key, .size = {}}); }
   ReportView::Flow type(std::string_view keys) {
