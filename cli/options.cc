@@ -146,15 +146,18 @@ Result<Occurrences> match(const CommandLine& line, std::vector<std::string> argu
 
 }  // namespace
 
+Result<> write_stdout(std::string_view text) {
+  const bool is_written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (is_written || errno == EPIPE) return Done{};
+  return output_system_error("standard output cannot be written", errno);
+}
+
 Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& arguments) {
   auto occurrences = match(line, arguments);
   if (!occurrences) return std::move(occurrences.error());
   if (occurrences->help) {
-    const std::string text = help_text(line);
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    // A closed pipe (`head`) is no failure.
-    if ((!written || std::fflush(stdout) != 0) && errno != EPIPE)
-      return output_error("the help text cannot be written to stdout");
+    if (auto written = write_stdout(help_text(line)); !written) return std::move(written.error());
     return Parsed::HelpShown;
   }
   for (const auto& [row, value] : occurrences->list)

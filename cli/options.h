@@ -43,6 +43,9 @@ struct CommandLine {
 
 enum class Parsed { Run, HelpShown };
 
+// Writes to stdout and flushes it. A closed pipe (`head`) is no failure.
+Result<> write_stdout(std::string_view text);
+
 // --help prints to stdout and returns HelpShown. A wrong option is a usage error with a suggestion, before
 // any row is called.
 Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& arguments);

@@ -105,9 +105,9 @@ int end_failed(Error failure, FileState file_state, const RecordOptions& options
   return fail_recording(signals, failure);
 }
 
-int say(const std::string& line) {
-  const bool is_said = std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;
-  return is_said ? cli::kWhole : cli::kNoOutput;
+int say(const std::string& line, std::string_view command = "record") {
+  const auto written = cli::write_stdout(line + '\n');
+  return written ? cli::kWhole : fail(written.error(), command);
 }
 
 // `tacho list`.
@@ -122,7 +122,7 @@ int run_list(const std::vector<std::string>& arguments) {
   if (!lines) return fail(lines.error(), "list");
   if (lines->empty()) return cli::kWhole;  // JSON of no BPF program
   lines->pop_back();                       // puts() ends the last line
-  return say(format::printable_lines(*lines));
+  return say(format::printable_lines(*lines), "list");
 }
 
 // The help of the first EVENT/help/.

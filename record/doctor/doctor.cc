@@ -418,7 +418,10 @@ int run_doctor(const std::vector<std::string>& arguments) {
   const auto findings = judge(facts);
   const bool possible = can_record(facts);
   const std::string text = json ? doctor_json(findings, possible) : doctor_text(findings, possible);
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) return cli::kNoOutput;
+  if (const auto written = cli::write_stdout(text); !written) {
+    print_failure(written.error(), "doctor");
+    return cli::kNoOutput;
+  }
   return possible ? cli::kWhole : cli::kUnreadable;
 }
 

@@ -134,8 +134,8 @@ int watch(const Watching& watching, StopSignals& signals) {
     const std::string text = watching.as_json
                                  ? programs_in_json(*programs, costs, watching.seconds)
                                  : programs_in_lines(*programs, costs, watching.seconds, false, room) + '\n';
-    if (std::fputs(format::printable_lines(text).c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-      return cli::kNoOutput;
+    if (const auto written = cli::write_stdout(format::printable_lines(text)); !written)
+      return fail_bpf(written.error());
   }
   return cli::kWhole;
 }

@@ -136,6 +136,11 @@ class Dispatcher(programs.Scratch):
             done = subprocess.run([self.folder / "tacho", "--help"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 4)
         self.assertIn(b"cannot be written", done.stderr)
+        for words in (["list"], ["doctor"], ["record", "--help"], ["record", "--version"]):
+            with self.subTest(words=words), open("/dev/full", "w") as full:
+                done = subprocess.run([programs.BIN / "tacho", *words], stdout=full, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 4)
+                self.assertIn(b": standard output cannot be written: No space left on device", done.stderr)
 
 
 if __name__ == "__main__":
