@@ -698,7 +698,9 @@ class Planner {
     if (std::ranges::none_of(requests, would_inherit)) return;
     plan_.warnings.push_back(
         options_.target.watch == Watch::Command
-            ? "probes record the command's first thread only; -a records all threads"
+            ? "probes record the command's first thread only; -a with --filter 'comm == \"NAME\"' records "
+              "all "
+              "threads of a program"
             : "probes record the threads that run now, not the ones that they start; -a records all threads");
   }
 
