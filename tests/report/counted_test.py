@@ -64,6 +64,12 @@ class Counted(programs.Scratch):
                 reported = json.loads(self.output("heatmap", "--json", "--field", "took", "--box", f"2..3,{low}..{ends[low]}")[0])
                 self.assertEqual((reported["inside"], reported["outside"]), (times, 4 * sum(times for _, times in slots) - times))
 
+    def test_a_summary_says_what_is_the_upper_end_of_a_slot(self):
+        self.write(slots=((4096, 3), (16384, 1)))
+        self.assertRegex(self.output("summary", "perf.data")[0], r"op: took +16  4.10 us +<8.19 us +<32.8 us +<32.8 us")
+        [field] = [one for one in json.loads(self.output("summary", "perf.data", "--json")[0])["fields"] if one["field"] == "took"]
+        self.assertTrue(field["in_slots"])
+
     def test_keys_that_are_slots_are_shown_as_ranges(self):
         self.write()
         out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took")

@@ -157,6 +157,7 @@ class Summarizer : public Sink {
       one.summary.name = field.name;
       one.summary.unit = field.unit;
       one.summary.is_counted = counted.count != nullptr;
+      one.summary.has_slots = has_slots(field);
       one.summary.is_value = field.role == "value" || has_slots(field);
       made.fields.push_back(std::move(one));
     }

@@ -59,6 +59,7 @@ struct FieldSummary {
   std::string name, unit;
   bool is_value = false;    // the field that `tacho hist` shows by default
   bool is_counted = false;  // values were counted in the kernel, so single ones have no time
+  bool has_slots = false;   // they were counted in slots: all but `min` are upper ends of slots
   Summary values;
 };
 

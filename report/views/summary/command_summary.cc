@@ -107,8 +107,9 @@ class CommandChooser {
     if (shown == summary_.fields.end()) shown = summary_.fields.begin();
     if (shown != summary_.fields.end()) {
       const EventSummary& event = summary_.events[shown->event];
-      add(fmt::format("tacho {} -i {} --event {} --field {}", shown->is_counted ? "hist" : "heatmap", file_,
-                      cli::shell_word(event.name), cli::shell_word(shown->name)),
+      add(fmt::format("tacho {} -i {} --event {} --field {}{}", shown->is_counted ? "hist" : "heatmap", file_,
+                      cli::shell_word(event.name), cli::shell_word(shown->name),
+                      shown->is_counted ? " --by none" : ""),
           shown->is_counted ? "how its values are spread" : "how its values are spread over time");
     }
     const auto payload = std::ranges::find(summary_.events, Kind::Payload, &EventSummary::kind);
@@ -416,10 +417,12 @@ class SummaryText {
     std::vector<std::vector<std::string>> rows{{"", "count", "min", "median", "p99", "max"}};
     for (const FieldSummary& field : shown) {
       const Summary& values = field.values;
+      const std::string_view below = field.has_slots ? "<" : "";
       rows.push_back({safe(summary_.events[field.event].name) + ": " + safe(field.name),
                       std::to_string(values.count()), amount(values.least(), field.unit),
-                      amount(values.percentile(50), field.unit), amount(values.percentile(99), field.unit),
-                      amount(values.largest(), field.unit)});
+                      fmt::format("{}{}", below, amount(values.percentile(50), field.unit)),
+                      fmt::format("{}{}", below, amount(values.percentile(99), field.unit)),
+                      fmt::format("{}{}", below, amount(values.largest(), field.unit))});
     }
     write_rows(out_, std::move(rows), {true, false, false, false, false, false}, room_);
   }
@@ -543,6 +546,7 @@ void describe_fields(JsonFields& to, const CaptureSummary& summary) {
           std::pair("median", field.values.percentile(50)), std::pair("p99", field.values.percentile(99)),
           std::pair("max", field.values.largest())})
       describe_value(to, name, value);
+    if (field.has_slots) to.flag("in_slots", true);
     to.end_object();
   }
   to.end_list();
