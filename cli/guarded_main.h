@@ -1,9 +1,11 @@
-// The frame of every main(): opens closed standard descriptors, and converts std::bad_alloc and a failed
-// thread creation to a message and an exit status. All other failures are values (format/base/result.h).
+// The frame of every main(): opens closed standard descriptors, stops ignoring SIGCHLD, and converts
+// std::bad_alloc and a failed thread creation to a message and an exit status. All other failures are values
+// (format/base/result.h).
 #pragma once
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -50,6 +52,7 @@ namespace tacho::cli {
 template <class Body>
 int guarded_main(const char* program, Body&& body) {
   if (!take_standard_descriptors()) return kUnreadable;  // no descriptor for a message
+  std::signal(SIGCHLD, SIG_DFL);                         // inherited as SIG_IGN, it would make waitpid() fail
   std::set_terminate(leave_refused);
   try {
     return body();

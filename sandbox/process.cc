@@ -659,7 +659,6 @@ Result<> Supervisor::end_there(const std::string& path, std::string what) {
 }
 
 Result<cli::ExitStatus> Supervisor::run(bool& is_confined) {
-  std::signal(SIGCHLD, SIG_DFL);  // inherited as SIG_IGN, it would discard the child's status
   is_confined = true;
   for (;;) {
     const auto end = run_child();

@@ -120,7 +120,6 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   const format::Fd from(ends[0]);
   format::Fd to(ends[1]);
-  std::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD was ignored, waitpid() would not report its end
   std::vector<std::string> words{program};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   const auto child = start_report_program(std::move(words), to.get(), kNowhere);

@@ -328,7 +328,6 @@ Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen
   format::Fd failed(error_ends[1]);
   words.insert(words.begin(), *program);
   if (has_screen) (void)::fcntl(input.get(), F_SETPIPE_SZ, kScreenPipe);
-  std::signal(SIGCHLD, SIG_DFL);  // if the parent ignored it, waitpid() could not report the view's status
   const pid_t pid = ::fork();
   if (pid < 0) return system_error("fork", errno);
   if (pid == 0) become_view(*program, words, input.get(), failed.get(), has_screen);

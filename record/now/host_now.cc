@@ -35,7 +35,6 @@ Result<int> show_capture(std::vector<std::string> words, const format::Fd* memor
   if (memory != nullptr)
     words.insert(words.end(),
                  {"-i", fmt::format("/proc/self/fd/{}", descriptor), "--input-name", "this host"});
-  std::signal(SIGCHLD, SIG_DFL);  // if the parent ignored it, the child's end would not be reported
   const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO,
                                           std::span(&descriptor, memory == nullptr ? 0 : 1));
   if (!child) return child.error();

@@ -200,7 +200,6 @@ void relay(std::string_view lines, const Messages& messages) {
 std::string run(std::vector<std::string> words, const Packing& packing,
                 std::optional<std::chrono::seconds> longest, const StopSignals& signals,
                 const Messages& messages) {
-  std::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD was ignored, waitpid() would not report its end
   const auto child = start(std::move(words), packing);
   if (!child) return child.error().what;
   const End end = wait_for(*child, packing, longest, signals);

@@ -22,6 +22,15 @@ time.sleep(600)
 """
 
 
+class IgnoredChildren(programs.Scratch):
+    def test_a_recorder_started_with_sigchld_ignored_still_learns_how_its_children_end(self):
+        """The object is tried in a child, which dies."""
+        done = self.run_program(programs.BIN / "tacho-record", "-e", programs.ROOT / "tests/data/damaged-1.bpf.o", "-a",
+                                status=2, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertNotIn(b"No child processes", done.stderr)
+        self.assertIn(b"damaged-1.bpf.o: ", done.stderr)
+
+
 @programs.needs_root
 class StartSignals(programs.Scratch):
     def watched(self):

@@ -344,14 +344,6 @@ TEST_F(Sandbox, WhatItSaysOnStandardErrorComesByItsParent) {
   EXPECT_EQ(said, "a line\n");
 }
 
-TEST_F(Sandbox, WhoeverIgnoresItsChildrenMayHaveStartedUs) {
-  const auto before = ::signal(SIGCHLD, SIG_IGN);
-  const auto done = run_job([](Child&) { return bytes_of("found"); }, Policy::ReadFiles, kPlenty);
-  ::signal(SIGCHLD, before);
-  ASSERT_TRUE(done) << done.error().what;
-  EXPECT_EQ(text_of(done->bytes), "found");
-}
-
 TEST_F(Sandbox, MoreThanWasAskedForIsAnError) {
   const auto done = run_job([](Child&) { return std::vector<std::byte>(kPlenty.most_bytes + 1); },
                             Policy::ReadFiles, kPlenty);
