@@ -31,6 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using format::printable;
+using format::printable_lines;
 
 constexpr std::size_t kMostDeaths = 8;   // of a task's children while they read files
 constexpr std::size_t kMostUnknown = 4;  // of a task's children while they read no file
@@ -296,9 +297,11 @@ class MessageReceiver {
   std::size_t start_ = 0, end_ = 0;
 };
 
+// Makes the child's text safe to print: a damaged file may have taken control of the child.
 void write_error(std::string_view text) {
-  iovec part{const_cast<char*>(text.data()), text.size()};
-  if (!text.empty()) (void)write_all(STDERR_FILENO, {&part, 1});
+  std::string safe = printable_lines(text);
+  iovec part{safe.data(), safe.size()};
+  if (!safe.empty()) (void)write_all(STDERR_FILENO, {&part, 1});
 }
 
 // Whether the child ended. The pipe does not show it while a process started by the child holds the other
@@ -364,7 +367,7 @@ class Supervisor {
   Result<> take(const Message& message);
   Result<> write(std::string_view text);
   Result<> answer(bool yes) const;
-  void take_errors(int from);
+  bool take_errors(int from);
   Result<> close_screen();
   Result<End> after_death(std::optional<int> status, std::optional<Purpose> stuck);
   Result<> end_there(const std::string& path, std::string what);
@@ -383,7 +386,7 @@ class Supervisor {
   std::optional<Output> output_;
   bool is_given_ = false;  // bytes were written to the output
   bool is_finished_ = false, is_reader_gone_ = false, is_screen_open_ = false;
-  std::string kept_errors_;  // the child's standard error while a screen is open
+  std::string kept_errors_;  // the child's standard error that is not yet printed
   std::optional<cli::ExitStatus> status_;
   std::optional<Error> error_;
 };
@@ -519,20 +522,20 @@ Result<> Supervisor::take(const Message& message) {
 
 // Passes on the child's standard error where it is no terminal: if the child held that pipe open, its reader
 // would also wait for a child that cannot be killed (state D). While a screen (the interactive view) is open,
-// keeps up to 64 kB.
-void Supervisor::take_errors(int from) {
+// keeps up to 64 kB. False: the child closed its end.
+bool Supervisor::take_errors(int from) {
   constexpr std::size_t kMostKept = std::size_t{64} << 10;
-  if (!is_screen_open_) write_error(std::exchange(kept_errors_, {}));
   std::array<char, 4096> piece{};
-  for (;;) {
-    const ssize_t got = from >= 0 ? TEMP_FAILURE_RETRY(::read(from, piece.data(), piece.size())) : 0;
-    if (got <= 0) return;
-    const std::string_view text(piece.data(), static_cast<std::size_t>(got));
+  ssize_t got = -1;
+  while (from >= 0 && (got = TEMP_FAILURE_RETRY(::read(from, piece.data(), piece.size()))) > 0) {
+    kept_errors_.append(piece.data(), static_cast<std::size_t>(got));
     if (is_screen_open_)
-      kept_errors_.append(text.substr(0, kMostKept - kept_errors_.size()));
-    else
-      write_error(text);
+      kept_errors_.resize(std::min(kept_errors_.size(), kMostKept));
+    else if (kept_errors_.size() >= kMostKept)
+      write_error(std::exchange(kept_errors_, {}));
   }
+  if (!is_screen_open_) write_error(std::exchange(kept_errors_, {}));
+  return got != 0;
 }
 
 // After a child that died or failed: closes the screen before messages are printed.
@@ -557,7 +560,7 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
     }
     if (!is_open || (stuck = watch_.look())) break;
     if (task_.is_asked_to_stop && task_.is_asked_to_stop()) shared_.is_asked_to_stop.store(true);
-    take_errors(errors);
+    if (!take_errors(errors)) errors = -1;  // else poll() would return at once, again and again
     std::array<pollfd, 2> news{{{from, POLLIN, 0}, {errors, POLLIN, 0}}};
     const int timeout = is_dead ? 0 : static_cast<int>(kLookEvery.count());
     if (::poll(news.data(), news.size(), timeout) > 0 && news[0].revents != 0) {

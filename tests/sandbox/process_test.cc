@@ -11,7 +11,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -307,6 +309,30 @@ TEST_F(Views, TheChildrenOfAWorkerEndWithIt) {
     EXPECT_EQ(::poll(&news, 1, 60'000), 1);
     ::close(held[0]);
   }
+}
+
+TEST_F(Views, AClosedStandardErrorTakesNoTimeOfTheParent) {
+  task_.work = [](Child&) -> Result<cli::ExitStatus> {
+    ::close(STDERR_FILENO);
+    ::usleep(500'000);
+    return cli::kWhole;
+  };
+  const std::clock_t before = std::clock();  // of the CPU
+  ASSERT_TRUE(show());
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
+}
+
+TEST_F(Views, StandardErrorOfAScreenIsPrintable) {
+  task_.is_screen = true;
+  task_.work = [](Child& child) -> Result<cli::ExitStatus> {
+    std::fputs("early \033[2J\n", stderr);
+    Text out(child);
+    std::fputs("late \033[2J\n", stderr);
+    if (auto done = out.finish(); !done) return std::move(done.error());
+    return cli::kWhole;
+  };
+  ASSERT_TRUE(show());
+  EXPECT_EQ(said_, "early \\x1b[2J\nlate \\x1b[2J\n");
 }
 
 TEST_F(Views, TextAfterItsEndIsAnError) {
