@@ -79,7 +79,7 @@ constexpr AbsentCommand kAbsentCommands[] = {
 };
 
 int say(const std::string& message, cli::ExitStatus status) {
-  std::fprintf(stderr, "tacho: %s\n", message.c_str());
+  std::fprintf(stderr, "tacho: %s\n", format::printable(message).c_str());
   return status;
 }
 
@@ -110,7 +110,7 @@ int execute(const std::string& program, std::vector<std::string> arguments) {
     execv(path->c_str(), argv_of(arguments).data());
     return say(program + ": " + std::strerror(errno), cli::kUnreadable);
   }
-  if (path.error().code != ENOENT) return say(format::printable(path.error().what), cli::kUnreadable);
+  if (path.error().code != ENOENT) return say(path.error().what, cli::kUnreadable);
   return say(program + " is not installed here (looked beside tacho and in PATH)" +
                  (program == "tacho-record" ? "; recording needs it, reading captures does not" : ""),
              cli::kUnreadable);

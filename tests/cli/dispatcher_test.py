@@ -49,6 +49,9 @@ class Dispatcher(programs.Scratch):
         for word in ["recrod", "recor", "Record"]:
             self.assertEqual(self.call(word, status=1)[1], f"tacho: there is no command '{word}'; did you mean 'record'?\n")
 
+    def test_control_characters_of_a_word_are_not_printed(self):
+        self.assertEqual(self.call("-\x1b[2J", status=1)[1], "tacho: unknown option '-\\x1b[2J'; see tacho --help\n")
+
     def test_perfs_commands_that_are_not_here_say_what_to_do(self):
         """The commands of perf 6.1 and 7 that tacho does not have."""
         self.add_programs()
