@@ -138,6 +138,7 @@ struct EventRequest {
   bool most_precise = false;              // modifier P: the highest possible precise_ip
   bool reads_group = false;               // modifier S: its samples have the counts of its group
   bool names_guests = false;              // it has the modifier G or H
+  bool name_has_modifiers = false;        // "cycles:pp"; not a name that a term gave
 
   std::size_t group = 0;   // number of its group within its -e, from 1; 0: none
   std::string group_name;  // "g" of "g{a,b}"

@@ -627,6 +627,7 @@ class Parser {
     for (std::size_t i = first; i < out.size(); ++i) {
       if (const auto error = set_modifiers(out[i], letters, what))
         return wrong(begin + error->at, error->what);
+      if (what == Modify::Event) out[i].name_has_modifiers = out[i].name.empty();
     }
     return Done{};
   }

@@ -130,10 +130,7 @@ Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& 
 
 // "cpu-clock:u", "cycles:ppu", "sched:sched_switch:u", "cpu/event=1/u".
 std::string with_user_modifier(const EventRequest& request) {
-  const std::string& name = request.name;
-  const auto colons = std::ranges::count(name, ':');
-  const bool has_modifiers = colons > (request.tracepoint() != nullptr ? 1 : 0);
-  return name + (has_modifiers || name.find('/') != std::string::npos ? "u" : ":u");
+  return request.name + (request.name_has_modifiers || request.name.ends_with('/') ? "u" : ":u");
 }
 
 }  // namespace

@@ -19,14 +19,32 @@ EventRequest named(std::string name, decltype(EventRequest::what) what = Counter
   return request;
 }
 
+EventRequest with_modifiers(EventRequest request) {
+  request.name_has_modifiers = true;
+  return request;
+}
+
+TEST(Sides, ColonsInANameAreNotModifiers) {
+  const auto parsed = parse_events("cycles/name=a:b/,cycles/name=c:d/pp,instructions:pp,1:0x2,{faults}:p");
+  ASSERT_TRUE(parsed) << parsed.error().what;
+  std::vector<EventRequest> requests = *parsed;
+  requests.push_back(named("inst_retired:any_p"));
+  requests.push_back(named("skl::uops_issued:any:c=1"));
+  EXPECT_EQ(exclude_kernel(requests), 7u);
+  std::vector<std::string> names;
+  for (const EventRequest& request : requests) names.push_back(request.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a:b:u", "c:d:u", "instructions:ppu", "1:0x2:u", "faults:u",
+                                             "inst_retired:any_p:u", "skl::uops_issued:any:c=1:u"}));
+}
+
 TEST(Sides, EventsWithoutASideAreLeftOutsideOfTheKernel) {
   std::vector<EventRequest> requests{
       named("cpu-clock"),
-      named("cycles:pp"),
+      with_modifiers(named("cycles:pp")),
       named("cpu/event=0x3c/"),
-      named("cpu/event=0x3c/p"),
+      with_modifiers(named("cpu/event=0x3c/p")),
       named("raw_syscalls:sys_enter", TracepointRequest{}),
-      named("raw_syscalls:sys_enter:S", TracepointRequest{}),
+      with_modifiers(named("raw_syscalls:sys_enter:S", TracepointRequest{})),
       named("cycles:k", CounterRequest{}, abi::kExcludeUser | abi::kExcludeHv),
       named("cycles:u", CounterRequest{}, abi::kExcludeKernel | abi::kExcludeHv),
       named("", ObjectRequest{}),
