@@ -267,10 +267,13 @@ std::string members_in_words(const btf* types, const btf_type* owner) {
 }
 
 void add_enumerators(const btf* types, const btf_type* type, format::PayloadField& field) {
+  const bool is_wide = btf_is_enum64(type);
   field.kind = format::FieldKind::Enum;
+  field.is_signed = btf_kflag(type);
+  // Older compilers do not mark signed enums: a negative value shows it.
+  for (std::uint32_t i = 0; !is_wide && i < btf_vlen(type); ++i) field.is_signed |= btf_enum(type)[i].val < 0;
   if (btf_vlen(type) > kMostEnumerators) return;
   for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
-    const bool is_wide = btf_is_enum64(type);
     const auto value = is_wide ? static_cast<std::int64_t>(btf_enum64_value(&btf_enum64(type)[i]))
                                : std::int64_t{btf_enum(type)[i].val};
     const std::uint32_t name = is_wide ? btf_enum64(type)[i].name_off : btf_enum(type)[i].name_off;
@@ -296,10 +299,7 @@ std::optional<ObjectMember> number_at(const btf* types, const BtfMember& found, 
     field.kind = format::FieldKind::Bool;
   else if (field.is_signed)
     field.kind = format::FieldKind::Signed;
-  if (is_enum) {
-    field.is_signed = btf_kflag(type);
-    add_enumerators(types, type, field);
-  }
+  if (is_enum) add_enumerators(types, type, field);
   member.location.at[member.location.pointers] = found.bit / kBitsOfByte;
   member.location.bytes = (shift + bits + kBitsOfByte - 1) / kBitsOfByte;
   member.location.left = kWordBits - shift - bits;

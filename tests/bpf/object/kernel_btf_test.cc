@@ -32,6 +32,8 @@ class KernelTypes {
     const int state = btf__add_enum(types, "io_state", 4);
     btf__add_enum_value(types, "IDLE", 0);
     btf__add_enum_value(types, "BUSY", 1);
+    const int flags = btf__add_enum(types, "io_flags", 4);
+    btf__add_enum_value(types, "LAST", 0x80000000);
     const int inner = btf__add_struct(types, "iter", 16);
     btf__add_field(types, "at", sector, 64, 0);
     const int disk = btf__add_struct(types, "disk", 16);
@@ -42,6 +44,7 @@ class KernelTypes {
     io_ = btf__add_struct(types, "io", 64);  // the last type there is, as long as it gets members
     btf__add_field(types, "count", number, 32, 0);
     btf__add_field(types, "state", state, 64, 0);
+    btf__add_field(types, "flags", flags, 96, 0);
     btf__add_field(types, "iter", inner, 128, 0);
     btf__add_field(types, "low", number, 256 + 3, 5);
     btf__add_field(types, "is_done", flag, 264, 0);
@@ -123,6 +126,7 @@ TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
   std::array<std::uint8_t, 64> object{};
   object[4] = 0xfe, object[5] = object[6] = object[7] = 0xff;  // count -2
   object[8] = 1;                                               // state BUSY
+  object[15] = 0x80;                                           // flags LAST
   object[24] = 0x68, object[25] = 0x02;                        // iter.at 616
   object[32] = 0xff;                                           // all of low, and bits that are not its
   object[33] = 1;
@@ -136,6 +140,7 @@ TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
   EXPECT_EQ(member("count").field.kind, format::FieldKind::Signed);
   EXPECT_EQ(value_of(member("state"), object), 1);
   EXPECT_EQ(member("state").field.enumerators.size(), 2u);
+  EXPECT_EQ(value_of(member("flags"), object), member("flags").field.enumerators.front().first);
   EXPECT_EQ(value_of(member("iter.at"), object), 616);
   EXPECT_EQ(member("iter.at").field.name, "iter.at");
   EXPECT_EQ(value_of(member("low"), object), -1) << "five bits with a sign";
@@ -155,7 +160,8 @@ TEST(ObjectTypes, MembersAreFoundByTheirPaths) {
 TEST(ObjectTypes, WrongPathsSayWhatThereIs) {
   const ObjectTypes types = KernelTypes().read();
   const auto why = [&](std::string_view path) { return types.member("io", path).error().what; };
-  EXPECT_EQ(why("cuont"), "io has no member 'cuont'; it has: count, state, iter, low, is_done, disk, hidden");
+  EXPECT_EQ(why("cuont"),
+            "io has no member 'cuont'; it has: count, state, flags, iter, low, is_done, disk, hidden");
   EXPECT_EQ(why("iter"), "iter is not a number of 1 to 8 bytes; its members are: at");
   EXPECT_EQ(why("iter.to"), "iter has no member 'to'; it has: at");
   EXPECT_EQ(why("count.x"), "count has no members");
