@@ -83,12 +83,13 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
 // In the child: executes the view with the pipe as its input. Without a screen it ignores Ctrl-C: that ends
 // the recording, and the end of the pipe ends the view. `failed`: gets errno if it cannot be executed.
 [[noreturn]] void become_view(const std::string& program, std::vector<std::string>& words, int input,
-                              int failed, bool has_screen) {
+                              int failed, bool has_screen, pid_t parent) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   if (has_screen) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(127);  // it ended before that
   } else {
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGQUIT, SIG_IGN);
@@ -328,13 +329,14 @@ Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen
   format::Fd failed(error_ends[1]);
   words.insert(words.begin(), *program);
   if (has_screen) (void)::fcntl(input.get(), F_SETPIPE_SZ, kScreenPipe);
-  const pid_t pid = ::fork();
+  const pid_t parent = ::getpid(), pid = ::fork();
   if (pid < 0) return system_error("fork", errno);
-  if (pid == 0) become_view(*program, words, input.get(), failed.get(), has_screen);
+  if (pid == 0) become_view(*program, words, input.get(), failed.get(), has_screen, parent);
   LiveView view(pid);
   failed = format::Fd();
   int code = 0;
-  if (::read(failure.get(), &code, sizeof code) == sizeof code) return system_error(*program, code);
+  if (TEMP_FAILURE_RETRY(::read(failure.get(), &code, sizeof code)) == sizeof code)
+    return system_error(*program, code);
   if (::dup2(output.get(), STDOUT_FILENO) < 0) return system_error("dup2", errno);
   return view;
 }
