@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <set>
 #include <span>
@@ -436,7 +435,7 @@ AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uin
   int code = 0;
   std::uint32_t words[4] = {};  // lock, count, owner, users
   const auto bytes = read_memory(thread.tid, thread.call.arguments[0], sizeof words, code);
-  std::memcpy(words, bytes.data(), std::min(bytes.size(), sizeof words));
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span(words)).begin());
   const auto is_thread = [&](std::uint32_t tid) { return tid != 0 && all.contains({thread.pid, tid}); };
   const auto value = static_cast<std::uint32_t>(thread.call.arguments[2]);
   const std::uint64_t address = thread.call.arguments[0];
