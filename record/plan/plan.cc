@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -347,7 +349,8 @@ class Planner {
   }
 
   std::uint32_t watermark(std::size_t pages) const {
-    return static_cast<std::uint32_t>(pages * host_.page_size / 4);
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(pages * host_.page_size / 4, std::numeric_limits<std::uint32_t>::max()));
   }
 
   // -t selects these threads only, without their children.

@@ -309,6 +309,15 @@ TEST(Plan, RingsHaveAPowerOfTwoOfPages) {
   EXPECT_EQ(plan_of(options_of({"-a", "-m", "64K"}))->ring_pages, 16u);
 }
 
+TEST(Plan, AQuarterOfAHugeRingIsLimitedTo32Bits) {
+  Host host = kHost;
+  host.page_size = 65536;
+  const auto options = options_of({"-a", "-m", "1048576"});
+  const auto plan = make_plan(options, options.events, {}, {}, host);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->events[0].attr.wakeup, 0xffffffff);
+}
+
 TEST(Plan, OnlyCpusOnLineCanBeWatched) {
   EXPECT_EQ(plan_of(options_of({"-C", "0,3"}))->cpus, (std::vector<int>{0, 3}));
   const auto plan = plan_of(options_of({"-C", "2"}));
