@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -69,6 +70,8 @@ void WritingThread::run() {
     if (auto done = write_everything(); !done) failure_ = std::move(done.error());
   } catch (const std::bad_alloc&) {
     failure_ = Error{"out of memory"};
+  } catch (const std::exception& bug) {
+    failure_ = Error{bug.what()};
   }
   if (failure_) queue_.abandon();
   eventfd_write(ended_fd_.get(), 1);

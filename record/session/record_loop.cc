@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <new>
 #include <optional>
 #include <thread>
@@ -106,6 +107,8 @@ class RecordLoop::Loop {
         if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
       } catch (const std::bad_alloc&) {
         fail(Error{"out of memory"});
+      } catch (const std::exception& bug) {
+        fail(Error{bug.what()});
       }
     }
     // Drained while events are enabled: their records belong to the recording.

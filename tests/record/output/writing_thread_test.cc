@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "format/records/perf_abi.h"
@@ -104,6 +105,18 @@ TEST(WritingThread, CompressedRunsAreDistinguishedFromRecordsBetween) {
   EXPECT_EQ(output.packed_bytes, 5 * kSampleBytes);
   EXPECT_EQ(output.packed_samples, 15U);
   EXPECT_EQ(output.rounds, 1);
+}
+
+TEST(WritingThread, AnExceptionIsAFailure) {
+  Memory output;
+  RecordQueue queue(std::size_t{1} << 20);
+  WritingThread thread(output, queue, {},
+                       [](const RecordCounts&) -> Result<> { throw std::length_error("a bug"); });
+  ASSERT_TRUE(thread.start());
+  queue.close();
+  const auto failure = thread.join();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->what, "a bug");
 }
 
 TEST(WritingThread, WithoutALimitEverythingIsWritten) {
