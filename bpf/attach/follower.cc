@@ -14,13 +14,12 @@
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
-#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 namespace {
 
 constexpr std::uint32_t kThreadsInElement = 4096;  // bytes of one element, a page, as in tacho/emit.h
-constexpr std::uint32_t kMostThreads = 1U << 22;   // PID_MAX_LIMIT of the kernel
+constexpr std::uint32_t kMostThreads = 1U << 22;   // PID_MAX_LIMIT: pid_max can be raised at any time
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;   // inode of the initial PID namespace
 
 // r0 = address of the state of thread `thread`; jumps if there is none. Clobbers r1 to r5, r8, the thread's
@@ -130,25 +129,17 @@ Result<std::int32_t> pid_offset_of_tasks() {
   return none;
 }
 
-std::uint32_t most_threads() {
-  const auto bytes = format::read_file("/proc/sys/kernel/pid_max");
-  const auto most = bytes ? format::number_at<std::uint32_t>(format::as_text(*bytes)) : 0;
-  return most == 0 || most > kMostThreads ? kMostThreads : most;
-}
-
 }  // namespace
 
 Result<> Follower::make_table() {
-  const std::uint32_t values = (most_threads() + kThreadsInElement - 1) / kThreadsInElement;
   LIBBPF_OPTS(bpf_map_create_opts, options);
   options.map_flags = BPF_F_MMAPABLE;
   table_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_followed", sizeof(std::uint32_t),
-                                     kThreadsInElement, values, &options));
+                                     kThreadsInElement, kMostThreads / kThreadsInElement, &options));
   if (!table_) return system_error("the table of threads", errno);
-  const std::size_t size = std::size_t{values} * kThreadsInElement;
-  void* const bytes = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, table_.get(), 0);
+  void* const bytes = ::mmap(nullptr, kMostThreads, PROT_READ | PROT_WRITE, MAP_SHARED, table_.get(), 0);
   if (bytes == MAP_FAILED) return system_error("the table of threads", errno);
-  states_ = format::Mapping(bytes, size);
+  states_ = format::Mapping(bytes, kMostThreads);
   return Done{};
 }
 

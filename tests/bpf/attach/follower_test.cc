@@ -43,6 +43,14 @@ TEST_F(FollowerLive, ChildrenAndThreadsAreWhatTheirParentIs) {
   EXPECT_EQ(follower->state(thread), Followed::Yes);
 }
 
+TEST_F(FollowerLive, ThreadsUpToTheKernelsLimitHaveRoom) {
+  auto follower = Follower::create(Children::Followed);
+  ASSERT_TRUE(follower) << follower.error().what;
+  constexpr int kLast = (1 << 22) - 1;
+  follower->set(kLast, Followed::Yes);
+  EXPECT_EQ(follower->state(kLast), Followed::Yes);
+}
+
 TEST_F(FollowerLive, ChildrenCanBeLeftOut) {
   auto follower = Follower::create(Children::Ignored);
   ASSERT_TRUE(follower) << follower.error().what;
