@@ -149,7 +149,7 @@ void drop_rights(rlim_t most_written) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, kMaxSeconds);
   limit(RLIMIT_FSIZE, most_written);
-#ifndef __SANITIZE_ADDRESS__  // its shadow memory exceeds the limit
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory exceeds the limit
   limit(RLIMIT_AS, kMemory);
 #endif
   if (::geteuid() == 0) {
