@@ -150,6 +150,11 @@ bool holds_or_admin(const HostFacts& facts, unsigned bit) {
   return holds(facts, bit) || holds(facts, kSysAdmin);
 }
 
+// The command that gives the recorder these capabilities.
+std::string grant(const HostFacts& facts, const std::string& capabilities) {
+  return "sudo setcap " + capabilities + "+ep " + cli::shell_word(facts.program);
+}
+
 Finding good(std::string name, std::string value) {
   return {std::move(name), State::Good, std::move(value), {}, {}};
 }
@@ -179,7 +184,7 @@ Finding rights(const HostFacts& facts) {
   return {"rights", State::Limited, std::string(facts.is_root ? "root" : "a user") + " without " + lacking,
           losses,
           facts.is_root ? "run outside of the container, or give it these capabilities (docker run --cap-add)"
-                        : "sudo setcap " + lacking + "+ep " + facts.program + "  (or run as root)"};
+                        : grant(facts, lacking) + "  (or run as root)"};
 }
 
 Finding paranoid(const HostFacts& facts) {
@@ -217,7 +222,7 @@ Finding kernel_names(const HostFacts& facts) {
   const std::string remedy = facts.kptr_restrict > 1 ? "sudo sysctl kernel.kptr_restrict=1  (and run as root)"
                              : facts.kptr_restrict == 1
                                  ? "sudo sysctl kernel.kptr_restrict=0  (or run as root)"
-                                 : "sudo setcap cap_syslog+ep " + facts.program + "  (or run as root)";
+                                 : grant(facts, "cap_syslog") + "  (or run as root)";
   return {"kernel symbols", State::Limited, value + "; addresses in /proc/kallsyms are hidden",
           "kernel frames have no symbols", remedy};
 }
@@ -261,7 +266,7 @@ void programs(const HostFacts& facts, std::vector<Finding>& findings) {
       found.value = "no: " + trial.refusal;
       found.consequence = std::string(trial.usage) + " cannot be used";
       if (trial.kind == "fentry") found.remedy = "use a tracepoint instead: SEC(\"tp_btf/...\")";
-      if (!holds_or_admin(facts, 39)) found.remedy = "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program;
+      if (!holds_or_admin(facts, 39)) found.remedy = grant(facts, "cap_perfmon,cap_bpf");
     }
     findings.push_back(std::move(found));
   }
@@ -272,7 +277,7 @@ Finding unwinding(const HostFacts& facts) {
   return {"unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
           "-g records stack copies of 8 KB and unwinds them when the recording ends; --call-graph ehframe "
           "cannot be used",
-          holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
+          holds_or_admin(facts, 39) ? "" : grant(facts, "cap_perfmon,cap_bpf")};
 }
 
 Finding clang(const HostFacts& facts) {
@@ -359,7 +364,7 @@ std::vector<Finding> judge(const HostFacts& facts) {
   const std::string remedy = facts.is_root
                                  ? "allow perf_event_open in the container (docker run --cap-add PERFMON "
                                    "--security-opt seccomp=unconfined)"
-                                 : "sudo setcap cap_perfmon+ep " + facts.program;
+                                 : grant(facts, "cap_perfmon");
   std::vector<Finding> findings{
       kernel(facts),
       rights(facts),

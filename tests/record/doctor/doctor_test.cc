@@ -48,6 +48,18 @@ TEST(Doctor, AHostThatCanDoEverythingHasNothingToFix) {
   EXPECT_TRUE(can_record(able_host()));
 }
 
+TEST(Doctor, ACommandQuotesThePathOfTheProgram) {
+  HostFacts facts = able_host();
+  facts.is_root = false;
+  facts.capabilities = 0;
+  facts.program = "/opt/my tools/tacho-record";
+  facts.shows_kernel_symbols = false;
+  facts.kernel_refusal = facts.unwinding_refusal = facts.programs.front().refusal = "Permission denied";
+  for (const char* name : {"rights", "kernel mode", "kernel symbols", "BPF tracepoint", "unwinding"})
+    EXPECT_NE(finding(facts, name).remedy.find("+ep '/opt/my tools/tacho-record'"), std::string::npos)
+        << name;
+}
+
 TEST(Doctor, EveryLackSaysWhatFollows) {
   HostFacts facts;
   facts.programs = {{"fentry", "SEC(\"fentry/...\")", "Operation not permitted"}};
