@@ -144,8 +144,9 @@ void put_in_order(PackedModule& module) {
   for (PackedAddress& address : module.addresses)
     if (address.symbol != PackedFunction::kNone) address.symbol = place[address.symbol];
   std::ranges::stable_sort(module.addresses, {}, &PackedAddress::address);
-  const auto repeated = std::ranges::unique(module.addresses, {}, &PackedAddress::address);
-  module.addresses.erase(repeated.begin(), repeated.end());
+  const auto is_same = [](const PackedAddress& a, const PackedAddress& b) { return a.address == b.address; };
+  module.addresses.erase(std::unique(module.addresses.begin(), module.addresses.end(), is_same),
+                         module.addresses.end());
 }
 
 void write_code(PackWriter& out, const PackedModule& module) {

@@ -148,8 +148,8 @@ ConstantStrings::ConstantStrings(std::string_view printk_formats) {
     rows_.push_back(std::move(row));
   }
   std::ranges::stable_sort(rows_, {}, &Row::address);
-  const auto repeated = std::ranges::unique(rows_, {}, &Row::address);
-  rows_.erase(repeated.begin(), repeated.end());
+  const auto is_same = [](const Row& a, const Row& b) { return a.address == b.address; };
+  rows_.erase(std::unique(rows_.begin(), rows_.end(), is_same), rows_.end());
 }
 
 const std::string* ConstantStrings::find(std::uint64_t address) const {

@@ -311,8 +311,8 @@ const ProbeRow* row_of(std::string_view pattern) {
 // Keeps the targets that match, sorted. A pattern that is exactly a name matches only that one.
 void choose(std::vector<ProbeTarget>& targets, const std::string& pattern) {
   std::ranges::sort(targets, {}, &ProbeTarget::name);
-  const auto repeated = std::ranges::unique(targets, {}, &ProbeTarget::name);
-  targets.erase(repeated.begin(), repeated.end());
+  const auto is_same = [](const ProbeTarget& a, const ProbeTarget& b) { return a.name == b.name; };
+  targets.erase(std::unique(targets.begin(), targets.end(), is_same), targets.end());
   const auto exact = std::ranges::find(targets, pattern, &ProbeTarget::name);
   if (exact != targets.end()) {
     targets = {*exact};

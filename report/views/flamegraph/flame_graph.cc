@@ -186,7 +186,8 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
   std::ranges::sort(chosen, {},
                     [&](std::uint32_t node) { return std::pair(parent_of(node), ranks[nodes[node].frame]); });
   const auto children_of = [&](std::uint32_t node) {
-    return std::span<const std::uint32_t>(std::ranges::equal_range(chosen, node + 1, {}, parent_of));
+    const auto begin = std::ranges::lower_bound(chosen, node + 1, {}, parent_of);
+    return std::span<const std::uint32_t>(begin, std::ranges::upper_bound(chosen, node + 1, {}, parent_of));
   };
   FlameDrawing drawing;
   drawing.frames.reserve(chosen.size());

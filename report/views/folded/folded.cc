@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -281,7 +280,7 @@ FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const Fold
     } else {
       names = names_of_frame(frame, options.marks, is_java);
     }
-    for (const std::string& name : names | std::views::reverse) numbers.push_back(folded.name(name));
+    for (auto name = names.rbegin(); name != names.rend(); ++name) numbers.push_back(folded.name(*name));
   };
   return {session, shows_addresses ? FrameNames::Of::Locations : FrameNames::Of::Functions, make};
 }
