@@ -485,6 +485,37 @@ class Samples(programs.Scratch):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"nofield", done.stderr)
 
+    def follow(self, one, *words):
+        """Opens tacho top over a pipe. Returns a function that adds an event and waits until the screen has `shown`."""
+        capture = made_payload.capture(chains=True, io=[Field("op", ENUM, 4, enumerators=((0, "READ"), (1, "WRITE")))])
+        capture.mapped(made.PID, made.START, 0x4000, 0, made.PROGRAM)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        os.mkfifo(self.folder / "pipe")
+        one.type(" ".join(map(str, [programs.BIN / "tacho-report", "top", "--delay", 300, "--table", "--table-by", "op", *words, "< pipe"])))
+        pipe = open(self.folder / "pipe", "wb", buffering=0)
+        self.addCleanup(pipe.close)
+        pipe.write(self.tacho("convert", "-o", "-").stdout)
+
+        def add(shown, op=1):
+            capture.data = b""
+            capture.sample(chain=CHAINS["leaf_a"], ip=made.LEAF_A + 4, raw=struct.pack("<I", op))
+            pipe.write(capture.data + 2 * made.record(68, 0, b""))
+            return one.wait_for(shown)
+        return add
+
+    def test_events_of_top_are_gone_after_an_interval_without_them(self):
+        one = self.screen()
+        add = self.follow(one)
+        add(r"^ +WRITE +1$")
+        one.keys("z", "Enter")
+        one.wait_for("The window has no event of this row|op WRITE")
+        add("op WRITE, zeroed at each refresh")
+        one.wait_for("The window has no event of this row any more")
+        one.keys("v", "x")
+        one.wait_for("The window has no event of this row any more")
+        one.keys("q")
+        self.assertNotIn("died", one.wait_for(r"^\$ *$"))
+
     def test_functions_of_an_idle_processor_are_left_out_by_top(self):
         """As by perf top: they are neither rows nor part of the total, whichever the processor idles in."""
         idle = ("acpi_idle_do_entry", "acpi_processor_ffh_cstate_enter", "arch_cpu_idle", "cpu_idle", "cpu_startup_entry", "default_idle",

@@ -348,7 +348,6 @@ class Top {
     };
     session->run(sink, control);
     if (!failure_) failure_ = sink.failure();
-    events_ = nullptr;
     leave_rows();
     if (failure_) return std::move(*failure_);
     return Done{};
@@ -375,7 +374,9 @@ class Top {
     sink.begin_anew();
   }
 
+  // Call it before the sink's rows and events are destroyed.
   void leave_rows() {
+    events_ = nullptr;
     if (!view_) return;
     memory_ = view_->remember();
     view_.reset();
