@@ -516,6 +516,20 @@ class Samples(programs.Scratch):
         one.keys("q")
         self.assertNotIn("died", one.wait_for(r"^\$ *$"))
 
+    def test_events_of_top_on_a_screen_without_room(self):
+        one = self.screen()
+        add = self.follow(one)
+        add(r"^ +WRITE +1$")
+        one.keys("Enter")
+        one.wait_for("op WRITE, last")
+        one.keys("v")
+        one.wait_for("Enter: its call chain")
+        for height in (2, 1):
+            one.resize(80, height)
+            one.wait_for("too small")
+        one.resize(80, 24)
+        one.wait_for("Enter: its call chain")
+
     def test_functions_of_an_idle_processor_are_left_out_by_top(self):
         """As by perf top: they are neither rows nor part of the total, whichever the processor idles in."""
         idle = ("acpi_idle_do_entry", "acpi_processor_ffh_cstate_enter", "arch_cpu_idle", "cpu_idle", "cpu_startup_entry", "default_idle",

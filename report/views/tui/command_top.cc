@@ -232,6 +232,7 @@ class Top {
     }
     if (press->key == Key::None) return;
     is_drawn_ = false;
+    if (press->key == Key::Resize) return;
     const bool is_at_list = !is_covered();
     if (is_at_list && press->is('f')) {
       is_frozen_ = !is_frozen_;
@@ -447,7 +448,7 @@ class Top {
       return message(note(), "The window has no event of this row any more (Esc: back)");
     if (shows_events_ && events_ != nullptr) {
       Frame events(link_->size());
-      events_->draw(events);
+      if (events.has_room()) events_->draw(events);
       return events;
     }
     if (view_) {
