@@ -14,6 +14,7 @@ from programs import ROOT
 GOLDEN = ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 CAPTURES = ["comm", "group", "pipe", "threads", "unwound", "uprobe", "payload", "predicted-branches", "loads-in-detail"]
+GROUP_DESC = 17  # a feature of the header
 ODD_NAMES = [b'a"b', b"c,d", b"e\r\nf", b"\x01\x1b[31m", b"\xff\xfe", "\u202e".encode(), b"back\\slash", b" lead", b"\\x01"]
 
 
@@ -252,23 +253,74 @@ class Comparison(programs.Scratch):
     def test_a_comparison_without_samples_is_a_document(self):
         self.write("before.data", [(made_capture.LEAF_A, 1)], event="faults")
         self.write("after.data", [(made_capture.LEAF_A, 1)])
-        [report] = json.loads(self.compare("--json").stdout)["reports"]
+        [report, only_before] = json.loads(self.compare("--json").stdout)["reports"]
         self.assertIsNone(report["before"])
         self.assertEqual(report["rows"][0]["difference"], 100)
+        self.assertIsNone(only_before["after"])
+        self.assertEqual(only_before["rows"][0]["difference"], -100)
         self.assertEqual(self.compare("--csv").stdout.decode().splitlines()[1].split(",")[3:7], [""] * 4)
+        for side, other, numbers in (("before", "after", [""] * 4 + ["1", "1000", "100", "1000", "100"]),
+                                     ("after", "before", ["1", "1000", "100", "1000"] + [""] * 4 + ["-100"])):
+            self.write(f"{side}.data", [])
+            self.write(f"{other}.data", [(made_capture.LEAF_A, 1)])
+            [report] = json.loads(self.compare("--json").stdout)["reports"]
+            self.assertIsNone(report[side])
+            self.assertEqual(report[other]["samples"], 1)
+            [_, line] = self.compare("--csv").stdout.decode().splitlines()
+            self.assertEqual(line.split(","), ["cycles", "spin", "leaf_a", *numbers])
         self.write("before.data", [])
         self.assertEqual(json.loads(self.compare("--json").stdout)["reports"], [])
         self.assertEqual(len(self.compare("--csv").stdout.splitlines()), 1)
 
+    def test_events_are_compared_by_name(self):
+        """The n-th one of a name with the n-th; a group, if no other has its name, by its leader's; those of one capture are shown, too."""
+        def write(name, *hits, **features):
+            events = [made_capture.Event(event, made_capture.SOFTWARE, 0, made_capture.USUAL) for event, _ in hits]
+            capture = made_capture.Capture(*events, features=features.get("features")).started()
+            for event, (_, addresses) in enumerate(hits):
+                for ip in addresses:
+                    capture.sample(event, ip=ip + 4)
+            (self.folder / name).write_bytes(capture.file())
+
+        def compared(*words):
+            document = json.loads(self.compare("--json", "--sort", "sym", *words).stdout)
+            return [(*(report[side] and report[side]["event"] for side in ("before", "after")),
+                     {row["keys"]["symbol"]: row["difference"] for row in report["rows"]}) for report in document["reports"]]
+
+        a, b = [made_capture.LEAF_A], [made_capture.LEAF_B]
+        for name in ("before.data", "after.data"):
+            write(name, ("cycles", a), ("cycles", b))
+        self.assertEqual(compared(), [("cycles", "cycles", {"leaf_a": 0}), ("cycles", "cycles", {"leaf_b": 0})])
+        write("before.data", ("faults", a), ("cycles", a), ("cycles", []))
+        self.assertEqual(compared(), [("cycles", "cycles", {"leaf_a": 0}), (None, "cycles", {"leaf_b": 100}), ("faults", None, {"leaf_a": -100})])
+        done = self.compare()
+        self.assertIn("# before: before.data: Samples: 1  of event 'faults', Event count (approx.): 1000\n"
+                      "# after:  after.data: no samples of this event\n", done.stdout.decode())
+        lines = list(csv.DictReader(io.StringIO(self.compare("--csv").stdout.decode(), newline="")))
+        self.assertEqual([(line["event"], line["before_percent"], line["after_percent"]) for line in lines],
+                         [("cycles", "100", "100"), ("cycles", "", "100"), ("faults", "100", "")])
+        # The looser rules are for what has no equal.
+        write("before.data", ("cycles:k", a), ("cycles:u", b))
+        write("after.data", ("cycles:u", b), ("cycles", a))
+        self.assertEqual(compared(), [("cycles:u", "cycles:u", {"leaf_b": 0}), ("cycles:k", "cycles", {"leaf_a": 0})])
+        group = {GROUP_DESC: struct.pack("<I", 1) + made_capture.header_string("{anon_group}") + struct.pack("<II", 0, 2)}
+        write("after.data", ("cycles", a), ("faults", b), features=group)
+        write("before.data", ("cycles", b), ("faults", a))
+        self.assertEqual(compared(), [("cycles", "cycles", {"leaf_a": 100, "leaf_b": -100}), ("faults", None, {"leaf_a": -100})])
+        write("before.data", ("cycles", a), ("misses", b), features=group)
+        self.assertEqual(compared(), [("cycles", "cycles", {"leaf_a": 0})])
+
     def test_what_cannot_be_compared(self):
-        self.write("before.data", [(made_capture.LEAF_A, 1)], event="faults")
+        self.write("before.data", [(made_capture.LEAF_B, 1)], event="faults")
         self.write("after.data", [(made_capture.LEAF_A, 1)])
         done = self.compare()
         self.assertIn("# before: before.data: no samples of this event", done.stdout.decode())
-        self.assertEqual(self.rows(done), {"leaf_a": (None, 100, 100)})
+        self.assertEqual(self.rows(done), {"leaf_a": (None, 100, 100), "leaf_b": (100, None, -100)})
         self.write("before.data", [])
         done = self.compare()
         self.assertIn("before.data: it has no samples to compare", done.stderr.decode())
+        self.assertIn("# before: before.data: no samples of this event", done.stdout.decode())
+        self.assertEqual(self.rows(done), {"leaf_a": (None, 100, 100)})
         for words in (["-t", ","], ["--hierarchy"], ["--json", "--hierarchy"], ["--where", "pid > 1"]):
             self.assertIn("--base", self.compare(*words, status=1).stderr.decode(), words)
         (self.folder / "before.data").unlink()

@@ -20,17 +20,17 @@
 
 namespace tacho::report {
 
-void ComparedRows::changed(bool has_before) {
-  has_before_ = has_before;
+void ComparedRows::changed(Of of) {
+  of_ = of;
   rows_.clear();
   std::unordered_map<std::string, std::size_t> by_keys;
-  for (std::size_t row = 0; row < after_->size(); ++row) {
+  for (std::size_t row = 0; of != Of::Before && row < after_->size(); ++row) {
     const double share = after_->share(row, has_callees_);
     if (share == 0) continue;
     by_keys.emplace(after_->identity(row), rows_.size());
     rows_.push_back({.after = row, .before = {}, .share_after = share, .share_before = 0});
   }
-  for (std::size_t row = 0; has_before && row < before_->size(); ++row) {
+  for (std::size_t row = 0; of != Of::After && row < before_->size(); ++row) {
     const double share = before_->share(row, has_callees_);
     if (share == 0) continue;
     const auto found = by_keys.find(before_->identity(row));
@@ -46,7 +46,7 @@ void ComparedRows::changed(bool has_before) {
 
 void ComparedRows::count_callees(bool has_callees) {
   has_callees_ = has_callees;
-  changed(has_before_);
+  changed(of_);
 }
 
 void ComparedRows::order_by(Order order) {
@@ -68,9 +68,9 @@ std::vector<BrowsedColumn> ComparedRows::columns() const {
       {.header = "Before", .width = 8, .is_right = true, .is_share = true, .spare = Spare::AfterNames},
       {.header = "After", .width = 8, .is_right = true, .is_share = true},
       {.header = "Delta", .width = 8, .is_right = true, .is_share = true}};
-  const auto widths = has_before_ ? before_->key_columns() : std::vector<BrowsedColumn>();
+  const auto widths = of_ == Of::Both ? before_->key_columns() : std::vector<BrowsedColumn>();
   std::size_t key = 0;
-  for (BrowsedColumn column : after_->key_columns()) {
+  for (BrowsedColumn column : (of_ == Of::Before ? before_ : after_)->key_columns()) {
     if (key < widths.size()) column.width = std::max(column.width, widths[key].width);
     ++key;
     columns.push_back(std::move(column));
@@ -124,15 +124,14 @@ void choose_keys(ReportOptions& options) {
     options.fields += sort.empty() ? kUsual : sort;
 }
 
-// Reads a capture into rows that can be compared. False: it has none.
+// Reads a capture into rows that can be compared. False: it has no samples.
 Result<bool> read_rows(Session& session, ReportSink& sink, TextOutput& out) {
   if (auto arranged = sink.arrange(); !arranged) return std::move(arranged.error());
   run_with_progress(session, sink, out);
   if (const auto failure = sink.failure()) return *failure;
   sink.report(session.diagnostics());
-  if (sink.empty()) return false;
   sink.settle();
-  return true;
+  return !sink.empty();
 }
 
 // The columns of numbers at the right of their width, names at the left, in two lines of header as perf's.
@@ -197,8 +196,8 @@ struct ComparedCapture {
 struct EventRows {
   const ComparedRows& rows;
   std::span<const std::size_t> shown;  // numbers in `rows`
-  const ReportRows& after;
-  const ReportRows* before;  // null: no samples of this event
+  const ReportRows* after;             // null: no samples of this event
+  const ReportRows* before;            // the same
 };
 
 class ComparisonForm {
@@ -216,12 +215,9 @@ class ComparisonText : public ComparisonForm {
       : out_(out), before_(before), after_(after), reading_(reading) {}
 
   void write(const EventRows& event) override {
-    const Names names = reading_.names;
-    out_.text(fmt::format(
-        "# before: {}: {}\n", printable(before_.input, names),
-        event.before != nullptr ? event.before->title(ReportRows::Count::Yes) : "no samples of this event"));
-    out_.text(fmt::format("# after:  {}: {}\n#\n", printable(after_.input, names),
-                          event.after.title(ReportRows::Count::Yes)));
+    write_side("# before: ", before_, event.before);
+    write_side("# after:  ", after_, event.after);
+    out_.text("#\n");
     TableText table(event.rows, reading_.room(), out_);
     table.write_header();
     for (const std::size_t row : event.shown) table.write_row(event.rows.cells(row));
@@ -229,6 +225,12 @@ class ComparisonText : public ComparisonForm {
   }
 
  private:
+  void write_side(std::string_view begin, const ComparedCapture& side, const ReportRows* rows) {
+    out_.text(
+        fmt::format("{}{}: {}\n", begin, printable(side.input, reading_.names),
+                    rows != nullptr ? rows->title(ReportRows::Count::Yes) : "no samples of this event"));
+  }
+
   TextOutput& out_;
   ComparedCapture before_, after_;
   const ReadingOptions& reading_;
@@ -261,7 +263,7 @@ class ComparisonJson : public ComparisonForm {
     line_end();
     to_.begin_object("");
     for (const auto& [name, side, rows] :
-         {std::tuple("before", &before_, event.before), std::tuple("after", &after_, &event.after)}) {
+         {std::tuple("before", &before_, event.before), std::tuple("after", &after_, event.after)}) {
       if (rows == nullptr)
         to_.json(name, "null");
       else
@@ -296,11 +298,11 @@ class ComparisonJson : public ComparisonForm {
   void describe_row(const EventRows& event, std::size_t row) {
     const auto before = event.rows.row_before(row), after = event.rows.row_after(row);
     const ComparedCapture& named = after ? after_ : before_;
-    const RowBlock block = (after ? event.after : *event.before).block();
+    const RowBlock block = (after ? event.after : event.before)->block();
     to_.begin_object("");
     describe_row_keys(to_, named.columns, named.sink.facts(), block, block.rows[after ? *after : *before]);
     describe_weight("before", weight_of(event.before, before));
-    describe_weight("after", weight_of(&event.after, after));
+    describe_weight("after", weight_of(event.after, after));
     to_.real("difference", event.rows.delta(row));
     to_.end_object();
   }
@@ -338,15 +340,17 @@ class ComparisonCsv : public ComparisonForm {
     lines_.end_line();
   }
   void write(const EventRows& event) override {
-    const std::string& name = after_.session.events()[event.after.block().events->leader].name;
+    const ReportRows& named = *(event.after != nullptr ? event.after : event.before);
+    const ComparedCapture& side = event.after != nullptr ? after_ : before_;
+    const std::string& name = side.session.events()[named.block().events->leader].name;
     for (const std::size_t row : event.shown) {
       const auto before = event.rows.row_before(row), after = event.rows.row_after(row);
       lines_.text(name);
       for (const RawColumn& column : after_.columns)
-        after ? write_key(column.name, after_, event.after, *after)
+        after ? write_key(column.name, after_, *event.after, *after)
               : write_key(column.name, before_, *event.before, *before);
       write_weight(event.before, before);
-      write_weight(&event.after, after);
+      write_weight(event.after, after);
       lines_.real(event.rows.delta(row));
       lines_.end_line();
     }
@@ -389,19 +393,20 @@ std::unique_ptr<ComparisonForm> make_form(TextOutput& out, const ComparedCapture
   return nullptr;
 }
 
-// Writes the events of both captures. True: some rows are in both.
+// Writes the events of both captures, then those that only `before` has. True: some rows are in both.
 bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, const ReportOptions& options) {
+  using Of = ComparedRows::Of;
   bool has_common = false;
-  for (const std::uint32_t block : after.blocks()) {
-    RowChoice choice = after.choice();
+  const auto choose = [](ReportRows& rows, std::uint32_t block) {
+    RowChoice choice = rows.choice();
     choice.block = block;
     choice.percent_limit =
         0;  // otherwise a row below the limit in one capture would seem to be missing there
-    after.choose(choice);
-    const auto same = before.same_choice(after);
-    if (same) before.choose(*same);
+    rows.choose(choice);
+  };
+  const auto write = [&](Of of) {
     ComparedRows rows(after, before);
-    rows.changed(same.has_value());
+    rows.changed(of);
     std::vector<std::size_t> shown;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       has_common |= rows.row_after(row) && rows.row_before(row);
@@ -409,7 +414,19 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
           (options.top == 0 || shown.size() < options.top))
         shown.push_back(row);
     }
-    form.write({rows, shown, after, same ? &before : nullptr});
+    form.write({rows, shown, of == Of::Before ? nullptr : &after, of == Of::After ? nullptr : &before});
+  };
+  const auto of_after = before.same_blocks(after), of_before = after.same_blocks(before);
+  for (const std::uint32_t block : after.blocks()) {
+    choose(after, block);
+    const auto same = of_after[block];
+    if (same) choose(before, *same);
+    write(same ? Of::Both : Of::After);
+  }
+  for (const std::uint32_t block : before.blocks()) {
+    if (of_before[block]) continue;
+    choose(before, block);
+    write(Of::Before);
   }
   return has_common;
 }
@@ -436,16 +453,15 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   const auto form =
       make_form(out, {*other, before, base}, {session, after, options.reading.session.input}, options);
   form->begin();
-  if (!*has_after || !*has_before) {
-    const std::string& empty = *has_after ? base : options.reading.session.input;
-    shown.notes.push_back("tacho: " + printable(empty) + ": it has no samples to compare");
-  } else {
-    ReportRows rows_after(after, after_options), rows_before(before, base_options);
-    if (!write_events(*form, rows_after, rows_before, options) && rows_after.sort_keys() != "symbol")
-      shown.notes.emplace_back(
-          "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
-    other->report_missing_symbols();
-  }
+  ReportRows rows_after(after, after_options), rows_before(before, base_options);
+  const bool has_common = write_events(*form, rows_after, rows_before, options);
+  for (const auto& [input, has_samples] :
+       {std::pair(options.reading.session.input, *has_after), std::pair(base, *has_before)})
+    if (!has_samples) shown.notes.push_back("tacho: " + printable(input) + ": it has no samples to compare");
+  if (*has_after && *has_before && !has_common && rows_after.sort_keys() != "symbol")
+    shown.notes.emplace_back(
+        "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
+  other->report_missing_symbols();
   form->end();
   std::ranges::move(findings_text(other->diagnostics(), base), std::back_inserter(shown.notes));
   if (other->diagnostics().incomplete()) shown.status = cli::kIncomplete;

@@ -21,12 +21,12 @@ class ComparedRows : public BrowsedRows {
  public:
   // Both must outlive it. Rows are matched by the texts of their keys.
   ComparedRows(const ReportRows& after, const ReportRows& before) : after_(&after), before_(&before) {
-    changed(true);
+    changed(Of::Both);
   }
 
-  // Call it when `after` shows other rows. `has_before`: `before` shows the rows of the same choice;
-  // otherwise it has none.
-  void changed(bool has_before);
+  // Call it when `after` or `before` shows other rows. `of`: those that have rows of the event.
+  enum class Of : std::uint8_t { Both, After, Before };
+  void changed(Of of);
   // Whether percents count callees too (children), or self only.
   bool has_callees() const { return has_callees_; }
   void count_callees(bool has_callees);
@@ -62,7 +62,8 @@ class ComparedRows : public BrowsedRows {
 
   const ReportRows* after_;
   const ReportRows* before_;
-  bool has_before_ = true, has_callees_ = false;
+  Of of_ = Of::Both;
+  bool has_callees_ = false;
   Order order_ = Order::Delta;
   std::vector<Row> rows_;
 };

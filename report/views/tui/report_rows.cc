@@ -331,15 +331,41 @@ std::vector<Value> ReportRows::of_keys(std::vector<Value> all) const {
 std::vector<BrowsedColumn> ReportRows::key_columns() const { return of_keys(columns()); }
 std::vector<BrowsedRows::Cell> ReportRows::key_cells(std::size_t row) const { return of_keys(cells(row)); }
 
+std::vector<std::optional<std::uint32_t>> ReportRows::same_blocks(const ReportRows& other) const {
+  const auto leader = [](const ReportRows& rows, std::uint32_t block) {
+    return rows.sink_->session().events()[rows.sink_->profile().blocks()[block].leader].name;
+  };
+  const auto names = [](const ReportRows& rows, const auto& name) {
+    std::vector<std::string> all;
+    for (std::uint32_t block = 0; block < rows.sink_->profile().blocks().size(); ++block)
+      all.push_back(name(rows, block));
+    return all;
+  };
+  std::vector<std::optional<std::uint32_t>> same(other.sink_->profile().blocks().size());
+  std::vector<bool> is_matched(sink_->profile().blocks().size());
+  const auto match_by = [&](const auto& name) {
+    const auto mine = names(*this, name), theirs = names(other, name);
+    for (std::size_t block = 0; block < same.size(); ++block)
+      for (std::uint32_t one = 0; one < mine.size() && !same[block]; ++one)
+        if (!is_matched[one] && mine[one] == theirs[block]) {
+          same[block] = one;
+          is_matched[one] = true;
+        }
+  };
+  match_by([](const ReportRows& rows, std::uint32_t block) { return rows.name_of(block); });
+  match_by(leader);
+  match_by([&leader](const ReportRows& rows, std::uint32_t block) {
+    return std::string(without_modifiers(leader(rows, block)));
+  });
+  for (auto& one : same)
+    if (one && std::ranges::find(blocks_, *one) == blocks_.end()) one.reset();
+  return same;
+}
+
 std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const {
   NamedChoice named = other.named(other.choice());
-  const std::string event = other.name_of(other.choice().block);
-  auto block = std::ranges::find_if(blocks_, [&](std::uint32_t one) { return name_of(one) == event; });
-  if (block == blocks_.end())
-    block = std::ranges::find_if(blocks_, [&](std::uint32_t one) {
-      return without_modifiers(name_of(one)) == without_modifiers(event);
-    });
-  if (block == blocks_.end()) return std::nullopt;
+  const auto block = same_blocks(other)[other.choice().block];
+  if (!block) return std::nullopt;
   if (named.choice.process) return std::nullopt;  // another recording has other processes
   RowChoice choice = named.choice;
   choice.block = *block;

@@ -60,6 +60,9 @@ class ReportRows : public BrowsedRows {
   std::optional<RowChoice> found(const NamedChoice& named) const;
   // The same choice in another capture's rows, by names of event, thread and module.
   std::optional<RowChoice> same_choice(const ReportRows& other) const;
+  // For each block of `other` the block of the same event that has samples; nullopt: none. The n-th event of
+  // a name is the n-th of it there. A group without an equal is the block with its leader's name.
+  std::vector<std::optional<std::uint32_t>> same_blocks(const ReportRows& other) const;
 
   enum class Count : std::uint8_t { No, Yes };
   std::string title(Count count) const;  // with or without the number of samples

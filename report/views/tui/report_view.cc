@@ -141,7 +141,7 @@ void ReportView::choose(const RowChoice& choice) {
   if (!compared_) return;
   const auto same_choice = compared_->before->same_choice(rows_);
   if (same_choice) compared_->before->choose(*same_choice);
-  compared_->rows->changed(same_choice.has_value());
+  compared_->rows->changed(same_choice ? ComparedRows::Of::Both : ComparedRows::Of::After);
   compared_->browser->changed();
 }
 
