@@ -76,8 +76,8 @@ void ReportRows::choose(const RowChoice& choice) {
       before.socket != choice.socket || before.counts_samples != choice.counts_samples ||
       before.member != choice.member;
   if (is_counted_anew) return count();
-  if (before.order != choice.order) return order();
   if (before.is_relative != choice.is_relative) totals_.weights.clear();
+  if (before.order != choice.order) return order();
   filter();
 }
 

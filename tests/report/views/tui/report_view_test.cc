@@ -367,6 +367,19 @@ TEST(ReportView, ACaptureIsComparedWithItself) {
   EXPECT_FALSE(again.shows("Before"));
 }
 
+TEST(ReportView, OrderAndSharesThatChangeTogetherAreBothShown) {
+  ShownReport shown;
+  shown.press(Key::End);
+  shown.type("t/f\n");
+  const auto before = shown.lines();
+  shown.type(">F");
+  EXPECT_NE(shown.lines(), before);
+  shown.press(Key::Escape);
+  EXPECT_FALSE(shown.shows("Symbol: f"));
+  EXPECT_TRUE(shown.shows("40.00%     0.00%  two"));
+  EXPECT_FALSE(shown.shows("100.00%"));
+}
+
 TEST(ReportView, AnyKeysInAnyOrderAreSafe) {
   ShownReport shown;
   std::mt19937 random(7);
