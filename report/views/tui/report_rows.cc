@@ -154,6 +154,10 @@ void ReportRows::count() {
       return refused;
     };
   }
+  is_counted_ = [filtered_by = options.filtered_by, is_left_out = options.is_left_out](
+                    const ProfileRow& row, const Function& function) {
+    return !(is_left_out && is_left_out(row)) && !(filtered_by && filtered_by(row, function) != 0);
+  };
   if (choice_.counts_samples)
     options.weighed_by = [](const ProfileRow&, const Weight& weight) {
       return Weight{weight.samples, weight.samples};
@@ -455,14 +459,14 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
   const FunctionTable& functions = sink_->functions();
   const bool begins_with_caller = options_->begins_with_caller();
   const bool counts_samples = choice_.counts_samples || entries_->total(0).period == 0;
+  // With children, samples of a module are those with a function of it in the call chain.
+  const bool zooms_into_callers = text_.has_children && (choice_.module || choice_.has_kernel_only);
   std::map<std::uint32_t, Weight> by_chain;
   for (const std::uint32_t row : profile.rows_of(choice_.block)) {
     const ProfileRow& one = profile.rows()[row];
     const auto named = names[row];
     if (named.chain == NamedRows::kNoChain || names.stacks() == nullptr) continue;
-    if (choice_.thread != nullptr &&
-        (has_thread_key() ? one.thread != choice_.thread : one.comm() != choice_.thread->comm))
-      continue;
+    if (!is_counted_(one, functions[named.function])) continue;
     by_chain[named.chain] += profile.weights(one)[0];
   }
   struct Piece {
@@ -473,6 +477,9 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
   kept_frames_.clear();
   for (const auto& [chain, weight] : by_chain) {
     const auto frames = names.stacks()->frames(chain);
+    if (zooms_into_callers &&
+        std::ranges::none_of(frames, [&](std::uint32_t id) { return is_in_module(functions[id]); }))
+      continue;
     std::vector<std::uint32_t> down(frames.begin(), frames.end());  // the outermost caller first
     if (!begins_with_caller) std::ranges::reverse(down);
     const auto is_symbol = [&](std::uint32_t id) { return functions[id].symbol == *symbol; };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -128,6 +129,8 @@ class ReportRows : public BrowsedRows {
   std::string sort_;
   std::unique_ptr<EntryIndex> index_;
   std::unique_ptr<Entries> entries_;
+  // Whether the entries count a row of the profile.
+  std::function<bool(const ProfileRow&, const Function&)> is_counted_;
   mutable CallTree tree_;  // rebuilt for each graph
   std::vector<std::uint32_t> blocks_;
   RowChoice choice_;

@@ -380,6 +380,25 @@ TEST(ReportView, OrderAndSharesThatChangeTogetherAreBothShown) {
   EXPECT_FALSE(shown.shows("100.00%"));
 }
 
+TEST(ReportView, FlameGraphsAndCallersAreOfTheZoom) {
+  ShownReport shown("pid,symbol", 1, 2);
+  shown.type("f");
+  EXPECT_TRUE(shown.shows("│f3"));
+  EXPECT_TRUE(shown.shows("│0x1234"));
+  shown.type("qk");
+  shown.type("f");
+  EXPECT_TRUE(shown.shows("│f3"));
+  EXPECT_FALSE(shown.shows("│0x1234"));
+  shown.type("qkpf");
+  EXPECT_TRUE(shown.shows("Process: 1"));
+  EXPECT_TRUE(shown.shows("│f2"));
+  EXPECT_FALSE(shown.shows("│f3"));
+  shown.type("q/f0\n");
+  shown.type("x");
+  EXPECT_EQ(shown.lines()[0], "f0: 54.55% of all with callees") << "6 of 11";
+  EXPECT_FALSE(shown.shows("f3"));
+}
+
 TEST(ReportView, AnyKeysInAnyOrderAreSafe) {
   ShownReport shown;
   std::mt19937 random(7);

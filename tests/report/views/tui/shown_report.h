@@ -23,23 +23,24 @@ using test::SampleFields;
 inline constexpr std::uint64_t kKernel = 0xffffffff81000000;
 
 // Two threads in functions f0 to f3 of a kernel: f0 calls f1 calls f2, f0 calls f3. And of another event a
-// sample in f3, where there are `events` of 2.
+// sample in f3, where there are `events` of 2. A second process has the second thread and a sample in a
+// program.
 struct ShownReport {
-  explicit ShownReport(std::string sort = {}, unsigned events = 1)
+  explicit ShownReport(std::string sort = {}, unsigned events = 1, std::uint32_t second_process = 1)
       : kallsyms(std::as_bytes(std::span(text))) {
     options.sort = std::move(sort);
     CaptureBuilder capture;
     capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
     if (events == 2)
       capture.event(test::software_event(abi::kPageFaults, abi::kSampleCallchain), "page-faults", {2});
-    capture.comm(1, 1, "one").comm(1, 2, "two");
+    capture.comm(1, 1, "one").comm(second_process, 2, "two");
     capture.mmap(~0U, kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text", abi::kCpumodeKernel);
     std::uint64_t time = 10;
     const auto add = [&](std::uint32_t tid, std::initializer_list<std::uint64_t> functions,
                          std::uint64_t period, std::uint64_t event = 1) {
       SampleFields fields;
       fields.id = event;
-      fields.pid = 1;
+      fields.pid = tid == 1 ? 1 : second_process;
       fields.tid = tid;
       fields.time = ++time;
       fields.period = period;
@@ -54,6 +55,18 @@ struct ShownReport {
     for (int i = 0; i < 3; ++i) add(2, {3, 0}, 10);
     add(2, {1, 0}, 10);
     if (events == 2) add(2, {3, 0}, 1, 2);
+    if (second_process != 1) {
+      SampleFields fields;
+      fields.id = 1;
+      fields.pid = second_process;
+      fields.tid = 2;
+      fields.time = ++time;
+      fields.period = 10;
+      fields.misc = abi::kCpumodeUser;
+      fields.ip = 0x1234;
+      fields.callchain = {abi::kContextUser, fields.ip};
+      capture.sample(fields, 0);
+    }
     file.emplace(capture.file());
     options.reading.session.input = file->path();
     options.reading.session.symbols.kallsyms = kallsyms.path();
