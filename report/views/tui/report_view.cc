@@ -684,7 +684,8 @@ void ReportView::list_samples(bool of_row) {
   if (of_row) {
     const auto row = row_here();
     const Function* const function = function_here();
-    if (!row || function == nullptr)
+    const bool is_of_function = rows_.has_function() || list().is_at_frame();
+    if (!row || (is_of_function && function == nullptr))
       return say(compared_ ? "only the earlier capture has that row" : "no row is at the cursor");
     if (const SortKey* const key = rows_.other_key())
       return say(fmt::format("v: not for rows by '{}'; l lists the samples of all rows", key->name));
@@ -695,14 +696,14 @@ void ReportView::list_samples(bool of_row) {
       choice.comm = facts.comm;
       title += ", of " + std::string(facts.comm);
     }
-    if (rows_.has_key("symbol") || list().is_at_frame()) {
+    if (is_of_function) {
       choice.function = {
           std::string(function->name()),
           function->module == nullptr ? std::string() : std::string(function->module->short_name),
           function->start};
       title += (choice.looks_at_callers ? ", in or below " : ", in ") + function_name(*function);
-    } else if (rows_.has_key("dso")) {
-      choice.module = path_of(function->module);
+    } else if (rows_.has_module()) {
+      choice.module = path_of(facts.function->module);
     }
   }
   open(samples_, SampleList::read(*readings_, choice, std::move(title)));

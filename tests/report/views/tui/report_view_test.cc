@@ -399,6 +399,25 @@ TEST(ReportView, FlameGraphsAndCallersAreOfTheZoom) {
   EXPECT_FALSE(shown.shows("f3"));
 }
 
+TEST(ReportView, SamplesOfRowsWithoutAFunctionAreListed) {
+  {
+    ShownReport shown("comm");
+    shown.press(Key::End);
+    shown.type("v");
+    EXPECT_EQ(shown.lines()[0], "Samples of event 'cpu-clock', of two");
+    EXPECT_TRUE(shown.shows("1 of 4 "));
+  }
+  ShownReport shown("pid,dso", 1, 2);
+  EXPECT_TRUE(shown.selected().find("[kernel.kallsyms]") != std::string::npos);
+  shown.type("v");
+  EXPECT_TRUE(shown.shows("1 of 6 "));
+  shown.type("q");
+  shown.press(Key::End);
+  EXPECT_TRUE(shown.selected().find("[unknown]") != std::string::npos);
+  shown.type("v");
+  EXPECT_TRUE(shown.shows("1 of 1 "));
+}
+
 TEST(ReportView, AnyKeysInAnyOrderAreSafe) {
   ShownReport shown;
   std::mt19937 random(7);
