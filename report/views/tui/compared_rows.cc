@@ -400,8 +400,6 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
   const auto choose = [](ReportRows& rows, std::uint32_t block) {
     RowChoice choice = rows.choice();
     choice.block = block;
-    choice.percent_limit =
-        0;  // otherwise a row below the limit in one capture would seem to be missing there
     rows.choose(choice);
   };
   const auto write = [&](Of of) {
@@ -454,6 +452,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
       make_form(out, {*other, before, base}, {session, after, options.reading.session.input}, options);
   form->begin();
   ReportRows rows_after(after, after_options), rows_before(before, base_options);
+  rows_after.use_limit(false);
+  rows_before.use_limit(false);
   const bool has_common = write_events(*form, rows_after, rows_before, options);
   for (const auto& [input, has_samples] :
        {std::pair(options.reading.session.input, *has_after), std::pair(base, *has_before)})

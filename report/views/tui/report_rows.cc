@@ -81,6 +81,11 @@ void ReportRows::choose(const RowChoice& choice) {
   filter();
 }
 
+void ReportRows::use_limit(bool has_limit) {
+  has_limit_ = has_limit;
+  if (entries_) filter();
+}
+
 Result<bool> ReportRows::sort_by(const std::string& keys) {
   auto columns = sink_->columns_of(keys);
   if (!columns) return std::move(columns.error());
@@ -207,12 +212,13 @@ void ReportRows::filter() {
       }
     }
   }
-  if (!choice_.symbol.empty() || choice_.percent_limit > 0) {
-    std::erase_if(rows_, [this](std::uint32_t entry) {
+  const double limit = has_limit_ ? choice_.percent_limit : 0;
+  if (!choice_.symbol.empty() || limit > 0) {
+    std::erase_if(rows_, [this, limit](std::uint32_t entry) {
       if (!choice_.symbol.empty() &&
           entries_->facts(entry).function->name().find(choice_.symbol) == std::string_view::npos)
         return true;
-      return percent_of(entries_->value(weight(), entry, 0), totals_.weights[0]) < choice_.percent_limit;
+      return percent_of(entries_->value(weight(), entry, 0), totals_.weights[0]) < limit;
     });
   }
   if (options_->top != 0 && rows_.size() > options_->top) rows_.resize(options_->top);

@@ -44,6 +44,9 @@ class ReportRows : public BrowsedRows {
   std::uint64_t samples_of(std::uint32_t block) const;
   const RowChoice& choice() const { return choice_; }
   void choose(const RowChoice& choice);
+  // Whether the choice's percent limit holds (it does at first). Not in a comparison: a row below it in one
+  // capture would seem to be missing there.
+  void use_limit(bool has_limit);
   // Sets sort keys (--sort). False: the profile lacks facts for them, so the capture must be read again. An
   // error names a wrong key.
   Result<bool> sort_by(const std::string& keys);
@@ -134,6 +137,7 @@ class ReportRows : public BrowsedRows {
   mutable CallTree tree_;  // rebuilt for each graph
   std::vector<std::uint32_t> blocks_;
   RowChoice choice_;
+  bool has_limit_ = true;
   FullValues totals_;
   std::vector<report::Cell> cells_;         // of the shown columns
   std::vector<std::uint32_t> sorted_;       // all entries

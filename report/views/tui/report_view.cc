@@ -160,9 +160,15 @@ void ReportView::compare(const std::string& path) {
   compared->rows = std::make_unique<ComparedRows>(rows_, *compared->before);
   compared->browser = std::make_unique<Browser>(*compared->rows);
   compared_ = std::move(compared);
-  RowChoice choice = rows_.choice();
-  choice.percent_limit = 0;  // otherwise a row below the limit in one capture would seem to be missing there
-  choose(choice);
+  rows_.use_limit(false);
+  compared_->before->use_limit(false);
+  choose(rows_.choice());
+}
+
+void ReportView::end_comparison() {
+  compared_.reset();
+  rows_.use_limit(true);
+  browser_.changed();
 }
 
 bool ReportView::on_compared_key(const KeyPress& press) {
@@ -199,8 +205,7 @@ ReportView::Flow ReportView::undo() {
     before_.pop_back();
     choose(last);
   } else if (compared_) {
-    compared_.reset();
-    browser_.changed();
+    end_comparison();
   } else if (box_) {
     wanted_box_.emplace();
     return Flow::ReadAgain;
@@ -363,11 +368,7 @@ void ReportView::ask_for_sort() {
 }
 
 void ReportView::on_compare() {
-  if (compared_) {
-    compared_.reset();
-    browser_.changed();
-    return;
-  }
+  if (compared_) return end_comparison();
   if (readings_ == nullptr || !progress_.empty())
     return say(source_ == Source::Live ? "B: a capture can be compared; w writes one"
                                        : "B: when the capture is read");
@@ -683,8 +684,8 @@ void ReportView::list_samples(bool of_row) {
   std::string title = title_of_list();
   if (of_row) {
     const auto row = row_here();
-    const Function* const function = function_here();
     const bool is_of_function = rows_.has_function() || list().is_at_frame();
+    const Function* const function = function_here();
     if (!row || (is_of_function && function == nullptr))
       return say(compared_ ? "only the earlier capture has that row" : "no row is at the cursor");
     if (const SortKey* const key = rows_.other_key())

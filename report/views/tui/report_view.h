@@ -162,6 +162,7 @@ class ReportView {
   void ask_for_limit();
   void ask_for_sort();
   void on_compare();  // starts or ends the comparison
+  void end_comparison();
   void next_order(bool is_forward);
   void annotate();
   void sandwich();

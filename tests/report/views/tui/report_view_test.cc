@@ -399,6 +399,32 @@ TEST(ReportView, FlameGraphsAndCallersAreOfTheZoom) {
   EXPECT_FALSE(shown.shows("f3"));
 }
 
+TEST(ReportView, APercentLimitHoldsAgainAfterAComparison) {
+  ShownReport shown("sym");
+  const auto compare = [&shown] {
+    shown.type("B");
+    shown.press(static_cast<Key>(21));
+    shown.type("before.data\n");
+  };
+  shown.type("L");
+  shown.press(static_cast<Key>(21));
+  shown.type("50\n");
+  EXPECT_FALSE(shown.shows("[k] f3"));
+  shown.type("/f");
+  shown.press(Key::Enter);
+  compare();
+  EXPECT_TRUE(shown.shows("[k] f3")) << "the limit is not for a comparison";
+  shown.press(Key::Escape);
+  EXPECT_TRUE(shown.shows("[k] f3")) << "also when a zoom is undone";
+  shown.type("B");
+  EXPECT_FALSE(shown.shows("[k] f3"));
+  compare();
+  ShownReport again("sym");
+  again.view->restore(shown.view->remember());
+  again.press(Key::Escape);
+  EXPECT_FALSE(again.shows("[k] f3"));
+}
+
 TEST(ReportView, SamplesOfRowsWithoutAFunctionAreListed) {
   {
     ShownReport shown("comm");
