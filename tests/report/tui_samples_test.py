@@ -487,7 +487,7 @@ class Samples(programs.Scratch):
 
     def follow(self, one, *words):
         """Opens tacho top over a pipe. Returns a function that adds an event and waits until the screen has `shown`."""
-        capture = made_payload.capture(chains=True, io=[Field("op", ENUM, 4, enumerators=((0, "READ"), (1, "WRITE")))])
+        capture = made_payload.capture(chains=True, io=[Field("op", ENUM, 4, enumerators=((0, "READ"), (1, "WRITE"))), Field("size", size=4)])
         capture.mapped(made.PID, made.START, 0x4000, 0, made.PROGRAM)
         (self.folder / "perf.data").write_bytes(capture.file())
         os.mkfifo(self.folder / "pipe")
@@ -496,9 +496,9 @@ class Samples(programs.Scratch):
         self.addCleanup(pipe.close)
         pipe.write(self.tacho("convert", "-o", "-").stdout)
 
-        def add(shown, op=1):
+        def add(shown, size=1):
             capture.data = b""
-            capture.sample(chain=CHAINS["leaf_a"], ip=made.LEAF_A + 4, raw=struct.pack("<I", op))
+            capture.sample(chain=CHAINS["leaf_a"], ip=made.LEAF_A + 4, raw=struct.pack("<II", 1, size))
             pipe.write(capture.data + 2 * made.record(68, 0, b""))
             return one.wait_for(shown)
         return add
@@ -529,6 +529,19 @@ class Samples(programs.Scratch):
             one.wait_for("too small")
         one.resize(80, 24)
         one.wait_for("Enter: its call chain")
+
+    def test_an_empty_bucket_of_top_is_not_opened(self):
+        one = self.screen()
+        add = self.follow(one, "--table-buckets", "--table-value", "size")
+        add("0 -> 1 +1 ")
+        add("4 -> 7 +1 ", size=4)
+        for key in ("Enter", "Right"):
+            one.keys("Home", "Down")
+            one.wait_until_gone("no event has such a value")
+            one.keys(key)
+            one.wait_for("no event has such a value")
+        one.keys("Down", "Enter")
+        one.wait_for("op WRITE, value 4 -> 7")
 
     def test_functions_of_an_idle_processor_are_left_out_by_top(self):
         """As by perf top: they are neither rows nor part of the total, whichever the processor idles in."""

@@ -216,8 +216,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
     return Flow::Stay;
   }
   if (press.is('q')) return Flow::Quit;
-  if (press.key == Key::Enter || press.key == Key::Right)
-    return browser_.is_empty() ? Flow::Stay : Flow::Open;
+  if (press.key == Key::Enter || press.key == Key::Right) return open_here();
   if (press.key == Key::Tab) return Flow::All;
   if (press.is('/')) {
     question_.emplace("Keys to show:", filter_);
