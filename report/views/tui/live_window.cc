@@ -20,6 +20,9 @@ constexpr std::size_t kMiscAt = 4, kPidAt = format::kRecordHeaderSize;  // offse
 // removed.
 constexpr std::size_t kMostProcesses = std::size_t{1} << 16;
 constexpr std::size_t kMostOfKernel = std::size_t{1} << 14;  // mappings
+// Most mappings kept of a process. No record says that one is gone; beyond this number those between the
+// first half (the program and its libraries) and the last quarter are removed.
+constexpr std::size_t kMostMappings = std::size_t{1} << 14;
 
 template <class Number>
 void put(std::byte* at, Number value) {
@@ -112,6 +115,10 @@ void LiveWindow::take_mapping(const RecordView& view, const Kept& kept) {
   }
   const std::uint64_t end = begin + length < begin ? ~std::uint64_t{0} : begin + length;
   std::erase_if(*owner.mappings, [&](const Mapping& one) { return one.begin >= begin && one.end <= end; });
+  if (owner.mappings->size() > kMostMappings) {
+    constexpr auto kQuarter = static_cast<std::ptrdiff_t>(kMostMappings / 4);
+    owner.mappings->erase(owner.mappings->begin() + 2 * kQuarter, owner.mappings->begin() + 3 * kQuarter);
+  }
   owner.mappings->push_back({begin, end, kept});
   if (owner.written_in == number_) append(view.bytes);
 }

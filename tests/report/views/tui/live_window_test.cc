@@ -181,6 +181,19 @@ TEST(LiveWindow, AMappingOverAnotherReplacesIt) {
   EXPECT_EQ(seen(recording.window.newer()).size(), 2U);
 }
 
+// Code that is mapped at new addresses all the time, as by a compiler in a program.
+TEST(LiveWindow, MappingsAtNewAddressesDoNotFillTheMemory) {
+  constexpr std::uint64_t kMost = 16'384;
+  Recording recording;
+  recording.mmap(7, 0x1000, 0x1000, "/program");
+  for (std::uint64_t i = 1; i <= 2 * kMost; ++i) recording.mmap(7, (i + 1) << 12, 0x1000, std::to_string(i));
+  recording.sample(7, 7);
+  const auto all = seen(recording.window.newer());
+  EXPECT_LE(all.size(), kMost + 1);
+  EXPECT_EQ(all[0].text, "/program");
+  EXPECT_EQ(all[all.size() - 2].text, std::to_string(2 * kMost));
+}
+
 // What a machine costs that starts 500 programs a second, one of a hundred of them with a sample.
 TEST(LiveWindow, ProcessesThatComeAndGoLeaveNothing) {
   Recording recording;
