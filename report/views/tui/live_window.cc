@@ -62,19 +62,18 @@ LiveWindow::Process& LiveWindow::process(std::uint32_t pid) {
 }
 
 LiveWindow::Thread& LiveWindow::thread(std::uint32_t pid, std::uint32_t tid) {
-  const auto [found, is_new] = threads_.try_emplace(tid);
-  Thread& one = found->second;
-  if (is_new || one.pid != pid) {
-    one.pid = pid;
-    one.written_in = 0;
-    ++process(pid).threads;
-  }
+  const auto known = threads_.find(tid);
+  if (known != threads_.end() && known->second.pid == pid) return known->second;
+  end_thread(tid);  // of another process: its EXIT record was lost
+  ++process(pid).threads;
+  Thread& one = threads_[tid];
+  one.pid = pid;
   return one;
 }
 
 void LiveWindow::begin_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent_pid,
                               std::uint32_t parent_tid) {
-  if (threads_.contains(tid)) end_thread(tid);  // the EXIT record was lost, or the tid is used again
+  end_thread(tid);  // the EXIT record was lost, or the tid is used again
   Thread from;
   if (const auto parent = threads_.find(parent_tid); parent != threads_.end()) from = parent->second;
   if (pid != parent_pid) {
@@ -115,11 +114,11 @@ void LiveWindow::take_mapping(const RecordView& view, const Kept& kept) {
   }
   const std::uint64_t end = begin + length < begin ? ~std::uint64_t{0} : begin + length;
   std::erase_if(*owner.mappings, [&](const Mapping& one) { return one.begin >= begin && one.end <= end; });
+  owner.mappings->push_back({begin, end, kept});
   if (owner.mappings->size() > kMostMappings) {
     constexpr auto kQuarter = static_cast<std::ptrdiff_t>(kMostMappings / 4);
     owner.mappings->erase(owner.mappings->begin() + 2 * kQuarter, owner.mappings->begin() + 3 * kQuarter);
   }
-  owner.mappings->push_back({begin, end, kept});
   if (owner.written_in == number_) append(view.bytes);
 }
 

@@ -194,6 +194,15 @@ TEST(LiveWindow, MappingsAtNewAddressesDoNotFillTheMemory) {
   EXPECT_EQ(all[all.size() - 2].text, std::to_string(2 * kMost));
 }
 
+TEST(LiveWindow, AThreadNumberThatIsUsedAgainLeavesItsProcess) {
+  Recording recording;
+  recording.comm(7, 7, "one").comm(7, 9, "one").comm(8, 9, "two");
+  EXPECT_EQ(recording.window.processes(), 2U);
+  recording.comm(8, 7, "two");
+  EXPECT_EQ(recording.window.processes(), 1U);
+  EXPECT_EQ(recording.window.threads(), 2U);
+}
+
 // What a machine costs that starts 500 programs a second, one of a hundred of them with a sample.
 TEST(LiveWindow, ProcessesThatComeAndGoLeaveNothing) {
   Recording recording;
