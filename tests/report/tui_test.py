@@ -729,6 +729,7 @@ class Tui(programs.Scratch):
     def test_hostile_names(self, width, height):
         """Escape sequences, direction overrides, wide characters, and a name of 10,000 characters."""
         one = self.screen(width, height)
+        self.assertIn(b"the screen shows a file, not a pipe", self.tacho("tui", "-", status=1).stderr)
         before = one.state()
         for name in ("\033]0;title\007\033[2J", "\u202eevil\u200b", "名前のプログラム", "x" * 10_000, "e\u0301" * 40):
             with self.subTest(name=name[:8]):

@@ -517,17 +517,19 @@ Result<bool> is_for_screen(const Options& options, std::string_view command) {
   using Face = decltype(options.face);
   const std::string_view text_option = options.text_option();
   const bool is_on_terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
-  const bool is_possible = options.face != Face::Text && text_option.empty() && is_on_terminal &&
-                           options.reading.session.input != "-";
+  const bool is_pipe = options.reading.session.input == "-";
+  const bool is_possible = options.face != Face::Text && text_option.empty() && is_on_terminal && !is_pipe;
   const std::string no_screen = is_possible ? why_no_screen() : std::string();
   if (is_possible && no_screen.empty()) return true;
   if (options.face == Face::Screen && !text_option.empty())
     return use_error(
         fmt::format("{} is for the text of --stdio and has no effect on the screen", text_option));
   if (options.face == Face::Screen)
-    return use_error(fmt::format(
-        "{}; tacho {} --stdio prints text",
-        no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen, command));
+    return use_error(fmt::format("{}; tacho {} --stdio prints text",
+                                 is_pipe ? "the screen shows a file, not a pipe: record into a file"
+                                 : no_screen.empty() ? "the screen needs a terminal for input and output"
+                                                     : no_screen,
+                                 command));
   if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
   return false;
 }
