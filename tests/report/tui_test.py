@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 import unittest
+from pathlib import Path
 
 import made_capture as made
 import programs
@@ -405,6 +406,18 @@ class Tui(programs.Scratch):
         for name in ("another.data", "broken.data"):
             (self.folder / name).unlink()
 
+    def test_rows_that_cannot_be_written_leave_no_memory(self):
+        words = self.write_capture()
+        one = self.screen()
+        one.type("mkdir gone; cd gone; rmdir ../gone")
+        one.run(*words[:2], self.folder / words[2], *words[3:], "-i", self.folder / "perf.data")
+        one.wait_for("Available samples")
+        one.keys("Enter", "P")
+        one.wait_for("^P: perf.hist.0: No such file or directory")
+        [program] = screen.children(one.shell())
+        [memory] = [file for file in Path(f"/proc/{program}/fd").iterdir() if os.readlink(file).startswith("/memfd:tacho ")]
+        self.assertEqual(memory.stat().st_size, 0)
+
     def test_calls_are_followed_and_left(self):
         one = self.open(self.screen(100, 40), "--no-children", "--sort", "sym")
         for leave in ("Left", "Escape", "q"):
@@ -716,6 +729,7 @@ class Tui(programs.Scratch):
         one.wait_for("TERM=dumb has no cursor to move; tacho report --stdio prints text")
         self.assertIn(b"# Samples: 9  of event", self.tacho(*words).stdout)
         self.assertIn(b"needs a terminal", self.tacho("tui", "perf.data", status=1).stderr)
+        self.assertIn(b"the screen shows a file, not a pipe", self.tacho("tui", "-", status=1).stderr)
         one.close()
         one = self.screen(80, 60)
         one.run(*words, "--stdio", "--no-pager")
@@ -729,7 +743,6 @@ class Tui(programs.Scratch):
     def test_hostile_names(self, width, height):
         """Escape sequences, direction overrides, wide characters, and a name of 10,000 characters."""
         one = self.screen(width, height)
-        self.assertIn(b"the screen shows a file, not a pipe", self.tacho("tui", "-", status=1).stderr)
         before = one.state()
         for name in ("\033]0;title\007\033[2J", "\u202eevil\u200b", "名前のプログラム", "x" * 10_000, "e\u0301" * 40):
             with self.subTest(name=name[:8]):

@@ -201,7 +201,7 @@ KeyPress Screen::State::save(const Frame& frame) {
   const std::uint64_t bytes = frame.saved_bytes;
   for (unsigned number = 0; number < kMostNames; ++number) {
     const std::string path = saved_path(frame.saved_as, is_capture ? capture_path : frame.saved_name, number);
-    const format::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    format::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) return failed(errno);
     int code = 0;
@@ -213,7 +213,7 @@ KeyPress Screen::State::save(const Frame& frame) {
       if (done <= 0) code = done < 0 ? errno : EIO;
       at += static_cast<std::uint64_t>(std::max<ssize_t>(done, 0));
     }
-    (void)!::ftruncate(saved_file.get(), 0);
+    if (::close(file.release()) != 0 && code == 0) code = errno;
     if (code == 0)
       return {.key = Key::Saved, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(number)};
     (void)::unlink(path.c_str());
@@ -340,7 +340,10 @@ Result<> Screen::State::show(const Frame& frame) {
   }
   // The first frame is empty and requests the size.
   if (frame.draws && frame.size == size()) draw(frame);
-  return answer(frame.saved_bytes != 0 ? save(frame) : read_key(frame.waits));
+  if (frame.saved_bytes == 0) return answer(read_key(frame.waits));
+  const KeyPress saved = save(frame);
+  (void)!::ftruncate(saved_file.get(), 0);
+  return answer(saved);
 }
 
 attr_t Screen::State::look(Style style, bool is_selected, short& pair) const {
