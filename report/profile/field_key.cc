@@ -102,7 +102,10 @@ Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, 
 }
 
 KeyValue FieldKey::value(const ResolvedSample& sample) const {
-  if (own_ != nullptr) return key_value(own_->of(sample));
+  if (own_ != nullptr) {
+    const auto own = own_->of(sample);
+    return own ? key_value(*own) : KeyValue();
+  }
   const auto value = read_field(*field_, sample.fields->raw, sample.order);
   return value ? key_value(*value) : KeyValue();
 }

@@ -19,7 +19,8 @@
 
 namespace tacho::report {
 
-// A value that outlives its sample; monostate: the payload is too short for the field.
+// A value that outlives its sample; monostate: the payload is too short for the field,
+// or the sample has no time.
 using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
 
 // Numbers by value, texts by bytes; doubles have a total order, with NaN.

@@ -63,7 +63,8 @@ struct FactOptions {
   bool has_nanoseconds = false;              // --ns
   std::uint64_t time_quantum = 100'000'000;  // ns: times in the same quantum are equal
   bool is_verbose = false;                   // -v
-  bool marks_no_address = true;  // "(no address)" for a sample without one, where perf prints zeros
+  // "(no address)" and no time for a sample without them, where perf prints zeros and 2^64 ns
+  bool marks_missing = true;
   ReportMode mode = ReportMode::Samples;
   bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };

@@ -207,10 +207,11 @@ void add_fields(std::vector<KeyUse>& uses, SampleFacts& facts, std::size_t event
 
 // Sort keys of all samples.
 
-// As perf, which prints microseconds, or nanoseconds with --ns.
+// Microseconds, as perf, or nanoseconds with --ns. Without a time: nothing.
 std::string show_time(Show show, Row row) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   const std::uint64_t time = show.fact(row);
+  if (time == kUntimed && show.facts.options().marks_missing) return {};
   return show.facts.options().has_nanoseconds
              ? fmt::format("{}.{:09}", time / kSecond, time % kSecond)
              : fmt::format("{}.{:06}", time / kSecond, time % kSecond / 1000);
@@ -259,7 +260,7 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   // A recorder without stacks records no address. (Code of a process that was called at address 0 has another
   // level.)
   const bool has_address = !function.name().empty() || function.start != 0 || row.level != 'H';
-  if (!has_address && show.facts.options().marks_no_address) return text + "[-] (no address)";
+  if (!has_address && show.facts.options().marks_missing) return text + "[-] (no address)";
   if (function.name().empty()) return text + show_unknown(row.level, function.start);
   text += fmt::format("[{}] ", row.level);
   add_name(text, shown(show, function.name()), function.is_data ? kAnyWidth : width);
@@ -537,6 +538,7 @@ constexpr SortKey kSortKeys[] = {
      .help = "the time, in intervals of --time-quantum",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
        const std::uint64_t quantum = facts.options().time_quantum;
+       if (sample.fields->time == kUntimed && facts.options().marks_missing) return kUntimed;
        return quantum == 0 ? sample.fields->time : sample.fields->time / quantum * quantum;
      },
      .identity = fact_of,

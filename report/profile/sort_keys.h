@@ -28,6 +28,9 @@ struct RowFacts {
   std::uint64_t samples = 0;         // of the row; known when it is printed
 };
 
+// The fact of the key "time" for a sample without a time, as Sample::time.
+constexpr std::uint64_t kUntimed = ~std::uint64_t{0};
+
 struct SortKey;
 
 // A key in a report.

@@ -24,23 +24,27 @@ namespace {
 
 constexpr std::string_view kPrefix = "sample.";
 
+using OwnFact = std::optional<FieldValue>;
+constexpr std::uint64_t kNoTime = ~std::uint64_t{0};  // Sample::time of an event without times
+
 // The kernel's own threads and idle ones are pid 0 and -1.
-FieldValue number(std::uint32_t value) { return std::int64_t{static_cast<std::int32_t>(value)}; }
+OwnFact number(std::uint32_t value) { return std::int64_t{static_cast<std::int32_t>(value)}; }
 
 constexpr OwnValue kOwn[] = {
-    {"comm", "", true, [](const ResolvedSample& sample) -> FieldValue { return sample.comm; }},
+    {"comm", "", true, [](const ResolvedSample& sample) -> OwnFact { return sample.comm; }},
     {"pid", "", false, [](const ResolvedSample& sample) { return number(sample.pid()); }},
     {"tid", "", false, [](const ResolvedSample& sample) { return number(sample.tid()); }},
     {"cpu", "", false, [](const ResolvedSample& sample) { return number(sample.fields->cpu); }},
     // As script prints it.
     {"time", "s", false,
-     [](const ResolvedSample& sample) -> FieldValue {
+     [](const ResolvedSample& sample) -> OwnFact {
+       if (sample.fields->time == kNoTime) return std::nullopt;
        return static_cast<double>(sample.fields->time) / 1e9;
      }},
-    {"period", "", false, [](const ResolvedSample& sample) -> FieldValue { return sample.period; }},
-    {"cgroup", "", true, [](const ResolvedSample& sample) -> FieldValue { return sample.cgroup(); }},
+    {"period", "", false, [](const ResolvedSample& sample) -> OwnFact { return sample.period; }},
+    {"cgroup", "", true, [](const ResolvedSample& sample) -> OwnFact { return sample.cgroup(); }},
     {"event", "", true,
-     [](const ResolvedSample& sample) -> FieldValue { return std::string_view(sample.event().name); }},
+     [](const ResolvedSample& sample) -> OwnFact { return std::string_view(sample.event().name); }},
 };
 
 }  // namespace
@@ -473,7 +477,10 @@ ExpressionValue BoundExpression::function_at(std::size_t node, std::uint64_t add
 
 ExpressionValue BoundExpression::leaf_value(std::size_t node, const ResolvedSample& sample, Resolver* names) {
   const Leaf& leaf = leaves_[node];
-  if (leaf.own != nullptr) return as_value(leaf.own->of(sample));
+  if (leaf.own != nullptr) {
+    const auto own = leaf.own->of(sample);
+    return own ? as_value(*own) : ExpressionValue{};
+  }
   if (leaf.field == nullptr) return leaf.constant;
   const auto& payload = sample.fields->raw;
   if (is_list(*leaf.field) && leaf.index >= elements_of(*leaf.field, payload)) return {};

@@ -26,7 +26,8 @@ struct OwnValue {
   std::string_view name;
   std::string_view unit;  // as PayloadField::unit
   bool is_text = false;
-  FieldValue (*of)(const ResolvedSample&) = nullptr;
+  // nullopt: the sample has none.
+  std::optional<FieldValue> (*of)(const ResolvedSample&) = nullptr;
 };
 
 std::span<const OwnValue> own_values();

@@ -75,6 +75,23 @@ class ReportForms(programs.Scratch):
                             if event["hundred_percent"]:
                                 self.assertAlmostEqual(one["percent"], 100 * one[counted] / event["hundred_percent"])
 
+    def test_without_times_there_is_no_time(self):
+        made = made_capture.Capture(made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL & ~made_capture.TIME),
+                                    features={21: struct.pack("<QQ", 2**64 - 1, 2**64 - 1)})  # SAMPLE_TIME
+        (self.folder / "untimed.data").write_bytes(made.sample().file())
+        untimed = ["-i", "untimed.data"]
+        document = self.json(*untimed, "--sort", "time")
+        self.assertEqual(document["reports"][0]["rows"][0]["keys"], {"time": None})
+        self.assertNotIn("first_sample", document["capture"])
+        self.assertEqual(self.csv(*untimed, "--sort", "time")[0]["time"], "")
+        self.assertNotIn(b"18446744073", self.report(*untimed, "--sort", "time"))
+        self.assertIn(b"18446744073.", self.report("--as-perf", *untimed, "--sort", "time"), "perf's text")
+        line = lambda *words: self.tacho(*words, *untimed, status=None).stdout.decode().splitlines()[-1].split()
+        self.assertEqual(line("script", "--columns", "time,period"), ["-", "1000"])
+        self.assertEqual(line("script", "--columns", "time,period", "--csv"), [",1000"])
+        self.assertEqual(json.loads("".join(line("script", "--columns", "time,period", "--json"))), {"time": None, "period": 1000})
+        self.assertEqual(line("table", "--by", "time"), ["?", "1"])
+
     def test_graphs_add_up_to_their_row(self):
         met = 0
         for name in ("comm", "threads", "unwound"):

@@ -224,9 +224,10 @@ Result<> HeatSource::find(const HeatRequest& request, Session& session) {
 std::optional<std::int64_t> HeatSource::value_of(const ResolvedSample& sample) const {
   if (field_ != nullptr) return read_number(*field_, sample.fields->raw, sample.order);
   if (own_ == nullptr) return static_cast<std::int64_t>(sample.fields->time % period_);
-  const FieldValue value = own_->of(sample);
-  if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(bits_of(value), kHighest));
+  const auto value = own_->of(sample);
+  if (!value) return std::nullopt;
+  if (const auto* const number = std::get_if<std::int64_t>(&*value)) return *number;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(bits_of(*value), kHighest));
 }
 
 std::string HeatSource::condition(std::int64_t low, std::int64_t high) const {

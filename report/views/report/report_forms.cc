@@ -21,6 +21,7 @@ RawValue of_address(Show show, Row row) { return address(show.fact(row)); }
 RawValue of_samples(Show show, Row row) { return number(show.fact(row) * row.samples); }
 RawValue of_thread(Show, Row row) { return number(row.thread->tid); }
 RawValue of_nothing(Show, Row) { return {}; }
+RawValue of_time(Show show, Row row) { return show.fact(row) == kUntimed ? RawValue() : of_fact(show, row); }
 // Unknown indices are -1 in the capture.
 RawValue of_index(Show show, Row row) { return show.fact(row) == ~0U ? RawValue() : number(show.fact(row)); }
 RawValue of_function(Show, Row row) {
@@ -70,7 +71,7 @@ constexpr RawRow kRawRows[] = {
     {"symbol_size", of_size},
     {"ipc_null", of_nothing},
     {"ipc_lbr", of_nothing},
-    {"time", of_fact},
+    {"time", of_time},
     {"code_page_size", of_fact},
     {"local_ins_lat", of_fact},
     {"ins_lat", of_samples},
@@ -178,7 +179,7 @@ void describe_recording(JsonFields& to, Session& session, std::string_view input
     for (const std::string& word : host.command_line) to.text("", word);
     to.end_list();
   }
-  if (host.sample_time) {
+  if (host.sample_time && host.sample_time->first != kUntimed) {
     to.number("first_sample", host.sample_time->first);
     to.number("last_sample", host.sample_time->second);
   }

@@ -209,7 +209,7 @@ Result<> ReportSink::arrange() {
                                  .has_nanoseconds = options_->has_nanoseconds,
                                  .time_quantum = options_->time_quantum,
                                  .is_verbose = options_->is_verbose,
-                                 .marks_no_address = !options_->reading.perf_bytes.is_asked_for,
+                                 .marks_missing = !options_->reading.perf_bytes.is_asked_for,
                                  .mode = mode_,
                                  .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
                                                    options_->filter.dsos.empty()},

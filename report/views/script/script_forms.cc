@@ -491,14 +491,15 @@ ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
     case What::Own:
       break;
   }
-  const FieldValue value = column.own->of(sample);
-  if (const auto* text = std::get_if<std::string_view>(&value))
+  const auto value = column.own->of(sample);
+  if (!value) return {};
+  if (const auto* text = std::get_if<std::string_view>(&*value))
     return {ColumnValue::Kind::Text, std::string(*text)};
-  if (const auto* seconds = std::get_if<double>(&value))
+  if (const auto* seconds = std::get_if<double>(&*value))
     return {ColumnValue::Kind::Number, fmt::format("{:.6f}", *seconds)};
-  const bool is_signed = std::holds_alternative<std::int64_t>(value);
-  return {ColumnValue::Kind::Number, is_signed ? fmt::format("{}", std::get<std::int64_t>(value))
-                                               : fmt::format("{}", std::get<std::uint64_t>(value))};
+  const bool is_signed = std::holds_alternative<std::int64_t>(*value);
+  return {ColumnValue::Kind::Number, is_signed ? fmt::format("{}", std::get<std::int64_t>(*value))
+                                               : fmt::format("{}", std::get<std::uint64_t>(*value))};
 }
 
 void ColumnsText::write(TextOutput& out, const ResolvedSample& sample) {
