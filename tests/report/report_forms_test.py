@@ -92,6 +92,16 @@ class ReportForms(programs.Scratch):
         self.assertEqual(json.loads("".join(line("script", "--columns", "time,period", "--json"))), {"time": None, "period": 1000})
         self.assertEqual(line("table", "--by", "time"), ["?", "1"])
 
+    def test_samples_are_periods_where_all_periods_are_0(self):
+        made = made_capture.Capture(made_capture.Event("io", made_capture.SOFTWARE, 10, made_capture.USUAL)).started()
+        (self.folder / "zero.data").write_bytes(made.sample(period=0).sample(period=0).file())
+        zero = ["-i", "zero.data", "--sort", "comm"]
+        self.assertIn(["100.00%", "2", "2"], [line.split()[:3] for line in self.report(*zero, "-F", "overhead,sample,period,comm").decode().splitlines()])
+        self.assertEqual([row["period"] for row in self.csv(*zero)], ["2"])
+        report, = self.json(*zero)["reports"]
+        self.assertEqual([(row["self"][0]["samples"], row["self"][0]["period"]) for row in report["rows"]], [(2, 2)])
+        self.assertEqual([report["events"][0][name] for name in ("samples", "period", "filtered_period", "hundred_percent")], [2, 2, 0, 2])
+
     def test_graphs_add_up_to_their_row(self):
         met = 0
         for name in ("comm", "threads", "unwound"):

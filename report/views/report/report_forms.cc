@@ -192,9 +192,9 @@ void describe_totals(JsonFields& to, std::string_view name, Session& session, co
   to.begin_object(name);
   to.text("event", session.events()[block.events->leader + member].name);
   to.number("samples", all.samples);
-  to.number("period", all.period);
+  to.number("period", block.entries->whole(member, false));
   to.number("filtered_samples", filtered.samples);
-  to.number("filtered_period", filtered.period);
+  to.number("filtered_period", block.entries->whole(member, false) - block.entries->whole(member, true));
   to.number("hundred_percent", block.totals->weights[member]);
   to.end_object();
 }
@@ -261,10 +261,10 @@ class ReportCsv : public RowForm {
 
   void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind) {
     const Entries::Totals& totals = block.entries->totals(row, member);
-    const Weight& weight = kind == Kind::Overhead ? totals.self : totals.children;
-    lines_.number(weight.samples);
-    lines_.number(weight.period);
-    lines_.real(percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
+    const std::uint64_t period = block.entries->value(kind, row, member);
+    lines_.number((kind == Kind::Overhead ? totals.self : totals.children).samples);
+    lines_.number(period);
+    lines_.real(percent_of(period, block.totals->weights[member]));
     if (!source_.has_latency) return;
     const Kind latency = kind == Kind::Overhead ? Kind::Latency : Kind::LatencyChildren;
     const std::uint64_t value = block.entries->value(latency, row, member);
@@ -352,11 +352,11 @@ class ReportJson : public RowForm {
     to_.begin_list(is_self ? "self" : "children");
     for (std::size_t member = 0; member < block.events->members; ++member) {
       const Entries::Totals& totals = block.entries->totals(row, member);
-      const Weight& weight = is_self ? totals.self : totals.children;
+      const std::uint64_t period = block.entries->value(kind, row, member);
       to_.begin_object("");
-      to_.number("samples", weight.samples);
-      to_.number("period", weight.period);
-      to_.real("percent", percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
+      to_.number("samples", (is_self ? totals.self : totals.children).samples);
+      to_.number("period", period);
+      to_.real("percent", percent_of(period, block.totals->weights[member]));
       if (block.entries->latency() != nullptr) {
         const Kind latency = is_self ? Kind::Latency : Kind::LatencyChildren;
         const std::uint64_t value = block.entries->value(latency, row, member);

@@ -245,7 +245,8 @@ std::optional<RowWeight> weight_of(const ReportRows* rows, std::optional<std::si
   if (rows == nullptr || !row) return std::nullopt;
   const RowBlock block = rows->block();
   const Weight& self = block.entries->totals(block.rows[*row], 0).self;
-  return RowWeight{self.samples, self.period, rows->share(*row, false)};
+  return RowWeight{self.samples, block.entries->value(Column::Kind::Overhead, block.rows[*row], 0),
+                   rows->share(*row, false)};
 }
 
 class ComparisonJson : public ComparisonForm {
