@@ -129,6 +129,19 @@ class Redact(programs.Scratch):
         self.assertIn("1 records were left out: their content is not known", said)
         self.assertNotIn(TOKEN.encode(), bytes_of.capture(self.folder / "out.data"))
 
+    def test_of_records_of_numbers_only_the_numbers_stay(self):
+        capture, text = Redacted().fill(), TOKEN.encode().ljust(32, b"\0")
+        for type_, body in ((74, struct.pack("<HHHH", 0, 2, 3, 5)), (79, bytes(48)), (75, struct.pack("<QQQ", 1, 1, 2)),
+                            (78, struct.pack("<QQd", 1, 1, 0.5)), (78, struct.pack("<QQHHHH", 3, 1, 0, 1, 4, 0)),
+                            (78, struct.pack("<QQ", 77, 1)), (74, struct.pack("<HHHH", 0, 9999, 3, 5))):
+            capture.data += made.record(type_, 0, body + text)
+        self.capture.write_bytes(capture.file())
+        self.redact(status=None)
+        self.assert_clean()
+        records = self.records()
+        self.assertEqual([one["cpus"] for one in records["CPU_MAP"]], [[3, 5]])
+        self.assertEqual(len(records["EVENT_UPDATE"]), 2)
+
     def test_each_class_is_hidden_alone(self):
         left = {"cmdline": b"--" + TOKEN.encode(), "host": b"host-" + TOKEN.encode(), "comm": None, "containers": None,
                 "payload": b"/etc/" + TOKEN.encode(), "stacks": b"HOME=/" + TOKEN.encode()}

@@ -302,12 +302,42 @@ constexpr std::size_t kHead = format::kRecordHeaderSize, kWordBytes = sizeof(std
 constexpr std::size_t kMmapName = kHead + 32, kMmap2Name = kHead + 64, kCommName = kHead + 8,
                       kKsymbolName = kHead + 16, kCgroupPath = kHead + 8, kBuildIdName = kHead + 28;
 
-// perf's own records that hold numbers alone.
-constexpr std::uint32_t kNumbersAlone[] = {
-    abi::kRecordFinishedInit, abi::kRecordIdIndex,      abi::kRecordCpuMap,
-    abi::kRecordStatConfig,   abi::kRecordStat,         abi::kRecordStatRound,
-    abi::kRecordTimeConv,     abi::kRecordSchedstatCpu, abi::kRecordSchedstatDomain,
-};
+// The bytes of a CPU_MAP's body: a list, a bitmap (before words of 8 bytes come 4 of padding), or a range.
+std::size_t size_of_cpu_map(format::Cursor in) {
+  constexpr std::uint16_t kList = 0, kMask = 1;
+  const std::uint16_t kind = in.u16(), count = in.u16(), word = in.u16();
+  if (kind == kList) return std::size_t{4} + std::size_t{2} * count;
+  if (kind == kMask) return std::size_t{word == kWordBytes ? 10U : 6U} + std::size_t{word} * count;
+  return 8;
+}
+
+// The bytes of the body of perf's own records that hold numbers alone; nullopt: the record is another one.
+std::optional<std::size_t> size_of_numbers(const RecordView& record) {
+  constexpr std::size_t kIdEntry = 32, kGuestEntry = 16, kSetting = 16;
+  const std::size_t body = record.bytes.size() - kHead;
+  const auto list = [&](std::size_t entry) {
+    const std::uint64_t count = record.body().u64();
+    return count <= body / entry ? kWordBytes + static_cast<std::size_t>(count) * entry : body + 1;
+  };
+  switch (record.type) {
+    case abi::kRecordFinishedInit:
+      return 0;
+    case abi::kRecordIdIndex:
+      return list(kIdEntry + kGuestEntry) <= body ? list(kIdEntry + kGuestEntry) : list(kIdEntry);
+    case abi::kRecordCpuMap:
+      return size_of_cpu_map(record.body());
+    case abi::kRecordStatConfig:
+      return list(kSetting);
+    case abi::kRecordStat:
+      return 40;
+    case abi::kRecordStatRound:
+      return 16;
+    case abi::kRecordTimeConv:
+      return body < 42 ? 24 : 42;
+    default:
+      return std::nullopt;
+  }
+}
 
 std::size_t fixed_words(std::uint64_t sample_type, std::uint64_t fields) {
   return static_cast<std::size_t>(std::popcount(sample_type & fields));
@@ -406,6 +436,7 @@ class RecordRedaction {
   void change_words(const format::U64Array& words, const RecordView& record, std::size_t step);
   bool change_kernel_record(const RecordView& record, const EventAttr& attr, format::ByteWriter& out);
   bool change_own_record(const RecordView& record, format::ByteWriter& out);
+  bool with_body(const RecordView& record, std::size_t size, format::ByteWriter& out);
   bool change_mapping(const RecordView& record, const EventAttr& attr, format::ByteWriter& out);
   bool change_namespaces(const RecordView& record, std::size_t trailer, format::ByteWriter& out);
   void change_thread_map(const RecordView& record, format::ByteWriter& out);
@@ -722,11 +753,20 @@ void RecordRedaction::change_thread_map(const RecordView& record, format::ByteWr
   }
 }
 
-bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWriter& out) {
-  if (std::ranges::find(kNumbersAlone, record.type) != std::end(kNumbersAlone)) {
-    out.bytes(record.bytes);
-    return true;
+// Copies the first `size` bytes of the body, and zeros up to a multiple of 8. False when it has fewer.
+bool RecordRedaction::with_body(const RecordView& record, std::size_t size, format::ByteWriter& out) {
+  if (size > record.bytes.size() - kHead) {
+    ++not_understood_;
+    return false;
   }
+  bytes_.assign(record.bytes.begin(), record.bytes.begin() + static_cast<std::ptrdiff_t>(kHead + size));
+  bytes_.resize((bytes_.size() + kWordBytes - 1) / kWordBytes * kWordBytes);
+  out.bytes(bytes_);
+  return true;
+}
+
+bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWriter& out) {
+  if (const auto size = size_of_numbers(record)) return with_body(record, *size, out);
   const PathRule rule = redaction_->path_rule();
   switch (record.type) {
     case abi::kRecordThreadMap:
@@ -747,8 +787,16 @@ bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWr
                          redaction_->hides(Content::Kernel) ? kernel_->hidden_in(name, *aliases_) : name, 0,
                          out);
       }
-      out.bytes(record.bytes);
-      return true;
+      constexpr std::uint64_t kScale = 1, kCpus = 3;
+      constexpr std::size_t kFixed = 2 * kWordBytes;  // kind and id
+      if (kind == kScale) return with_body(record, kFixed + sizeof(double), out);
+      if (kind == kCpus) {
+        format::Cursor in = record.body();
+        in.skip(kFixed);
+        return with_body(record, kFixed + size_of_cpu_map(in), out);
+      }
+      ++not_understood_;
+      return false;
     }
     case abi::kRecordAuxtraceInfo:
     case abi::kRecordAuxtrace:
