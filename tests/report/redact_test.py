@@ -419,6 +419,22 @@ class Redact(programs.Scratch):
         self.assert_clean()
         self.assertNotIn("SAMPLE", self.records())
 
+    def test_a_forked_process_keeps_what_it_inherited(self):
+        child, entry = made.PID + 1, lambda name: made.record(0, made.USER, struct.pack("<i20s4x", -1, bytes([7] * 20)) + made.text_field(name, 64))
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL),
+                               features={2: entry("/usr/bin/inherited") + entry(f"/usr/bin/{TOKEN}")})
+        capture.named("parent").mapped(made.PID, made.START, 0x2000, 0, "/usr/bin/inherited")
+        capture.time += made.STEP
+        capture.other(7, 0, struct.pack("<IIIIQ", child, made.PID, child, made.PID, capture.time))
+        capture.time += made.STEP
+        capture.mapped(made.PID, made.START + 0x10000, 0x2000, 0, f"/usr/bin/{TOKEN}").named(TOKEN)
+        capture.data += made.record(9, made.USER, struct.pack("<QQIIQIIQ", 1, made.LEAF_A, child, child, capture.time + 1, 0, 0, 1000))
+        self.capture.write_bytes(capture.file())
+        self.redact("--keep", "all", "--pid", str(child))
+        self.assert_clean([b"/usr/bin/inherited", b"parent"])
+        self.assertIn("/usr/bin/inherited", self.view("out.data", "script", "-F", "comm,ip,sym,dso"))
+        self.assertIn("parent", self.view("out.data", "script", "-F", "comm"))
+
     def test_packed_names_of_other_processes_go(self):
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL))
         for pid, name in ((made.PID, "mine"), (99, f"their_{TOKEN}")):

@@ -65,7 +65,9 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(
       {"--pid", cli::Takes::Value, "LIST",
        "only these processes: drop samples, names, mappings, perf maps and lists of other processes, and the "
-       "symbols and build ids of files that only these have mapped. Kernel records and cgroups stay",
+       "symbols and build ids of files that only these have mapped. Kernel records and cgroups stay, and "
+       "what a "
+       "process inherited when it was forked",
        [&redact](std::string_view text) -> Result<> {
          auto pids = parse_number_list("--pid", text);
          if (!pids) return std::move(pids.error());

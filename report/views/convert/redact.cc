@@ -6,6 +6,8 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -197,21 +199,39 @@ std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view befo
   return failed == std::errc{} && end == name.data() + name.size() ? std::optional(pid) : std::nullopt;
 }
 
-// redact --pid: drops what belongs to other processes.
+// redact --pid: drops what belongs to other processes. A process that was forked inherits mappings and the
+// name of its parent: of that, and of the parent's own parents, they stay as far as they are from before.
 class RedactProcesses {
  public:
   // Empty: keep all processes.
   explicit RedactProcesses(const std::vector<std::uint32_t>& pids) : pids_(pids.begin(), pids.end()) {}
 
-  // To be called first for every record: collects the files that the kept processes map.
+  // To be called first for every record: collects forks, and the files that processes map.
   void see(const RecordView& record, const format::EventSet& events) {
-    if (pids_.empty() || (record.type != abi::kRecordMmap && record.type != abi::kRecordMmap2)) return;
+    const bool is_mapping = record.type == abi::kRecordMmap || record.type == abi::kRecordMmap2;
+    if (pids_.empty() || (!is_mapping && record.type != abi::kRecordFork)) return;
     const auto event = events.event_of(record);
     if (!event) return;
     const auto parsed = format::parse_record(record, events[*event].attr);
-    const auto* const mapping = parsed ? std::get_if<format::MmapRecord>(&*parsed) : nullptr;
-    if (mapping != nullptr && (mapping->pid == kKernel || is_kept(mapping->pid)))
-      mapped_.emplace(without_deleted(mapping->filename));
+    if (!parsed) return;
+    if (const auto* const task = std::get_if<format::TaskRecord>(&*parsed))
+      // A recorder describes processes that run already with time 0; they have mappings of their own.
+      if (task->pid != task->parent_pid && task->time != 0) forks_.push_back(*task);
+    if (const auto* const mapping = std::get_if<format::MmapRecord>(&*parsed)) {
+      const std::uint64_t time = format::record_time(record, events[*event].attr).value_or(0);
+      const auto [first, is_new] =
+          files_.try_emplace({mapping->pid, std::string(without_deleted(mapping->filename))}, time);
+      if (!is_new) first->second = std::min(first->second, time);
+    }
+  }
+
+  // To be called after the last see(): finds the parents of the kept processes, and the files of both.
+  void finish() {
+    std::ranges::stable_sort(forks_, std::ranges::greater(), &format::TaskRecord::time);
+    for (const format::TaskRecord& fork : forks_)  // the last one of each parent is the first here
+      if (lends(fork.pid, fork.time)) lent_until_.try_emplace(fork.parent_pid, fork.time);
+    for (const auto& [file, time] : files_)
+      if (file.first == kKernel || lends(file.first, time)) mapped_.insert(file.second);
   }
 
   // False for records of other processes, samples without a pid, lists of threads and AUX traces. True for
@@ -231,9 +251,10 @@ class RedactProcesses {
       case abi::kRecordMmap:
       case abi::kRecordMmap2: {
         const std::uint32_t pid = record.body().u32();
-        return pid == kKernel || is_kept(pid);
+        return pid == kKernel || lends(pid, format::record_time(record, attr).value_or(0));
       }
       case abi::kRecordComm:
+        return lends(record.body().u32(), format::record_time(record, attr).value_or(0));
       case abi::kRecordFork:
       case abi::kRecordExit:
       case abi::kRecordNamespaces:
@@ -273,6 +294,11 @@ class RedactProcesses {
 
  private:
   bool is_kept(std::uint32_t pid) const { return pids_.contains(pid); }
+  // Whether a kept process has the mappings and names that the process had at this time.
+  bool lends(std::uint32_t pid, std::uint64_t time) const {
+    const auto lent = lent_until_.find(pid);
+    return is_kept(pid) || (lent != lent_until_.end() && time <= lent->second);
+  }
   bool is_mapped(std::string_view path) const { return mapped_.contains(std::string(without_deleted(path))); }
 
   Result<> reduce_pack(std::vector<std::byte>& section) const {
@@ -293,7 +319,11 @@ class RedactProcesses {
   }
 
   std::unordered_set<std::uint32_t> pids_;
-  std::unordered_set<std::string> mapped_;  // without " (deleted)"
+  std::vector<format::TaskRecord> forks_;  // of processes
+  // The time of the first mapping, by pid and file, without " (deleted)".
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> files_;
+  std::unordered_map<std::uint32_t, std::uint64_t> lent_until_;  // time of the last fork, by the parent's pid
+  std::unordered_set<std::string> mapped_;                       // files of kept processes and their parents
 };
 
 constexpr std::size_t kHead = format::kRecordHeaderSize, kWordBytes = sizeof(std::uint64_t);
@@ -1111,6 +1141,7 @@ Result<Scan> scan_capture(const RedactOptions& options, format::Diagnostics& dia
     scan.census.see(*record, reader->events());
     scan.processes.see(*record, reader->events());
   }
+  scan.processes.finish();
   if (options.in_place)
     if (auto whole = check_whole(*reader, diagnostics, options.copy.input, "replaced"); !whole)
       return std::move(whole.error());
