@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <stop_token>
 
+#include "cli/message_text.h"
 #include "format/records/perf_abi.h"
 #include "sandbox/job.h"
 
@@ -29,7 +30,8 @@ Result<OutputFile> open_output(const ReadingOptions& options) {
 // The end of every command that prints: lines about the capture, and the exit status.
 cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
                     const ReadingOptions& options) {
-  for (const std::string& note : shown.notes) std::fprintf(stderr, "%s\n", note.c_str());
+  for (const std::string& note : shown.notes)
+    std::fprintf(stderr, "%s\n", cli::printable_message(note).c_str());
   const auto status = tell_findings(diagnostics, options.shown_input());
   return status == cli::kWhole ? shown.status : status;
 }

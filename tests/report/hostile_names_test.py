@@ -127,6 +127,7 @@ class HostileNames(programs.Scratch):
         ["report", "--header-only", "-I"], ["dump"], ["header"], ["header", "-I"], ["evlist"], ["evlist", "-v"],
         ["evlist", "--trace-fields"], ["hist", "--field", "number"], ["hist", "--field", "number", "--by", "comm"],
         ["heatmap", "--field", "number"], ["heatmap", "--offset"], ["heatmap", "--svg"], ["heatmap", "--field", "number", "--box", "..,.."],
+        ["script", "-F", "hw:comm,addr", "-F", "sw:comm,addr", "-F", "trace:comm,addr"],
     ]
     JSONS = [["script", "--json"], ["script", "--json", "-F", "+srcline", "-G"], ["dump", "--json"], ["header", "--json"],
              ["evlist", "--json"], ["hist", "--json", "--field", "number"], ["hist", "--json", "--field", "number", "--by", "comm"],

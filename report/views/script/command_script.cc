@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "cli/absent_options.h"
+#include "cli/message_text.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -317,7 +318,8 @@ class ScriptSink : public Sink, private TextView {
                                            options_->hide_chains ? CallChains::Hide : CallChains::Show,
                                            session_->layout().is_pipe ? Origin::Pipe : Origin::File);
     if (!settled) return settled;
-    for (const std::string& remark : options_->fields.dropped()) std::fprintf(stderr, "%s\n", remark.c_str());
+    for (const std::string& remark : options_->fields.dropped())
+      std::fprintf(stderr, "%s\n", cli::printable_message(remark).c_str());
     if (options_->fields.has(Field::Tod) && !session_->features().environment.clock_data) {
       return use_error(
           "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
@@ -448,7 +450,8 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
 // Checks of the whole command line.
 Result<> settle(Options& options) {
   if (const auto checked = check_form(options); !checked) return checked;
-  for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
+  for (const std::string& remark : options.remarks)
+    std::fprintf(stderr, "%s\n", cli::printable_message(remark).c_str());
   if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
   options.reading.session.wants_stacks = !options.hide_chains && options.columns.empty();
   const bool dumps_payloads = options.reading.perf_bytes.dumps_payloads;
