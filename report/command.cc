@@ -123,6 +123,10 @@ cli::Option follow_option(ReadingOptions& options) {
       options.follows);
 }
 
+std::string late_events_text(std::uint64_t samples) {
+  return std::to_string(samples) + " samples are of events that the pipe described too late; left out";
+}
+
 cli::Option as_perf_option(ReadingOptions& options) {
   return {"--as-perf", cli::Takes::Nothing, "",
           "print the same bytes as perf 6.1 or stackcollapse-perf.pl, even where these are wrong; implies "

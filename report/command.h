@@ -108,6 +108,8 @@ cli::Option follow_option(ReadingOptions& options);
 
 // --as-perf, for a command with the layout of perf or stackcollapse-perf.pl.
 cli::Option as_perf_option(ReadingOptions& options);
+// The note about samples of events that a pipe described after its first samples.
+std::string late_events_text(std::uint64_t samples);
 
 // --kcore, for a command that shows or packs code.
 cli::Option kcore_option(ReadingOptions& options);

@@ -156,7 +156,9 @@ class LateEvents(programs.Scratch):
         for _ in range(2):
             capture.sample(raw=struct.pack("<QQQ", 1000, made.LEAF_A, 1))
         self.pipe(capture)
-        self.assertEqual(self.shown("calls", "--json").count("\n"), 2)
+        done = self.tacho("calls", "--json", "-i", "late.data")
+        self.assertEqual(done.stdout.count(b"\n"), 2)
+        self.assertIn(f"tacho calls: {MANY} samples are of events that the pipe described too late".encode(), done.stderr)
 
     def test_are_no_waits(self):
         capture = made_payload.capture(True, offcpu=WAIT, waking=WAKE)
@@ -177,6 +179,8 @@ class LateEvents(programs.Scratch):
         self.assertEqual(self.shown("script", "--json").count("\n"), 2 + MANY)
         self.assertEqual(self.shown("script").count("\n"), 2 + MANY)
         self.assertEqual(self.shown("script", "--columns", "comm,event").count("\n"), 3)
+        self.assertIn(f"tacho summary: {MANY} samples are of events that the pipe described too late".encode(),
+                      self.tacho("summary", "-i", "late.data").stderr)
         self.shown("folded")
         self.shown("table", "--by", "comm")
         self.shown("header")

@@ -172,7 +172,10 @@ bool CallList::has_object(const Prototype* prototype, const CallValue& value) co
 }
 
 Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
-  if (sample.event_index >= events_.size()) return Flow::Continue;  // a pipe brought it after find_events()
+  if (sample.event_index >= events_.size()) {
+    ++late_;
+    return Flow::Continue;
+  }
   const auto& facts = events_[sample.event_index];
   if (!facts) return Flow::Continue;
   const format::Bytes payload = sample.fields->raw;

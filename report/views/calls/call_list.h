@@ -84,6 +84,8 @@ class CallList : public Sink {
   // After the last sample: sorts calls by their start, with the outer call first among equal ones.
   void sort();
   const std::vector<Call>& calls() const { return calls_; }
+  // The number of samples of events that a pipe described after find_events(); they are left out.
+  std::uint64_t late() const { return late_; }
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
   const CallFunction& function(const Call& call) const { return functions_[call.function]; }
   // The arguments and return value that were recorded, and its other fields.
@@ -109,6 +111,7 @@ class CallList : public Sink {
   std::optional<std::uint64_t> object_;
   const CallTypes* types_;
   EventSchemas schemas_;
+  std::uint64_t late_ = 0;
   std::vector<std::optional<EventFacts>> events_;
   std::vector<Call> calls_;
   std::vector<CallFunction> functions_;

@@ -333,6 +333,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
       break;
   }
   Shown shown(Symbols::Used);
+  if (list.late() > 0) shown.notes.push_back("tacho calls: " + late_events_text(list.late()));
   if (list.calls().empty()) shown.notes.push_back("tacho: " + input + ": no such call");
   return shown;
 }

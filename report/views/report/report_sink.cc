@@ -670,9 +670,7 @@ std::vector<std::string> ReportSink::notes() const {
                     ", as the event says (role:weight); --weight period or samples changes that");
   }
   if (profile_ && profile_->left_out() > 0)
-    lines.push_back(
-        fmt::format("tacho report: {} samples are of events that the pipe described too late; left out",
-                    profile_->left_out()));
+    lines.push_back("tacho report: " + late_events_text(profile_->left_out()));
   if (const auto split = split_group(groups_)) lines.push_back("tacho report: " + *split);
   return lines;
 }

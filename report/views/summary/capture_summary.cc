@@ -118,6 +118,7 @@ class Summarizer : public Sink {
     summary_.names = hits.count_named(session_.resolver());
     summary_.is_packed = !session_.features().symbol_pack.empty();
     summary_.lost = all_lost_samples(session_);
+    summary_.late = profile_.left_out();
     list_events();
     choose_event();
     if (summary_.chosen) {

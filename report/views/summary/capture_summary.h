@@ -67,6 +67,7 @@ struct CaptureSummary {
   std::uint64_t samples = 0;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> time;  // first and last sample, ns
   std::uint64_t lost = 0;
+  std::uint64_t late = 0;  // samples of events that a pipe described too late, only in `samples` and `time`
   NamedFrames names;
   bool is_packed = false;            // the capture has a symbol pack
   std::vector<EventSummary> events;  // events with samples, most samples first

@@ -590,7 +590,9 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
       summarize(session, most, [&](Sink& sink) { run_with_progress(session, sink, out); });
   options.as_json ? write_json(out, session, summary, options.reading.session.input)
                   : SummaryText(session, summary, options, out).write();
-  return Shown(Symbols::NotUsed);
+  Shown shown(Symbols::NotUsed);
+  if (summary.late > 0) shown.notes.push_back("tacho summary: " + late_events_text(summary.late));
+  return shown;
 }
 
 }  // namespace
