@@ -2,8 +2,10 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,13 @@ void list_commands() {
   }
 }
 
+// Flushes stdout; the exit status. A closed pipe (`head`) is no failure.
+int flushed() {
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return tacho::cli::kWhole;
+  std::fprintf(stderr, "tacho: standard output cannot be written: %s\n", std::strerror(errno));
+  return tacho::cli::kNoOutput;
+}
+
 std::string suggestion(const std::string& word) {
   std::vector<std::string> names;
   for (const Command& command : commands())
@@ -62,11 +71,11 @@ int run_command(int count, char** values) {
   const std::string name = arguments.front();
   if (name == "--help" || name == "-h" || name == "help") {
     print_commands(stdout);
-    return tacho::cli::kWhole;
+    return flushed();
   }
   if (name == "--list-commands") {
     list_commands();
-    return tacho::cli::kWhole;
+    return flushed();
   }
   const auto command = std::ranges::find(commands(), name, &Command::name);
   if (command == commands().end()) {

@@ -149,6 +149,13 @@ class HostileCaptures(programs.Scratch):
                                  for thread in range(200_000))
         self.assertIn(b" 199999  199999  5\n", self.report(capture, "-T", status=None).stdout)
 
+    def test_the_lists_of_commands_need_room(self):
+        for option in ("--list-commands", "--help"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([programs.BIN / "tacho-report", option], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stderr),
+                             (4, b"tacho: standard output cannot be written: No space left on device\n"))
+
     def test_long_paths_of_control_groups(self):
         capture = made.Capture(made.Event("e", made.SOFTWARE, 0, made.USUAL | 1 << 21)).started()
         capture.other(19, 0, struct.pack("<Q", 7) + b"/\x1b[31m" + b"x" * 59993 + bytes(1))
