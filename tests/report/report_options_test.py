@@ -149,6 +149,15 @@ class HostileCaptures(programs.Scratch):
                                  for thread in range(200_000))
         self.assertIn(b" 199999  199999  5\n", self.report(capture, "-T", status=None).stdout)
 
+    def test_threads_that_are_each_others_parents_are_listed(self):
+        capture = made.Capture(made.Event("e", made.SOFTWARE, 0, made.USUAL)).started()
+        for child, parent in ((200, 100), (100, 200)):
+            capture.time += made.STEP
+            capture.other(7, 0, struct.pack("<IIIIQ", child, parent, child, parent, capture.time))
+        lines = self.report(capture.sample(), "--tasks", status=None).stdout.decode().splitlines()
+        pids = [line.split()[0] for line in lines]
+        self.assertEqual((pids.count("100"), pids.count("200")), (1, 1), lines)
+
     def test_the_lists_of_commands_need_room(self):
         for option in ("--list-commands", "--help"):
             with open("/dev/full", "w") as full:

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_set>
 
 #include "format/records/perf_abi.h"
 
@@ -150,15 +149,19 @@ std::vector<const TaskList::Task*> TaskList::in_perfs_order() const {
 }
 
 void TaskList::write(TextOutput& out, Names names) const {
-  // A thread is linked below its parent, and the parent below its own, before the next thread follows.
+  // A thread is linked below its parent, and the parent below its own, before the next thread follows. In a
+  // cycle of parents the last one is at the top.
   std::unordered_map<std::uint32_t, std::vector<const Task*>> below;  // by the parent's tid
   std::vector<const Task*> top;
-  std::unordered_set<std::uint32_t, format::SeededHash> linked;
+  std::unordered_map<std::uint32_t, std::uint32_t, format::SeededHash>
+      linked;  // the first of the walk, by tid
   for (const Task* task : in_perfs_order()) {
-    while (linked.insert(task->tid).second) {
+    const std::uint32_t first = task->tid;
+    while (linked.try_emplace(task->tid, first).second) {
       const auto parent =
           task->parent < 0 ? tasks_.end() : tasks_.find(static_cast<std::uint32_t>(task->parent));
-      if (parent == tasks_.end()) {
+      const auto seen = parent == tasks_.end() ? linked.end() : linked.find(parent->first);
+      if (parent == tasks_.end() || (seen != linked.end() && seen->second == first)) {
         top.push_back(task);
         break;
       }
@@ -231,9 +234,7 @@ void ThreadValues::add(const NonSampleRecord& other) {
   Row& row = rows_[number->second];
   const auto [known, is_new_event] = column_of_.try_emplace(other.event_index, events_.size());
   if (is_new_event) events_.push_back(other.event_index);
-  const std::size_t column = known->second;
-  if (row.values.size() <= column) row.values.resize(column + 1);
-  row.values[column] += read->values.entry(0).value;
+  row.values[known->second] += read->values.entry(0).value;
 }
 
 void ThreadValues::write(TextOutput& out, const Session& session, Names names, ValueForm form) const {
@@ -249,8 +250,8 @@ void ThreadValues::write_table(TextOutput& out, std::span<const std::string> hea
   for (const Row& row : rows_) {
     pid_width = std::max(pid_width, digits(row.pid));
     tid_width = std::max(tid_width, digits(row.tid));
-    for (std::size_t i = 0; i < row.values.size(); ++i)
-      widths[i] = std::max(widths[i], std::to_string(row.values[i]).size());
+    for (const auto& [column, value] : row.values)
+      widths[column] = std::max(widths[column], std::to_string(value).size());
   }
   out.text("# ");
   out.padded("PID", pid_width);
@@ -268,7 +269,7 @@ void ThreadValues::write_table(TextOutput& out, std::span<const std::string> hea
     out.signed_decimal(static_cast<std::int32_t>(row.tid), tid_width);
     for (std::size_t i = 0; i < headers.size(); ++i) {
       out.text("  ");
-      out.decimal(i < row.values.size() ? row.values[i] : 0, widths[i]);
+      out.decimal(row.value(i), widths[i]);
     }
     out.character('\n');
     out.line_end();
@@ -284,7 +285,7 @@ void ThreadValues::write_raw(TextOutput& out, std::span<const std::string> event
   for (const Row& row : rows_) {
     pid_width = std::max(pid_width, digits(row.pid));
     tid_width = std::max(tid_width, digits(row.tid));
-    for (const std::uint64_t value : row.values)
+    for (const auto& [column, value] : row.values)
       count_width = std::max(count_width, std::to_string(value).size());
   }
   out.text("# ");
@@ -301,7 +302,7 @@ void ThreadValues::write_raw(TextOutput& out, std::span<const std::string> event
     for (std::size_t i = 0; i < events.size(); ++i) {
       out.text(fmt::format("  {:{}}  {:{}}  {:>{}}  {:{}x}  {:{}}", static_cast<std::int32_t>(row.pid),
                            pid_width, static_cast<std::int32_t>(row.tid), tid_width, events[i], name_width,
-                           events_[i], number_width, i < row.values.size() ? row.values[i] : 0, count_width));
+                           events_[i], number_width, row.value(i), count_width));
     }
     out.line_end();  // the whole list is one line
   }

@@ -81,7 +81,11 @@ class ThreadValues {
   void write_raw(TextOutput& out, std::span<const std::string> events) const;
   struct Row {
     std::uint32_t pid = 0, tid = 0;
-    std::vector<std::uint64_t> values;  // by the event's index in events_
+    std::map<std::size_t, std::uint64_t> values{};  // by the event's index in events_
+    std::uint64_t value(std::size_t column) const {
+      const auto found = values.find(column);
+      return found == values.end() ? 0 : found->second;
+    }
   };
   std::vector<std::size_t> events_;  // in the order of their first values
   std::vector<Row> rows_;            // in the order of their first values
