@@ -158,6 +158,11 @@ class HostileCaptures(programs.Scratch):
         pids = [line.split()[0] for line in lines]
         self.assertEqual((pids.count("100"), pids.count("200")), (1, 1), lines)
 
+    def test_only_rows_with_a_parent_need_parents(self):
+        capture = made.Capture(made.Event("e", made.SOFTWARE, 0, made.USUAL)).started().sample()
+        self.assertEqual(self.report(capture, "--sort", "comm", "-x", status=1).stderr,
+                         b"tacho: -x: rows are of the functions of --parent; give --parent too\n")
+
     def test_the_lists_of_commands_need_room(self):
         for option in ("--list-commands", "--help"):
             with open("/dev/full", "w") as full:

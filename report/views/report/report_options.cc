@@ -686,6 +686,8 @@ Result<> check_mode(const Session& session, const ReportOptions& options, Report
   if (options.waits.is_asked_for && chooses_events)
     return use_error(
         "--off-cpu: rows are weighted by time, whatever the event; leave --weight and --event out");
+  if (options.shows_only_with_parent && !options.parent && !options.reading.perf_bytes.is_asked_for)
+    return use_error("-x: rows are of the functions of --parent; give --parent too");
   if (options.is_mem_mode && options.counts_branches.value_or(false))
     return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
   constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK
