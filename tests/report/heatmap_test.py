@@ -217,6 +217,16 @@ class HeatMap(programs.Scratch):
         self.assertIn("2,000 samples in the box, 0 outside\nnothing is significantly more frequent in the box\n", text)
         self.assertIn("nothing to compare them with", said)
 
+    def test_a_box_of_a_field_without_a_unit_has_none(self):
+        self.plant()
+        self.assertIn("1ms..2ms' is no box", self.heatmap("--field", "cpu", "--box", "104..106,1ms..2ms", status=1)[1])
+
+    def test_the_commands_are_the_same_for_any_number_of_threads(self):
+        self.plant()
+        one, many = (self.heatmap("--box", "104..106,1ms..1.1ms", "--jobs", jobs, status=None)[0] for jobs in "14")
+        self.assertEqual(one, many)
+        self.assertNotIn("--jobs", one)
+
     def test_wrong_use_says_what_to_do(self):
         self.plant()
         for words, said in ((["--box", "5"], "TIME,VALUE"), (["--box", "1..2,9..3"], "the lower one"), (["--box", "5,7"], "outside of the map"),

@@ -57,7 +57,7 @@ std::string option_word(std::string_view name, std::string_view value) {
 // and the box print.
 void remember(std::vector<cli::Option>& rows, std::size_t first, Options& options) {
   constexpr std::string_view kOfThisRun[] = {"--input", "--output",    "--no-pager", "--raw-names",
-                                             "--force", "--no-worker", "--time"};
+                                             "--force", "--no-worker", "--time",     "--jobs"};
   for (std::size_t i = first; i < rows.size(); ++i) {
     cli::Option& row = rows[i];
     const std::string name = row.names.substr(row.names.rfind(',') + 1);

@@ -67,8 +67,8 @@ std::optional<std::int64_t> value_in(std::string_view text, std::string_view uni
   std::uint64_t size = 1;
   if (node.unit != cli::NumberUnit::None) {
     const auto of_field = field_unit(unit);
-    if (of_field && of_field->kind != node.unit) return std::nullopt;
-    if (of_field) size = of_field->size;
+    if (!of_field || of_field->kind != node.unit) return std::nullopt;
+    size = of_field->size;
   }
   const bool is_whole = node.operation == cli::Operation::Whole;
   if (is_whole && size == 1) {
