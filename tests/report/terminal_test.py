@@ -96,6 +96,8 @@ class Terminal(programs.Scratch):
         plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
         self.assertTrue(all(len(line) <= 70 for line in plain.splitlines() if re.match(r" *\S+ ?\w* \|", line)), plain)
         self.assertNotRegex(plain, r"\| *[1-9]")
+        for locale in ("de_DE.utf-8", "C.utf8"):
+            self.assertRegex(self.text_of(self.at_terminal(*words, LC_ALL=locale)).decode(), r"[\u2591\u2592\u2593\u2588]")
         for variable in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LC_ALL": "C"}):
             shown = self.text_of(self.at_terminal(*words, **variable)).decode()
             self.assertNotIn("\x1b", shown)

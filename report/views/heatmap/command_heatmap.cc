@@ -375,7 +375,7 @@ bool is_utf8() {
     if (value == nullptr || *value == '\0') continue;
     const std::string_view locale(value);
     const auto has = [locale](std::string_view part) { return locale.find(part) != std::string_view::npos; };
-    return has("UTF-8") || has("utf8") || has("UTF8");
+    return has("UTF-8") || has("utf-8") || has("UTF8") || has("utf8");
   }
   return false;
 }
