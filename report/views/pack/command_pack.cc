@@ -277,14 +277,13 @@ Result<> check_rewritable(const std::string& input) {
 
 // Rewrites a capture with the feature sections that `change` makes; its records stay the same, byte for byte.
 // A section that `change` drops (format::drop_section) is encoded again from its values. `output` (empty: the
-// input is replaced) gets its name when it is complete; an old file of that name is kept as NAME.old.
-Result<> rewrite(const std::string& input, const std::string& output_path,
+// input is replaced) gets its name when it is complete; an old file of that name is kept as NAME.old. An
+// error when the input is not as it was `before`.
+Result<> rewrite(const std::string& input, const FileState& before, const std::string& output_path,
                  const std::function<Result<>(format::Features&)>& change) {
   format::Diagnostics diagnostics;
   format::ReadOptions reading;
   reading.keep_all = true;
-  const auto before = FileState::of(input);
-  if (!before) return before.error();
   auto source = format::open_input(input);
   if (!source) return std::move(source.error());
   auto reader = CaptureReader::open(input, diagnostics, reading);
@@ -310,7 +309,7 @@ Result<> rewrite(const std::string& input, const std::string& output_path,
   if (auto copied = writer->copy_data(source->get(), layout.data_offset, layout.data_size); !copied)
     return std::move(copied.error()).in(target);
   if (auto closed = writer->close(late); !closed) return std::move(closed.error()).in(target);
-  if (auto same = before->check_same(input); !same) return same;
+  if (auto same = before.check_same(input); !same) return same;
   return output->finish();
 }
 
@@ -750,6 +749,8 @@ Result<cli::ExitStatus> run(Options& options) {
   const std::string& input = options.reading.session.input;
   if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
   if (auto checked = check_rewritable(input); !checked) return std::move(checked.error());
+  const auto before = FileState::of(input);
+  if (!before) return before.error();
   set_for_gathering(options.reading.session);
   const bool asks_servers = options.reading.session.symbols.debuginfod == symbolize::Servers::Asked;
   const auto policy = asks_servers             ? sandbox::Policy::Servers
@@ -773,7 +774,7 @@ Result<cli::ExitStatus> run(Options& options) {
   if (!report) return std::move(report.error());
   if (auto checked = check_readable(report->section, input); !checked) return std::move(checked.error());
   const NoStopping while_writing;
-  auto written = rewrite(input, options.output, [&](format::Features& features) -> Result<> {
+  auto written = rewrite(input, *before, options.output, [&](format::Features& features) -> Result<> {
     features.symbol_pack.assign(report->section.begin(), report->section.end());
     format::drop_section(features, format::abi::kFeatureSymbolPack);
     put_copies(options, report->copies, features);
