@@ -376,6 +376,26 @@ class FlameGraph(programs.Scratch):
     def test_an_empty_capture_is_a_picture_of_nothing(self):
         picture = self.draw_folded("")
         self.assertEqual([frame.name for frame in picture.panes[0]], ["all"])
+        self.assertEqual(self.tacho("flamegraph", "--folded", "a.folded").stderr, b"tacho flamegraph: a.folded has no folded stacks\n")
+
+    def test_a_folded_text_that_cannot_be_read_is_an_error(self):
+        self.assertIn(b"/tmp: cannot be read", self.tacho("flamegraph", "--folded", "/tmp", "-o", "x.svg", status=2).stderr)
+        self.assertFalse((self.folder / "x.svg").exists())
+
+    def test_a_folded_text_is_not_overwritten(self):
+        (self.folder / "a.folded").write_text("a;b 3\n")
+        (self.folder / "b.folded").write_text("a;c 3\n")
+        for words in (["--folded", "a.folded"], ["--folded", "b.folded", "--also", "a.folded"]):
+            said = self.tacho("flamegraph", *words, "-o", "a.folded", status=1).stderr.decode()
+            self.assertIn("-o: a.folded is one of the folded texts itself", said)
+        self.assertEqual((self.folder / "a.folded").read_text(), "a;b 3\n")
+
+    def test_weights_and_widths_are_finite(self):
+        (self.folder / "a.folded").write_text("a;b 1e308\na;b 1e308\na;c 18446744073709551615\n")
+        said = self.tacho("flamegraph", "--folded", "a.folded", "-o", "x.svg", status=3).stderr.decode()
+        self.assertIn("2 of 3 lines are not folded stacks", said)
+        self.assertNotIn("inf", (self.folder / "x.svg").read_text().split("<script>")[0])
+        self.assertIn(b"no number from 0 up", self.tacho("flamegraph", "--min-width", "inf", status=1).stderr)
 
     def test_the_script_is_small(self):
         script = next(self.draw_folded("a 1\n").root.iter("{http://www.w3.org/2000/svg}script")).text

@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <system_error>
 
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -122,7 +125,8 @@ cli::CommandLine describe(Options& options) {
                     const std::string number(text);
                     char* end = nullptr;
                     options.least_width = std::strtod(number.c_str(), &end);
-                    const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0;
+                    const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0 &&
+                                          std::isfinite(options.least_width);
                     if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
                     return Done{};
                   }});
@@ -494,12 +498,21 @@ Result<> check_wall(Options& options) {
 Result<FoldedText> read_folded(const std::string& name, const Options& options, Picture& picture, Side side) {
   std::ifstream file;
   if (name != "-") {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(options.reading.output, name, ignored))
+      return use_error("-o: " + options.reading.output + " is one of the folded texts itself");
     file.open(name, std::ios::binary);
     if (!file) return Error{printable(name) + ": cannot be opened"};
   }
   if (options.has_noise()) picture.tree.begin_capture(side);
-  FoldedText read = read_folded_text(name == "-" ? std::cin : file, options.source.is_reversed,
-                                     picture.frames, adding_to(picture, side));
+  std::istream& text = name == "-" ? std::cin : file;
+  FoldedText read =
+      read_folded_text(text, options.source.is_reversed, picture.frames, adding_to(picture, side));
+  if (text.bad())
+    return Error{(name == "-" ? "standard input" : printable(name)) +
+                 ": cannot be read; --folded takes a file of folded stacks"};
+  if (read.stacks == 0)
+    std::fprintf(stderr, "tacho flamegraph: %s has no folded stacks\n", printable(name).c_str());
   if (read.faults > 0)
     std::fprintf(
         stderr, "tacho: %s: %zu of %zu lines are not folded stacks and are left out, the first is line %zu\n",

@@ -548,6 +548,9 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
 
 namespace {
 
+// More than any count of 64 bits; sums of such weights are finite.
+constexpr double kMostFolded = 2e19;
+
 // The number at the end of a line, after a blank; it is cut off.
 std::optional<double> take_weight(std::string_view& line) {
   while (line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) line.remove_suffix(1);
@@ -557,7 +560,7 @@ std::optional<double> take_weight(std::string_view& line) {
   double weight = 0;
   const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), weight);
   const bool is_number = fault == std::errc() && end == number.data() + number.size();
-  if (!is_number || !std::isfinite(weight) || weight < 0) return std::nullopt;
+  if (!is_number || !(weight >= 0 && weight <= kMostFolded)) return std::nullopt;
   line = line.substr(0, blank);
   return weight;
 }
@@ -609,6 +612,7 @@ FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& fra
       at = end + 1;
     }
     if (is_reversed) std::ranges::reverse(stack);
+    ++read.stacks;
     take(stack, weight);
   }
   return read;

@@ -61,7 +61,7 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
 // weights, before and after, as difffolded.pl does. A suffix _[k], _[i], _[j] or _[w] is the kind of a frame,
 // no part of its name.
 struct FoldedText {
-  std::size_t lines = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
+  std::size_t lines = 0, stacks = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
   bool has_two_weights = false;
 };
 FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
