@@ -397,6 +397,19 @@ class FlameGraph(programs.Scratch):
         self.assertNotIn("inf", (self.folder / "x.svg").read_text().split("<script>")[0])
         self.assertIn(b"no number from 0 up", self.tacho("flamegraph", "--min-width", "inf", status=1).stderr)
 
+    def test_waits_of_unknown_processes_have_their_number(self):
+        capture = made_payload.capture(offcpu=[Field("time", unit="ns", role="value"), Field("queued", unit="ns", role="queued")])
+        capture.events[0].sample_type |= made.CALLCHAIN
+        capture.sample(0, tid=0xffffffff, chain=[made.CONTEXT_USER, made.LEAF_A], raw=struct.pack("<QQ", 500, 0))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        names = {frame.name for frame in self.draw("--off-cpu", "--by", "tid", *WIDE, status=None).panes[0]}
+        self.assertIn("tid -1", names)
+        capture.named("")
+        capture.sample(0, chain=[made.CONTEXT_USER, made.LEAF_A], raw=struct.pack("<QQ", 700, 0))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        lines = self.tacho("folded", "--off-cpu", status=None).stdout.decode().splitlines()
+        self.assertTrue(any(line.startswith("[unnamed];") for line in lines), lines)
+
     def test_the_script_is_small(self):
         script = next(self.draw_folded("a 1\n").root.iter("{http://www.w3.org/2000/svg}script")).text
         self.assertLess(len(script), 40_000)

@@ -375,7 +375,10 @@ class FlameWaits : public Sink {
   void add(const Wait& wait) {
     has_waits_ = true;
     stack_.clear();
-    for (const FlameRoot root : source_.roots) stack_.push_back(root_of(root, wait));
+    for (const FlameRoot root : source_.roots) {
+      const std::string text = root_text(root, wait.pid, wait.tid, wait.comm);
+      stack_.push_back(frames_.number_of(text, "", FrameKind::Group));
+    }
     names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
     for (const Waker& waker : wait.wakers) {
       stack_.push_back(mark_);
@@ -387,12 +390,6 @@ class FlameWaits : public Sink {
     }
     if (source_.is_reversed) std::ranges::reverse(stack_);
     take_(stack_, {0, static_cast<double>(wait.duration)});
-  }
-  std::uint32_t root_of(FlameRoot root, const Wait& wait) {
-    const std::string text = root == FlameRoot::Pid   ? fmt::format("pid {}", wait.pid)
-                             : root == FlameRoot::Tid ? fmt::format("tid {}", wait.tid)
-                                                      : shown(wait.comm);
-    return frames_.number_of(text, "", FrameKind::Group);
   }
 
   const FlameSource& source_;

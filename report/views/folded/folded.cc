@@ -395,7 +395,7 @@ class WaitSink : public Sink {
   }
 
   std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
-    return folded_.name(without_blanks(comm) + thread_part(fold_, pid, tid));
+    return folded_.name(without_blanks(comm.empty() ? kUnnamed : comm) + thread_part(fold_, pid, tid));
   }
 
   FoldOptions fold_;
