@@ -239,10 +239,11 @@ struct Symbolizer::State {
   // A perf-PID.map is looked for in --perf-map-dir, in the capture, and in /tmp of the recording host (below
   // --symfs).
   SymbolSource open_perf_map(const Module& module) {
-    if (!module.path.starts_with("/tmp/perf-")) return {};
-    const std::string path(module.path);
-    const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
-    const std::string pid = name.substr(5, name.size() - 9);
+    std::string_view digits = module.path;  // other memory may be mapped by a name that begins like this
+    if (!format::take_prefix(digits, "/tmp/perf-") || !digits.ends_with(".map")) return {};
+    digits.remove_suffix(std::string_view(".map").size());
+    if (digits.find('/') != std::string_view::npos) return {};
+    const std::string pid(digits), name = "perf-" + pid + ".map";
     format::MapTrust trust = format::MapTrust::Its;
     const auto read = [&]() -> Result<std::vector<std::byte>> {
       auto text = options.perf_map_dir.empty()

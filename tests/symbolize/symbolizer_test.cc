@@ -334,6 +334,21 @@ TEST_F(SymbolizerTest, NoLinkToAMapIsFollowed) {
   EXPECT_NE(missing().find("is a link, which is not followed"), std::string::npos) << missing();
 }
 
+TEST_F(SymbolizerTest, MemoryWithANameLikeThatOfAPerfMapHasNoNames) {
+  constexpr std::uint32_t kMapHugetlb = 0x40000;
+  format::MmapRecord record;
+  record.pid = record.tid = 7;
+  record.length = kLength;
+  record.is_mmap2 = true;
+  record.flags = kMapHugetlb;
+  for (const char* const name : {"/tmp/perf-a/b", "/tmp/perf-", "/tmp/perf-7.ma", "/tmp/perf-a/.map"}) {
+    record.start = kStart;
+    record.filename = name;
+    spaces.apply(record, abi::kCpumodeUser);
+    EXPECT_EQ(frame(kStart + 4).function, "") << name;
+  }
+}
+
 TEST_F(SymbolizerTest, NamesJitCodeFromTheNamedFolderTheCaptureOrTmp) {
   constexpr std::string_view kMap = "7f0000000000 100 ";
   root.write("/tmp/perf-7.map", std::string(kMap) + "from tmp\n");
