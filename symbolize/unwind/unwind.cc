@@ -122,11 +122,11 @@ class MappedFiles {
     if (!mapping) return nullptr;
     if (access_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
-    if (const auto known = mapped_.find(mapping); known != mapped_.end()) {
-      if (!known->second.module->check_late_build_id()) return &known->second;
-      mapped_.clear();  // other mappings of it as well
-    }
-    return &mapped_.emplace(mapping, MappedModule{&module_of(*mapping->module), mapping}).first->second;
+    auto known = mapped_.find(mapping);
+    if (known == mapped_.end())
+      known = mapped_.emplace(mapping, MappedModule{&module_of(*mapping->module), mapping}).first;
+    known->second.module->check_late_build_id();
+    return &known->second;
   }
   const format::Features& features() const { return features_; }
   // In the order of first use.
@@ -485,7 +485,7 @@ std::uint64_t Unwinder::unsupported_samples() const { return state_->unsupported
 std::vector<EndedChains> Unwinder::ended_chains() const {
   std::vector<EndedChains> ended;
   for (UnwindModule* const module : state_->files.used_modules()) {
-    (void)module->check_late_build_id();  // a build id may have come after its last sample
+    module->check_late_build_id();  // a build id may have come after its last sample
     std::string reason = module->missing_reason();
     if (module->had_wrong_file())
       reason = (reason.empty() ? "the file has another build id, " : reason + "; ") +

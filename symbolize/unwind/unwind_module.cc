@@ -143,9 +143,9 @@ const ElfImage* UnwindModule::image() {
   return *image_ ? &**image_ : nullptr;
 }
 
-bool UnwindModule::open_again() {
+void UnwindModule::open_again() {
   was_unsure_ = false;
-  if (open_named()) return false;  // it has the id
+  if (open_named()) return;  // it has the id
   known_.clear();
   eh_frame_.reset();
   debug_frame_.reset();
@@ -153,7 +153,6 @@ bool UnwindModule::open_again() {
   missing_reason_.clear();
   image_.emplace(open_image());
   had_wrong_file_ = true;
-  return true;
 }
 
 void UnwindModule::open_tables() {

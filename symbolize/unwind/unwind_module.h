@@ -79,15 +79,18 @@ class UnwindModule {
   };
   struct Found {
     CfiStatus status = CfiStatus::Missing;
-    const UnwindRow* row = nullptr;  // valid as long as the module
+    const UnwindRow* row = nullptr;  // valid until check_late_build_id() opens another file
   };
   // `offset`: of the address in the file; `address_size`: of the process, 4 or 8.
   Found find(std::uint64_t offset, std::uint8_t address_size);
   // Reads a word of that size at a file offset.
   std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size);
-  // Call it before find(). True: a pipe brought the module's build id after a file with another id was
-  // opened. Then the file with the right id is opened; if there is none, call chains end in the module.
-  bool check_late_build_id() { return was_unsure_ && !module_.build_id.empty() && open_again(); }
+  // Call it before each find() and word(). If a pipe brought the module's build id after a file with another
+  // id was opened, opens the file with the right id and frees the rows of the other; if there is none,
+  // call chains end in the module.
+  void check_late_build_id() {
+    if (was_unsure_ && !module_.build_id.empty()) open_again();
+  }
   // Why call chains end in it; empty: they do not.
   const std::string& missing_reason() const { return missing_reason_; }
   bool had_wrong_file() const { return had_wrong_file_; }
@@ -100,7 +103,7 @@ class UnwindModule {
   Result<ElfImage> open_checked(const Candidate& candidate, const format::BuildId& wanted);
   Result<ElfImage> open_vdso();
   const ElfImage* image();
-  bool open_again();
+  void open_again();
   void open_tables();
   std::optional<CfiTable> find_debug_frame();
   std::optional<CfiTable> debug_frame_beside(const format::BuildId& id, const std::string& debuglink);

@@ -318,6 +318,24 @@ TEST_F(UnwindTest, WithoutABuildIdTheFileOfThatNameComesLast) {
   EXPECT_EQ(chain(nullptr), right);
 }
 
+// The leaf's CFA is in the first mapping, so its caller is read from there while the leaf's rules are used.
+TEST_F(UnwindTest, ABuildIdThatComesLateCountsInANewMappingAtOnce) {
+  constexpr std::uint64_t kNew = 0x100000;  // bytes behind the first mapping
+  run({{.start = 0x1000, .size = 0x100, .program = {0x0c, 6, 16}}, kProgram[1], kProgram[2]});
+  EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}, {kBp, kStack}}, {0, kCaller + 5, 0, 0, kMain + 9, 0, 0}),
+            (Chain{kLeaf, kCaller + 4, kMain + 8}));
+  format::BuildIdRecord late;
+  late.build_id = *format::BuildId::from_hex("0123456789abcdef0123456789abcdef01234567");
+  late.filename = "/bin/app";
+  spaces.apply(late, abi::kCpumodeUser);
+  map("/bin/app", kLoad + kNew);
+  EXPECT_EQ(unwind({{kIp, kLeaf + kNew}, {kSp, kStack}, {kBp, kLoad}}, kTwoCallers), (Chain{kLeaf + kNew}));
+  const auto ended = unwinder().ended_chains();
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_NE(ended[0].reason.find("after samples that were already unwound"), std::string::npos)
+      << ended[0].reason;
+}
+
 // Keeps the paths that at() was called with.
 class NotingAccess final : public FileAccess {
  public:
