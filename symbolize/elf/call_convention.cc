@@ -129,13 +129,20 @@ std::string TypeView::name_of(Dwarf_Die die) const {
   return name;
 }
 
+bool TypeView::may_visit(Dwarf_Die& child) const {
+  left_ -= std::min(left_, cost_of(child));
+  return !is_spent();
+}
+
 void TypeView::each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& visit) const {
-  each_child(type, kMostMembers,
-             [&](Dwarf_Die& child) { return dwarf_tag(&child) != DW_TAG_subprogram || visit(child); });
+  each_child(type, kMostMembers, [&](Dwarf_Die& child) {
+    return may_visit(child) && (dwarf_tag(&child) != DW_TAG_subprogram || visit(child));
+  });
 }
 
 void TypeView::each_member(Dwarf_Die type, const std::function<bool(const Member&)>& visit) const {
   each_child(type, kMostMembers, [&](Dwarf_Die& child) {
+    if (!may_visit(child)) return false;
     const int tag = dwarf_tag(&child);
     const bool is_static = has(child, DW_AT_external) || has(child, DW_AT_declaration);
     if ((tag != DW_TAG_member || is_static) && tag != DW_TAG_inheritance) return true;
@@ -281,7 +288,7 @@ ValueLocation CallConvention::put_on_stack(const Classes& classes) {
 
 std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type, bool is_address) {
   const auto classes = type && !is_type_unknown_ ? classes_of(*type, is_address) : std::nullopt;
-  if (!classes) {
+  if (!classes || types_->is_spent()) {
     is_type_unknown_ = true;
     return std::nullopt;
   }

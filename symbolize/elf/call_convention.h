@@ -19,7 +19,7 @@ namespace tacho::symbolize {
 class TypeView {
  public:
   // `file` must outlive this.
-  explicit TypeView(const DwarfFile& file) : file_(&file) {}
+  explicit TypeView(const DwarfFile& file) : file_(&file), left_(kAlways + 4 * file.image().size()) {}
 
   // Attributes of `die`. If it does not have one, that of the entry to which DW_AT_abstract_origin or
   // DW_AT_specification refers is used.
@@ -51,15 +51,23 @@ class TypeView {
   // Visits the functions of a class. Stops when `visit` returns false.
   void each_function(Dwarf_Die type, const std::function<bool(Dwarf_Die)>& visit) const;
 
+  // Whether more members and functions were visited than a file of its size may have: then each_member() and
+  // each_function() visit no more. In a hostile file a struct may have ten members of its own type.
+  bool is_spent() const { return left_ == 0; }
+
  private:
+  static constexpr std::size_t kAlways = std::size_t{1} << 20;  // attributes
+
   struct Found {
     Dwarf_Attribute attribute;
     Dwarf_Die owner;  // the entry that has it
   };
   std::optional<Found> find(Dwarf_Die die, unsigned name) const;
   std::string spelling_of(Dwarf_Die type, int left) const;
+  bool may_visit(Dwarf_Die& child) const;
 
   const DwarfFile* file_;
+  mutable std::size_t left_;  // attributes of members and functions that may still be visited
 };
 
 // Location of a value: in registers, from its first bytes on, or in memory.

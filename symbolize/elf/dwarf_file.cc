@@ -40,6 +40,12 @@ std::optional<Dwarf_Word> number_of(Dwarf_Die& die, unsigned name) {
   return value;
 }
 
+std::size_t cost_of(Dwarf_Die& die) {
+  std::size_t attributes = 1;
+  if (dwarf_tag(&die) != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
+  return attributes + 1;
+}
+
 bool DieIterator::next() {
   if (levels_.empty() || is_too_deep() || has_cycle_) return false;
   const Dwarf_Off last = dwarf_dieoffset(&levels_.back());

@@ -50,6 +50,9 @@ struct DwarfBudget {
 // The attribute (DW_AT_*) of `die` as a number; nothing: there is none, or it is no number.
 std::optional<Dwarf_Word> number_of(Dwarf_Die& die, unsigned name);
 
+// The cost of visiting an entry, in attributes.
+std::size_t cost_of(Dwarf_Die& die);
+
 // Calls `visit` with the children of an entry, at most `most`, until it returns false.
 template <class Seen>
 void each_child(Dwarf_Die parent, int most, Seen&& visit) {

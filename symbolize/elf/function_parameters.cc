@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 #include <unordered_map>
 
 #include "symbolize/elf/call_convention.h"
@@ -14,10 +13,11 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kMostParameters = 256;
+constexpr int kMostParameters = 256;
 constexpr std::size_t kMostListed = 40;  // names in an error
 constexpr std::size_t kMostPointers = 8;
-constexpr int kDeepestMember = 16;  // structs without a name in structs
+constexpr int kDeepestMember = 16;                          // structs without a name in structs
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of a stack frame, or of a struct
 constexpr std::uint64_t kRegisterBytes = 8;
 constexpr std::string_view kStackPointer = "rsp";
 
@@ -101,6 +101,7 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
   const bool is_read = count == 2 && ops[1].atom == DW_OP_deref;
   if (count != 1 && !is_read) return location;
   const auto number = static_cast<std::int64_t>(ops[0].number);
+  const bool is_near = number <= kMostBytes && number >= -kMostBytes;
   if (is_read) {  // a C++ struct that is passed by address; the function stores that address
     if (ops[0].atom == DW_OP_fbreg) location.kind = Location::Kind::Later;
     location.value.is_address = true;
@@ -109,22 +110,19 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
     location.kind = Location::Kind::AtEntry;
     location.value.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kRegisterBytes});
     location.value.is_address = true;
-  } else if (ops[0].atom == DW_OP_fbreg) {
+  } else if (ops[0].atom == DW_OP_fbreg && is_near) {
     // A slot below the caller's frame is one to which the function will store the value.
     location.kind = frame_is_callers && number >= 0 ? Location::Kind::AtEntry : Location::Kind::Later;
     location.value.on_stack = number + kReturnAddress;
-  } else if (ops[0].atom == DW_OP_breg7) {  // the stack pointer
+  } else if (ops[0].atom == DW_OP_breg7 && is_near) {  // the stack pointer
     location.kind = number > 0 ? Location::Kind::AtEntry : Location::Kind::Later;
     location.value.on_stack = number;
   }
   return location;
 }
 
-// Takes the cost of visiting an entry from the budget.
 void charge(Dwarf_Die& die, DwarfBudget& budget) {
-  std::size_t attributes = 1;
-  if (dwarf_tag(&die) != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
-  budget.attributes -= std::min(budget.attributes, attributes + 1);
+  budget.attributes -= std::min(budget.attributes, cost_of(die));
 }
 
 bool is_integer_size(std::uint64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
@@ -250,16 +248,15 @@ struct FunctionParameters::State {
 
   // The parameters, without their locations. Those of a template's parameter pack are children of the pack.
   std::vector<Parameter> entries_of(Dwarf_Die function) const {
-    constexpr int kAll = std::numeric_limits<int>::max();
     std::vector<Parameter> out;
     const auto add = [&](Dwarf_Die& child) {
       if (dwarf_tag(&child) == DW_TAG_formal_parameter)
         out.push_back(
             {.die = child, .name = types.text(child, DW_AT_name), .location = {}, .missing_reason = {}});
-      return out.size() < kMostParameters;
+      return std::ssize(out) < kMostParameters;
     };
-    each_child(function, kAll, [&](Dwarf_Die& child) {
-      if (dwarf_tag(&child) == DW_TAG_GNU_formal_parameter_pack) each_child(child, kAll, add);
+    each_child(function, kMostChildren, [&](Dwarf_Die& child) {
+      if (dwarf_tag(&child) == DW_TAG_GNU_formal_parameter_pack) each_child(child, kMostParameters, add);
       return add(child);
     });
     return out;
@@ -347,6 +344,8 @@ struct FunctionParameters::State {
     if (!find_member(value.type, step.name, member, kDeepestMember))
       return Error{"there is no member " + in_quotes(step.name) + "; there is " + listed_members(value.type)};
     if (member.is_bits) return Error{in_quotes(step.name) + " is a bit field, which cannot be read"};
+    if (member.offset > std::uint64_t{kMostBytes})
+      return Error{in_quotes(step.name) + " is too far from its struct's start"};
     const auto type = types.type_of(member.die);
     if (!type) return Error{in_quotes(step.name) + " has no type"};
     if (value.is_in_memory)

@@ -8,7 +8,7 @@
 namespace tacho::symbolize {
 namespace {
 
-class Frame final : public ExpressionContext {
+class SomeFrame final : public ExpressionContext {
  public:
   std::optional<std::uint64_t> register_value(std::uint64_t number) const override {
     return at(registers, number);
@@ -26,7 +26,7 @@ class Frame final : public ExpressionContext {
 };
 
 std::optional<ExpressionResult> evaluate(const std::vector<std::uint8_t>& code, std::uint64_t initial = 0) {
-  return evaluate_expression(std::as_bytes(std::span(code)), initial, Frame());
+  return evaluate_expression(std::as_bytes(std::span(code)), initial, SomeFrame());
 }
 std::uint64_t value(const std::vector<std::uint8_t>& code, std::uint64_t initial = 0) {
   const auto result = evaluate(code, initial);
