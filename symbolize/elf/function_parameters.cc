@@ -412,7 +412,7 @@ struct FunctionParameters::State {
       kind = Kind::Pointer;
     } else if (tag == DW_TAG_base_type) {
       const std::uint64_t encoding = encoding_of(value.type);
-      if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_decimal_float)
+      if (is_floating(encoding))
         return Error{"is a floating point number, whose registers a probe cannot read"};
       if (is_signed(encoding)) kind = Kind::Signed;
     } else if (tag == DW_TAG_enumeration_type) {

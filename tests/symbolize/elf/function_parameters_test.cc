@@ -21,20 +21,21 @@ constexpr std::uint64_t kTypeAt = test::kFirstEntry;
 
 const std::string kPackTag = "\x88\x82\1";  // DW_TAG_GNU_formal_parameter_pack as LEB128
 const std::string kAbbreviations =
-    abbreviation(2, DW_TAG_subprogram, true,
-                 {{DW_AT_low_pc, DW_FORM_addr},
-                  {DW_AT_high_pc, DW_FORM_data8},
-                  {DW_AT_frame_base, DW_FORM_exprloc}}) +
+    abbreviation(
+        2, DW_TAG_subprogram, true,
+        {{DW_AT_low_pc, DW_FORM_addr}, {DW_AT_high_pc, DW_FORM_data8}, {DW_AT_frame_base, DW_FORM_exprloc}}) +
     abbreviation(
         3, DW_TAG_formal_parameter, false,
         {{DW_AT_name, DW_FORM_string}, {DW_AT_type, DW_FORM_ref4}, {DW_AT_location, DW_FORM_exprloc}}) +
-    abbreviation(4, DW_TAG_base_type, false, {{DW_AT_byte_size, DW_FORM_data1}, {DW_AT_encoding, DW_FORM_data1}}) +
+    abbreviation(4, DW_TAG_base_type, false,
+                 {{DW_AT_byte_size, DW_FORM_data1}, {DW_AT_encoding, DW_FORM_data1}}) +
     abbreviation(5, DW_TAG_structure_type, true, {{DW_AT_byte_size, DW_FORM_data1}}) +
     abbreviation(6, DW_TAG_member, false,
                  {{DW_AT_name, DW_FORM_string},
                   {DW_AT_type, DW_FORM_ref4},
                   {DW_AT_data_member_location, DW_FORM_data8}}) +
-    number(7, 1) + kPackTag + number(1, 1) + number(DW_AT_sibling, 1) + number(DW_FORM_ref4, 1) + number(0, 2);
+    number(7, 1) + kPackTag + number(1, 1) + number(DW_AT_sibling, 1) + number(DW_FORM_ref4, 1) +
+    number(0, 2);
 
 std::string number_type(unsigned encoding, unsigned bytes = 8) {
   return number(4, 1) + number(bytes, 1) + number(encoding, 1);
@@ -125,6 +126,16 @@ TEST(FunctionParameters, AMemberOutsideOfAnyStructIsNotRead) {
   const auto far = at(0x7fff'ffff'ffff'fffe);
   ASSERT_FALSE(far);
   EXPECT_NE(far.error().what.find("'m' is too far from its struct's start"), std::string::npos);
+}
+
+TEST(FunctionParameters, EachFloatingPointNumberIsRefused) {
+  for (const unsigned encoding :
+       {DW_ATE_float, DW_ATE_complex_float, DW_ATE_imaginary_float, DW_ATE_decimal_float}) {
+    const auto found =
+        find(number_type(encoding) + function(parameter(kTypeAt, operation(DW_OP_breg7, 8))), "a");
+    ASSERT_FALSE(found) << encoding;
+    EXPECT_NE(found.error().what.find("floating point"), std::string::npos) << found.error().what;
+  }
 }
 
 }  // namespace
