@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "symbolize/elf/dwarf_file.h"
+#include "symbolize/files/debug_files.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {
@@ -31,19 +32,14 @@ std::string folder_of(int fd) {
 
 enum class PathCheck : std::uint8_t { Missing, Safe, Unsafe };
 
-// Whether libdw may open `path`. Safe: a regular file below `root` (an empty `root` allows all directories).
+// Whether libdw may open `path`. Safe: a regular file below `root` (an empty `root` allows all directories),
+// but none of /proc or /sys.
 PathCheck check_path(const std::string& path, const std::string& root) {
+  const format::Fd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return PathCheck::Missing;
-  if (!S_ISREG(status.st_mode)) return PathCheck::Unsafe;
-  if (root.empty()) return PathCheck::Safe;
-  const auto resolved = [](const std::string& name) {
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), &std::free);
-    return std::string(real ? real.get() : "");
-  };
-  const std::string real_root = resolved(root);
-  const bool is_below = !real_root.empty() && resolved(path).starts_with(real_root + "/");
-  return is_below ? PathCheck::Safe : PathCheck::Unsafe;
+  if (!seen || ::fstat(seen.get(), &status) != 0) return PathCheck::Missing;
+  if (!S_ISREG(status.st_mode) || is_pseudo_file(seen.get())) return PathCheck::Unsafe;
+  return root.empty() || is_below(path, root) ? PathCheck::Safe : PathCheck::Unsafe;
 }
 
 constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name

@@ -179,17 +179,11 @@ int open_below(const std::string& root, const std::string& path, int flags) {
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
-  // Before Linux 5.6, or if a sandbox forbids openat2: refuses links and "..".
-  const bool has_dot_dot = ("/" + path + "/").find("/../") != std::string::npos;
-  if (has_dot_dot) errno = EXDEV;
-  return has_dot_dot ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
-}
-
-// Whether the file is on proc, sysfs or similar: reading such files can have effects, or never end.
-bool is_pseudo_file(int file) {
-  struct statfs system {};
-  constexpr std::array kMagics = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC};
-  return ::fstatfs(file, &system) == 0 && std::ranges::find(kMagics, system.f_type) != kMagics.end();
+  // Before Linux 5.6, or if a sandbox forbids openat2.
+  format::Fd file(::open((root + path).c_str(), flags | O_NOFOLLOW));
+  if (!file || is_below(root + path, root)) return file.release();
+  errno = EXDEV;
+  return -1;
 }
 
 // Opening a device or a FIFO has effects, so the file is first opened with O_PATH and checked, then reopened.
@@ -222,6 +216,23 @@ Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const 
 }  // namespace
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+bool is_below(const std::string& path, const std::string& root) {
+  const auto resolved = [](const std::string& name) {
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), &std::free);
+    return std::string(real ? real.get() : "");
+  };
+  std::string folder = resolved(root);
+  if (folder.empty()) return false;
+  if (!folder.ends_with('/')) folder += '/';
+  return resolved(path).starts_with(folder);
+}
+
+bool is_pseudo_file(int file) {
+  struct statfs system {};
+  constexpr std::array kMagics = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC};
+  return ::fstatfs(file, &system) == 0 && std::ranges::find(kMagics, system.f_type) != kMagics.end();
+}
 
 Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, const std::string& name,
                                                        std::uint64_t limit) {

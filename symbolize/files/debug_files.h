@@ -142,6 +142,12 @@ class DebugFiles {
 // The folder of a path, with a slash.
 std::string folder_of(const std::string& path);
 
+// Whether the path is below the folder `root` when all links are followed.
+bool is_below(const std::string& path, const std::string& root);
+
+// Whether the open file is on proc, sysfs or similar: reading such files can have effects, or never end.
+bool is_pseudo_file(int file);
+
 // Whether this is the recorded host, by the names of host and kernel.
 bool is_this_host(const format::Environment& environment);
 

@@ -177,6 +177,14 @@ TEST(HostileDwarf, PackedSectionsThatWouldFillTheMemoryAreNotUnpacked) {
       << named.answer.missing_reason;
 }
 
+// Reading such a file may wait, or have effects.
+TEST(HostileDwarf, NoFileOfTheKernelsOwnIsASupplementaryFile) {
+  auto sections = test::dwarf(kFunction, text(2, "f") + kPlace + number(0, 1));
+  sections.push_back(
+      {.name = ".gnu_debugaltlink", .bytes = std::string("/proc/self/status") + std::string(21, '\0')});
+  EXPECT_EQ(Asked(sections).answer.missing_reason, "its .gnu_debugaltlink names no regular file");
+}
+
 TEST(LineProgram, RowsAreCounted) {
   const auto count = [](const std::string& program, std::uint64_t offset = 0) {
     const auto sections = test::dwarf("", "", "", program);

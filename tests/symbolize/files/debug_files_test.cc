@@ -3,11 +3,15 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +19,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -98,6 +103,38 @@ TEST(DebugFiles, NothingLeadsOutOfTheRoot) {
   for (const char* path : {"/absolute", "/climbing"}) EXPECT_FALSE(files.open(path)) << path;
   const std::string up = "/../../../../../.." + outside.path() + "/secret";
   EXPECT_FALSE(files.open(up));
+}
+
+// Before Linux 5.6 there is no openat2(). Its refusal is for a process of its own.
+TEST(DebugFiles, NothingLeadsOutOfTheRootOnOldKernels) {
+  const test::Folder outside, root;
+  outside.write("/folder/secret", "secret");
+  root.write("/usr/lib/x", "x");
+  std::filesystem::create_symlink("usr/lib", root.path() + "/lib");
+  std::filesystem::create_symlink(outside.path() + "/folder", root.path() + "/out");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::array<sock_filter, 4> rules{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+                                      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_openat2},
+                                      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+                                      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}}};
+    const sock_fprog program{rules.size(), rules.data()};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+      ::_exit(64);
+    const DebugFiles files(root.path());
+    const std::string up = "/../../../../../.." + outside.path() + "/folder/secret";
+    const bool is_found[] = {bool(files.open("/usr/lib/x")), bool(files.open("/lib/x")),
+                             bool(files.open("/out/secret")), bool(files.open(up))};
+    int bits = 0;
+    for (int i = 0; i < 4; ++i) bits |= is_found[i] ? 1 << i : 0;
+    ::_exit(bits);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3) << "the first two are below the root";
 }
 
 TEST(DebugFiles, ALinkInsideTheRootIsFollowedAsTheHostWould) {
