@@ -104,6 +104,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   if (version != 1)
     return Error{"a jitdump of version " + std::to_string(version) + "; only version 1 is known"};
   in.skip(size - kHeaderSize);
+  if (in.failed()) return Error{"a jitdump with a truncated header"};
 
   Reading reading{dump.events_, {}};
   while (in.left() > 0 && !dump.is_cut_short_) {

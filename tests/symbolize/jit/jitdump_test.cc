@@ -115,6 +115,11 @@ TEST(Jitdump, WhatEndsWithinARecordGivesWhatStandsBefore) {
 TEST(Jitdump, RefusesWhatIsNone) {
   EXPECT_FALSE(Jitdump::parse({}));
   EXPECT_FALSE(Jitdump::parse(std::vector<std::byte>(64)));
+  auto long_header = Dump().load(1, 0, 0x1000, 8, "f").bytes();
+  long_header[10] = std::byte{1};  // its size is 65,576 bytes
+  const auto cut = Jitdump::parse(long_header);
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().what, "a jitdump with a truncated header");
   auto bytes = Dump().bytes();
   bytes[4] = std::byte{2};
   const auto newer = Jitdump::parse(bytes);
