@@ -14,6 +14,7 @@ PackMaker::Gathered& PackMaker::gathered(const LocationFacts& facts) {
   const auto [entry, is_new] = modules_.try_emplace({key, facts.is_bpf_text});
   Gathered& to = entry->second;
   if (!is_new) return to;
+  to.number = modules_.size() - 1;
   format::PackedModule& module = to.module;
   if (facts.is_bpf_text) {
     module.kind = static_cast<std::uint8_t>(ModuleKind::KernelModule);
@@ -140,20 +141,23 @@ void PackMaker::add_code(const LocationFacts& facts, std::uint64_t start, format
 }
 
 format::SymbolPack PackMaker::finish() {
+  pack_.modules.resize(modules_.size());
   for (auto& [module, gathered] : modules_) {
     for (auto& [start, bytes] : gathered.code) {
       gathered.module.code.push_back({.start = start, .size = static_cast<std::uint32_t>(bytes.size())});
       auto& all = gathered.module.code_bytes;
       all.insert(all.end(), bytes.begin(), bytes.end());
     }
-    pack_.modules.push_back(std::move(gathered.module));
+    pack_.modules[gathered.number] = std::move(gathered.module);
   }
   modules_.clear();
-  // A deterministic order, independent of memory addresses.
-  std::ranges::sort(pack_.modules, [this](const format::PackedModule& a, const format::PackedModule& b) {
-    return std::tuple(a.kind, pack_.texts[a.path], a.build_id) <
-           std::tuple(b.kind, pack_.texts[b.path], b.build_id);
-  });
+  // A deterministic order, independent of memory addresses. Files of one path and build id, which differ by
+  // their inodes, stay in the order of first use.
+  std::ranges::stable_sort(pack_.modules,
+                           [this](const format::PackedModule& a, const format::PackedModule& b) {
+                             return std::tuple(a.kind, pack_.texts[a.path], a.build_id) <
+                                    std::tuple(b.kind, pack_.texts[b.path], b.build_id);
+                           });
   return std::move(pack_);
 }
 

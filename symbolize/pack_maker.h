@@ -42,6 +42,7 @@ class PackMaker {
   };
   struct Gathered {
     format::PackedModule module;
+    std::size_t number = 0;  // in the order of first use
     std::unordered_map<SymbolKey, std::uint32_t, SymbolHash> symbols;
     std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by unit and number in their source
     std::map<std::uint64_t, std::vector<std::byte>> code;        // by start

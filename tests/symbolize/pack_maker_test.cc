@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
@@ -36,6 +38,25 @@ TEST(PackMaker, AnAddressThatNothingIsKnownOfIsLeftOut) {
   ASSERT_EQ(module.addresses.size(), 2u);
   EXPECT_EQ(module.addresses[0].address, 0x2000u);
   EXPECT_EQ(module.addresses[1].elf_address, 0x403000u);
+}
+
+// They differ by their inodes, which a pack does not have.
+TEST(PackMaker, FilesWithOnePathStandInTheOrderOfTheirFirstUse) {
+  Packing packing;
+  const std::array<Module, 3> files{packing.module, packing.module, packing.module};
+  const std::array<const char*, 3> reasons{"first", "second", "third"};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    SymbolSource source;
+    source.missing_reason = reasons[i];
+    LocationFacts facts;
+    facts.module = &files[files.size() - 1 - i];
+    facts.source = &source;
+    packing.maker.add(facts);
+  }
+  const auto pack = packing.maker.finish();
+  ASSERT_EQ(pack.modules.size(), files.size());
+  for (std::size_t i = 0; i < files.size(); ++i)
+    EXPECT_EQ(pack.texts[pack.modules[i].missing_reason], reasons[i]);
 }
 
 TEST(PackMaker, ManyAddressesThatNothingIsKnownOfMakeAPackThatIsRead) {
