@@ -52,6 +52,7 @@ Result<> ElfImage::parse(Width width) {
   if (!header) return Error{"is not an ELF file"};
   if (!header->is_64 && width == Width::Only64) return Error{"is not a 64-bit ELF file"};
   header_ = *header;
+  if (const auto first = read(header_.sections_at, header_.section_size)) header_.take_large_counts(*first);
   if (const auto table = read(header_.segments_at, header_.segments_size()))
     segments_ = header_.segments(*table);
   if (const auto table = read(header_.sections_at, header_.sections_size()))

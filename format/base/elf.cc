@@ -34,6 +34,19 @@ std::optional<ElfHeader> ElfHeader::parse(Bytes start) {
   return in.failed() ? std::nullopt : std::optional(header);
 }
 
+void ElfHeader::take_large_counts(Bytes table) {
+  Cursor in(table.first(std::min<std::size_t>(table.size(), section_size)), order);
+  in.skip(4);  // name
+  const bool is_null = in.u32() == SHT_NULL;
+  for (int i = 0; i < 3; ++i) word(in);  // flags, address, offset
+  const std::uint64_t size = word(in);
+  const std::uint32_t link = in.u32(), info = in.u32();
+  if (in.failed() || !is_null || sections_at == 0) return;
+  if (section_count == 0) section_count = static_cast<std::uint32_t>(std::min<std::uint64_t>(size, ~0U));
+  if (segment_count == PN_XNUM) segment_count = info;
+  if (names == SHN_XINDEX) names = link;
+}
+
 std::vector<ElfSegment> ElfHeader::segments(Bytes table) const {
   std::vector<ElfSegment> found;
   for (Cursor all(table); segment_size > 0 && found.size() < segment_count && all.left() >= segment_size;) {
@@ -72,14 +85,15 @@ std::vector<ElfSection> ElfHeader::sections(Bytes table) const {
 }
 
 std::optional<ElfView> ElfView::parse(Bytes file) {
-  const auto header = ElfHeader::parse(file.first(std::min(file.size(), ElfHeader::kLongest)));
+  auto header = ElfHeader::parse(file.first(std::min(file.size(), ElfHeader::kLongest)));
   if (!header) return std::nullopt;
   ElfView view;
   view.file_ = file;
-  view.header_ = *header;
   const auto from = [file](std::uint64_t offset) {
     return offset < file.size() ? file.subspan(static_cast<std::size_t>(offset)) : Bytes();
   };
+  header->take_large_counts(from(header->sections_at));
+  view.header_ = *header;
   view.segments_ = header->segments(from(header->segments_at));
   view.sections_ = header->sections(from(header->sections_at));
   if (header->names < view.sections_.size()) view.names_ = view.content(view.sections_[header->names]);

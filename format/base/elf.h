@@ -39,11 +39,15 @@ struct ElfHeader {
   std::uint16_t type = 0, machine = 0;
   std::uint64_t entry = 0;
   std::uint64_t segments_at = 0, sections_at = 0;  // file offsets of the tables
-  std::uint16_t segment_size = 0, segment_count = 0, section_size = 0, section_count = 0;
-  std::uint16_t names = 0;  // the section with the names of sections
+  std::uint16_t segment_size = 0, section_size = 0;
+  std::uint32_t segment_count = 0, section_count = 0;
+  std::uint32_t names = 0;  // the section with the names of sections
 
   // Parses the first kLongest bytes of a file; nullopt: not an ELF header, or truncated.
   static std::optional<ElfHeader> parse(Bytes start);
+  // Takes the numbers that do not fit into the header (of 65,280 sections or 65,535 segments, or more) from
+  // the first section header. `table`: the table of sections, or its first entry.
+  void take_large_counts(Bytes table);
   std::uint64_t segments_size() const { return std::uint64_t{segment_count} * segment_size; }
   std::uint64_t sections_size() const { return std::uint64_t{section_count} * section_size; }
   // Parse the tables, up to the end of `table`.

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,30 @@ TEST_F(Elf, SectionsSegmentsAndSymbolsAreThoseOfTheFile) {
   for (const ElfSection& section : elf->sections())
     has_text |= elf->name(section) == ".text" && elf->content(section).size() == section.size;
   EXPECT_TRUE(has_text);
+}
+
+TEST_F(Elf, CountsThatDoNotFitIntoTheHeaderAreInTheFirstSection) {
+  const auto before = ElfView::parse(file_);
+  ASSERT_TRUE(before);
+  const ElfHeader header = before->header();
+  const auto put = [this](std::uint64_t at, std::uint32_t value, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i, value >>= 8)
+      file_[static_cast<std::size_t>(at) + i] = static_cast<std::byte>(value);
+  };
+  put(offsetof(Elf64_Ehdr, e_shnum), 0, 2);
+  put(offsetof(Elf64_Ehdr, e_shstrndx), SHN_XINDEX, 2);
+  put(offsetof(Elf64_Ehdr, e_phnum), PN_XNUM, 2);
+  put(header.sections_at + offsetof(Elf64_Shdr, sh_size), header.section_count, 4);
+  put(header.sections_at + offsetof(Elf64_Shdr, sh_link), header.names, 4);
+  put(header.sections_at + offsetof(Elf64_Shdr, sh_info), header.segment_count, 4);
+  const auto elf = ElfView::parse(file_);
+  ASSERT_TRUE(elf);
+  EXPECT_EQ(elf->sections().size(), header.section_count);
+  EXPECT_EQ(elf->segments().size(), header.segment_count);
+  EXPECT_EQ(elf->name(elf->sections().back()), before->name(before->sections().back()));
+  EXPECT_NE(offset_of(*elf, "main"), 0U);
+  put(header.sections_at + offsetof(Elf64_Shdr, sh_type), SHT_PROGBITS, 4);
+  EXPECT_TRUE(ElfView::parse(file_)->sections().empty()) << "its first section is no such entry";
 }
 
 TEST_F(Elf, ACutFileIsReadAsFarAsItGoes) {
