@@ -1,11 +1,13 @@
 #include "format/base/text_pool.h"
 
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace tacho::format {
 
 TextPool::Number TextPool::add(std::string_view text) {
+  if (text.size() > std::numeric_limits<Size>::max()) throw std::bad_alloc();
   if ((count_ + 1) * 4 > slots_.size() * 3) grow();
   const auto tag = static_cast<std::uint32_t>(hash_(text) >> 32);
   Slot& slot = slots_[place_of(tag, text)];

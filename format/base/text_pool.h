@@ -18,7 +18,7 @@ class TextPool {
   using Number = std::uint32_t;
   static constexpr Number kNone = ~Number{0};
 
-  // Equal texts have equal numbers. Throws std::bad_alloc when all texts together take 16 GiB.
+  // Equal texts have equal numbers. Throws std::bad_alloc when one text takes 4 GiB or all together 16 GiB.
   Number add(std::string_view text);
   // kNone: it was not added.
   Number find(std::string_view text) const;

@@ -102,10 +102,11 @@ class PackReader {
   // A number that must fit into 32 bits.
   template <class Items, class Item>
   void column32(Items& items, std::uint32_t Item::*field) {
-    column(items, [&](Item& item, std::uint64_t value) {
-      if (value > std::numeric_limits<std::uint32_t>::max()) in_.fail();
-      item.*field = static_cast<std::uint32_t>(value);
-    });
+    column(items, [&](Item& item, std::uint64_t value) { item.*field = as_32_bits(value); });
+  }
+  std::uint32_t as_32_bits(std::uint64_t value) {
+    if (value > std::numeric_limits<std::uint32_t>::max()) in_.fail();
+    return static_cast<std::uint32_t>(value);
   }
   void fail() { in_.fail(); }
   bool failed() const { return in_.failed(); }
@@ -263,8 +264,8 @@ PackedModule read_module(PackReader& in) {
   const std::uint8_t id_size = in.byte();
   if (id_size > module.build_id.bytes.size()) in.fail();
   if (!in.failed()) module.build_id = BuildId::from_bytes(in.bytes(id_size));
-  module.path = static_cast<std::uint32_t>(in.number());
-  module.missing_reason = static_cast<std::uint32_t>(in.number());
+  module.path = in.as_32_bits(in.number());
+  module.missing_reason = in.as_32_bits(in.number());
   read_symbols(in, module);
   read_functions(in, module);
   read_addresses(in, module);

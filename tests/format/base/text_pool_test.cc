@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,12 @@ TEST(TextPool, WhatWasGivenOutStays) {
 }
 
 // Texts about as long as the pool's pieces, and far longer, between short ones.
+TEST(TextPool, RefusesATextOf4GiB) {
+  TextPool pool;
+  const char start = 'a';  // the text is refused before it is read
+  EXPECT_THROW((void)pool.add({&start, std::size_t{1} << 32}), std::bad_alloc);
+}
+
 TEST(TextPool, KeepsTextsOfAnyLength) {
   TextPool pool;
   std::vector<TextPool::Number> numbers;

@@ -4,6 +4,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+
+#include "format/codec/compression.h"
 
 namespace tacho::format {
 namespace {
@@ -138,6 +141,22 @@ TEST(SymbolPack, NumbersThatNameNothingAreRefused) {
     ASSERT_TRUE(section);
     EXPECT_FALSE(parse_symbol_pack(*section)) << which;
   }
+}
+
+TEST(SymbolPack, ANumberOfATextHas32Bits) {
+  // One text, the empty one, and one module of nothing but its path and the reason why it has no names.
+  const auto parsed = [](std::string_view path, std::string_view reason) {
+    const std::string raw =
+        std::string("\1\0\1\0\0\0\0", 7) + std::string(path) + std::string(reason) + std::string(3, '\0');
+    const auto frame = compress_whole(std::as_bytes(std::span(raw)), 1);
+    ByteWriter out;
+    out.u32(1).u32(1).u64(raw.size()).u64(frame->size()).bytes(*frame);
+    return static_cast<bool>(parse_symbol_pack(out.view()));
+  };
+  constexpr std::string_view kLargest = "\xff\xff\xff\xff\x0f", kTooLarge = "\x80\x80\x80\x80\x10";
+  EXPECT_TRUE(parsed(kLargest, kLargest));
+  EXPECT_FALSE(parsed(kTooLarge, kLargest));
+  EXPECT_FALSE(parsed(kLargest, kTooLarge));
 }
 
 TEST(SymbolPack, ATextThatIsNotThereIsEmpty) {
