@@ -187,7 +187,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   if (auto read = read_attrs(head); !read) return read;
   if (head.data.offset < FileHead::kSize - 32 || head.data.offset > layout.file_size)
     return Error{"is cut short: its data should start at byte " + std::to_string(head.data.offset) +
-                 ", the file has " + std::to_string(layout.file_size)};
+                 ", the file has " + std::to_string(layout.file_size) + "; copy or record it again"};
   read_features(head);
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
                         *diagnostics);
@@ -219,14 +219,16 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
 }
 
 Result<> CaptureReader::State::read_attrs(const FileHead& head) {
-  if (head.attr_size < FileHead::kIdsEntrySize + 64 || head.attr_size > 65536)
-    return Error{"has event attributes of " + std::to_string(head.attr_size) +
-                 " bytes, at least 80 were expected"};
+  constexpr std::uint64_t kLeast = FileHead::kIdsEntrySize + 64, kMost = 65536;
+  if (head.attr_size < kLeast || head.attr_size > kMost)
+    return Error{"has event attributes of " + std::to_string(head.attr_size) + " bytes, " +
+                 std::to_string(kLeast) + " to " + std::to_string(kMost) +
+                 " were expected; copy or record it again"};
   if (head.attrs.offset > layout.file_size || head.attrs.size > layout.file_size - head.attrs.offset)
     return Error{"is cut short: its event attributes should be at bytes " +
                  std::to_string(head.attrs.offset) + " to " +
                  std::to_string(head.attrs.offset + head.attrs.size) + ", the file has " +
-                 std::to_string(layout.file_size)};
+                 std::to_string(layout.file_size) + "; copy or record it again"};
   auto table = read_at(file.get(), head.attrs.offset, static_cast<std::size_t>(head.attrs.size));
   if (!table) return std::move(table.error());
   Cursor in(*table, head.order);

@@ -52,7 +52,9 @@ Error no_capture(Bytes start) {
   for (const PackingRow& row : kPackings)
     if (as_text(start.subspan(std::min(row.at, start.size()))).starts_with(row.magic))
       return Error{"is a " + std::string(row.name) + " file, not a capture: " + std::string(row.what_to_do)};
-  return Error{"is not perf.data: it does not start with PERFILE2"};
+  return Error{
+      "is not perf.data: it does not start with PERFILE2; name a file that tacho record or perf record "
+      "wrote"};
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ Result<FileHead> parse_file_head(Bytes start) {
   Cursor in(start.subspan(8), head.order);
   const std::uint64_t size = in.u64();
   const auto cut_short = [&] {
-    return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
+    return Error{"is cut short: its header ends at byte " + std::to_string(start.size()) +
+                 "; copy or record it again"};
   };
   if (in.failed()) return cut_short();
   if (size == FileHead::kPipeSize) {

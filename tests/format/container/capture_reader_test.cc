@@ -491,13 +491,21 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
     EXPECT_FALSE(reader);
     return reader ? std::string() : reader.error().what.substr(file.path().size() + 2);
   };
+  constexpr std::string_view kNoCapture =
+      "is not perf.data: it does not start with PERFILE2; name a file that tacho record or perf record wrote";
   EXPECT_EQ(refused({}), "is empty");
-  EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("#!/bin/sh\nexit 0\n")))),
-            "is not perf.data: it does not start with PERFILE2");
+  EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("#!/bin/sh\nexit 0\n")))), kNoCapture);
   EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("PERFFILE\0\0\0\0\0\0\0\0", 16)))),
             "was written by a perf of before 2009 (version 1, PERFFILE), which is not supported");
   const auto whole = small_capture().file();
-  EXPECT_EQ(refused(Bytes(whole).first(40)), "is cut short: its header ends at byte 40");
+  EXPECT_EQ(refused(Bytes(whole).first(40)),
+            "is cut short: its header ends at byte 40; copy or record it again");
+  auto large = whole;
+  large[22] = std::byte{4};  // of the size of event attributes, at byte 16
+  EXPECT_EQ(
+      refused(large),
+      "has event attributes of 1125899906842768 bytes, 80 to 65536 were expected; copy or record it again");
+  EXPECT_TRUE(refused(Bytes(whole).first(110)).ends_with("the file has 110; copy or record it again"));
   // What captures are sent in, by its first bytes.
   const auto text = [](std::string_view bytes) { return std::as_bytes(std::span(bytes)); };
   EXPECT_EQ(refused(text("\x1f\x8b\x08 and more than a capture's first 16")),
@@ -510,7 +518,7 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
   const std::string tar = std::string(257, 'p') + "ustar" + std::string(250, '\0');
   EXPECT_EQ(refused(text(tar)),
             "is a tar file, not a capture: unpack it with tar -xf and name the capture in it");
-  EXPECT_EQ(refused(text(tar.substr(0, 261))), "is not perf.data: it does not start with PERFILE2");
+  EXPECT_EQ(refused(text(tar.substr(0, 261))), kNoCapture);
 }
 
 // perf 3.4 to 6.8 left misc of records of their own uninitialized.
