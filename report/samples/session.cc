@@ -44,6 +44,9 @@ Result<> check_symbol_paths(const symbolize::SymbolOptions& symbols) {
     return use_error("--symfs: " + symbols.symfs + " is not a directory");
   if (!symbols.kallsyms.empty() && !std::filesystem::exists(symbols.kallsyms, ignored))
     return use_error("--kallsyms: there is no file " + symbols.kallsyms);
+  if (!symbols.kallsyms.empty() && !std::filesystem::is_regular_file(symbols.kallsyms, ignored))
+    return use_error("--kallsyms: " + symbols.kallsyms +
+                     " is not a regular file; write the symbols to a file and name that");
   return Done{};
 }
 

@@ -417,6 +417,13 @@ class WrongIdentities(programs.Scratch):
                 (self.folder / "list").write_text(content)
                 self.refuse(*self.options, "--kallsyms", "list", said=said)
 
+    def test_a_list_of_kernel_symbols_that_is_no_file(self):
+        self.write(program=False, kernel=True)
+        os.mkfifo(self.folder / "fifo")
+        for list_name in ("fifo", "/dev/null", "."):
+            done = self.tacho("report", "-i", "perf.data", "--kallsyms", list_name, *self.options, status=1)
+            self.assertIn(f"--kallsyms: {list_name} is not a regular file; write the symbols to a file", done.stderr.decode())
+
     def test_another_boot_of_the_same_kernel(self):
         """The kernel was at another address, known from its reference symbol; addresses of its modules then are not known."""
         self.write(program=False, kernel=True)
