@@ -173,7 +173,8 @@ TEST_F(RecordingThreads, AThreadThatIsGoneDoesNotRefuseTheOthers) {
 }
 
 TEST_F(Recording, EndsWithTheProcessesItWatches) {
-  Program load = Program::start({getppid_load(), "200", "4", "1000"}, folder);
+  // Two seconds: a recorder on a loaded machine may need half a second to start.
+  Program load = Program::start({getppid_load(), "2000", "4", "1000"}, folder);
   EXPECT_EQ(record({"-p", std::to_string(load.pid()), "-e", "syscalls:sys_enter_getppid"}), 0) << errors;
   EXPECT_EQ(load.wait(), 0);
   EXPECT_FALSE(capture().has_damage);
