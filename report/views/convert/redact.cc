@@ -450,7 +450,7 @@ class RecordRedaction {
   // The redacted record, in `out`; nullopt: dropped. Only known fields are copied; other bytes and records of
   // unknown types are dropped.
   std::optional<RecordView> change(const RecordView& record, format::ByteWriter& out);
-  // The number of dropped records: those of unknown types, and those that would be too long.
+  // The number of records that were dropped because their type is unknown or the result would be too long.
   std::uint64_t not_understood() const { return not_understood_; }
 
  private:

@@ -394,7 +394,7 @@ std::unique_ptr<ComparisonForm> make_form(TextOutput& out, const ComparedCapture
   return nullptr;
 }
 
-// Writes the events of both captures, then those that only `before` has. True: some rows are in both.
+// Writes the events of `after`, then the events that only `before` has. True: some rows are in both captures.
 bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, const ReportOptions& options) {
   using Of = ComparedRows::Of;
   bool has_common = false;

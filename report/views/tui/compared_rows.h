@@ -24,7 +24,7 @@ class ComparedRows : public BrowsedRows {
     changed(Of::Both);
   }
 
-  // Call it when `after` or `before` shows other rows. `of`: those that have rows of the event.
+  // Call it when `after` or `before` shows other rows. `of`: which of the two has rows of the event.
   enum class Of : std::uint8_t { Both, After, Before };
   void changed(Of of);
   // Whether percents count callees too (children), or self only.
