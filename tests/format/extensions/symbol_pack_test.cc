@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "format/base/byte_writer.h"
 #include "format/codec/compression.h"
 
 namespace tacho::format {
