@@ -222,8 +222,8 @@ static __always_inline void emit(struct known *known, enum error_name error, boo
   event = tacho_reserve_for(channel, struct bio, known->process, known->thread);
   if (!event) return;
   event->lat_ns = now - since;
-  event->queue_ns = known->issue_ns ? known->issue_ns - since : unfinished ? now - since : 0;
-  event->service_ns = known->issue_ns ? now - known->issue_ns : 0;
+  event->queue_ns = known->issue_ns ? elapsed_ns(since, known->issue_ns) : unfinished ? now - since : 0;
+  event->service_ns = known->issue_ns ? elapsed_ns(known->issue_ns, now) : 0;
   event->bytes = known->seen.bytes;
   event->sector = known->seen.sector;
   event->major = known->seen.dev >> 20;

@@ -46,13 +46,13 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
 }
 
 static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
-  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = now - since;
+  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = elapsed_ns(since, now);
   struct offcpu *event;
   if (!since || off / 1000 < min_us || !is_taken()) return;
   event = tacho_reserve_for(channel, struct offcpu, wait->process, thread);
   if (!event) return;
   event->off_ns = off;
-  event->runq_ns = wait->wake_ns ? now - wait->wake_ns : wait->state == R ? off : 0;
+  event->runq_ns = wait->wake_ns ? elapsed_ns(wait->wake_ns, now) : wait->state == R ? off : 0;
   event->state = wait->state;
   event->waker_tid = wait->waker_tid;
   __builtin_memcpy(event->waker, wait->waker, sizeof event->waker);

@@ -193,6 +193,9 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
 }
 
+/* Nanoseconds from `since` to `now`. 0 where another CPU set `since` after this one read `now`. */
+static __always_inline __u64 elapsed_ns(__u64 since, __u64 now) { return now > since ? now - since : 0; }
+
 /* Program that runs when a recording ends: calls `emit`(key, entry) for each entry of a map. AT_END(): the keys are thread ids;
  * AT_END_BY(): they have the type `key`. Needs Linux 5.14. */
 #define AT_END(map, entry, emit) AT_END_BY(map, __u32, entry, emit)

@@ -59,14 +59,14 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   if (!sleep) return 1;
   was = *sleep;
   bpf_map_delete_elem(&sleeps, &thread);
-  if ((now - was.time_ns) / 1000 < min_us || !is_taken()) return 1;
+  if (elapsed_ns(was.time_ns, now) / 1000 < min_us || !is_taken()) return 1;
   is_thread = name_waker(name);
   // If the waker is an interrupt, or a thread that is not recorded, the event is attributed to the woken thread, and has no user
   // stack: that would be the current process's.
   is_recorded = is_thread && tacho_follows_thread((__u32)waker);
   event = tacho_reserve_for(channel, struct waking, is_recorded ? waker >> 32 : was.process, is_recorded ? (__u32)waker : thread);
   if (!event) return 1;
-  event->blocked_ns = now - was.time_ns;
+  event->blocked_ns = elapsed_ns(was.time_ns, now);
   event->woken_tid = thread;
   event->woken_pid = was.process;
   event->waker_tid = is_thread ? (__u32)waker : 0;
