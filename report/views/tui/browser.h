@@ -33,7 +33,8 @@ struct BrowsedNode {
   std::vector<std::uint32_t> functions;  // of the frames, for annotating and zooming
   std::string share;                     // "22.76%"; empty: it has no siblings, so none is shown
   std::uint32_t first_child = 0, children = 0;
-  std::uint64_t weight = 0;
+  std::uint64_t weight = 0;      // of all call chains through the node
+  std::uint64_t own_weight = 0;  // of those that end in its last frame
 };
 
 class BrowsedRows {

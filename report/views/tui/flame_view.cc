@@ -16,7 +16,7 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
     std::uint64_t at;  // start of the next child
   };
   const std::uint64_t all = nodes.empty() ? 0 : nodes[0].weight;
-  boxes_.push_back({.name = "all", .function = {}, .weight = all, .self = all});
+  boxes_.push_back({.name = "all", .function = {}, .weight = all, .thin = all});
   std::vector<Level> levels;
   if (!nodes.empty()) levels.push_back({0, 0, 0, 0});
   while (!levels.empty()) {
@@ -30,15 +30,17 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
     const BrowsedNode& node = nodes[number];
     const std::uint64_t begin = std::exchange(level.at, level.at + node.weight);
     std::size_t above = level.box;
-    boxes_[above].self -= std::min(boxes_[above].self, node.weight);
+    boxes_[above].thin -= std::min(boxes_[above].thin, node.weight);
     for (std::size_t i = 0; i < node.frames.size(); ++i) {
+      const bool is_last = i + 1 == node.frames.size();
       boxes_.push_back({.name = node.frames[i],
                         .function = node.functions[i],
                         .depth = boxes_[above].depth + 1,
                         .parent = above,
                         .begin = begin,
                         .weight = node.weight,
-                        .self = i + 1 == node.frames.size() ? node.weight : 0});
+                        .self = is_last ? node.own_weight : 0,
+                        .thin = is_last ? node.weight - std::min(node.weight, node.own_weight) : 0});
       above = boxes_.size() - 1;
     }
     if (!node.frames.empty()) levels.push_back({number, 0, above, begin});
@@ -139,6 +141,8 @@ std::string FlameView::status() const {
   const Box& box = boxes_[selected_];
   std::string shares = fmt::format(": {:.2f}% of all, {:.2f}% self", percent_of(box.weight, boxes_[0].weight),
                                    percent_of(box.self, boxes_[0].weight));
+  if (box.thin > 0)
+    shares += fmt::format(", {:.2f}% in callees too thin to draw", percent_of(box.thin, boxes_[0].weight));
   if (zoomed_ != 0)
     shares += fmt::format(", {:.2f}% of the zoom", percent_of(box.weight, boxes_[zoomed_].weight));
   const std::string_view keys = "  h: help  q: back";

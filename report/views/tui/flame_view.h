@@ -30,6 +30,7 @@ class FlameView {
     std::size_t depth = 0, parent = 0;
     std::uint64_t begin = 0, weight = 0;  // horizontal position and width, in weight
     std::uint64_t self = 0;               // weight without callees
+    std::uint64_t thin = 0;  // weight of callees that are below the graph's limit and have no box
   };
   struct Columns {
     std::size_t begin = 0, end = 0;

@@ -436,7 +436,8 @@ std::vector<BrowsedNode> ReportRows::nodes_of(std::span<const Strand> strands, s
                     .share = {},
                     .first_child = node.first_child,
                     .children = node.children,
-                    .weight = node.period};
+                    .weight = node.period,
+                    .own_weight = node.own_period};
     for (const std::uint32_t frame : node.frames) one.frames.push_back(frame_text(frame));
     nodes.push_back(std::move(one));
   }

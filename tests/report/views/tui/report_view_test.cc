@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "report/views/tui/flame_view.h"
 #include "tests/report/views/tui/shown_report.h"
 
 namespace tacho::report {
@@ -271,6 +272,33 @@ TEST(ReportView, AFlameGraphHasBoxesAsWideAsTheirShares) {
   EXPECT_EQ(lines[9].find("f3: 30.00% of all, 30.00% self"), 0u);
   shown.press(Key::Escape);
   EXPECT_EQ(shown.lines({60, 10})[3].find("│f1"), 0u) << "out to its caller, f0";
+}
+
+TEST(FlameView, CalleesWithoutABoxAreNoSelfWeight) {
+  // dispatch runs 3 of 1000 itself; of its callees only f1 is above the graph's limit.
+  FlameView view("", {{.first_child = 1, .children = 1, .weight = 1000},
+                      {.frames = {"main", "dispatch"},
+                       .functions = {0, 1},
+                       .first_child = 2,
+                       .children = 1,
+                       .weight = 989,
+                       .own_weight = 3},
+                      {.frames = {"f1"}, .functions = {2}, .weight = 541, .own_weight = 541}});
+  const auto last_line = [&view] {
+    Frame frame({100, 10});
+    view.draw(frame);
+    return text_of(frame.rows[9]);
+  };
+  const auto down = [&view] { (void)view.on_key({.key = Key::Down, .size = {}}); };
+  EXPECT_EQ(last_line().substr(0, 68),
+            "all: 100.00% of all, 0.00% self, 1.10% in callees too thin to draw  ");
+  down();
+  EXPECT_EQ(last_line().substr(0, 36), "main: 98.90% of all, 0.00% self  h: ");
+  down();
+  EXPECT_EQ(last_line().substr(0, 73),
+            "dispatch: 98.90% of all, 0.30% self, 44.50% in callees too thin to draw  ");
+  down();
+  EXPECT_EQ(last_line().substr(0, 36), "f1: 54.10% of all, 54.10% self  h: h");
 }
 
 TEST(ReportView, YesIsAskedForOnlyWhereItIsTheQuestion) {

@@ -1,0 +1,34 @@
+#include "report/output/packed_data.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace tacho::report {
+namespace {
+
+TEST(PackedData, NumbersAreLeb128AndZigzag) {
+  PackedColumn numbers("n", ColumnForm::Numbers), signs("s", ColumnForm::Signed),
+      steps("d", ColumnForm::Differences);
+  numbers.add(127);
+  numbers.add(300);
+  EXPECT_EQ(numbers.bytes(), std::string("\x7f\xac\x02"));
+  for (const std::int64_t number : {0, -1, 1}) signs.add_signed(number);
+  EXPECT_EQ(signs.bytes(), std::string("\0\1\2", 3));
+  for (const std::int64_t number : {5, 4, 6}) steps.add_signed(number);
+  EXPECT_EQ(steps.bytes(), std::string("\x0a\x01\x04"));
+  PackedColumn far("f", ColumnForm::Signed);
+  far.add_signed(std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(far.bytes(), std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
+}
+
+TEST(PackedData, Base64HasItsPadding) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+}  // namespace
+}  // namespace tacho::report
