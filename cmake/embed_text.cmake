@@ -1,7 +1,9 @@
-# Text files, one after the other, as a constant of C++: cmake -DFROM="a.js;b.js" -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
+# Text files, one after the other, as a constant of C++; what modules of JavaScript export is a constant of the script.
+#   cmake -DFROM="a.js;b.js" -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
 set(text "")
 foreach(file ${FROM})
   file(READ ${file} one)
+  string(REGEX REPLACE "(^|\n)export const " "\\1const " one "${one}")
   string(APPEND text "${one}")
 endforeach()
 foreach(end "]]>" ")embedded_text\"")

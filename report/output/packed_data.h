@@ -1,4 +1,5 @@
-// Columns of numbers and texts inside a page or a picture, compressed, for its script; packed_data.js reads them.
+// Columns of numbers and texts inside a page or a picture, compressed, for its script; packed_data.js reads
+// them.
 //
 // The data are one gzip stream, in base64, in elements <script type="application/octet-stream" class="data">,
 // which browsers do not run: 4 bytes with the length of the JSON text that follows, {"columns": [[name, form,

@@ -218,8 +218,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     head.end_object();
   }
   head.finish();
-  std::vector<PageColumn> columns = samples.columns(order);
-  PageColumn line("frame.line", ColumnForm::Numbers);
+  std::vector<PackedColumn> columns = samples.columns(order);
+  PackedColumn line("frame.line", ColumnForm::Numbers);
   for (const std::uint32_t text : lines) line.add(text);
   columns.push_back(std::move(line));
   if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));

@@ -1,5 +1,6 @@
 // The page: its parts around one state, which selects the samples that all of them show.
-import {openData} from './data.js';
+import {openData} from '../../output/packed_data.js';
+
 import {amount, button, element, forgetColours, grouped, matcher, share} from './dom.js';
 import {makeEvents} from './events.js';
 import {makeFlame} from './flame.js';

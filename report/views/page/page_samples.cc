@@ -1,10 +1,8 @@
 #include "report/views/page/page_samples.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -107,166 +105,7 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
   return order;
 }
 
-void PageColumn::varint(std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
-  bytes_ += static_cast<char>(number);
-}
-
-void PageColumn::add(std::uint64_t number) {
-  varint(number);
-  ++count_;
-}
-
-void PageColumn::add_signed(std::int64_t number) {
-  std::int64_t shown = number;
-  if (form_ == ColumnForm::Differences) {
-    shown = static_cast<std::int64_t>(static_cast<std::uint64_t>(number) - static_cast<std::uint64_t>(last_));
-    last_ = number;
-  }
-  varint((static_cast<std::uint64_t>(shown) << 1) ^ static_cast<std::uint64_t>(shown >> 63));
-  ++count_;
-}
-
-void PageColumn::add_real(double number) {
-  const auto bits = std::bit_cast<std::uint64_t>(number);
-  for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift);
-  ++count_;
-}
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t word = 0;
-    const std::size_t size = std::min<std::size_t>(3, bytes.size() - at);
-    for (std::size_t i = 0; i < 3; ++i)
-      word = word << 8 | (i < size ? static_cast<std::uint8_t>(bytes[at + i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i) text += i <= size ? kDigits[word >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
-}
-
 namespace {
-
-// Bytes of an element: a multiple of 3, so that its base64 needs no padding.
-constexpr std::size_t kElement = std::size_t{3} << 20;
-constexpr std::size_t kBlock = std::size_t{256} << 10;      // bytes that one worker compresses at a time
-constexpr std::size_t kBlocks = 16;                         // blocks that are compressed in parallel
-constexpr std::size_t kDictionary = std::size_t{32} << 10;  // bytes before a block that are its dictionary
-
-struct PackedBlock {
-  std::string bytes;
-  std::uint32_t checksum = 0;
-};
-
-// A part of a deflate stream, up to a byte's end.
-Result<PackedBlock> pack_block(std::string_view dictionary, std::string_view block, bool is_last) {
-  constexpr int kLevel = 6, kRaw = -MAX_WBITS, kMemory = 9;
-  const auto start = [](std::string_view bytes) {
-    return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  };
-  z_stream stream{};
-  if (::deflateInit2(&stream, kLevel, Z_DEFLATED, kRaw, kMemory, Z_DEFAULT_STRATEGY) != Z_OK)
-    return Error{"zlib has no memory to pack the page's data"};
-  if (!dictionary.empty())
-    ::deflateSetDictionary(&stream, start(dictionary), static_cast<uInt>(dictionary.size()));
-  PackedBlock packed;
-  stream.next_in = start(block);
-  stream.avail_in = static_cast<uInt>(block.size());
-  do {
-    const std::size_t size = packed.bytes.size();
-    packed.bytes.resize(size + kBlock / 2);
-    stream.next_out = reinterpret_cast<Bytef*>(packed.bytes.data() + size);
-    stream.avail_out = static_cast<uInt>(kBlock / 2);
-    ::deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
-    packed.bytes.resize(packed.bytes.size() - stream.avail_out);
-  } while (stream.avail_out == 0);
-  ::deflateEnd(&stream);
-  packed.checksum = static_cast<std::uint32_t>(::crc32(0, start(block), static_cast<uInt>(block.size())));
-  return packed;
-}
-
-std::string little_endian(std::uint32_t number) {
-  std::string bytes;
-  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift);
-  return bytes;
-}
-
-// Writes the columns: compresses what is added into elements <script type="application/octet-stream"
-// class="data"> of some megabytes each: one gzip stream, whose blocks the workers of a pool compress in
-// parallel. The end of the previous block is a block's dictionary, so the stream is the same for any number
-// of workers.
-class PackedElements {
- public:
-  // Both must outlive it.
-  PackedElements(TextOutput& out, format::WorkerPool& pool) : out_(out), pool_(pool) {
-    constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);  // deflate, no time, Unix
-    packed_ = kGzipHeader;
-  }
-
-  void add(std::string_view bytes) {
-    while (!bytes.empty() && result_) {
-      const std::size_t taken = std::min(bytes.size(), dictionary_ + kBlocks * kBlock - pending_.size());
-      pending_ += bytes.substr(0, taken);
-      bytes.remove_prefix(taken);
-      if (pending_.size() == dictionary_ + kBlocks * kBlock) result_ = pack(false);
-    }
-  }
-
-  Result<> finish() {
-    if (result_) result_ = pack(true);
-    if (!result_) return result_;
-    packed_ += little_endian(checksum_) + little_endian(size_);
-    write_element(packed_.size());
-    return Done{};
-  }
-
- private:
-  Result<> pack(bool is_last) {
-    const std::string_view all = pending_;
-    const std::size_t size = all.size() - dictionary_;
-    const std::size_t blocks = std::max<std::size_t>((size + kBlock - 1) / kBlock, 1);
-    std::vector<PackedBlock> packed(blocks);
-    auto done = pool_.run(blocks, [&](std::size_t number, unsigned) -> Result<> {
-      const std::size_t begin = dictionary_ + number * kBlock, before = std::min(begin, kDictionary);
-      auto block = pack_block(all.substr(begin - before, before), all.substr(begin, kBlock),
-                              is_last && number + 1 == blocks);
-      if (!block) return std::move(block.error());
-      packed[number] = std::move(*block);
-      return Done{};
-    });
-    if (!done) return done;
-    for (std::size_t number = 0; number < blocks; ++number) {
-      const std::size_t length = std::min(kBlock, size - number * kBlock);
-      checksum_ = static_cast<std::uint32_t>(
-          ::crc32_combine(checksum_, packed[number].checksum, static_cast<z_off_t>(length)));
-      packed_ += packed[number].bytes;
-      while (packed_.size() >= kElement) write_element(kElement);
-    }
-    size_ += static_cast<std::uint32_t>(size);
-    pending_.erase(0, pending_.size() - std::min(pending_.size(), kDictionary));
-    dictionary_ = pending_.size();
-    return Done{};
-  }
-
-  void write_element(std::size_t size) {
-    out_.text("<script type=\"application/octet-stream\" class=\"data\">");
-    out_.text(base64(std::string_view(packed_).substr(0, size)));
-    out_.text("</script>\n");
-    out_.line_end();
-    packed_.erase(0, size);
-  }
-
-  TextOutput& out_;
-  format::WorkerPool& pool_;
-  std::string pending_;         // the dictionary (the last bytes already compressed), then bytes to compress
-  std::size_t dictionary_ = 0;  // its size in `pending_`
-  std::string packed_;
-  std::uint32_t checksum_ = 0;
-  std::uint32_t size_ = 0;  // bytes compressed so far, modulo 2^32
-  Result<> result_ = Done{};
-};
 
 namespace abi = format::abi;
 using format::FieldKind;
@@ -403,8 +242,8 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
                             : field.kind == FieldKind::Float ? ColumnForm::Reals
                                                              : ColumnForm::Signed;
     const std::string number = fmt::format("{}.{}", sample.event_index, event.fields.size());
-    event.fields.push_back({&field, is_text, PageColumn("field." + number, form),
-                            PageColumn("missing." + number, ColumnForm::Byte), false});
+    event.fields.push_back({&field, is_text, PackedColumn("field." + number, form),
+                            PackedColumn("missing." + number, ColumnForm::Byte), false});
   }
   return event;
 }
@@ -535,21 +374,21 @@ std::vector<std::uint32_t> PageSamples::lines() {
   return lines;
 }
 
-std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
-  std::vector<PageColumn> columns;
-  PageColumn node("node", ColumnForm::Numbers);
+std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
+  std::vector<PackedColumn> columns;
+  PackedColumn node("node", ColumnForm::Numbers);
   rows_of_samples_.each([&](std::uint32_t row) { node.add(order.positions[row_nodes_[row]]); });
-  for (PageColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &node, &weights_of_samples_})
+  for (PackedColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &node, &weights_of_samples_})
     columns.push_back(std::move(*column));
   if (has_cgroups_) columns.push_back(std::move(cgroups_));
-  PageColumn pid("threads.pid", ColumnForm::Signed), tid("threads.tid", ColumnForm::Signed),
+  PackedColumn pid("threads.pid", ColumnForm::Signed), tid("threads.tid", ColumnForm::Signed),
       comm("threads.comm", ColumnForm::Numbers);
   for (const ThreadName& one : threads_) {
     pid.add_signed(static_cast<std::int32_t>(one.pid));
     tid.add_signed(static_cast<std::int32_t>(one.tid));
     comm.add(one.comm);
   }
-  for (PageColumn* column : {&pid, &tid, &comm}) columns.push_back(std::move(*column));
+  for (PackedColumn* column : {&pid, &tid, &comm}) columns.push_back(std::move(*column));
   for (EventColumns& event : events_)
     for (FieldColumn& field : event.fields) {
       columns.push_back(std::move(field.values));
@@ -558,7 +397,7 @@ std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
   return columns;
 }
 
-std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const std::string& prefix) const {
+std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const std::string& prefix) const {
   struct Sum {
     std::uint64_t weight = 0, samples = 0;
   };
@@ -568,10 +407,10 @@ std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const st
     sum.weight += rows_[row].weight;
     sum.samples += rows_[row].samples;
   }
-  std::vector<PageColumn> columns;
+  std::vector<PackedColumn> columns;
   for (std::size_t event = 0; event < events_.size(); ++event) {
     const std::string start = fmt::format("{}{}.", prefix, event);
-    PageColumn node(start + "node", ColumnForm::Differences), weight(start + "weight", ColumnForm::Wide),
+    PackedColumn node(start + "node", ColumnForm::Differences), weight(start + "weight", ColumnForm::Wide),
         samples(start + "samples", ColumnForm::Numbers);
     for (const auto& [key, sum] : sums) {
       if (key.first != event) continue;
@@ -579,7 +418,7 @@ std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const st
       weight.add(sum.weight);
       samples.add(sum.samples);
     }
-    for (PageColumn* column : {&node, &weight, &samples}) columns.push_back(std::move(*column));
+    for (PackedColumn* column : {&node, &weight, &samples}) columns.push_back(std::move(*column));
   }
   return columns;
 }
@@ -632,14 +471,11 @@ std::string policy_hash(std::string_view hex) {
   return "'sha256-" + base64(bytes) + "'";
 }
 
-std::vector<PageColumn> shared_columns(const PageParts& parts, const PageTree::Order& order) {
-  std::vector<PageColumn> columns;
-  PageColumn sizes("text.size", ColumnForm::Numbers), bytes("text.bytes", ColumnForm::Byte);
-  for (std::uint32_t i = 0; i < parts.texts.size(); ++i) {
-    sizes.add(parts.texts[i].size());
-    bytes.add_bytes(parts.texts[i]);
-  }
-  PageColumn name("frame.name", ColumnForm::Numbers), module("frame.module", ColumnForm::Numbers),
+std::vector<PackedColumn> shared_columns(const PageParts& parts, const PageTree::Order& order) {
+  PackedTexts texts;
+  for (std::uint32_t i = 0; i < parts.texts.size(); ++i) texts.add(parts.texts[i]);
+  std::vector<PackedColumn> columns = std::move(texts).columns();
+  PackedColumn name("frame.name", ColumnForm::Numbers), module("frame.module", ColumnForm::Numbers),
       kind("frame.kind", ColumnForm::Byte);
   for (const PageFrame& frame : parts.tree.frames()) {
     name.add(frame.name);
@@ -647,29 +483,23 @@ std::vector<PageColumn> shared_columns(const PageParts& parts, const PageTree::O
     kind.add_byte(static_cast<char>(frame.kind));
   }
   // The distance to the caller, which is after its callees.
-  PageColumn parent("node.parent", ColumnForm::Numbers), frame("node.frame", ColumnForm::Numbers);
+  PackedColumn parent("node.parent", ColumnForm::Numbers), frame("node.frame", ColumnForm::Numbers);
   for (std::size_t i = 0; i < order.nodes.size(); ++i) {
     const PageTree::Node& node = parts.tree.nodes()[order.nodes[i]];
     parent.add(order.positions[node.parent] - i);
     frame.add(node.frame);
   }
-  for (PageColumn* column : {&sizes, &bytes, &name, &module, &kind, &parent, &frame})
-    columns.push_back(std::move(*column));
+  for (PackedColumn* column : {&name, &module, &kind, &parent, &frame}) columns.push_back(std::move(*column));
   return columns;
 }
 
 }  // namespace
 
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
-                    const PageTree::Order& order, std::vector<PageColumn> columns, format::WorkerPool& pool) {
-  std::vector<PageColumn> all = shared_columns(parts, order);
+                    const PageTree::Order& order, std::vector<PackedColumn> columns,
+                    format::WorkerPool& pool) {
+  std::vector<PackedColumn> all = shared_columns(parts, order);
   std::ranges::move(columns, std::back_inserter(all));
-  std::string list;
-  for (const PageColumn& column : all)
-    list += fmt::format("{}[\"{}\",\"{}\",{},{}]", list.empty() ? "" : ",", column.name(),
-                        static_cast<char>(column.form()), column.count(), column.bytes().size());
-  const std::string json = fmt::format("{{\"columns\":[{}],\"head\":{}}}", list, head);
-
   out.text("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
   out.text(
       fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; "
@@ -683,11 +513,7 @@ Result<> write_page(TextOutput& out, const std::string& head, const PageParts& p
       "</style>\n</head>\n<body>\n<main id=\"page\"><p id=\"opening\">Opening ...</p>"
       "<noscript><p>This page shows a capture of tacho with a script, and this browser does not run scripts. "
       "The script needs no network.</p></noscript></main>\n");
-  PackedElements packed(out, pool);
-  packed.add(little_endian(static_cast<std::uint32_t>(json.size())));
-  packed.add(json);
-  for (const PageColumn& column : all) packed.add(column.bytes());
-  if (auto done = packed.finish(); !done) return std::move(done.error());
+  if (auto done = write_packed_data(out, head, all, pool); !done) return done;
   out.text("<script>");
   out.text(kPageScript);
   out.text("</script>\n</body>\n</html>\n");

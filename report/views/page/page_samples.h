@@ -15,6 +15,7 @@
 #include "format/base/worker_pool.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
+#include "report/output/packed_data.h"
 #include "report/output/text_output.h"
 #include "report/profile/function_table.h"
 #include "report/profile/weight.h"
@@ -101,62 +102,6 @@ struct PageParts {
   PageTree tree;
 };
 
-// The encoding of a column; page/data.js has the same letters.
-enum class ColumnForm : char {
-  Numbers = 'u',      // below 2^32: LEB128
-  Wide = 'w',         // LEB128
-  Signed = 'z',       // zigzag LEB128
-  Differences = 'd',  // each to the one before: zigzag LEB128
-  Reals = 'f',        // 8 bytes each, little endian
-  Byte = 'b',         // 1 byte each
-};
-
-class PageColumn {
- public:
-  PageColumn(std::string name, ColumnForm form) : name_(std::move(name)), form_(form) {}
-  void add(std::uint64_t number);        // Numbers, Wide
-  void add_signed(std::int64_t number);  // Signed, Differences
-  void add_real(double number);
-  void add_byte(char byte) {
-    bytes_ += byte;
-    ++count_;
-  }
-  void add_bytes(std::string_view bytes) {
-    bytes_ += bytes;
-    count_ += bytes.size();
-  }
-
-  // Calls `take` with each number of a column of form Numbers.
-  template <class Take>
-  void each(Take&& take) const {
-    std::uint32_t number = 0;
-    int shift = 0;
-    for (const char byte : bytes_) {
-      number |= (static_cast<std::uint32_t>(byte) & 0x7f) << shift;
-      shift += 7;
-      if ((static_cast<std::uint8_t>(byte) & 0x80) != 0) continue;
-      take(number);
-      number = 0;
-      shift = 0;
-    }
-  }
-
-  const std::string& name() const { return name_; }
-  ColumnForm form() const { return form_; }
-  std::uint64_t count() const { return count_; }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void varint(std::uint64_t number);
-  std::string name_;
-  ColumnForm form_;
-  std::uint64_t count_ = 0;
-  std::int64_t last_ = 0;
-  std::string bytes_;
-};
-
-std::string base64(std::string_view bytes);
-
 // Names in a page: as they are, hidden, or as pseudonyms.
 class PageNames {
  public:
@@ -204,9 +149,9 @@ class PageSamples : public Sink {
   bool empty() const { return samples_ == 0; }
 
   // The columns, with nodes numbered in the page's order. Called once: they are moved out.
-  std::vector<PageColumn> columns(const PageTree::Order& order);
+  std::vector<PackedColumn> columns(const PageTree::Order& order);
   // The same as sums by event and node: "NUMBER.node", "NUMBER.weight", "NUMBER.samples" after `prefix`.
-  std::vector<PageColumn> sums(const PageTree::Order& order, const std::string& prefix) const;
+  std::vector<PackedColumn> sums(const PageTree::Order& order, const std::string& prefix) const;
   // "start", "left_out" and "events", whose names are numbers of texts.
   void describe(JsonFields& to);
 
@@ -225,7 +170,7 @@ class PageSamples : public Sink {
   struct FieldColumn {
     const PayloadField* field = nullptr;
     bool is_text = false;
-    PageColumn values, missing;  // missing: 1 for a sample without the field
+    PackedColumn values, missing;  // missing: 1 for a sample without the field
     bool has_missing = false;
   };
   struct EventColumns {
@@ -276,7 +221,7 @@ class PageSamples : public Sink {
 
   // Columns with an entry for each sample, encoded at once to save memory. Empty with Take::Stacks.
   std::uint64_t samples_ = 0, first_time_ = 0;
-  PageColumn times_{"time", ColumnForm::Differences}, cpus_{"cpu", ColumnForm::Numbers},
+  PackedColumn times_{"time", ColumnForm::Differences}, cpus_{"cpu", ColumnForm::Numbers},
       of_threads_{"thread", ColumnForm::Numbers}, of_events_{"event", ColumnForm::Numbers},
       rows_of_samples_{"", ColumnForm::Numbers}, weights_of_samples_{"weight", ColumnForm::Wide},
       cgroups_{"cgroup", ColumnForm::Numbers};
@@ -284,9 +229,10 @@ class PageSamples : public Sink {
 };
 
 // Writes a page as one HTML file: markup, style, script and data, and a Content-Security-Policy that allows
-// nothing else. `head`: the JSON object that page/data.js reads. `columns`: of the samples; the columns of
+// nothing else. `head`: the JSON object that the page reads. `columns`: of the samples; the columns of
 // texts, frames and nodes are written before them.
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
-                    const PageTree::Order& order, std::vector<PageColumn> columns, format::WorkerPool& pool);
+                    const PageTree::Order& order, std::vector<PackedColumn> columns,
+                    format::WorkerPool& pool);
 
 }  // namespace tacho::report

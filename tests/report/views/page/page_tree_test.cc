@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -49,28 +48,6 @@ TEST(PageTree, DepthIsNoRecursion) {
   const PageTree::Order order = made.tree.order(made.texts);
   EXPECT_EQ(order.positions[node], 0u);
   EXPECT_EQ(order.positions[0], chain.size());
-}
-
-TEST(PageColumns, NumbersAreLeb128AndZigzag) {
-  PageColumn numbers("n", ColumnForm::Numbers), signs("s", ColumnForm::Signed),
-      steps("d", ColumnForm::Differences);
-  numbers.add(127);
-  numbers.add(300);
-  EXPECT_EQ(numbers.bytes(), std::string("\x7f\xac\x02"));
-  for (const std::int64_t number : {0, -1, 1}) signs.add_signed(number);
-  EXPECT_EQ(signs.bytes(), std::string("\0\1\2", 3));
-  for (const std::int64_t number : {5, 4, 6}) steps.add_signed(number);
-  EXPECT_EQ(steps.bytes(), std::string("\x0a\x01\x04"));
-  PageColumn far("f", ColumnForm::Signed);
-  far.add_signed(std::numeric_limits<std::int64_t>::min());
-  EXPECT_EQ(far.bytes(), std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
-}
-
-TEST(PageColumns, Base64HasItsPadding) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
 }
 
 }  // namespace
