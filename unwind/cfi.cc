@@ -392,7 +392,8 @@ std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<b
     if (cie_at && *cie_at != last.first) last = {*cie_at, parse_cie(section, *cie_at)};
     if (cie_at && last.second) {
       const auto fde = parse_fde_body(section, *head, *last.second);
-      if (fde && fde->end > fde->start)
+      const bool is_left_out = fde && section.form == CfiForm::DebugFrame && fde->start == 0;
+      if (fde && fde->end > fde->start && !is_left_out)
         found.push_back({fde->start, fde->end, offset, last.second->is_signal_frame});
     }
     offset = head->end;

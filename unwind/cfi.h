@@ -109,7 +109,8 @@ class FdeParser {
   std::uint64_t cie_offset_ = ~std::uint64_t{0};
   std::optional<Cie> cie_;
 };
-// All FDEs that can be parsed, ascending by start. `stop` is polled; true ends the list early.
+// All FDEs that can be parsed, ascending by start, without those of .debug_frame at address 0: functions that
+// the linker left out. `stop` is polled; true ends the list early.
 std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop = {});
 // The rules at `pc`, an address of the function; nothing: its instructions are damaged.
 std::optional<UnwindRow> evaluate_cfi(const CfiSection& section, const Fde& fde, std::uint64_t pc);

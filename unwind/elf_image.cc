@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t kLargestSection = std::uint64_t{1} << 29;  // bytes; browsers have 20 MB of .eh_frame
 
+constexpr std::uint64_t kLargestNotes = std::uint64_t{1} << 16;  // bytes
+
 }  // namespace
 
 Result<ElfImage> ElfImage::open(format::Fd file, Width width) {
@@ -63,18 +65,28 @@ Result<> ElfImage::parse(Width width) {
   return Done{};
 }
 
-std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const {
+const format::ElfSection* ElfImage::find_section(std::string_view name) const {
   for (const format::ElfSection& header : sections_) {
     // Compares only the name's length: a string table without NULs must not be scanned for each section.
     if (header.name >= section_names_.size() || section_names_.size() - header.name <= name.size()) continue;
     const std::byte* const at = section_names_.data() + header.name;
     if (std::memcmp(at, name.data(), name.size()) != 0 || at[name.size()] != std::byte{0}) continue;
-    if (header.type == SHT_NOBITS) return std::nullopt;
-    auto bytes = read(header.offset, header.size);
-    if (!bytes) return std::nullopt;
-    return Section{header.address, std::move(*bytes), (header.flags & SHF_COMPRESSED) != 0};
+    return header.type == SHT_NOBITS ? nullptr : &header;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<ElfImage::Place> ElfImage::section_place(std::string_view name) const {
+  const format::ElfSection* const found = find_section(name);
+  return found != nullptr ? std::optional(Place{found->address, found->size}) : std::nullopt;
+}
+
+std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const {
+  const format::ElfSection* const found = find_section(name);
+  if (found == nullptr) return std::nullopt;
+  auto bytes = read(found->offset, found->size);
+  if (!bytes) return std::nullopt;
+  return Section{found->address, std::move(*bytes), (found->flags & SHF_COMPRESSED) != 0};
 }
 
 std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {
@@ -83,6 +95,27 @@ std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {
   auto bytes = read(found->offset, found->file_size);
   if (!bytes) return std::nullopt;
   return Section{found->address, std::move(*bytes), false};
+}
+
+format::BuildId ElfImage::build_id() const {
+  const auto in_notes = [this](std::uint64_t offset, std::uint64_t size) {
+    const auto notes = size <= kLargestNotes ? read(offset, size) : std::nullopt;
+    return notes ? format::build_id_in_notes(*notes, header_.order) : std::nullopt;
+  };
+  for (const format::ElfSegment& segment : segments_)
+    if (segment.type == PT_NOTE)
+      if (const auto id = in_notes(segment.offset, segment.file_size)) return *id;
+  for (const format::ElfSection& section : sections_)
+    if (section.type == SHT_NOTE)
+      if (const auto id = in_notes(section.offset, section.size)) return *id;
+  return {};
+}
+
+std::string ElfImage::debuglink() const {
+  const auto link = section(".gnu_debuglink");
+  if (!link) return {};
+  std::string name(format::text_of(link->bytes));
+  return name.find('/') == std::string::npos ? name : std::string();
 }
 
 std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "format/base/elf.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
+#include "format/records/build_id.h"
 
 namespace tacho::unwind {
 
@@ -25,12 +27,25 @@ class ElfImage {
     std::vector<std::byte> bytes;
     bool is_packed = false;  // SHF_COMPRESSED: the bytes start with an Elf64_Chdr
   };
+  // Where a section is loaded, in ELF addresses, and its size in the file. Nothing: there is none of that
+  // name.
+  struct Place {
+    std::uint64_t address = 0, size = 0;
+  };
+  std::optional<Place> section_place(std::string_view name) const;
+  bool has_sections() const { return !sections_.empty(); }
+  const std::vector<format::ElfSegment>& segments() const { return segments_; }
   // Nothing: there is none of that name, or it cannot be read.
   std::optional<Section> section(std::string_view name) const;
   // The segment PT_GNU_EH_FRAME, for files without section headers.
   std::optional<Section> eh_frame_header_segment() const;
   // The loaded bytes from an address to the end of its segment.
   std::optional<Section> loaded_from(std::uint64_t address) const;
+
+  // Empty: it has none.
+  format::BuildId build_id() const;
+  // The file name in .gnu_debuglink; empty: there is none, or it is a path.
+  std::string debuglink() const;
 
   // The ELF address of the code at `offset` of the file.
   std::optional<std::uint64_t> code_address(std::uint64_t offset) const;
@@ -49,6 +64,7 @@ class ElfImage {
 
  private:
   Result<> parse(Width width);
+  const format::ElfSection* find_section(std::string_view name) const;
   // All of `size` bytes, or nothing.
   std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
 

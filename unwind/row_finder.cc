@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "unwind/packed_section.h"
+
 namespace tacho::unwind {
 namespace {
 
@@ -22,68 +24,89 @@ Result<RowFinder> RowFinder::from_sframe(const ElfImage& image, const std::funct
   if (sframe->bytes.size() > kMostSectionBytes) return Error{"has too much call frame information"};
   auto table = row_table_of(image, {.stop = stop});
   if (!table) return std::move(table.error());
-  RowFinder finder(std::move(*table));
+  RowFinder finder;
+  finder.table_ = std::move(*table);
   finder.code_ = image.code_segments();
   return finder;
 }
 
-Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<bool()>& stop) {
-  if (image.order() != std::endian::little) return Error{"is for another machine"};
-  auto frames = eh_frame_of(image);
-  const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
-  if (!frames) frames = image.section(".debug_frame");
-  if (!frames || frames->is_packed) return from_sframe(image, stop);
-  if (frames->bytes.size() > kMostSectionBytes) return Error{"has too much call frame information"};
-  RowFinder finder(std::move(*frames), form);
-  if (form == CfiForm::EhFrame) finder.index_ = FdeIndex::of(image);
-  if (finder.index_ && finder.index_->bytes() > kMostSectionBytes) return Error{"has too large an index"};
-  finder.code_ = image.code_segments();
-  finder.entry_ = image.entry();
-  if (!finder.index_) {
-    finder.ranges_ = list_fdes(finder.section(), stop);
+Result<> RowFinder::add(Frames frames, const std::function<bool()>& stop) {
+  if (frames.section.bytes.size() > kMostSectionBytes) return Error{"has too much call frame information"};
+  if (frames.index && frames.index->bytes() > kMostSectionBytes) return Error{"has too large an index"};
+  if (!frames.index) {
+    frames.ranges = list_fdes(frames.view(), stop);
     if (stop && stop()) return Error{"takes too long"};
   }
-  const auto offset = finder.fde_offset(finder.entry_);
-  const auto fde = offset ? parse_fde(finder.section(), *offset) : std::nullopt;
-  if (fde && finder.entry_ < fde->end) finder.entry_ = 0;  // it has an FDE like other code
+  frames_.push_back(std::move(frames));
+  return Done{};
+}
+
+Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<bool()>& stop,
+                                    const ElfImage* debug) {
+  if (image.order() != std::endian::little) return Error{"is for another machine"};
+  RowFinder finder;
+  if (auto frames = eh_frame_of(image); frames && !frames->bytes.empty()) {
+    auto added = finder.add({std::move(*frames), CfiForm::EhFrame, FdeIndex::of(image)}, stop);
+    if (!added) return std::move(added.error());
+  }
+  for (const ElfImage* const file : {&image, debug}) {
+    if (file == nullptr || file->order() != image.order()) continue;
+    auto frames = debug_frame_of(*file);
+    if (!frames) continue;
+    if (auto added = finder.add({std::move(*frames), CfiForm::DebugFrame}, stop); !added)
+      return std::move(added.error());
+  }
+  const auto has_functions = [](const Frames& frames) { return frames.index || !frames.ranges.empty(); };
+  if (std::ranges::none_of(finder.frames_, has_functions)) return from_sframe(image, stop);
+  finder.code_ = image.code_segments();
+  finder.entry_ = image.entry();
+  const bool has_fde = std::ranges::any_of(finder.frames_, [&](const Frames& frames) {
+    const auto fde = frames.fde_at(finder.entry_);
+    return fde && finder.entry_ < fde->end;
+  });
+  if (has_fde) finder.entry_ = 0;  // it has an FDE like other code
   return finder;
 }
 
-std::optional<std::uint64_t> RowFinder::fde_offset(std::uint64_t address) {
-  if (index_) {
-    const auto entry = index_->find(address);
-    return entry ? std::optional(entry->fde_address - frames_.address)
-                 : std::nullopt;  // parse_fde() checks it
+std::optional<Fde> RowFinder::Frames::fde_at(std::uint64_t address) const {
+  if (index) {
+    const auto entry = index->find(address);
+    return entry ? parse_fde(view(), entry->fde_address - section.address) : std::nullopt;
   }
-  const auto after = std::ranges::upper_bound(*ranges_, address, {}, &FdeRange::start);
-  return after == ranges_->begin() ? std::nullopt : std::optional(std::prev(after)->offset);
+  const auto after = std::ranges::upper_bound(ranges, address, {}, &FdeRange::start);
+  return after == ranges.begin() ? std::nullopt : parse_fde(view(), std::prev(after)->offset);
 }
 
 RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
-  const auto offset = fde_offset(address);
-  const auto fde = offset ? parse_fde(section(), *offset) : std::nullopt;
-  if (!fde || address < fde->start || address >= fde->end) {
-    const bool is_entry =
-        entry_ != 0 && address >= entry_ && address - entry_ < kEntryBytes && !(fde && fde->start > entry_);
-    return found_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
+  bool is_behind_function = false;  // a function begins between the entry point and the address
+  for (const Frames& frames : frames_) {
+    const auto fde = frames.fde_at(address);
+    is_behind_function = is_behind_function || (fde && fde->start > entry_);
+    if (!fde || address < fde->start || address >= fde->end) continue;
+    Found found = found_kind(TACHO_UNWIND_OTHER);
+    if (fde->program.size() > kMostProgramBytes) return found;
+    Fde up_to_it = *fde;
+    up_to_it.end = address + 1;
+    (void)walk_cfi(frames.view(), up_to_it, [&](const CfiRow& rules) {
+      if (address >= rules.start && address < rules.end)
+        found = {compact_row(rules), compact_place(rules.rules[kRbx])};
+    });
+    return found;
   }
-  Found found = found_kind(TACHO_UNWIND_OTHER);
-  if (fde->program.size() > kMostProgramBytes) return found;
-  Fde up_to_it = *fde;
-  up_to_it.end = address + 1;
-  (void)walk_cfi(section(), up_to_it, [&](const CfiRow& rules) {
-    if (address >= rules.start && address < rules.end)
-      found = {compact_row(rules), compact_place(rules.rules[kRbx])};
-  });
-  return found;
+  const bool is_entry =
+      entry_ != 0 && address >= entry_ && address - entry_ < kEntryBytes && !is_behind_function;
+  return found_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
+}
+
+std::size_t RowFinder::Frames::bytes() const {
+  return section.bytes.size() + (index ? index->bytes() : 0) + ranges.capacity() * sizeof(FdeRange);
 }
 
 std::size_t RowFinder::bytes() const {
   constexpr std::size_t kNode = 4 * sizeof(void*);  // overhead of a map's node
-  return frames_.bytes.size() + (index_ ? index_->bytes() : 0) +
-         (table_ ? table_->rows.capacity() * sizeof(Row) : 0) +
-         (ranges_ ? ranges_->capacity() * sizeof(FdeRange) : 0) +
-         known_.size() * (sizeof(decltype(known_)::value_type) + kNode);
+  std::size_t bytes = known_.size() * (sizeof(decltype(known_)::value_type) + kNode);
+  for (const Frames& frames : frames_) bytes += frames.bytes();
+  return bytes + (table_ ? table_->rows.capacity() * sizeof(Row) : 0);
 }
 
 RowFinder::Found RowFinder::row_at(std::uint64_t address) {

@@ -21,9 +21,10 @@ namespace tacho::unwind {
 
 class RowFinder {
  public:
-  // The error says why the file has no rows. `stop` is polled while a file without index, or with .sframe
-  // only, is read; true ends it.
-  static Result<RowFinder> create(const ElfImage& image, const std::function<bool()>& stop = {});
+  // The error says why the file has no rows. `stop` is polled while a section without index, or with .sframe
+  // only, is read; true ends it. `debug`: the separate debug file, for its .debug_frame; null: none.
+  static Result<RowFinder> create(const ElfImage& image, const std::function<bool()>& stop = {},
+                                  const ElfImage* debug = nullptr);
 
   // A row, and where the caller's rbx is saved, which is not in rows: code of the dynamic linker addresses
   // its frame by rbx.
@@ -40,18 +41,25 @@ class RowFinder {
 
  private:
   static constexpr std::size_t kMostKnown = 1U << 12;  // rows
-  RowFinder(ElfImage::Section frames, CfiForm form) : frames_(std::move(frames)), form_(form) {}
-  explicit RowFinder(RowTable table) : table_(std::move(table)) {}
+  // .eh_frame or .debug_frame.
+  struct Frames {
+    ElfImage::Section section;
+    CfiForm form = CfiForm::EhFrame;
+    std::optional<FdeIndex> index = {};
+    std::vector<FdeRange> ranges = {};  // if there is no index
+
+    CfiSection view() const { return {section.bytes, section.address, form, std::endian::little}; }
+    // The last function that begins at or before the address.
+    std::optional<Fde> fde_at(std::uint64_t address) const;
+    std::size_t bytes() const;
+  };
+  RowFinder() = default;
   static Result<RowFinder> from_sframe(const ElfImage& image, const std::function<bool()>& stop);
-  CfiSection section() const { return {frames_.bytes, frames_.address, form_, std::endian::little}; }
-  std::optional<std::uint64_t> fde_offset(std::uint64_t address);
+  Result<> add(Frames frames, const std::function<bool()>& stop);
   Found evaluate(std::uint64_t address);
 
-  ElfImage::Section frames_;
-  CfiForm form_ = CfiForm::EhFrame;
+  std::vector<Frames> frames_;     // the first one with rules for an address is used
   std::optional<RowTable> table_;  // of .sframe, which is read completely
-  std::optional<FdeIndex> index_;
-  std::optional<std::vector<FdeRange>> ranges_;  // if there is no index
   std::vector<ElfImage::Code> code_;
   std::uint64_t entry_ = 0;                         // the entry point, if it has no FDE; else 0
   std::unordered_map<std::uint64_t, Found> known_;  // by address

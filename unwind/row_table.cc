@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "format/base/cursor.h"
 #include "unwind/leb128.h"
+#include "unwind/packed_section.h"
 #include "unwind/sframe.h"
 
 namespace tacho::unwind {
@@ -115,9 +117,14 @@ bool has_same_rules(const Row& a, const Row& b) {
   return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp;
 }
 
+bool has_rules(const Row* row) { return row != nullptr && row->kind != TACHO_UNWIND_NOTHING; }
+
 class Builder {
  public:
-  explicit Builder(const RowLimits& limits) : limits_(limits) {}
+  // Functions that `known` has rules for are left out; null: none.
+  explicit Builder(const RowLimits& limits, const RowTable* known = nullptr)
+      : limits_(limits), known_(known) {}
+  static Error too_large() { return Error{"its unwind table is too large"}; }
 
   Result<RowTable> build(const CfiSection& section, const FdeIndex* index) {
     FdeParser fdes(section);
@@ -125,6 +132,7 @@ class Builder {
     table_ = {};
     end_ = 0;
     for (const FdeRange& range : list_fdes(section, [this] { return is_stopped(); })) {
+      if (known_ != nullptr && has_rules(known_->find(range.start))) continue;
       if (!prepare_for(range.start, range.end)) break;
       if (range.end <= end_) continue;
       const auto fde = fdes.at(range.offset);
@@ -155,8 +163,6 @@ class Builder {
     if (end > end_ && start > end_) add(end_, of_kind(TACHO_UNWIND_NOTHING));
     return true;
   }
-
-  static Result<RowTable> too_large() { return Error{"its unwind table is too large"}; }
 
   Result<RowTable> finished() {
     if (is_stopped_) return Error{"its unwind table took too long"};
@@ -216,10 +222,40 @@ class Builder {
   }
 
   const RowLimits& limits_;
+  const RowTable* known_;
   RowTable table_;
   bool is_stopped_ = false;
   std::uint64_t end_ = 0;  // addresses below have rows
 };
+
+// The rows of `table` and, where it has none, those of `more`. Rows that are too far from the first are left
+// out.
+RowTable with_gaps_filled(const RowTable& table, const RowTable& more) {
+  if (more.rows.empty()) return table;
+  RowTable filled{.base = std::min(table.base, more.base), .functions = table.functions + more.functions};
+  struct Side {
+    const RowTable& table;
+    std::size_t next = 0;  // rows before it begin at or before the current address
+    std::uint64_t address() const {
+      return next < table.rows.size() ? table.base + table.rows[next].pc : ~std::uint64_t{0};
+    }
+    const Row* current() const { return next == 0 ? nullptr : &table.rows[next - 1]; }
+  } first{table}, second{more};
+  while (first.next < table.rows.size() || second.next < more.rows.size()) {
+    const std::uint64_t address = std::min(first.address(), second.address());
+    if (address - filled.base > std::numeric_limits<std::uint32_t>::max()) break;
+    for (Side* const side : {&first, &second})
+      if (side->address() == address) ++side->next;
+    Row row = of_kind(TACHO_UNWIND_NOTHING);
+    for (const Side* const side : {&second, &first})
+      if (has_rules(side->current())) row = *side->current();
+    row.pc = static_cast<std::uint32_t>(address - filled.base);
+    if (!filled.rows.empty() && has_same_rules(filled.rows.back(), row)) continue;
+    filled.others += row.kind == TACHO_UNWIND_OTHER ? 1 : 0;
+    filled.rows.push_back(row);
+  }
+  return filled;
+}
 
 // Adds the entry point of a program or the dynamic linker, which has no caller and sometimes no FDE.
 void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
@@ -308,19 +344,36 @@ Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, co
   return Builder(limits).build(sframe, address);
 }
 
-Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits) {
+Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits, const ElfImage* debug) {
   if (image.order() != std::endian::little) return Error{"is for another machine"};
-  auto frames = eh_frame_of(image);
-  const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
-  if (!frames) frames = image.section(".debug_frame");
-  if (frames && frames->is_packed) frames.reset();
-  const auto sframe = frames ? std::nullopt : image.section(".sframe");
-  if (!frames && (!sframe || sframe->is_packed)) return RowTable{};
-  const auto index = form == CfiForm::EhFrame ? FdeIndex::of(image) : std::nullopt;
-  auto table = frames ? build_row_table({frames->bytes, frames->address, form, image.order()}, limits,
-                                        index ? &*index : nullptr)
-                      : build_row_table(sframe->bytes, sframe->address, limits);
-  if (table) add_entry(*table, image.entry(), limits);
+  RowTable table;
+  const auto take = [&table, &limits](Result<RowTable> more) -> Result<> {
+    if (!more) return std::move(more.error());
+    table = table.rows.empty() ? std::move(*more) : with_gaps_filled(table, *more);
+    if (table.rows.size() > limits.most_rows) return Builder::too_large();
+    return Done{};
+  };
+  const auto take_section = [&](const std::optional<ElfImage::Section>& frames, CfiForm form,
+                                const FdeIndex* index) -> Result<> {
+    if (!frames) return Done{};
+    return take(Builder(limits, &table).build({frames->bytes, frames->address, form, image.order()}, index));
+  };
+  const auto index = FdeIndex::of(image);
+  if (auto taken = take_section(eh_frame_of(image), CfiForm::EhFrame, index ? &*index : nullptr); !taken)
+    return std::move(taken.error());
+  for (const ElfImage* const file : {&image, debug}) {
+    if (file == nullptr || file->order() != image.order()) continue;
+    if (auto taken = take_section(debug_frame_of(*file), CfiForm::DebugFrame, nullptr); !taken)
+      return std::move(taken.error());
+  }
+  if (table.rows.empty()) {
+    const auto sframe = image.section(".sframe");
+    if (sframe && !sframe->is_packed) {
+      if (auto taken = take(build_row_table(sframe->bytes, sframe->address, limits)); !taken)
+        return std::move(taken.error());
+    }
+  }
+  add_entry(table, image.entry(), limits);
   return table;
 }
 

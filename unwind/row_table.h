@@ -43,8 +43,10 @@ Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& lim
                                  const FdeIndex* index = nullptr);
 // The same for a section .sframe (sframe.h) with the address `address`.
 Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits = {});
-// From .eh_frame, or else .debug_frame if it is not compressed, or .sframe. Empty: the file has none.
-Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {});
+// From .eh_frame and, where that has no rules, from .debug_frame of the file and of its separate debug file
+// `debug` (null: none); or else from .sframe. Empty: no function has rules.
+Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {},
+                              const ElfImage* debug = nullptr);
 
 // Converts rules to a row (kind, cfa and rbp) with `pc` 0.
 Row compact_row(const CfiRow& rules);

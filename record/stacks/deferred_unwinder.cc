@@ -416,9 +416,11 @@ DeferredUnwinder::File& DeferredUnwinder::opened_file(const tacho_code_range& ra
     made.is_bare = image.error().code != kNotOpened;
     return made;
   }
+  const auto debug = file.name == "[vdso]" ? std::nullopt : debug_image_of(file, *image, reader_);
   const auto begin = thread_cpu_time();
   auto rows = unwind::RowFinder::create(
-      *image, [&] { return is_given_up_ || thread_cpu_time() - begin > kMostTimeOfFile; });
+      *image, [&] { return is_given_up_ || thread_cpu_time() - begin > kMostTimeOfFile; },
+      debug ? &*debug : nullptr);
   made.is_bare = !rows && !is_given_up_;
   if (rows) made.rows = std::move(*rows);
   return made;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,8 @@ namespace {
 
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // the build id is in it
 constexpr std::size_t kMostCodeSegments = 256;                // linkers make one or two
-constexpr unsigned kMinorBits = 20;                           // of a device, as the kernel counts them
+constexpr std::string_view kDebugFolder = "/usr/lib/debug";
+constexpr unsigned kMinorBits = 20;  // of a device, as the kernel counts them
 
 // On stacked file systems the device differs from the kernel's; then the program asks.
 std::optional<tacho_file_key> key_of(const format::Fd& file) {
@@ -249,8 +251,44 @@ Result<MappedFile> requested_file(const tacho_file_request& request) {
   return file;
 }
 
+std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unwind::ElfImage& image,
+                                               TimedFileReader& reader, const std::string& proc) {
+  const format::BuildId id = image.build_id();
+  if (id.size < 2) return std::nullopt;
+  const std::string hex = id.hex();
+  const std::string by_id =
+      fmt::format("{}/.build-id/{}/{}.debug", kDebugFolder, hex.substr(0, 2), hex.substr(2));
+  const auto find = [&](const std::vector<ForeignPath>& paths,
+                        const std::string& scope) -> std::optional<unwind::ElfImage> {
+    if (!reader.answers(paths, scope)) return std::nullopt;
+    for (const ForeignPath& path : paths) {
+      auto opened = open_foreign(path);
+      auto debug = opened ? unwind::ElfImage::open(std::move(*opened)) : Error{"cannot be opened"};
+      if (debug && debug->build_id() == id) return std::move(*debug);
+    }
+    return std::nullopt;
+  };
+  if (auto found = find({{"/", by_id}}, std::string(kDebugFolder))) return found;
+
+  std::vector<std::string> names{by_id};
+  const std::string link = image.debuglink();
+  if (!link.empty() && file.name.starts_with('/')) {
+    const std::string folder = file.name.substr(0, file.name.rfind('/') + 1);
+    names.push_back(folder + link);
+    names.push_back(folder + ".debug/" + link);
+    names.push_back(std::string(kDebugFolder) + folder + link);
+  }
+  const std::string process = fmt::format("{}/{}", proc, file.process);
+  std::vector<ForeignPath> paths;
+  for (const std::string& name : names) {
+    paths.push_back({process + "/root", name});
+    if (view_of(process) != View::Other) paths.push_back({"/", name});
+  }
+  return find(paths, scope_of(file, proc));
+}
+
 Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
-                                const std::string& proc) {
+                                TimedFileReader& reader, const std::string& proc) {
   FileTable made;
   Result<unwind::ElfImage> image = Error{"no image"};
   if (file.name == "[vdso]") {
@@ -262,7 +300,8 @@ Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits&
     image = unwind::ElfImage::open(std::move(*opened));
   }
   if (!image) return std::move(image.error()).in(file.name);
-  auto table = unwind::row_table_of(*image, limits);
+  const auto debug = file.name == "[vdso]" ? std::nullopt : debug_image_of(file, *image, reader, proc);
+  auto table = unwind::row_table_of(*image, limits, debug ? &*debug : nullptr);
   if (!table) return std::move(table.error()).in(file.name);
   count_from_file(*table, *image);
   made.rows = std::move(*table);

@@ -16,6 +16,7 @@
 #include "format/records/build_id.h"
 #include "format/records/record.h"
 #include "record/host/foreign_file.h"
+#include "unwind/elf_image.h"
 #include "unwind/row_table.h"
 
 namespace tacho::record {
@@ -92,6 +93,11 @@ MappedFile file_of(const tacho_file_request& request);
 // The mapping of a process at an address, which identifies a file without its name.
 Result<MappedFile> requested_file(const tacho_file_request& request);
 
+// The separate debug file of a mapped file, for its .debug_frame: below /usr/lib/debug by build id, or by
+// .gnu_debuglink; it has the same build id. Nothing: there is none, or it does not answer.
+std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unwind::ElfImage& image,
+                                               TimedFileReader& reader, const std::string& proc = "/proc");
+
 // The unwind table of a file, with rows by file offset instead of ELF address, because mappings have file
 // offsets. Empty: the file has no unwind information. `key`: the file's identity in the kernel, if its file
 // system has one.
@@ -99,7 +105,8 @@ struct FileTable {
   unwind::RowTable rows;
   std::optional<tacho_file_key> key;
 };
+// `reader`: for its debug file.
 Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
-                                const std::string& proc = "/proc");
+                                TimedFileReader& reader, const std::string& proc = "/proc");
 
 }  // namespace tacho::record

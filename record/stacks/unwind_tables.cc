@@ -458,7 +458,8 @@ void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto stop = [&] {
     return is_over_ || (++looks % kLooksPerClock == 0 && thread_cpu_time() - begin > kMostCpu);
   };
-  const auto table = answers(file) ? table_of_(file, {.stop = stop}) : Error{"does not answer", kNotOpened};
+  const auto table =
+      answers(file) ? table_of_(file, {.stop = stop}, reader_) : Error{"does not answer", kNotOpened};
   const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);
   if (!has_rows) set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);

@@ -56,9 +56,11 @@ class UnwindTables {
   static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NO_FILE;
 
   // Builds the table of a file, which may take any time.
-  using TableOf = std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&)>;
-  static Result<FileTable> table_of(const MappedFile& file, const unwind::RowLimits& limits) {
-    return table_of_file(file, limits);
+  using TableOf =
+      std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&, TimedFileReader&)>;
+  static Result<FileTable> table_of(const MappedFile& file, const unwind::RowLimits& limits,
+                                    TimedFileReader& reader) {
+    return table_of_file(file, limits, reader);
   }
 
   // `budget`: bytes. The walker must outlive the tables.

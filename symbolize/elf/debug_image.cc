@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "symbolize/files/decompress.h"
 #include "unwind/leb128.h"
+#include "unwind/packed_section.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -69,7 +69,8 @@ Result<Compressed> compressed_section(Elf_Scn* section, std::size_t number, bool
   }
   const format::Bytes bytes(static_cast<const std::byte*>(data->d_buf), data->d_size);
   const Compressed part{number, header.ch_type, bytes.subspan(header_size), header.ch_size};
-  if (!can_hold(part.bytes.size(), part.size)) return Error{"a compressed section has an impossible size"};
+  if (!unwind::can_hold(part.bytes.size(), part.size))
+    return Error{"a compressed section has an impossible size"};
   return part;
 }
 
@@ -85,8 +86,9 @@ std::uint64_t size_of_zdebug(Elf_Scn* section, std::string_view name) {
 
 // Adds up the decompressed bytes of a file of `size` bytes; an error if they exceed the limit for that size.
 Result<> add_unpacked(std::uint64_t bytes, std::uint64_t size, Plan& plan) {
-  if (bytes > max_decompressed(size) - plan.unpacked_size) {
-    return Error{"its compressed sections would take more than " + std::to_string(max_decompressed(size)) +
+  if (bytes > unwind::max_decompressed(size) - plan.unpacked_size) {
+    return Error{"its compressed sections would take more than " +
+                     std::to_string(unwind::max_decompressed(size)) +
                      " bytes, too many for a file of its size",
                  EFBIG};
   }
@@ -173,7 +175,7 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   if (!image.elf_) return Error{"not an ELF file"};
   const std::span<std::byte> bytes_of_image(reinterpret_cast<std::byte*>(image.bytes_.get()), whole);
   for (const Compressed& one : plan->compressed) {
-    auto unpacked = unpack_section_into(one.type, one.bytes, bytes_of_image.subspan(end, one.size));
+    auto unpacked = unwind::unpack_section_into(one.type, one.bytes, bytes_of_image.subspan(end, one.size));
     if (!unpacked) return std::move(unpacked.error());
     if (auto moved = move_section(image.elf(), one, end); !moved) return std::move(moved.error());
     end += one.size + kPadding;
@@ -359,7 +361,7 @@ LineTables::LineTables(const DebugImage& image)
     : section_(image.section(".debug_line")), order_(image.order()) {
   const format::Bytes compressed = image.section(".zdebug_line");
   if (compressed.empty()) return;
-  auto unpacked = unpack_zdebug(compressed, max_decompressed(image.size()));
+  auto unpacked = unwind::unpack_zdebug(compressed, unwind::max_decompressed(image.size()));
   if (unpacked) unpacked_ = std::move(*unpacked);
   section_ = unpacked_;
 }

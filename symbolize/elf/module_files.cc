@@ -14,6 +14,7 @@
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/fde_index.h"
+#include "unwind/packed_section.h"
 
 namespace tacho::symbolize {
 
@@ -108,7 +109,7 @@ FunctionRangeList all_functions(const unwind::ElfImage& image, const unwind::Cfi
 
 // Decompresses a kernel module, as distributions pack them.
 Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
-  const std::uint64_t most = max_decompressed(packed.size());
+  const std::uint64_t most = unwind::max_decompressed(packed.size());
   if (name.ends_with(".xz")) return unpack_xz(packed, most);
   if (!name.ends_with(".zst")) return Error{"is packed in a way that is not known; unpack it to a .ko"};
   auto inflater = format::RecordInflater::create();

@@ -1,9 +1,8 @@
-// Decompresses files that are attached to a capture, and sections of ELF files, within a limit.
+// Decompresses files that are attached to a capture, and xz, within a limit.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,29 +39,6 @@ inline constexpr std::string_view kAttachedSource = "source/";
 // Prefix of attachments that are jitdumps reduced to the functions with samples (`tacho pack`), followed by
 // the original path.
 inline constexpr std::string_view kAttachedJitdump = "jitdump/";
-
-// Decompresses a section of an ELF file that has SHF_COMPRESSED (zlib or zstd). `type`: ELFCOMPRESS_*;
-// `packed`: the bytes after the section's compression header; `size`: in that header. At most `limit` bytes
-// are decompressed.
-Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
-                                              std::uint64_t limit);
-
-// The same into `out`, which has the size in the header. Allocates nothing.
-Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> out);
-
-// Whether `packed_size` compressed bytes can hold `size` bytes; false: the header is damaged.
-bool can_hold(std::uint64_t packed_size, std::uint64_t size);
-
-// The limit of decompressed bytes of a file: 32 MiB and four times its size, more than any compiler's output.
-constexpr std::uint64_t max_decompressed(std::uint64_t file_size) {
-  return (std::uint64_t{1} << 25) + 4 * file_size;
-}
-
-// Decompresses a SHF_COMPRESSED section of a 64-bit file, which begins with its compression header.
-Result<std::vector<std::byte>> unpack_shf_compressed(format::Bytes section, std::endian order,
-                                                     std::uint64_t limit);
-// Decompresses a section named .zdebug_*.
-Result<std::vector<std::byte>> unpack_zdebug(format::Bytes section, std::uint64_t limit);
 
 // Decompresses xz (.gnu_debugdata). An error: more than `limit` bytes, or `packed` is damaged.
 Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t limit);

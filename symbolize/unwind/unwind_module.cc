@@ -9,22 +9,10 @@
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/files/decompress.h"
+#include "unwind/packed_section.h"
 
 namespace tacho::symbolize {
 namespace {
-
-// .debug_frame or .zdebug_frame, decompressed.
-std::optional<ElfImage::Section> debug_frame_of(const ElfImage& image) {
-  const std::uint64_t limit = max_decompressed(image.file_size());
-  auto frames = image.section(".debug_frame");
-  if (frames && !frames->is_packed) return frames;
-  const auto packed = frames ? std::move(frames) : image.section(".zdebug_frame");
-  if (!packed) return std::nullopt;
-  auto unpacked = packed->is_packed ? unpack_shf_compressed(packed->bytes, image.order(), limit)
-                                    : unpack_zdebug(packed->bytes, limit);
-  if (!unpacked) return std::nullopt;
-  return ElfImage::Section{packed->address, std::move(*unpacked), false};
-}
 
 // The image of a file, if it has the build id `wanted`; empty: any.
 Result<ElfImage> image_with_id(format::Fd file, const format::BuildId& wanted) {
@@ -50,7 +38,7 @@ std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
 }
 
 std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
-  auto frames = debug_frame_of(image);
+  auto frames = unwind::debug_frame_of(image);
   if (!frames) return std::nullopt;
   return CfiTable(std::move(*frames), CfiForm::DebugFrame, image);
 }

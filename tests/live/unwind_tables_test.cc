@@ -137,7 +137,8 @@ TEST_F(UnwindTablesLive, ProcessesThatWereNotReadBeforeTheFirstSampleAreLeftOut)
   const auto answered = answer.get_future().share();
   std::atomic<int> of_parent = 0;
   const auto parent = static_cast<std::uint32_t>(getppid());
-  const auto waits = [&](const MappedFile& file, const unwind::RowLimits&) -> Result<FileTable> {
+  const auto waits = [&](const MappedFile& file, const unwind::RowLimits&,
+                         TimedFileReader&) -> Result<FileTable> {
     answered.wait();
     if (file.process == parent) ++of_parent;
     return Error{"none"};
@@ -159,8 +160,9 @@ TEST_F(UnwindTablesLive, AThreadThatHangsInAFileIsLeftBehind) {
   std::promise<void> answer;
   const auto answered = answer.get_future().share();
   std::atomic<bool> is_asked = false;
-  const auto hangs = [&](const MappedFile& file, const unwind::RowLimits& limits) -> Result<FileTable> {
-    if (file.name == "[vdso]") return table_of_file(file, limits);
+  const auto hangs = [&](const MappedFile& file, const unwind::RowLimits& limits,
+                         TimedFileReader& reader) -> Result<FileTable> {
+    if (file.name == "[vdso]") return table_of_file(file, limits, reader);
     is_asked = true;
     answered.wait();
     return Error{"gone", kNotOpened};

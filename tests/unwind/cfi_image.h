@@ -68,6 +68,23 @@ inline Frames eh_frame(const std::vector<Function>& functions, std::uint64_t add
   return frames;
 }
 
+// The same as .debug_frame has them: a CIE for each, and absolute addresses.
+inline std::vector<std::byte> debug_frame(const std::vector<Function>& functions) {
+  format::ByteWriter out;
+  for (const Function& function : functions) {
+    format::ByteWriter cie;
+    cie.u32(0xffffffff).u8(1).u8(0).u8(1).u8(0x78).u8(function.return_register);
+    cie.bytes(as_bytes(function.entry)).align(4);
+    const auto cie_at = static_cast<std::uint32_t>(out.size());
+    out.u32(static_cast<std::uint32_t>(cie.size())).bytes(cie.view());
+    format::ByteWriter fde;
+    fde.u32(cie_at).u64(function.start == 0 ? 0 : kBase + function.start).u64(function.size);
+    fde.bytes(as_bytes(function.program)).align(4);
+    out.u32(static_cast<std::uint32_t>(fde.size())).bytes(fde.view());
+  }
+  return std::move(out).take();
+}
+
 inline std::vector<std::byte> search_table(Frames& frames) {
   std::ranges::sort(frames.places);
   format::ByteWriter out;
@@ -87,10 +104,16 @@ inline void write_section(format::ByteWriter& out, std::uint32_t name, std::uint
   out.u32(0).u32(0).u64(8).u64(0);
 }
 
+// .debug_frame of a file made here.
+struct DebugFrame {
+  std::vector<std::byte> bytes = {};
+  bool is_compressed = false;  // the bytes begin with an Elf64_Chdr
+};
+
 // The whole file as its bytes. `text` lies at kText.
 inline std::string elf_image(const std::vector<Function>& functions, Search search = Search::Table,
                              Headers headers = Headers::Sections, const Code& text = {},
-                             std::uint16_t machine = EM_X86_64) {
+                             std::uint16_t machine = EM_X86_64, const DebugFrame& debug = {}) {
   Frames frames = eh_frame(functions, kBase + kFrames);
   const auto table = search == Search::Table ? search_table(frames) : std::vector<std::byte>{};
   const bool has_sections = headers == Headers::Sections;
@@ -101,7 +124,7 @@ inline std::string elf_image(const std::vector<Function>& functions, Search sear
                                                      7))))
       .zeros(9);
   out.u16(ET_DYN).u16(machine).u32(1).u64(0).u64(64).u64(has_sections ? kSections : 0).u32(0);
-  out.u16(64).u16(56).u16(2).u16(64).u16(has_sections ? 4 : 0).u16(has_sections ? 3 : 0);
+  out.u16(64).u16(56).u16(2).u16(64).u16(has_sections ? 5 : 0).u16(has_sections ? 3 : 0);
   out.u32(PT_LOAD).u32(PF_R | PF_X).u64(0).u64(kBase).u64(kBase).u64(kSections).u64(kSections).u64(4096);
   out.u32(PT_GNU_EH_FRAME).u32(PF_R).u64(kHeader).u64(kBase + kHeader).u64(0).u64(table.size()).u64(0).u64(4);
   pad_to(kText);
@@ -111,7 +134,7 @@ inline std::string elf_image(const std::vector<Function>& functions, Search sear
   pad_to(kHeader);
   out.bytes(table);
   pad_to(kNames);
-  constexpr std::string_view kNameTable("\0.eh_frame\0.eh_frame_hdr\0.names\0", 32);
+  constexpr std::string_view kNameTable("\0.eh_frame\0.eh_frame_hdr\0.names\0.debug_frame\0", 45);
   out.bytes(std::as_bytes(std::span(kNameTable)));
   pad_to(kSections);
   if (has_sections) {
@@ -119,6 +142,10 @@ inline std::string elf_image(const std::vector<Function>& functions, Search sear
     write_section(out, 1, kFrames, frames.bytes.size());
     write_section(out, table.empty() ? 0 : 11, kHeader, table.size());
     write_section(out, 25, kNames, kNameTable.size());
+    constexpr std::uint64_t kAfterHeaders = kSections + 5 * 64;
+    const std::uint64_t flags = debug.is_compressed ? SHF_COMPRESSED : 0;
+    out.u32(debug.bytes.empty() ? 0 : 32).u32(SHT_PROGBITS).u64(flags).u64(0).u64(kAfterHeaders);
+    out.u64(debug.bytes.size()).u32(0).u32(0).u64(8).u64(0).bytes(debug.bytes);
   }
   const auto view = out.view();
   return std::string(reinterpret_cast<const char*>(view.data()), view.size());

@@ -64,6 +64,34 @@ TEST(RowFinder, RowsAreThoseOfTheTable) {
   }
 }
 
+TEST(RowFinder, RowsOfDebugFrameAreThoseOfTheTable) {
+  const std::vector<Function> more{{.start = 0, .size = 0x2000, .program = {}},  // left out by the linker
+                                   {.start = 0x1040, .size = 0x20, .program = {0x41, 0x0e, 32}},
+                                   {.start = 0x1080, .size = 0x20, .program = {0x41, 0x0e, 40}},
+                                   {.start = 0x1100, .size = 0x20, .program = {0x41, 0x0e, 48}}};
+  const test::DebugFrame debug{test::debug_frame(more)};
+  const ElfImage separate =
+      image_of(test::elf_image({}, Search::Table, Headers::Sections, {}, EM_X86_64, debug));
+  for (const std::vector<Function>& in_eh_frame : {functions(), std::vector<Function>()}) {
+    const ElfImage own =
+        image_of(test::elf_image(in_eh_frame, Search::Table, Headers::Sections, {}, EM_X86_64, debug));
+    const ElfImage stripped = image_of(test::elf_image(in_eh_frame));
+    for (const auto& [image, beside] :
+         {std::pair(&own, static_cast<const ElfImage*>(nullptr)), {&stripped, &separate}}) {
+      auto finder = RowFinder::create(*image, {}, beside);
+      ASSERT_TRUE(finder) << finder.error().what;
+      const auto table = row_table_of(*image, {}, beside);
+      ASSERT_TRUE(table);
+      EXPECT_EQ(finder->row_at(kBase + 0x1050).row.cfa, 4);
+      for (std::uint64_t offset = 0x0ff0; offset < 0x1140; ++offset) {
+        const Row* const row = table->find(kBase + offset);
+        EXPECT_EQ(text_of(finder->row_at(kBase + offset).row), row == nullptr ? "21 0 0" : text_of(*row))
+            << offset;
+      }
+    }
+  }
+}
+
 // sframe.so has both sections (tests/data/README.md); here its .eh_frame is not to be found.
 TEST(RowFinder, RowsOfSframeAloneAreThoseOfItsTable) {
   const auto bytes = format::read_file(std::string(TACHO_TEST_DATA) + "/sframe.so");

@@ -161,6 +161,67 @@ RowTable table_of_file(const std::string& file) {
   return table ? std::move(*table) : RowTable{};
 }
 
+constexpr std::uint64_t kInEhFrame = 0x1000, kInDebugFrame = 0x1100, kInBoth = 0x1200;
+
+// A function in .eh_frame, one in .debug_frame, and one in both, with another rule in each.
+const std::vector<Function> kOfEhFrame{{.start = kInEhFrame, .size = 0x40, .program = {0x0e, 16}},
+                                       {.start = kInBoth, .size = 0x40, .program = {0x0e, 32}}};
+const std::vector<Function> kOfDebugFrame{{.start = 0, .size = 0x2000, .program = {0x0e, 80}},  // left out
+                                          {.start = kInDebugFrame, .size = 0x40, .program = {0x0e, 24}},
+                                          {.start = kInBoth, .size = 0x40, .program = {0x0e, 40}}};
+
+std::string cfa_by_offset(const RowTable& table) {
+  std::string found;
+  for (std::uint64_t place = kInEhFrame - 0x40; place < kInBoth + 0x80; place += 0x40) {
+    const Row* const row = table.find(kBase + place);
+    found += row == nullptr || row->kind == TACHO_UNWIND_NOTHING ? "-" : std::to_string(row->cfa);
+  }
+  return found;
+}
+
+TEST(RowTable, DebugFrameGivesTheRulesThatEhFrameLacks) {
+  const auto image_of = [](const std::vector<Function>& in_eh_frame, const test::DebugFrame& debug = {}) {
+    const std::string file =
+        test::elf_image(in_eh_frame, test::Search::Table, test::Headers::Sections, {}, EM_X86_64, debug);
+    const auto bytes = std::as_bytes(std::span(file));
+    auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+    EXPECT_TRUE(image);
+    return std::move(*image);
+  };
+  const test::DebugFrame debug{test::debug_frame(kOfDebugFrame)};
+  const auto both = row_table_of(image_of(kOfEhFrame, debug));
+  ASSERT_TRUE(both);
+  EXPECT_EQ(cfa_by_offset(*both), "-2---3---4-");
+  EXPECT_EQ(both->functions, 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(both->rows, std::ranges::less_equal{}, &Row::pc));
+  EXPECT_EQ(both->rows.back().kind, TACHO_UNWIND_NOTHING);
+
+  const auto beside_empty = row_table_of(image_of({}, debug));
+  ASSERT_TRUE(beside_empty);
+  EXPECT_EQ(cfa_by_offset(*beside_empty), "-----3---5-") << "an empty .eh_frame hides nothing";
+
+  const ElfImage separate = image_of({}, debug);
+  const auto with_debug_file = row_table_of(image_of(kOfEhFrame), {}, &separate);
+  ASSERT_TRUE(with_debug_file);
+  EXPECT_EQ(cfa_by_offset(*with_debug_file), "-2---3---4-");
+  EXPECT_FALSE(row_table_of(image_of(kOfEhFrame, debug), {.most_rows = 4})) << "of both together";
+
+  // zlib's stored blocks: the bytes as they are, with a checksum.
+  format::ByteWriter packed;
+  packed.u32(ELFCOMPRESS_ZLIB).u32(0).u64(debug.bytes.size()).u64(1).u8(0x78).u8(1).u8(1);
+  const auto size = static_cast<std::uint16_t>(debug.bytes.size());
+  packed.u16(size).u16(static_cast<std::uint16_t>(~size)).bytes(debug.bytes);
+  std::uint32_t a = 1, b = 0;
+  for (const std::byte byte : debug.bytes) {
+    a = (a + static_cast<std::uint32_t>(byte)) % 65521;
+    b = (b + a) % 65521;
+  }
+  for (const std::uint32_t part : {b >> 8, b, a >> 8, a}) packed.u8(static_cast<std::uint8_t>(part));
+  const auto compressed = row_table_of(image_of(kOfEhFrame, {std::move(packed).take(), true}));
+  ASSERT_TRUE(compressed);
+  EXPECT_EQ(cfa_by_offset(*compressed), "-2---3---4-");
+}
+
 // The linker's order of .eh_frame is that of object files; the index is sorted by address.
 TEST(RowTable, TheIndexGivesTheSameRowsAsAList) {
   const std::vector<Function> functions{{.start = 0x1800, .size = 0x40, .program = {0x41, 0x0e, 16}},

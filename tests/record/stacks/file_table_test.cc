@@ -87,6 +87,11 @@ TEST(IdRangeAllocator, MoreNumbersFollowTheLast) {
 
 namespace {
 
+Result<FileTable> table_of(const MappedFile& file) {
+  TimedFileReader reader;
+  return table_of_file(file, {}, reader);
+}
+
 // This program, as in a PERF_RECORD_MMAP2.
 MappedFile own_program() {
   struct stat info {};
@@ -99,7 +104,7 @@ MappedFile own_program() {
 }
 
 TEST(TableOfFile, AProgramHasOneThatCountsFromItsBegin) {
-  const auto table = table_of_file(own_program(), {});
+  const auto table = table_of(own_program());
   ASSERT_TRUE(table) << table.error().what;
   EXPECT_GT(table->rows.rows.size(), 1000u);
   struct stat info {};
@@ -110,10 +115,10 @@ TEST(TableOfFile, AProgramHasOneThatCountsFromItsBegin) {
 TEST(TableOfFile, AnotherFileUnderTheNameIsNotTaken) {
   MappedFile file = own_program();
   ++file.inode;
-  EXPECT_FALSE(table_of_file(file, {}));
+  EXPECT_FALSE(table_of(file));
   file = own_program();
   file.build_id = *format::BuildId::from_hex("00112233445566778899aabbccddeeff00112233");
-  EXPECT_FALSE(table_of_file(file, {}));
+  EXPECT_FALSE(table_of(file));
 }
 
 // The inode of a removed file is given to another one.
@@ -124,19 +129,19 @@ TEST(TableOfFile, SizeAndGenerationDistinguishFilesOfOneInode) {
   const std::string before = identity(file);
   file.size = static_cast<std::uint64_t>(info.st_size) + 1;
   EXPECT_NE(identity(file), before);
-  EXPECT_FALSE(table_of_file(file, {}));
+  EXPECT_FALSE(table_of(file));
   MappedFile known = own_program();
   const auto opened = format::open_input("/proc/self/exe");
   ASSERT_TRUE(opened);
   know(known, *opened);
   known.build_id = {};
-  EXPECT_TRUE(table_of_file(known, {}));
+  EXPECT_TRUE(table_of(known));
   if (known.size == 0) GTEST_SKIP() << "this file system has no generation numbers";
   ++known.changed;
-  EXPECT_FALSE(table_of_file(known, {})) << "it was written anew in place";
+  EXPECT_FALSE(table_of(known)) << "it was written anew in place";
   --known.changed;
   ++known.generation;
-  EXPECT_FALSE(table_of_file(known, {}));
+  EXPECT_FALSE(table_of(known));
 }
 
 TEST(TableOfFile, WhatIsNoBinaryHasNone) {
@@ -147,12 +152,12 @@ TEST(TableOfFile, WhatIsNoBinaryHasNone) {
   MappedFile file;
   file.inode = info.st_ino;
   file.name = path;
-  EXPECT_FALSE(table_of_file(file, {}));
+  EXPECT_FALSE(table_of(file));
   unlink(path.c_str());
 }
 
 TEST(TableOfFile, TheVdsoNeedsNoFile) {
-  const auto table = table_of_file({.name = "[vdso]"}, {});
+  const auto table = table_of({.name = "[vdso]"});
 #if defined(__x86_64__)
   ASSERT_TRUE(table) << table.error().what;
   EXPECT_GT(table->rows.functions, 3u);
