@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <stop_token>
 
 #include "cli/message_text.h"
 #include "format/records/perf_abi.h"
 #include "sandbox/job.h"
+#include "symbolize/files/debug_files.h"
 
 namespace tacho::report {
 namespace {
@@ -462,6 +464,8 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   task.is_asked_to_stop = around.is_asked_to_stop;
   task.show_progress = progress_lines();
   if (options.session.symbols.kcore >= 0) task.kept.push_back(options.session.symbols.kcore);
+  if (const symbolize::PinnedFiles* const pinned = options.session.symbols.pinned; pinned != nullptr)
+    std::ranges::copy(pinned->descriptors(), std::back_inserter(task.kept));
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
   task.policy = asks_servers ? sandbox::Policy::Servers : sandbox::Policy::Trials;
   task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);

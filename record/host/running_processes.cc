@@ -115,11 +115,13 @@ void ProcessTable::add(int process) {
   std::string numbers = numbers_in_namespaces(status);
   if (numbers.empty()) numbers = number;
   const std::string stat = text_of_file(folder + "/stat"), cgroups = text_of_file(folder + "/cgroup");
+  const std::string executable =
+      target_of_link(folder_of_process(static_cast<std::uint32_t>(process), proc_) + "/exe");
   ++count_;
   text_ += number + '\t' + numbers + '\t' + std::to_string(start_of(stat, sysconf(_SC_CLK_TCK))) + '\t' +
            std::to_string(number_of_namespace(folder + "/ns/pid")) + '\t' +
            std::to_string(number_of_namespace(folder + "/ns/mnt")) + '\t' +
-           in_one_field(cgroup_path(cgroups)) + '\t' + in_one_field(target_of_link(folder + "/exe")) + '\n';
+           in_one_field(cgroup_path(cgroups)) + '\t' + in_one_field(executable) + '\n';
 }
 
 namespace {
@@ -146,6 +148,20 @@ std::string with_newlines(std::string_view path) {
 }
 
 }  // namespace
+
+std::string folder_of_process(std::uint32_t process, const std::string& proc) {
+  const std::string folder = fmt::format("{}/{}", proc, process);
+  std::array<char, 1> room{};
+  const auto has_memory = [&room](const std::string& of) {
+    return ::readlink((of + "/exe").c_str(), room.data(), room.size()) >= 0 || errno != ENOENT;
+  };
+  if (has_memory(folder)) return folder;
+  for (const int thread : numbers_in(folder + "/task")) {
+    std::string other = fmt::format("{}/{}", proc, thread);
+    if (thread != static_cast<int>(process) && has_memory(other)) return other;
+  }
+  return folder;
+}
 
 std::optional<MapsLine> parse_maps_line(std::string_view line) {
   MapsLine out;
@@ -182,10 +198,12 @@ std::optional<MapsLine> MapsReader::next() {
 }
 
 void each_code_mapping(std::uint32_t process, const std::function<bool(const format::MmapRecord&)>& use) {
-  const std::string text = text_of_file(fmt::format("/proc/{}/maps", process));
+  const std::string text = text_of_file(folder_of_process(process) + "/maps");
   MapsReader reader(text);
   while (auto parsed = reader.next()) {
     parsed->mapping.pid = process;
+    const std::string filename = with_newlines(parsed->mapping.filename);
+    parsed->mapping.filename = filename;
     if (parsed->is_executable && !use(parsed->mapping)) return;
   }
 }
@@ -254,7 +272,8 @@ void RunningProcesses::describe_namespaces(int process, format::ByteWriter& out)
 }
 
 void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
-  const std::string text = text_of_file(proc_ + "/" + std::to_string(process) + "/maps");
+  const std::string folder = folder_of_process(static_cast<std::uint32_t>(process), proc_);
+  const std::string text = text_of_file(folder + "/maps");
   MapsReader reader(text);
   while (auto parsed = reader.next()) {
     format::MmapRecord& mapping = parsed->mapping;
@@ -263,23 +282,24 @@ void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
       mapping.is_data = true;
     }
     mapping.pid = mapping.tid = static_cast<std::uint32_t>(process);
-    if (records_.build_ids) mapping.build_id = build_id_of(process, mapping);
     const std::string filename = with_newlines(mapping.filename);
     mapping.filename = filename;
+    if (records_.build_ids) mapping.build_id = build_id_of(folder, mapping);
     format::write_mmap2(out, mapping, abi::kCpumodeUser, trailer_);
   }
 }
 
-format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRecord& mapping) {
+format::BuildId RunningProcesses::build_id_of(const std::string& folder, const format::MmapRecord& mapping) {
   if (mapping.inode == 0) return {};
   const auto [found, is_new] = build_ids_.try_emplace({mapping.major, mapping.minor, mapping.inode});
   if (!is_new) return found->second;
-  const std::string folder = proc_ + "/" + std::to_string(process);
   const std::string range = fmt::format("{:x}-{:x}", mapping.start, mapping.start + mapping.length);
-  // By /proc/PID/map_files, which also works for deleted files; else by its path in the process's root.
+  // By /proc/PID/map_files, which also works for deleted files, else by its path in the process's root, or as
+  // the process's program.
   const auto head = reader_.head_of(
       {{"", folder + "/map_files/" + range, mapping.inode},
-       {folder + "/root", std::string(mapping.filename), mapping.inode}},
+       {folder + "/root", std::string(mapping.filename), mapping.inode},
+       {"", folder + "/exe", mapping.inode}},
       TimedFileReader::scope_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
   if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
   return found->second;

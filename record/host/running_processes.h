@@ -43,6 +43,10 @@ unsigned long long start_of(std::string_view stat, long ticks_a_second);
 // Its path in the cgroup hierarchy of perf events, from /proc/PID/cgroup.
 std::string cgroup_path(std::string_view lines);
 
+// The folder in /proc that has the maps, files and root of a process: "/proc/7", or if its first thread has
+// ended, which leaves these empty, that of another thread, "/proc/9".
+std::string folder_of_process(std::uint32_t process, const std::string& proc = "/proc");
+
 // One line of /proc/PID/maps.
 struct MapsLine {
   format::MmapRecord mapping;  // without pid, tid and build id; the filename points into the line
@@ -96,7 +100,8 @@ class RunningProcesses {
   };
   void describe_mappings(int process, format::ByteWriter& out);
   void describe_namespaces(int process, format::ByteWriter& out) const;
-  format::BuildId build_id_of(int process, const format::MmapRecord& mapping);
+  // `folder`: of the process.
+  format::BuildId build_id_of(const std::string& folder, const format::MmapRecord& mapping);
 
   std::string proc_;
   std::size_t trailer_;

@@ -60,21 +60,6 @@ struct Child {
   format::Fd output;  // a pipe with its messages, so that it never waits for the reader of standard error
 };
 
-// The list of pinned files for tacho-report (symbolize/files/debug_files.h): for each its descriptor, kind,
-// process, build id and name, ended by a NUL.
-Result<format::Fd> listing_of(const PinnedFiles& pinned) {
-  std::string text;
-  for (const PinnedFile& one : pinned.files)
-    text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == PinnedFile::Kind::PerfMap ? 'm' : 'b',
-                        one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
-            '\0';
-  format::Fd listing(::memfd_create("pinned files", MFD_CLOEXEC));
-  if (!listing) return system_error("memory for the list of pinned files", errno);
-  if (auto done = format::write_at(listing.get(), 0, std::as_bytes(std::span(text))); !done)
-    return std::move(done.error());
-  return listing;
-}
-
 Result<Child> start(std::vector<std::string> words, const Packing& packing) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
@@ -83,18 +68,11 @@ Result<Child> start(std::vector<std::string> words, const Packing& packing) {
   started.output = format::Fd(ends[0]);
   const format::Fd to(ends[1]);
   if (packing.is_quiet && words[1] != "convert") words.insert(words.begin() + 2, "--quiet");
-  std::vector<int> inherited;
-  format::Fd listing;
-  if (packing.pinned != nullptr && !packing.pinned->files.empty()) {
-    auto made = listing_of(*packing.pinned);
-    if (made) listing = std::move(*made);
-  }
-  if (listing) {
-    inherited.push_back(listing.get());
-    for (const PinnedFile& one : packing.pinned->files) inherited.push_back(one.file.get());
-    words.insert(words.begin() + 2, {"--pinned-files", std::to_string(listing.get())});
-  }
-  const auto child = start_report_program(std::move(words), to.get(), to.get(), inherited);
+  PinnedArguments pinned;
+  if (packing.pinned != nullptr)
+    if (auto made = arguments_for(*packing.pinned)) pinned = std::move(*made);
+  words.insert(words.begin() + 2, pinned.words.begin(), pinned.words.end());
+  const auto child = start_report_program(std::move(words), to.get(), to.get(), pinned.inherited);
   if (!child) return child.error();
   started.pid = *child;
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(started.pid), kNiceness);
@@ -235,14 +213,12 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
 
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages) {
   const auto program = report_program();
-  Packing alone = packing;
-  alone.pinned = nullptr;  // convert does not use them
   std::string why =
       program ? reason_against(packing, kMostPackedBytes) : "tacho-report is not installed here";
   if (why.empty())
     why = run({*program, "convert", "--unwind", "--in-place", "--max-file-time",
                std::to_string(packing.longest.count()), "-i", packing.capture},
-              alone, packing.longest, signals, messages);
+              packing, packing.longest, signals, messages);
   if (!why.empty())
     messages.note(
         fmt::format("{}: copies of stacks stay as they are, and are unwound by readers on this host: {}",

@@ -1,6 +1,7 @@
 #include "record/session/pinned_files.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,12 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <iterator>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -57,7 +60,7 @@ bool is_same(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-std::string folder_of(std::uint32_t process) { return fmt::format("/proc/{}", process); }
+std::string folder_of(std::uint32_t process) { return folder_of_process(process); }
 
 // The process's pid in its own namespace, which is in the name of its perf map; nullopt: it has ended.
 std::optional<std::uint32_t> own_number(std::uint32_t process) {
@@ -93,6 +96,27 @@ Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
 }
 
 }  // namespace
+
+// The list (symbolize/files/debug_files.h) has for each file its descriptor, kind, process, build id and
+// name, ended by a NUL.
+Result<PinnedArguments> arguments_for(const PinnedFiles& pinned) {
+  PinnedArguments made;
+  if (pinned.files.empty()) return made;
+  std::string text;
+  for (const PinnedFile& one : pinned.files) {
+    text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == PinnedFile::Kind::PerfMap ? 'm' : 'b',
+                        one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
+            '\0';
+    made.inherited.push_back(one.file.get());
+  }
+  made.listing = format::Fd(::memfd_create("pinned files", MFD_CLOEXEC));
+  if (!made.listing) return system_error("memory for the list of pinned files", errno);
+  if (auto done = format::write_at(made.listing.get(), 0, std::as_bytes(std::span(text))); !done)
+    return std::move(done.error());
+  made.inherited.push_back(made.listing.get());
+  made.words = {"--pinned-files", std::to_string(made.listing.get())};
+  return made;
+}
 
 // Shared by both threads.
 struct FilePinner::State {

@@ -39,6 +39,15 @@ struct PinnedFiles {
   std::string failure;        // why no file is pinned; empty: no failure
 };
 
+// Pinned files as tacho-report takes them: words for its command line, and descriptors that it must inherit.
+struct PinnedArguments {
+  std::vector<std::string> words;
+  std::vector<int> inherited;
+  format::Fd listing;  // the last one of them
+};
+// No words if there are no files.
+Result<PinnedArguments> arguments_for(const PinnedFiles& pinned);
+
 // Pins files on a thread of its own, since the file system of a container may not answer.
 class FilePinner {
  public:

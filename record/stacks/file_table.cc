@@ -20,6 +20,7 @@
 
 #include "record/host/attachments.h"
 #include "record/host/foreign_file.h"
+#include "record/host/running_processes.h"
 #include "unwind/elf_image.h"
 
 namespace tacho::record {
@@ -172,10 +173,10 @@ std::string identity(const MappedFile& file) {
                      file.changed);
 }
 
+// The names that the kernel makes for memory. Programs may be in files of memory (memfd) and in /dev/shm.
 bool is_code_of_no_file(const std::string& name) {
   if (!name.starts_with('/')) return name != "[vdso]";
-  return name.starts_with("//anon") || name.starts_with("/dev/") || name.starts_with("/memfd:") ||
-         name.starts_with("/SYSV");
+  return name.starts_with("//anon") || name.starts_with("/dev/zero") || name.starts_with("/SYSV");
 }
 
 format::BuildId build_id_of(const format::Fd& file) {
@@ -194,17 +195,20 @@ void know(MappedFile& file, const format::Fd& opened) {
 }
 
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc) {
-  const std::string folder = fmt::format("{}/{}", proc, file.process);
-  // For a mapping, the file's name is not trusted, and an inode of a layered file system has two numbers.
+  const std::string folder = folder_of_process(file.process, proc);
+  // For a mapping, the file's name is not trusted. A file of a layered file system has two inodes; its build
+  // id identifies it as well.
+  const std::uint64_t inode = file.build_id.empty() ? file.inode : 0;
   std::vector<ForeignPath> paths = {{"", fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end)},
-                                    {folder + "/root", file.name, file.inode}};
-  if (view_of(folder) != View::Other) paths.push_back({"/", file.name, file.inode});
+                                    {folder + "/root", file.name, inode}};
+  if (view_of(folder) != View::Other) paths.push_back({"/", file.name, inode});
+  // The program itself, for users who may not open map_files.
+  if (file.inode != 0) paths.push_back({"", folder + "/exe", file.inode});
   return paths;
 }
 
 std::string scope_of(const MappedFile& file, const std::string& proc) {
-  return TimedFileReader::scope_of(file.major, file.minor, file.name,
-                                   fmt::format("{}/{}", proc, file.process));
+  return TimedFileReader::scope_of(file.major, file.minor, file.name, folder_of_process(file.process, proc));
 }
 
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {

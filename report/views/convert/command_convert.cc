@@ -11,6 +11,7 @@
 #include "format/container/growing_file.h"
 #include "report/command.h"
 #include "report/commands.h"
+#include "report/pinned_files_option.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"
 #include "sandbox/job.h"
@@ -45,6 +46,7 @@ struct CommandLine {
   bool has_worker = true, in_place = false;
   std::optional<std::uint64_t> file_seconds;
   std::optional<CaptureForm> form;
+  std::optional<symbolize::PinnedFiles> pinned;
   bool is_plain = false, is_compressed = false;
 };
 
@@ -98,6 +100,7 @@ void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
                 convert.symfs));
   rows.push_back(
       flag("--in-place", "replace the input by the copy, atomically when it is complete", line.in_place));
+  rows.push_back(pinned_files_option(line.pinned));
   rows.push_back(inflate_option(convert.capture));
   rows.push_back(file_time_option(line.file_seconds));
   rows.push_back(worker_option(line.has_worker));
@@ -108,6 +111,7 @@ void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
 // Checks the command line as a whole, and sets the options that depend on others.
 Result<> resolve(CommandLine& line) {
   ConvertOptions& convert = line.convert;
+  if (line.pinned) convert.pinned = &*line.pinned;
   if (line.in_place && (!convert.output.empty() || convert.input == "-"))
     return use_error("--in-place replaces the input, which must be a file; leave -o out");
   if (line.in_place) convert.output = convert.input;
@@ -159,6 +163,7 @@ class StopDelay {
 Result<cli::ExitStatus> make_copy(const CommandLine& line) {
   const ConvertOptions& convert = line.convert;
   CaptureTask task;
+  if (line.pinned) task.kept = line.pinned->descriptors();
   task.has_worker = line.has_worker;
   task.times = file_times(line.file_seconds, symbolize::Servers::NotAsked);
   task.can_restart = can_be_read_again(convert.input);

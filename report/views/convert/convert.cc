@@ -157,6 +157,7 @@ Result<cli::ExitStatus> make_capture(const CaptureTask& task, const CaptureWork&
   sandboxed.can_restart = task.can_restart;
   sandboxed.is_asked_to_stop = task.is_asked_to_stop;
   sandboxed.times = task.times;
+  sandboxed.kept.insert(sandboxed.kept.end(), task.kept.begin(), task.kept.end());
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
   sandboxed.show_progress = progress_lines();
   sandboxed.work = [&](sandbox::Child& child) {
@@ -781,6 +782,7 @@ Result<> Conversion::start() {
   if (options_.unwinds) {
     symbolize::SymbolOptions symbols;
     symbols.symfs = options_.symfs;
+    symbols.pinned = options_.pinned;
     symbols.access = options_.access;
     // In a recorded chain the address -1 is no frame but an unknown context: perf drops such chains.
     symbols.cut_mark = symbolize::CutMark::None;

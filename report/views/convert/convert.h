@@ -22,6 +22,7 @@
 #include "format/records/record_view.h"
 #include "report/output/output_file.h"
 #include "sandbox/process.h"
+#include "symbolize/files/debug_files.h"
 #include "symbolize/files/file_access.h"
 
 namespace tacho::report {
@@ -77,6 +78,7 @@ struct CaptureTask {
   bool has_worker = true;
   bool can_restart = true;
   sandbox::FileTimes times{};
+  std::vector<int> kept{};                      // descriptors that the work needs
   std::function<bool()> is_asked_to_stop = {};  // may be empty; called in the parent
 };
 // Writes a capture. The child is null without a worker.
@@ -116,7 +118,8 @@ struct ConvertOptions {
   std::vector<std::uint32_t> pids;  // keep only symbols of these (`change` drops their records); empty: all
   bool unwinds = false;             // replace copied stacks by call chains; records come in order of time
   std::string symfs;                // root of the files for unwinding; empty: this machine's
-  symbolize::FileAccess* access = nullptr;  // access to files of modules; may be null
+  const symbolize::PinnedFiles* pinned = nullptr;  // further files for unwinding
+  symbolize::FileAccess* access = nullptr;         // access to files of modules; may be null
   // Changes the content and drops sections and records that are not parsed; null: copy everything. Must
   // outlive the conversion.
   CaptureChange* change = nullptr;

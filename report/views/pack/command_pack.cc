@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -12,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "cli/message_text.h"
@@ -27,6 +25,7 @@
 #include "report/decode/bpf_functions.h"
 #include "report/output/output_file.h"
 #include "report/output/terminal.h"
+#include "report/pinned_files_option.h"
 #include "report/query/gather.h"
 #include "sandbox/process.h"
 #include "symbolize/elf/module_files.h"
@@ -340,7 +339,7 @@ struct Options {
   bool keeps_kallsyms = false;
   bool is_quiet = false;
   bool is_brief = false;
-  int pinned = -1;  // --pinned-files: the listing
+  std::optional<symbolize::PinnedFiles> pinned;  // --pinned-files
 };
 
 Result<> set_level(std::string_view text, Options& options) {
@@ -408,15 +407,7 @@ cli::CommandLine describe(Options& options) {
          options.others.emplace_back(text);
          return Done{};
        }});
-  rows.push_back({"--pinned-files", cli::Takes::Value, "FD",
-                  "internal, for tacho record: a list of files that it kept open while it recorded",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto [end, failed] =
-                        std::from_chars(text.data(), text.data() + text.size(), options.pinned);
-                    if (failed != std::errc{} || end != text.data() + text.size() || options.pinned < 0)
-                      return use_error("--pinned-files: '" + std::string(text) + "' is no descriptor");
-                    return Done{};
-                  }});
+  rows.push_back(pinned_files_option(options.pinned));
   rows.push_back(flag("-q,--quiet", "print errors only", options.is_quiet));
   rows.push_back(flag("--brief",
                       "print one line if symbols are missing that could be had, else nothing, as tacho "
@@ -544,7 +535,7 @@ format::PackLevel packed_level(const format::Features& features) {
 // The symbols from other captures and archives (--from).
 struct Others {
   symbolize::OtherPacks packs;
-  symbolize::PinnedFiles pinned;
+  symbolize::PinnedFiles pinned;     // also those of --pinned-files
   std::vector<std::string> ignored;  // lines about files of archives that were ignored
 };
 
@@ -604,18 +595,15 @@ void add_bpf_calls(const format::Features& features, std::vector<format::Attachm
 }
 
 // Runs in the sandboxed child; returns an encoded Report or Error.
-std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& child) {
+std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) {
   symbolize::FileAccess& access = child.names;
   SessionOptions reading = options.reading.session;
   reading.symbols.access = &access;
   Others others;
-  if (options.pinned >= 0) {
-    auto read = symbolize::PinnedFiles::read(options.pinned);
-    if (!read) return encoded(std::move(read.error()).in("--pinned-files"));
-    others.pinned = std::move(*read);
-  }
+  const bool has_pinned = options.pinned.has_value();
+  if (has_pinned) others.pinned = std::move(*options.pinned);
   if (auto read = read_others(options, access, others); !read) return encoded(read.error());
-  if (options.pinned >= 0 || !options.others.empty()) reading.symbols.pinned = &others.pinned;
+  if (has_pinned || !options.others.empty()) reading.symbols.pinned = &others.pinned;
   if (!options.others.empty()) reading.symbols.others = &others.packs;
   const symbolize::SymbolOptions symbols = reading.symbols;
   auto session = Session::open(std::move(reading));
@@ -735,16 +723,6 @@ void print_result(const Options& options, const Report& report, const std::vecto
   for (const std::string& line : report.lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
-// The descriptors in --pinned-files are open here and must stay open in the worker.
-Result<std::vector<int>> pinned_descriptors(const Options& options) {
-  if (options.pinned < 0) return std::vector<int>();
-  auto held = symbolize::PinnedFiles::read(options.pinned);
-  if (!held) return std::move(held.error()).in("--pinned-files");
-  std::vector<int> descriptors = held->descriptors();
-  descriptors.push_back(options.pinned);
-  return descriptors;
-}
-
 Result<cli::ExitStatus> run(Options& options) {
   const std::string& input = options.reading.session.input;
   if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
@@ -756,19 +734,15 @@ Result<cli::ExitStatus> run(Options& options) {
   const auto policy = asks_servers             ? sandbox::Policy::Servers
                       : options.others.empty() ? sandbox::Policy::ReadFiles
                                                : sandbox::Policy::MemoryFiles;
-  auto kept = pinned_descriptors(options);
-  if (!kept) return std::move(kept.error());
+  std::vector<int> kept = options.pinned ? options.pinned->descriptors() : std::vector<int>();
   const auto kcore = take_kernel_files(options.reading);
   if (!kcore) return kcore.error();
-  if (*kcore) kept->push_back(kcore->get());
+  if (*kcore) kept.push_back(kcore->get());
   const sandbox::FileTimes times =
       file_times(options.reading.file_seconds, options.reading.session.symbols.debuginfod);
-  const auto done =
-      sandbox::run_job([&options](const sandbox::Child& child) { return pack_here(options, child); }, policy,
-                       {.most_bytes = kMostBytes,
-                        .times = times,
-                        .kept = std::move(*kept),
-                        .show_progress = progress_lines()});
+  const auto done = sandbox::run_job(
+      [&options](const sandbox::Child& child) { return pack_here(options, child); }, policy,
+      {.most_bytes = kMostBytes, .times = times, .kept = std::move(kept), .show_progress = progress_lines()});
   if (!done) return Error(done.error()).in(printable(input) + ": is not packed and stays as it is");
   auto report = parse_report(done->bytes);
   if (!report) return std::move(report.error());

@@ -149,6 +149,22 @@ TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
   EXPECT_EQ(mapping->filename, "/bin/odd\nname") << "as the kernel's own records have it";
 }
 
+TEST_F(FakeProc, WhenTheFirstThreadHasEndedAnotherOneHasTheMappings) {
+  EXPECT_EQ(folder_of_process(42, root.string()), root.string() + "/42");
+  file("42/maps", "");
+  file("43/maps", "2000-3000 r-xp 00001000 00:00 0 /bin/server\n");
+  fs::create_symlink("/bin/server", root / "43/exe");
+  EXPECT_EQ(folder_of_process(42, root.string()), root.string() + "/43");
+  RunningProcesses running(root.string(), 0);
+  format::ByteWriter out;
+  running.describe(42, out);
+  const auto records = records_in(out.view());
+  const auto* mapping = std::get_if<format::MmapRecord>(&records.back());
+  ASSERT_NE(mapping, nullptr);
+  EXPECT_EQ(mapping->filename, "/bin/server");
+  EXPECT_EQ(mapping->pid, 42u);
+}
+
 TEST_F(FakeProc, TheBusiestProcessesComeFirst) {
   const auto stat = [&](int process, char state, int user, int system, int start) {
     file(std::to_string(process) + "/stat",
