@@ -157,7 +157,7 @@ int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::st
   if (auto done = write_programs(*memory, command_line); !done) return fail_bpf(done.error());
   std::vector<std::string> words{*program, "bpf", "--no-pager"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const auto shown = show_capture(std::move(words), &*memory, *signals);
+  const auto shown = show_capture(std::move(words), &*memory, {}, *signals);
   if (!shown) return fail_bpf(shown.error());
   return signals->start_ended_by() != 0 ? 128 + signals->start_ended_by() : *shown;
 }

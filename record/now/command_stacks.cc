@@ -34,6 +34,7 @@
 #include "record/plan/plan.h"
 #include "record/session/capture_start.h"
 #include "record/session/packing.h"
+#include "record/session/pinned_files.h"
 #include "record/session/workload.h"
 
 namespace tacho::record {
@@ -165,27 +166,41 @@ format::PayloadSchema schema() {
   arguments.is_array = true;
   Field pause = number_field("paused_ns", 72, 8);
   pause.unit = "ns";
-  Field file = number_field("file", 80, 1);
+  Field between = number_field("looks_ns", 88, 8);
+  between.unit = "ns";
+  Field kind = number_field("lock_kind", 96, 4);
+  kind.kind = format::FieldKind::Enum;
+  kind.enumerators = {{static_cast<std::int64_t>(LockKind::Mutex), "mutex"},
+                      {static_cast<std::int64_t>(LockKind::ReadWriteLock), "read-write lock"}};
+  Field file = number_field("file", 104, 1);
   file.kind = format::FieldKind::Text;
   file.count = 0;
   out.fields = {std::move(state),
                 std::move(call),
                 std::move(arguments),
-                number_field("lock", 56, 8, "hex"),
+                number_field("lock", 56, 8, "uaddr"),
                 number_field("owner", 64, 4),
                 number_field("lacks_user_stack", 68, 4),
                 std::move(pause),
+                number_field("owner_later", 80, 4),
+                number_field("moved", 84, 4),
+                std::move(between),
+                std::move(kind),
                 std::move(file)};
-  out.size = 81;
+  out.size = 105;
   return out;
 }
 
-std::vector<std::byte> payload_of(const ThreadStack& thread) {
+std::vector<std::byte> payload_of(const ThreadStack& thread, std::chrono::nanoseconds between_looks) {
+  constexpr std::uint64_t kMostMoves = 0xffffffff;
   format::ByteWriter out;
   out.u32(static_cast<std::uint32_t>(thread.state)).u32(static_cast<std::uint32_t>(thread.call.number));
   for (const std::uint64_t each : thread.call.arguments) out.u64(each);
   out.u64(thread.lock.address).u32(thread.lock.owner).u32(thread.missing_reason.empty() ? 0 : 1);
   out.u64(static_cast<std::uint64_t>(thread.paused.count()));
+  out.u32(thread.lock.owner_later).u32(static_cast<std::uint32_t>(std::min(thread.moved, kMostMoves)));
+  out.u64(static_cast<std::uint64_t>(between_looks.count()));
+  out.u32(static_cast<std::uint32_t>(thread.lock.kind)).zeros(4);
   // RAW begins after a word of 4 bytes, so these make it end at a multiple of 8.
   out.padded_text(thread.call.file, 8).zeros(4);
   return std::move(out).take();
@@ -208,7 +223,8 @@ format::EventAttr attr() {
   return attr;
 }
 
-void write_sample(format::ByteWriter& out, const ThreadStack& thread, std::uint64_t time) {
+void write_sample(format::ByteWriter& out, const ThreadStack& thread, std::chrono::nanoseconds between_looks,
+                  std::uint64_t time) {
   const std::size_t begin = out.size();
   const bool is_in_kernel = !thread.kernel.empty();
   const std::uint64_t ip = is_in_kernel ? thread.kernel.front() : instruction_of(thread).value_or(0);
@@ -217,7 +233,7 @@ void write_sample(format::ByteWriter& out, const ThreadStack& thread, std::uint6
   out.u64(is_in_kernel ? thread.kernel.size() + 1 : 0);
   if (is_in_kernel) out.u64(abi::kContextKernel);
   for (const std::uint64_t each : thread.kernel) out.u64(each);
-  const auto payload = payload_of(thread);
+  const auto payload = payload_of(thread, between_looks);
   out.u32(static_cast<std::uint32_t>(payload.size())).bytes(payload);
   const bool has_user = !thread.registers.empty();
   constexpr std::uint64_t kAbi32 = 1, kAbi64 = 2;
@@ -256,7 +272,8 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   const std::size_t trailer = format::sample_id_size(attr());
   // Mappings first: a process may end, or map other files.
   format::ByteWriter described;
-  RunningProcesses running("/proc", trailer);
+  const bool has_locks = now.between_looks.count() != 0;  // which may be variables
+  RunningProcesses running("/proc", trailer, {.data_mappings = has_locks});
   for (const std::uint32_t process : now.processes) running.describe(static_cast<int>(process), described);
   auto head = head_of(now, command_line);
   if (!head) return std::move(head.error());
@@ -270,7 +287,7 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   }();
   if (!writer) return std::move(writer.error());
   format::ByteWriter samples;
-  for (const ThreadStack& thread : now.threads) write_sample(samples, thread, time);
+  for (const ThreadStack& thread : now.threads) write_sample(samples, thread, now.between_looks, time);
   format::write_mark(described, abi::kRecordFinishedInit);
   format::Features late;
   late.environment.sample_time = {time, time};
@@ -323,7 +340,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   words.insert(words.end(), options->view.begin(), options->view.end());
   if (!options->capture.empty()) {
     words.insert(words.end(), {"-i", options->capture});
-    const auto shown = show_capture(std::move(words), nullptr, *signals);
+    const auto shown = show_capture(std::move(words), nullptr, {}, *signals);
     return shown ? *shown : fail(shown.error());
   }
   auto target = choose_target(options->target, false);
@@ -334,6 +351,10 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   if (now->threads.empty()) return fail(Error{"every thread has ended"});
   for (const std::string& note : now->notes)
     if (!options->is_quiet) print_note(note);
+  // Files that are deleted, or in another mount namespace, are opened here.
+  FilePinner pinner;
+  if (auto started = pinner.start(attr(), {now->processes.begin(), now->processes.end()}); !started)
+    return fail(started.error());
   format::Fd memory;
   if (options->output.empty()) {
     auto made = memory_for_capture();
@@ -342,16 +363,17 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   }
   if (auto done = write_capture(*now, command_line, options->output, memory); !done)
     return fail(done.error());
+  const PinnedFiles pinned = pinner.take();
   if (const std::string& input = options->output; !input.empty()) {
     RecordOptions quiet;
     quiet.quiet = true;
-    const Packing packing{.capture = input, .is_quiet = true};
+    const Packing packing{.capture = input, .is_quiet = true, .pinned = &pinned};
     unwind_copies(packing, *signals, Messages(quiet));
     pack_symbols(packing, *signals, Messages(quiet));
   }
   words.emplace_back("--no-pager");
   if (!memory) words.insert(words.end(), {"-i", options->output});
-  const auto shown = show_capture(std::move(words), memory ? &memory : nullptr, *signals);
+  const auto shown = show_capture(std::move(words), memory ? &memory : nullptr, pinned, *signals);
   if (!shown) return fail(shown.error());
   if (signals->start_ended_by() != 0) return 128 + signals->start_ended_by();
   const bool is_incomplete = print_missing(*now, options->is_quiet);

@@ -30,13 +30,17 @@ Result<format::CaptureWriter> capture_in_memory(const format::Fd& memory, const 
                                        {.compression_level = {}});
 }
 
-Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, StopSignals& signals) {
+Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, const PinnedFiles& pinned,
+                         StopSignals& signals) {
+  auto files = arguments_for(pinned);
+  if (!files) return std::move(files.error());
+  words.insert(words.end(), files->words.begin(), files->words.end());
   const int descriptor = memory == nullptr ? -1 : memory->get();
+  if (memory != nullptr) files->inherited.push_back(descriptor);
   if (memory != nullptr)
     words.insert(words.end(),
                  {"-i", fmt::format("/proc/self/fd/{}", descriptor), "--input-name", "this host"});
-  const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO,
-                                          std::span(&descriptor, memory == nullptr ? 0 : 1));
+  const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO, files->inherited);
   if (!child) return child.error();
   const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, *child, 0)));
   for (;;) {

@@ -7,6 +7,7 @@
 
 #include "format/base/file.h"
 #include "format/container/capture_writer.h"
+#include "record/session/pinned_files.h"
 #include "record/session/workload.h"
 
 namespace tacho::record {
@@ -23,7 +24,9 @@ Result<format::CaptureWriter> capture_in_memory(const format::Fd& memory, const 
                                                 format::Features features);
 
 // Runs tacho-report with `words` (its path first) and `memory` as its input, until it ends or a signal of
-// `signals` arrives. With a null `memory`, `words` name the input. Returns the exit status.
-Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, StopSignals& signals);
+// `signals` arrives. With a null `memory`, `words` name the input. `pinned` may be empty. Returns the exit
+// status.
+Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, const PinnedFiles& pinned,
+                         StopSignals& signals);
 
 }  // namespace tacho::record

@@ -22,6 +22,7 @@
 #include "bpf/thread_list.h"
 #include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
+#include "record/now/awaited_locks.h"
 #include "record/parse_text.h"
 
 namespace tacho::record {
@@ -389,11 +390,6 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
   return threads;
 }
 
-constexpr std::int32_t kFutex = SYS_futex;
-constexpr std::uint64_t kFutexCommand = 0x7f;  // without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME
-constexpr std::uint64_t kFutexWait = 0, kFutexLockPi = 6, kFutexWaitBitset = 9, kFutexLockPi2 = 13;
-constexpr std::uint32_t kOwnerMask = 0x3fffffff, kHasWaiters = 0x80000000;
-
 // System calls that may block, and whose first argument is a descriptor.
 constexpr long kByDescriptor[] = {
     SYS_read,          SYS_write,    SYS_pread64,  SYS_pwrite64,  SYS_readv,      SYS_writev,  SYS_preadv,
@@ -420,39 +416,6 @@ std::string file_of(const ThreadStack& thread) {
   const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
   path.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   return path;
-}
-
-// The mutex and its owner, from the futex for which a thread waits. A pthread mutex with waiters has 2 in its
-// futex, and the owner's tid two words later (glibc's struct __pthread_mutex_s: lock, count, owner, nusers).
-// A robust or priority-inheriting mutex has the owner's tid in the futex itself, as futex(2) describes. A tid
-// outside of the process is not accepted: other futexes may have any number there.
-AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uint32_t, std::uint32_t>>& all) {
-  if (thread.call.number != kFutex || thread.registers.empty()) return {};
-  const std::uint64_t command = thread.call.arguments[1] & kFutexCommand;
-  const bool waits = command == kFutexWait || command == kFutexWaitBitset;
-  const bool locks = command == kFutexLockPi || command == kFutexLockPi2;
-  if (!waits && !locks) return {};
-  int code = 0;
-  std::uint32_t words[4] = {};  // lock, count, owner, users
-  const auto bytes = read_memory(thread.tid, thread.call.arguments[0], sizeof words, code);
-  std::ranges::copy(bytes, std::as_writable_bytes(std::span(words)).begin());
-  const auto is_thread = [&](std::uint32_t tid) { return tid != 0 && all.contains({thread.pid, tid}); };
-  const auto value = static_cast<std::uint32_t>(thread.call.arguments[2]);
-  const std::uint64_t address = thread.call.arguments[0];
-  const std::uint32_t in_futex = words[0] & kOwnerMask;
-  if (locks) return {address, in_futex};
-  if ((value & kHasWaiters) != 0 && value == words[0] && is_thread(in_futex)) return {address, in_futex};
-  if (value == 2 && words[0] == 2 && words[3] != 0 && is_thread(words[2])) return {address, words[2]};
-  return {};
-}
-
-void add_waits(std::vector<ThreadStack>& threads) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> all;
-  for (const ThreadStack& each : threads) all.emplace(each.pid, each.tid);
-  for (ThreadStack& thread : threads) {
-    thread.call.file = file_of(thread);
-    thread.lock = lock_of(thread, all);
-  }
 }
 
 struct Listing {
@@ -483,7 +446,7 @@ Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
   return Listing{std::move(*list), std::move(*first)};
 }
 
-Result<std::vector<ThreadStack>> threads_of_list(Listing listing, const std::function<bool()>& stop) {
+Result<std::vector<ThreadStack>> threads_of_list(Listing& listing, const std::function<bool()>& stop) {
   // With fewer threads left a round is shorter, so fewer of them run during it.
   constexpr int kRounds = 8;
   Copying copying(listing.list);
@@ -537,30 +500,15 @@ std::vector<std::uint64_t> parse_kernel_stack(
   return addresses;
 }
 
-std::optional<CallLine> parse_call_line(std::string_view line) {
-  CallLine out;
-  constexpr std::size_t kMostWords = 9;
-  std::vector<std::uint64_t> words;
-  const bool is_in_none = take_prefix(line, "-1");
-  while (words.size() < kMostWords) {
-    line.remove_prefix(std::min(line.find_first_not_of(" \n"), line.size()));
-    if (line.empty()) break;
-    const int base = take_prefix(line, "0x") ? 16 : 10;
-    const auto word = take_number<std::uint64_t>(line, base);
-    if (!word) return std::nullopt;
-    words.push_back(*word);
-  }
-  if (words.size() != (is_in_none ? 2 : kMostWords)) return std::nullopt;
-  out.sp = words[words.size() - 2];
-  out.pc = words.back();
-  if (is_in_none) return out;
-  out.call.number = static_cast<std::int32_t>(words.front());
-  std::copy_n(words.begin() + 1, std::size(out.call.arguments), out.call.arguments);
-  return out;
-}
+namespace {
 
-Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop) {
-  ThreadsNow out;
+struct ReadThreads {
+  std::vector<ThreadStack> threads;
+  std::optional<bpf::ThreadList> list;  // nullopt: they were stopped
+};
+// The threads that exist now, by BPF or else by ptrace.
+Result<ReadThreads> read_threads(const Target& target, Looking looking, const std::function<bool()>& stop,
+                                 std::vector<std::string>& notes) {
   Target watched = target;
   if (target.watch == Watch::System) {
     watched.watch = Watch::Processes;
@@ -569,25 +517,93 @@ Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std:
   const auto tasks = tasks_of(watched);
   if (!tasks) return tasks.error();
   for (const int gone : tasks->gone)
-    if (target.watch != Watch::System)
-      out.notes.push_back(fmt::format("there is no process or thread {}", gone));
-  Result<std::vector<ThreadStack>> threads = std::vector<ThreadStack>();
+    if (target.watch != Watch::System) notes.push_back(fmt::format("there is no process or thread {}", gone));
   auto listing = looking == Looking::Stopping ? Result<Listing>(Error{""}) : list_threads(target, *tasks);
   if (listing) {
-    threads = threads_of_list(std::move(*listing), stop);
-  } else {
-    if (looking != Looking::Stopping)
-      out.notes.push_back(
-          fmt::format("threads are stopped one after another, and kernel stacks are those of /proc: {}",
-                      listing.error().what));
-    threads = threads_of_proc(*tasks, stop, out.notes);
+    auto threads = threads_of_list(*listing, stop);
+    if (!threads) return std::move(threads.error());
+    return ReadThreads{std::move(*threads), std::move(listing->list)};
   }
+  if (looking != Looking::Stopping)
+    notes.push_back(
+        fmt::format("threads are stopped one after another, and kernel stacks are those of /proc: {}",
+                    listing.error().what));
+  auto threads = threads_of_proc(*tasks, stop, notes);
   if (!threads) return std::move(threads.error());
-  std::ranges::sort(*threads, {}, [](const ThreadStack& each) { return std::pair(each.pid, each.tid); });
-  add_waits(*threads);
-  for (const ThreadStack& each : *threads)
+  return ReadThreads{std::move(*threads), std::nullopt};
+}
+
+// Copies the stack of a lock's owner while it has the lock, which may pass from thread to thread. `waiting`:
+// a thread that waits for it. nullopt: it could not be caught.
+std::optional<ThreadStack> owner_of_lock(const ThreadStack& waiting, const bpf::ThreadList& list,
+                                         LockLooks& looks) {
+  constexpr int kTries = 20;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const std::uint32_t owner = looks.owner_now(waiting);
+    auto listed = list.read();
+    if (!listed) return std::nullopt;
+    std::erase_if(*listed, [owner](const bpf::ListedThread& each) { return each.tid != owner; });
+    Copying copying(list);
+    if (owner == 0 || listed->empty() || !copying.copy_round(std::move(*listed))) continue;
+    std::vector<ThreadStack> copied = std::move(copying).take();
+    // It did not run while its stack was copied, so it had the lock all the time.
+    if (!copied.empty() && looks.owner_now(waiting) == owner) return std::move(copied.front());
+  }
+  return std::nullopt;
+}
+
+// Reads the owners of locks again, whose stacks were copied before or after they had them.
+void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list, LockLooks& looks,
+                 const std::function<bool()>& stop) {
+  constexpr std::size_t kMostLocks = 16;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>> locks;  // waiting: indices
+  for (std::size_t i = 0; i < threads.size(); ++i)
+    if (threads[i].lock.address != 0) locks[{threads[i].pid, threads[i].lock.address}].push_back(i);
+  std::size_t count = 0;
+  for (const auto& [lock, waiting] : locks) {
+    if (++count > kMostLocks || stop()) return;
+    auto owner = owner_of_lock(threads[waiting.front()], list, looks);
+    if (!owner) continue;
+    for (const std::size_t index : waiting) threads[index].lock.owner = owner->tid;
+    const auto known = std::ranges::find(threads, owner->tid, &ThreadStack::tid);
+    if (known == threads.end()) continue;
+    (void)looks.first({&*owner, 1});
+    looks.watch(owner->tid);
+    *known = std::move(*owner);
+  }
+}
+
+// Fills the locks for which threads wait, and adds the owners that are missing, which may wait in turn.
+Result<> add_locks(ThreadsNow& now, const bpf::ThreadList* list, Looking looking,
+                   const std::function<bool()>& stop) {
+  LockLooks looks;
+  constexpr int kMostOwners = 16;  // of owners of owners
+  std::vector<int> missing = looks.first(now.threads);
+  for (int depth = 0; depth < kMostOwners && !missing.empty() && !stop(); ++depth) {
+    std::vector<std::string> known;  // notes
+    auto owners = read_threads({.watch = Watch::Threads, .ids = missing}, looking, stop, known);
+    if (!owners) break;  // they ended
+    missing = looks.first(owners->threads);
+    std::ranges::move(owners->threads, std::back_inserter(now.threads));
+  }
+  if (list != nullptr) read_owners(now.threads, *list, looks, stop);
+  now.between_looks = looks.second(now.threads, stop);
+  return stop() ? Result<>(Error{"stopped by a signal", EINTR}) : Result<>(Done{});
+}
+
+}  // namespace
+
+Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop) {
+  ThreadsNow out;
+  auto threads = read_threads(target, looking, stop, out.notes);
+  if (!threads) return std::move(threads.error());
+  out.threads = std::move(threads->threads);
+  const bpf::ThreadList* const list = threads->list ? &*threads->list : nullptr;
+  if (auto done = add_locks(out, list, looking, stop); !done) return std::move(done.error());
+  for (ThreadStack& each : out.threads) each.call.file = file_of(each);
+  std::ranges::sort(out.threads, {}, [](const ThreadStack& each) { return std::pair(each.pid, each.tid); });
+  for (const ThreadStack& each : out.threads)
     if (out.processes.empty() || out.processes.back() != each.pid) out.processes.push_back(each.pid);
-  out.threads = std::move(*threads);
   return out;
 }
 

@@ -92,6 +92,88 @@ int main(int count, char **words) {
 }
 """
 
+# Threads that take a mutex in turn; the one that has it sleeps.
+CONVOY = r"""
+#include <pthread.h>
+#include <unistd.h>
+pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((noinline)) static void hold(void) { usleep(2000); }
+static void *run(void *x) {
+  for (;;) { pthread_mutex_lock(&turn_lock); hold(); pthread_mutex_unlock(&turn_lock); }
+  return x;
+}
+int main(void) {
+  pthread_t t;
+  for (int i = 0; i < 7; ++i) pthread_create(&t, 0, run, 0);
+  write(1, "r", 1);
+  run(0);
+}
+"""
+
+# One thread has a lock for ever, and another one waits for it; the argument is the kind of lock.
+HELD = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static struct { char before[64]; pthread_mutex_t mutex; pthread_rwlock_t rw; } table_locks;
+static pthread_barrier_t both;
+static int kind;
+static void take(int writes) {
+  if (kind != 'w') pthread_mutex_lock(&table_locks.mutex);
+  else if (writes) pthread_rwlock_wrlock(&table_locks.rw);
+  else pthread_rwlock_rdlock(&table_locks.rw);
+}
+__attribute__((noinline)) static void keep_it(void) { for (;;) pause(); }
+static void *owner(void *x) { take(1); pthread_barrier_wait(&both); keep_it(); return x; }
+int main(int count, char **words) {
+  pthread_mutexattr_t a;
+  pthread_t t;
+  kind = words[1][0];
+  pthread_mutexattr_init(&a);
+  if (kind == 'r') pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+  if (kind == 'b') pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+  if (kind == 'i') pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
+  if (kind == 's') pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+  pthread_mutex_init(&table_locks.mutex, &a);
+  pthread_rwlock_init(&table_locks.rw, 0);
+  pthread_barrier_init(&both, 0, 2);
+  pthread_create(&t, 0, owner, 0);
+  pthread_barrier_wait(&both);
+  write(1, "r", 1);
+  take(0);
+}
+"""
+
+# The first thread ends, the other one goes on.
+LEADERLESS = r"""
+#include <pthread.h>
+#include <unistd.h>
+__attribute__((noinline)) static void goes_on(void) { write(1, "r", 1); for (;;) pause(); }
+static void *run(void *x) { sleep(1); goes_on(); return x; }
+int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); pthread_exit(0); }
+"""
+
+# Runs a copy of a program that is only in memory.
+IN_MEMORY = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+extern char **environ;
+int main(int count, char **words) {
+  int from = open(words[1], O_RDONLY), to = memfd_create("copy", MFD_CLOEXEC);
+  struct stat size;
+  fstat(from, &size);
+  if (sendfile(to, from, 0, size.st_size) != size.st_size) return 1;
+  fexecve(to, words + 1, environ);
+  return 2;
+}
+"""
+
 GO = r"""
 package main
 import ("fmt"; "time")
@@ -120,7 +202,8 @@ def user_frames(stack):
 class Stacks(programs.Scratch):
     @classmethod
     def setUpClass(cls):
-        cls.built = programs.built_once(cls, {"deadlock": DEADLOCK, "crowd": CROWD, "busy": BUSY})
+        cls.built = programs.built_once(cls, {"deadlock": DEADLOCK, "crowd": CROWD, "busy": BUSY, "convoy": CONVOY, "held": HELD,
+                                           "leaderless": LEADERLESS, "in_memory": IN_MEMORY})
         subprocess.run(["cc", "-O1", "-static", "-pthread", "-o", cls.built / "static", cls.built / "crowd.c"], check=True)
 
     def start(self, *words, ready=b"r", **more):
@@ -188,7 +271,100 @@ class Stacks(programs.Scratch):
         self.same_as_eu_stack(process.pid, threads)
         text = self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid).stdout.decode()
         self.assertIn("3 threads of 1 process, 3 stacks; none was stopped\n", text)
-        self.assertRegex(text, rf"Deadlock:\n  {circle[0]} \(deadlock\) waits for the mutex 0x\w+, which {circle[1]} has\n")
+        self.assertRegex(text, rf"Deadlock:\n  {circle[0]} \(deadlock\) waits for the mutex 0x\w+ \((first|second)\), which {circle[1]} has\n")
+        self.assertEqual({threads[tid][1]["lock_name"] for tid in circle}, {"first", "second"})
+        self.assertEqual({threads[tid][1]["moved"] for tid in circle}, {0})
+
+    def test_a_convoy_is_no_deadlock(self):
+        process = self.start(self.built / "convoy")
+        convoys = 0
+        for words in ([], ["--stop"]) * 3:
+            found = self.stacks(*words, "-p", process.pid)
+            self.assertEqual(found["deadlocks"], [], words)
+            for lock in found["held"]:
+                self.assertNotIn(lock["owner"], lock["waiting"])
+                self.assertEqual(lock["lock_name"], "turn_lock")
+                convoys += lock["convoy"]
+        self.assertGreater(convoys, 0)
+        text = self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid).stdout.decode()
+        self.assertRegex(text, r"\nConvoy: threads take the mutex 0x\w+ \(turn_lock\) in turn; \d threads wait, \d+ \(convoy\) has it\n"
+                               r"  moved in 1\d\d ms: [\d -]+ \d+ times.*\n  \d+ \(convoy\), ")
+        self.assertIn("      hold  (", text)
+
+    def test_the_owner_of_each_kind_of_lock(self):
+        for kind in ("normal", "recursive", "b: robust", "inherits", "shared", "writer"):
+            process = self.start(self.built / "held", kind)
+            owner = next(int(tid) for tid in os.listdir(f"/proc/{process.pid}/task") if int(tid) != process.pid)
+            name = "table_locks+0x" + ("68" if kind == "writer" else "40")
+            for words in ([], ["--stop"]):
+                found = self.stacks(*words, "-p", process.pid)
+                (lock,) = found["held"]
+                self.assertEqual((lock["owner"], lock["waiting"], lock["convoy"]), (owner, [process.pid], False), kind)
+                self.assertEqual(lock["lock_kind"], "read-write lock" if kind == "writer" else "mutex")
+                if kind != "writer":
+                    self.assertEqual(lock["lock_name"], name)
+                self.assertEqual(found["deadlocks"], [])
+            text = self.run_program(programs.BIN / "tacho", "stacks", "-t", process.pid).stdout.decode()
+            self.assertRegex(text, rf"\n1 thread waits for the {lock['lock_kind']} 0x\w+ \(table_locks.*\), which {owner} \(held\) has\n"
+                                   rf"  {owner} \(held\), sleeping in pause.*, did not move in \d+ ms:\n")
+            self.assertIn("      keep_it  (", text)
+
+    def test_owners_in_another_pid_namespace(self):
+        outside = self.start("unshare", "--pid", "--fork", self.built / "deadlock")
+        inside = int(Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text())
+        self.addCleanup(subprocess.run, ["kill", "-9", str(inside)], check=False)
+        (circle,) = self.stacks("-p", inside)["deadlocks"]
+        self.assertEqual(len(circle), 2)
+        self.assertTrue(all(os.path.exists(f"/proc/{inside}/task/{tid}") for tid in circle), circle)
+
+    def names(self, process, *words):
+        """The functions of the user's part of the only stack, and the same by a capture that is read when the process is gone."""
+        found = self.stacks(*words, "-p", process.pid, "-o", "now.data")
+        process.kill()
+        process.wait()
+        again = json.loads(self.tacho("stacks", "--symfs", "/dev/null", "-i", "now.data", "--json").stdout)
+        stacks = [[frame.get("function") for frame in one["stacks"][0]["frames"] if not frame.get("kernel")] for one in (found, again)]
+        self.assertEqual(*stacks)
+        return stacks[0]
+
+    def test_programs_without_their_files(self):
+        (self.folder / "level.c").write_text(
+            '#include <unistd.h>\n__attribute__((noinline)) int level(int x) { write(1, "r", 1); return x ? pause() + 1 : 0; }\n'
+            "int main(int count, char **words) { return level(count) + 1; }\n")
+        whole = ["level", "main", "__libc_start_call_main", "_start"]
+        def check(process, *words):
+            found = self.names(process, *words)
+            self.assertEqual([name for name in found if name in whole], whole, found)
+        for options in ([], ["-Wl,--build-id=none"]):
+            self.run_program("cc", "-O1", *options, "-o", "level", "level.c")
+            for words in ([], ["--stop"]):
+                shutil.copy(self.folder / "level", self.folder / "gone")
+                process = self.start(self.folder / "gone")
+                (self.folder / "gone").unlink()
+                check(process, *words)
+            shutil.copy(self.folder / "level", self.folder / "replaced")
+            process = self.start(self.folder / "replaced")
+            shutil.copy("/bin/true", self.folder / "other")
+            os.rename(self.folder / "other", self.folder / "replaced")
+            check(process)
+            shutil.copy(self.folder / "level", self.folder / "is (deleted)")
+            check(self.start(self.folder / "is (deleted)"))
+            shutil.copy(self.folder / "level", self.folder / "two\nlines")
+            process = self.start(self.folder / "two\nlines")
+            (self.folder / "two\nlines").unlink()
+            check(process)
+            check(self.start(self.built / "in_memory", self.folder / "level"))
+            hidden = self.folder / "hidden"
+            hidden.mkdir(exist_ok=True)
+            process = self.start("unshare", "--mount", "sh", "-c",
+                                 f"mount -t tmpfs none {hidden} && cp {self.folder}/level {hidden}/x && exec {hidden}/x")
+            check(process)
+
+    def test_a_process_whose_first_thread_has_ended(self):
+        process = self.start(self.built / "leaderless")
+        other = max(int(tid) for tid in os.listdir(f"/proc/{process.pid}/task"))
+        stack, _ = self.by_thread(self.stacks("-p", process.pid))[other]
+        self.assertIn("goes_on", [frame.get("function") for frame in stack["frames"]])
 
     def test_the_same_by_stopping(self):
         process = self.start(self.built / "deadlock")

@@ -13,6 +13,7 @@
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
+#include "report/pinned_files_option.h"
 
 namespace tacho::report {
 namespace {
@@ -24,6 +25,7 @@ constexpr std::size_t kArguments = 6;
 
 struct Options {
   ReadingOptions reading;
+  std::optional<symbolize::PinnedFiles> pinned;
   bool as_json = false;
 };
 
@@ -37,6 +39,7 @@ cli::CommandLine describe(Options& options) {
   add_reading_options(rows, options.reading);
   rows.push_back(flag("--json", "one JSON object (docs/stacks.md)", options.as_json));
   rows.push_back(wide_option("--wide", options.reading));
+  rows.push_back(pinned_files_option(options.pinned));
   rows.push_back(cli::number("--max-stack", "N", "at most N frames of a stack (default: 1024)", 1, 65535,
                              options.reading.session.max_stack));
   add_filter_options(rows, options.reading.session.filter);
@@ -52,20 +55,24 @@ struct ThreadNow {
   std::string state, call, file;
   std::array<std::uint64_t, kArguments> arguments{};
   std::uint64_t lock = 0, paused_ns = 0;
-  std::uint32_t owner = 0;
+  std::string lock_kind = "mutex", lock_name;  // of the variable; empty: unknown
+  std::uint32_t owner = 0, owner_later = 0;    // at the first and the second look
+  std::uint64_t moved = 0;                     // context switches between the looks
+  std::uint64_t looks_ns = 0;                  // time between the looks; 0: there was one
   bool lacks_user_stack = false;
   const Stack* stack = nullptr;
 };
 
 class Threads : public Sink {
  public:
-  explicit Threads(Session& session) : schemas_(session.events(), session.features()) {}
+  explicit Threads(Session& session) : session_(&session), schemas_(session.events(), session.features()) {}
 
   Flow on_sample(const ResolvedSample& sample) override {
     const PayloadSchema* const schema = schemas_.of(sample.event_index);
     if (sample.event().name != kEvent || schema == nullptr) return Flow::Continue;
     ThreadNow thread{.pid = sample.pid(), .tid = sample.tid(), .comm = sample.comm, .stack = sample.stack};
     for (const PayloadField& field : schema->fields) take(field, sample, thread);
+    if (thread.lock != 0) thread.lock_name = address_name(session_->resolver(), sample, thread.lock);
     threads_.push_back(std::move(thread));
     return Flow::Continue;
   }
@@ -81,6 +88,10 @@ class Threads : public Sink {
       thread.call = show_value(field, *value, Names::Raw);
     if (field.name == "lock") thread.lock = bits_of(*value);
     if (field.name == "owner") thread.owner = static_cast<std::uint32_t>(bits_of(*value));
+    if (field.name == "lock_kind") thread.lock_kind = show_value(field, *value, Names::Raw);
+    if (field.name == "owner_later") thread.owner_later = static_cast<std::uint32_t>(bits_of(*value));
+    if (field.name == "moved") thread.moved = bits_of(*value);
+    if (field.name == "looks_ns") thread.looks_ns = bits_of(*value);
     if (field.name == "paused_ns") thread.paused_ns = bits_of(*value);
     if (field.name == "lacks_user_stack") thread.lacks_user_stack = bits_of(*value) != 0;
     if (const auto* text = std::get_if<std::string_view>(&*value); text != nullptr && field.name == "file")
@@ -91,6 +102,7 @@ class Threads : public Sink {
         thread.arguments[i] = bits_of(*one);
   }
 
+  Session* session_;
   EventSchemas schemas_;
   std::vector<ThreadNow> threads_;
 };
@@ -158,19 +170,33 @@ std::vector<JoinedStack> joined(Session& session, const std::vector<ThreadNow>& 
   return stacks;
 }
 
-// ---- deadlocks
+// ---- locks
 
-// A cycle of threads, each of which waits for a mutex of the next.
+using ByNumber = std::map<std::uint32_t, const ThreadNow*>;
+
+ByNumber by_number(const std::vector<ThreadNow>& threads) {
+  ByNumber numbers;
+  for (const ThreadNow& each : threads) numbers.emplace(each.tid, &each);
+  return numbers;
+}
+
+// A cycle of threads, each of which waits for a lock of the next.
 using Circle = std::vector<const ThreadNow*>;
 
+// Whether a thread stood still between two looks, waiting for the same lock of the same owner.
+bool stands_still(const ThreadNow& thread) {
+  return thread.looks_ns != 0 && thread.moved == 0 && thread.owner_later == thread.owner;
+}
+
+// Cycles of threads that stand still: a thread that ran may have been given its lock.
 std::vector<Circle> deadlocks_in(const std::vector<ThreadNow>& threads) {
-  std::map<std::uint32_t, const ThreadNow*> by_number;
-  for (const ThreadNow& each : threads) by_number.emplace(each.tid, &each);
+  const ByNumber numbers = by_number(threads);
   std::set<const ThreadNow*> over;
   std::vector<Circle> circles;
   for (const ThreadNow& first : threads) {
     Circle way;
-    for (const ThreadNow* at = &first; at != nullptr && at->lock != 0 && at->owner != 0;) {
+    for (const ThreadNow* at = &first;
+         at != nullptr && at->lock != 0 && at->owner != 0 && stands_still(*at);) {
       const auto before = std::ranges::find(way, at);
       if (before != way.end()) {
         circles.emplace_back(before, way.end());
@@ -178,11 +204,51 @@ std::vector<Circle> deadlocks_in(const std::vector<ThreadNow>& threads) {
       }
       if (!over.insert(at).second) break;
       way.push_back(at);
-      const auto owner = by_number.find(at->owner);
-      at = owner == by_number.end() ? nullptr : owner->second;
+      const auto owner = numbers.find(at->owner);
+      at = owner == numbers.end() ? nullptr : owner->second;
     }
   }
   return circles;
+}
+
+// A lock for which threads wait, and which is in no deadlock.
+struct HeldLock {
+  std::vector<const ThreadNow*> waiting;
+  const ThreadNow* owner = nullptr;  // null: it is not in the capture
+  bool is_handed_on = false;         // between the two looks
+};
+
+// Those with most threads first.
+std::vector<HeldLock> held_locks(const std::vector<ThreadNow>& threads, std::span<const Circle> deadlocks) {
+  std::set<std::pair<std::uint32_t, std::uint64_t>> dead;
+  for (const Circle& circle : deadlocks)
+    for (const ThreadNow* each : circle) dead.emplace(each->pid, each->lock);
+  const ByNumber numbers = by_number(threads);
+  std::map<std::pair<std::uint32_t, std::uint64_t>, HeldLock> locks;
+  for (const ThreadNow& each : threads) {
+    if (each.lock == 0 || each.owner == 0 || each.looks_ns == 0 || dead.contains({each.pid, each.lock}))
+      continue;
+    HeldLock& lock = locks[{each.pid, each.lock}];
+    lock.waiting.push_back(&each);
+    lock.is_handed_on |= !stands_still(each);
+    const auto owner = numbers.find(each.owner);
+    if (owner != numbers.end()) lock.owner = owner->second;
+  }
+  std::vector<HeldLock> found;
+  for (auto& [key, lock] : locks) found.push_back(std::move(lock));
+  std::ranges::stable_sort(found, std::greater<>(), [](const HeldLock& each) { return each.waiting.size(); });
+  return found;
+}
+
+// Several threads take a lock in turn, each waiting for the others.
+bool is_convoy(const HeldLock& lock) { return lock.is_handed_on && lock.waiting.size() > 1; }
+
+// All threads of a convoy: those that wait, and the owner.
+std::vector<const ThreadNow*> threads_of(const HeldLock& lock) {
+  std::vector<const ThreadNow*> all = lock.waiting;
+  if (lock.owner != nullptr && std::ranges::find(all, lock.owner) == all.end()) all.push_back(lock.owner);
+  std::ranges::sort(all, {}, &ThreadNow::tid);
+  return all;
 }
 
 // ---- text
@@ -214,7 +280,14 @@ class StacksText {
 
   void write(const std::vector<ThreadNow>& threads, std::span<const JoinedStack> stacks) {
     write_head(threads, stacks.size());
-    for (const Circle& circle : deadlocks_in(threads)) write_deadlock(circle);
+    const auto deadlocks = deadlocks_in(threads);
+    for (const Circle& circle : deadlocks) write_deadlock(circle);
+    const auto held = held_locks(threads, deadlocks);
+    constexpr std::size_t kMostLocks = 10;
+    for (const HeldLock& each : std::span(held).first(std::min(held.size(), kMostLocks)))
+      write_held(each, stacks);
+    if (held.size() > kMostLocks)
+      out_.text(fmt::format("\nand {} more locks for which threads wait\n", held.size() - kMostLocks));
     for (const JoinedStack& each : stacks) write_stack(each);
   }
 
@@ -242,11 +315,72 @@ class StacksText {
                                 static_cast<double>(longest) / 1e6));
   }
 
+  // "mutex 0x55d0c0 (cache_lock)"
+  std::string lock_in_words(const ThreadNow& waiting) const {
+    std::string text = fmt::format("{} {:#x}", safe(waiting.lock_kind), waiting.lock);
+    return waiting.lock_name.empty() ? text : text + " (" + safe(waiting.lock_name) + ")";
+  }
+
   void write_deadlock(const Circle& circle) {
     out_.text("\nDeadlock:\n");
     for (const ThreadNow* thread : circle)
-      out_.text(fmt::format("  {} waits for the mutex {:#x}, which {} has\n", name_of(*thread), thread->lock,
+      out_.text(fmt::format("  {} waits for the {}, which {} has\n", name_of(*thread), lock_in_words(*thread),
                             thread->owner));
+  }
+
+  // "23 times"
+  static std::string moves(const ThreadNow& thread) {
+    return thread.moved == 1 ? "once" : fmt::format("{} times", thread.moved);
+  }
+
+  void write_held(const HeldLock& lock, std::span<const JoinedStack> stacks) {
+    const ThreadNow& first = *lock.waiting.front();
+    const std::string time = fmt::format("{} ms", first.looks_ns / 1'000'000);
+    const std::string owner = lock.owner == nullptr ? std::to_string(first.owner) : name_of(*lock.owner);
+    const std::string waiting = count_of(lock.waiting.size(), "thread waits", "threads wait");
+    if (is_convoy(lock)) {
+      out_.text(fmt::format("\nConvoy: threads take the {} in turn; {}, {} has it\n", lock_in_words(first),
+                            waiting, owner));
+      write_moves(lock, time);
+    } else {
+      out_.text(fmt::format("\n{} for the {}, which {} has\n", waiting, lock_in_words(first), owner));
+    }
+    if (lock.owner != nullptr) write_owner(*lock.owner, first.lock, time, stacks);
+  }
+
+  // How often each thread of a convoy was switched to, threads with equal counts together.
+  void write_moves(const HeldLock& lock, const std::string& time) {
+    std::map<std::uint64_t, std::vector<std::uint32_t>, std::greater<>> by_count;
+    for (const ThreadNow* each : threads_of(lock)) by_count[each->moved].push_back(each->tid);
+    out_.text(fmt::format("  moved in {}:", time));
+    constexpr std::size_t kMostCounts = 20;
+    std::size_t counts = 0;
+    for (const auto& [count, numbers] : by_count) {
+      if (++counts > kMostCounts) break;
+      out_.text(fmt::format("{} {} {}", counts == 1 ? "" : ",", in_words(numbers),
+                            count == 1 ? "once" : fmt::format("{} times", count)));
+    }
+    out_.text(by_count.size() > kMostCounts ? ", ...\n" : "\n");
+  }
+
+  // `lock`: which it has.
+  void write_owner(const ThreadNow& owner, std::uint64_t lock, const std::string& time,
+                   std::span<const JoinedStack> stacks) {
+    const auto stack = std::ranges::find_if(stacks, [&](const JoinedStack& each) {
+      return std::ranges::find(each.threads, &owner) != each.threads.end();
+    });
+    if (stack == stacks.end()) return;
+    if (owner.lock == lock) {
+      out_.text("  (its stack was copied before it had the lock)\n");
+      return;
+    }
+    const std::string did = owner.moved == 0 ? fmt::format("did not move in {}", time)
+                                             : fmt::format("moved {} in {}", moves(owner), time);
+    out_.text(fmt::format("  {}, {}, {}:\n", name_of(owner), doing(*stack), did));
+    if (owner.lacks_user_stack) out_.text("  (the user's part of the stack is missing)\n");
+    for (const ShownFrame& frame : stack->frames) write_frame(frame);
+    if (stack->frames.empty()) out_.text("      (no stack)\n");
+    out_.line_end();
   }
 
   // "sleeping in futex(0x7f00, 0x80, 0x2, ...)", with the arguments that are equal in all threads.
@@ -295,11 +429,11 @@ class StacksText {
   }
 
   void write_locks(const JoinedStack& stack) {
-    std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::uint32_t>> locks;
+    std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint32_t>> locks;
     for (const ThreadNow* each : stack.threads)
-      if (each->lock != 0) locks[{each->lock, each->owner}].push_back(each->tid);
+      if (each->lock != 0) locks[{lock_in_words(*each), each->owner}].push_back(each->tid);
     for (const auto& [lock, numbers] : locks) {
-      out_.text(fmt::format("  mutex {:#x}, which {} has", lock.first, lock.second));
+      out_.text(fmt::format("  {}, which {} has", lock.first, lock.second));
       if (locks.size() > 1) out_.text(fmt::format(", awaited by {}", in_words(numbers)));
       out_.character('\n');
     }
@@ -340,23 +474,49 @@ void write_thread(JsonFields& to, const ThreadNow& thread) {
   if (!thread.file.empty()) to.text("file", thread.file);
   if (thread.lock != 0) {
     to.hex("lock", thread.lock);
+    if (!thread.lock_name.empty()) to.text("lock_name", thread.lock_name);
+    to.text("lock_kind", thread.lock_kind);
     to.number("owner", thread.owner);
+    to.number("owner_later", thread.owner_later);
   }
+  to.number("moved", thread.moved);
   to.number("paused_ns", thread.paused_ns);
   to.end_object();
+}
+
+void write_locks_json(JsonFields& to, const std::vector<ThreadNow>& threads) {
+  const auto deadlocks = deadlocks_in(threads);
+  to.begin_list("deadlocks");
+  for (const Circle& circle : deadlocks) {
+    to.begin_list({});
+    for (const ThreadNow* each : circle) to.number({}, each->tid);
+    to.end_list();
+  }
+  to.end_list();
+  to.begin_list("held");
+  for (const HeldLock& lock : held_locks(threads, deadlocks)) {
+    const ThreadNow& first = *lock.waiting.front();
+    to.begin_object({});
+    to.number("pid", first.pid);
+    to.hex("lock", first.lock);
+    if (!first.lock_name.empty()) to.text("lock_name", first.lock_name);
+    to.text("lock_kind", first.lock_kind);
+    to.flag("convoy", is_convoy(lock));
+    to.number("owner", lock.owner == nullptr ? first.owner : lock.owner->tid);
+    to.begin_list("waiting");
+    for (const ThreadNow* each : lock.waiting) to.number({}, each->tid);
+    to.end_list();
+    to.end_object();
+  }
+  to.end_list();
 }
 
 void write_json(TextOutput& out, const std::vector<ThreadNow>& threads, std::span<const JoinedStack> stacks) {
   JsonFields to(out);
   to.number("tacho_stacks", kVersion);
   to.number("threads", threads.size());
-  to.begin_list("deadlocks");
-  for (const Circle& circle : deadlocks_in(threads)) {
-    to.begin_list({});
-    for (const ThreadNow* each : circle) to.number({}, each->tid);
-    to.end_list();
-  }
-  to.end_list();
+  to.number("looks_ns", threads.empty() ? 0 : threads.front().looks_ns);
+  write_locks_json(to, threads);
   to.begin_list("stacks");
   for (const JoinedStack& stack : stacks) {
     const ThreadNow& first = *stack.threads.front();
@@ -406,8 +566,12 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
 Result<cli::ExitStatus> run_stacks(const std::vector<std::string>& arguments) {
   Options options;
   options.reading.session.max_stack = kMostStack;
-  return run_view(describe(options), arguments, options.reading,
-                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
+  return run_command(describe(options), arguments, [&options] {
+    if (options.pinned) options.reading.session.symbols.pinned = &*options.pinned;
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
 }
 
 }  // namespace tacho::report
