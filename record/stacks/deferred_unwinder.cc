@@ -1,5 +1,8 @@
 #include "record/stacks/deferred_unwinder.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -220,6 +223,7 @@ namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;
 constexpr std::chrono::seconds kIdle{2}, kPatienceWithThread{2};
+constexpr int kDeferredNice = -10;  // stacks wait for it in memory, of which there is a limit
 // CPU time for one stack: most need some microseconds, the first one in a compiler a few milliseconds.
 constexpr std::chrono::milliseconds kMostTime{20};
 constexpr std::chrono::milliseconds kMostTimeOfFile{200};  // to list the rules of a file without an index
@@ -317,6 +321,7 @@ DeferredUnwinder::Stacks DeferredUnwinder::take_done() {
 
 void DeferredUnwinder::run() {
   // This thread opens files that any user may have made.
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kDeferredNice);
   (void)drop_rights({.reads_binaries = true}, "");
   std::unique_lock lock(mutex_);
   for (;;) {
