@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "bpf/attach/follower.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
@@ -36,7 +37,7 @@ std::optional<ListedThread> parse_record(format::Cursor& in) {
   thread.is_on_cpu = in.u32() != 0;
   thread.has_memory = in.u32() != 0;
   const std::uint32_t frames = in.u32();
-  in.u32();
+  thread.kernel_tid = in.u32();
   thread.comm = in.text(sizeof(tacho_thread_record::comm));
   if (in.failed() || frames > TACHO_THREAD_FRAMES) return std::nullopt;
   for (std::uint32_t i = 0; i < frames; ++i) thread.kernel.push_back(in.u64());
@@ -78,10 +79,10 @@ Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const 
   bpf_map* const chosen = bpf_object__find_map_by_name(object, "chosen");
   const auto constants = initial_bytes(bpf_object__find_map_by_name(object, ".rodata"));
   bpf_program* const program = bpf_object__find_program_by_name(object, "each");
-  if (chosen == nullptr || program == nullptr || constants.size() < sizeof(std::uint32_t))
+  if (chosen == nullptr || program == nullptr || constants.size() < sizeof(tacho_thread_settings))
     return Error{"the program that lists threads has no section for its settings"};
-  const auto number = static_cast<std::uint32_t>(choice);
-  std::memcpy(constants.data(), &number, sizeof number);
+  const tacho_thread_settings settings{choice, pid_namespace_inode()};
+  std::memcpy(constants.data(), &settings, sizeof settings);
   bpf_map__set_max_entries(chosen, static_cast<std::uint32_t>(std::max<std::size_t>(ids.size(), 1)));
   if (const int code = bpf_object__load(object); code != 0) return explain_iterator(said, -code);
   for (const int id : ids) {

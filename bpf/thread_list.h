@@ -16,7 +16,8 @@
 namespace tacho::bpf {
 
 struct ListedThread {
-  std::uint32_t pid = 0, tid = 0;
+  std::uint32_t pid = 0, tid = 0;      // in this process's pid namespace
+  std::uint32_t kernel_tid = 0;        // in the initial one
   std::uint32_t state = 0, flags = 0;  // task_struct's
   bool is_on_cpu = false;              // then registers are stale, and there is no kernel stack
   bool has_memory = false;             // false: a kernel thread
@@ -47,7 +48,9 @@ class ThreadList {
   std::unique_ptr<State> state_;
 };
 
-// The compiled program; empty: tacho was built without clang.
+// The compiled programs of this list and of PidNumbers (attach/pid_numbers.h); empty: tacho was built without
+// clang.
 format::Bytes threads_object();
+format::Bytes pid_numbers_object();
 
 }  // namespace tacho::bpf

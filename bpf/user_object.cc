@@ -108,6 +108,7 @@ UserObject& UserObject::operator=(UserObject&&) noexcept = default;
 UserObject::~UserObject() = default;
 
 const std::string& UserObject::path() const { return state_->path; }
+bool UserObject::is_shipped() const { return state_->is_shipped; }
 const std::vector<Channel>& UserObject::channels() const { return state_->channels; }
 std::vector<std::pair<std::string, std::string>> UserObject::unfinished_channels() const {
   std::vector<std::pair<std::string, std::string>> found;

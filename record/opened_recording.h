@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bpf/attach/follower.h"
+#include "bpf/attach/pid_numbers.h"
 #include "bpf/user_object.h"
 #include "format/base/file.h"
 #include "format/extensions/attachment.h"
@@ -31,6 +32,8 @@ namespace tacho::record {
 // The request of the command line, resolved. Nothing is open in the kernel yet. Made by prepare().
 struct PreparedRecording {
   Host host;
+  // In a pid namespace, if there are BPF programs that see pids.
+  std::optional<bpf::PidNumbers> numbers;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
   std::vector<format::Attachment> attachments;  // what the capture needs to show the objects' samples

@@ -1,6 +1,7 @@
-// The follower, a thread filter for BPF programs: an array with one byte for each tid, updated by small
-// programs on fork, rename and exec. BPF objects look threads up in it before expensive work (tacho/emit.h);
-// for objects that do not, the recorder drops events of other threads.
+// The follower, a thread filter for BPF programs: an array with one byte for each tid of the initial pid
+// namespace (pid_numbers.h), updated by small programs on fork, rename and exec. BPF objects look threads up
+// in it before expensive work (tacho/emit.h); for objects that do not, the recorder drops events of other
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ enum class Followed : std::uint8_t {
 // Whether threads that a followed thread starts are followed.
 enum class Children : std::uint8_t { Ignored, Followed };
 
-// Whether this process is in a PID namespace, where tids differ from the kernel's.
-bool is_in_pid_namespace();
+// The inode of this process's pid namespace, where tids differ from the kernel's; 0: it is the initial one.
+std::uint32_t pid_namespace_inode();
+inline bool is_in_pid_namespace() { return pid_namespace_inode() != 0; }
 
 // Appends code that returns `result` if the current thread is not followed. Clobbers r0 to r5, r7, r8 and the
 // first word of the stack.
@@ -31,7 +33,7 @@ void return_unless_followed(Assembler& program, int table, std::int32_t result =
 class Follower {
  public:
   // Loads and attaches the programs; no thread is followed yet. An error: the kernel has no BTF or no
-  // mmapable arrays (before 5.5), the rights are missing, or this is a PID namespace.
+  // mmapable arrays (before 5.5), or the rights are missing.
   static Result<Follower> create(Children children);
 
   // The map, for objects.

@@ -76,7 +76,7 @@ enum tacho_maple_tree {
 struct tacho_walk_options {
   __u32 most_frames;
   __u32 only_recorded_tasks; /* programs on tracepoints ignore tasks that are not recorded */
-  __u64 namespace_device, namespace_inode; /* the recorder's pid namespace; 0: the initial one */
+  __u32 namespace_inode; /* of the recorder's pid namespace; 0: the initial one */
   struct tacho_kernel_layout layout;
 };
 
@@ -135,6 +135,7 @@ enum tacho_stack_end {
   TACHO_END_EXITING,    /* the process has released its memory */
   TACHO_END_EXEC,       /* in execve, after the old program's stack was released */
   TACHO_END_COPY,       /* the recorder came to the end of the stack copy */
+  TACHO_END_OUTSIDE,    /* the process is outside of the recorder's pid namespace */
   TACHO_END_COUNT,
 };
 

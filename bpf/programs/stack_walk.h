@@ -316,14 +316,20 @@ static __always_inline bool is_watched(const struct task_struct *task) {
 }
 
 /* Sets where the mappings of the process are read from; false: its stacks are not wanted. */
-static __always_inline bool find_process(struct walk *walk, __u32 process, bool only_recorded_tasks) {
+static __always_inline bool find_process(struct walk *walk, bool only_recorded_tasks) {
+  const __u32 process = walk->process;
   walk->end = TACHO_END_CUT;
   if (tacho_options.layout.is_known) {
     const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
     if (only_recorded_tasks && !is_watched(task)) return false;
     if (!read_kernel_word((__u64)task + tacho_options.layout.task_mm, &walk->memory) || walk->memory == 0)
       walk->end = TACHO_END_EXITING;
+    if (process == 0) walk->end = TACHO_END_OUTSIDE; /* the recorder cannot open its files */
     return true;
+  }
+  if (process == 0) {
+    walk->end = TACHO_END_OUTSIDE;
+    return !only_recorded_tasks;
   }
   const struct tacho_process_ranges *known = bpf_map_lookup_elem(&tacho_processes, &process);
   if (!known) {
@@ -337,11 +343,13 @@ static __always_inline bool find_process(struct walk *walk, __u32 process, bool 
 
 /* Walks from the slot's registers; false: the process's stacks are not wanted. */
 static __always_inline bool walk_user_stack(struct slot *slot, bool only_recorded_tasks) {
-  const __u64 ids = bpf_get_current_pid_tgid();
+  const __u64 numbers = own_numbers();
   struct walk *walk = &slot->walk;
   __builtin_memset(walk, 0, sizeof *walk);
   __builtin_memset(slot->recent, 0, sizeof slot->recent);
-  if (!find_process(walk, ids >> 32, only_recorded_tasks)) return false;
+  walk->process = numbers >> 32;
+  walk->thread = numbers;
+  if (!find_process(walk, only_recorded_tasks)) return false;
   walk->is_bp_known = true;
   walk->ip = slot->registers.rip;
   __u64 code;
@@ -430,7 +438,7 @@ static __always_inline int walk_and_write(void *context, struct slot *slot, bool
   if (!walk_user_stack(slot, only_recorded_tasks)) return 1;
   __u32 frames = slot->walk.frames;
   if (frames > TACHO_MOST_FRAMES) frames = TACHO_MOST_FRAMES;
-  slot->head.tid = bpf_get_current_pid_tgid();
+  slot->head.tid = slot->walk.thread;
   slot->head.end = slot->walk.end;
   slot->head.frames = frames;
   const __u64 copy = is_worth_a_copy(&slot->walk) ? tacho_copy_stack(slot) : 0;

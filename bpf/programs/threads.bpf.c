@@ -6,14 +6,15 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/programs/pid_namespace.h"
 #include "bpf/programs/thread_record.h"
 
-const volatile __u32 choice; /* enum tacho_thread_choice */
+const volatile struct tacho_thread_settings settings;
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 1); /* the reader sets it */
-  __type(key, __u32);     /* pid or tid, by `choice` */
+  __type(key, __u32);     /* pid or tid, by the choice */
   __type(value, __u32);
 } chosen SEC(".maps");
 
@@ -30,15 +31,24 @@ int each(struct bpf_iter__task *context) {
   struct task_struct *task = context->task;
   struct tacho_thread_record *record;
   struct pt_regs *registers;
-  __u32 key, zero = 0, bytes = 0;
+  __u32 key, zero = 0, bytes = 0, pid, tid;
   long got;
   if (!task) return 0;
-  key = choice == TACHO_THREADS_OF_PROCESSES ? task->tgid : task->pid;
-  if (choice != TACHO_ALL_THREADS && !bpf_map_lookup_elem(&chosen, &key)) return 0;
+  pid = task->tgid;
+  tid = task->pid;
+  if (settings.namespace_inode) {
+    const __u64 numbers = tacho_numbers_of(task, settings.namespace_inode);
+    pid = numbers >> 32;
+    tid = numbers;
+    if (!pid || !tid) return 0;
+  }
+  key = settings.choice == TACHO_THREADS_OF_PROCESSES ? pid : tid;
+  if (settings.choice != TACHO_ALL_THREADS && !bpf_map_lookup_elem(&chosen, &key)) return 0;
   record = bpf_map_lookup_elem(&records, &zero);
   if (!record) return 0;
-  record->pid = task->tgid;
-  record->tid = task->pid;
+  record->pid = pid;
+  record->tid = tid;
+  record->kernel_tid = task->pid;
   record->state = task->__state | task->exit_state;
   record->flags = task->flags;
   record->switches = task->nvcsw + task->nivcsw;

@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/programs/pid_namespace.h"
 #include "bpf/programs/stack_maps.h"
 
 #define WORD 8
@@ -96,6 +97,7 @@ struct walk {
   __u64 memory;       /* address of the process's mm_struct */
   __u64 next_return;  /* return_instance at which the next search starts; 0: the thread's first one */
   __u32 first, count; /* of tacho_ranges, without mm_struct */
+  __u32 process, thread; /* in the recorder's pid namespace; 0: outside */
   __u32 frames, end;
   bool is_return; /* ip is a return address */
   bool is_guess;  /* ip was found by frame pointer or instructions, and may be wrong */
@@ -188,25 +190,22 @@ static __always_inline bool read_key(__u64 file, struct tacho_file_key *key) {
          read_kernel_half(super_block + layout->super_block_device, &key->device);
 }
 
-/* The process id in the recorder's pid namespace. */
-static __always_inline __u32 own_process(void) {
-  struct bpf_pidns_info inside = {};
-  if (tacho_options.namespace_inode != 0 &&
-      bpf_get_ns_current_pid_tgid(tacho_options.namespace_device, tacho_options.namespace_inode, &inside,
-                                  sizeof inside) == 0)
-    return inside.tgid;
-  return bpf_get_current_pid_tgid() >> 32;
+/* Pid and tid in the recorder's pid namespace, as its perf events have them; 0: the thread is outside of it. */
+static __always_inline __u64 own_numbers(void) {
+  if (tacho_options.namespace_inode == 0) return bpf_get_current_pid_tgid();
+  return tacho_numbers_of((const void *)bpf_get_current_task(), tacho_options.namespace_inode);
 }
 
 /* The module number of a mapped file. If it is unknown, requests it from the recorder, once for each file. */
-__noinline __u32 tacho_module_of_file(__u64 file, __u64 start, __u64 end) {
+__noinline __u32 tacho_module_of_file(struct slot *slot, __u64 file, __u64 start, __u64 end) {
+  if (!slot) return TACHO_MODULE_OF_NO_FILE;
   struct tacho_file_request request = {.start = start, .end = end};
   if (!read_key(file, &request.key)) return TACHO_MODULE_OF_NO_FILE;
   const __u32 *known = bpf_map_lookup_elem(&tacho_files, &request.key);
   if (known) return *known;
   const __u32 requested = TACHO_MODULE_REQUESTED;
   if (bpf_map_update_elem(&tacho_files, &request.key, &requested, BPF_NOEXIST) != 0) return requested;
-  request.process = own_process();
+  request.process = slot->walk.process;
   if (bpf_ringbuf_output(&tacho_file_requests, &request, sizeof request, 0) != 0)
     bpf_map_delete_elem(&tacho_files, &request.key); /* the next stack requests it again */
   return requested;
@@ -233,7 +232,7 @@ __noinline int tacho_find_mapping(struct slot *slot) {
   if (ip < start || ip >= end || memory != slot->walk.memory || !(flags & MAY_EXECUTE)) return 0;
   struct tacho_code_range range = {.start = start, .end = end, .bias = start - (page << PAGE_BITS)};
   if (file != 0) {
-    range.module = tacho_module_of_file(file, start, end);
+    range.module = tacho_module_of_file(slot, file, start, end);
   } else if (read_kernel_word(memory + layout->mm_vdso, &vdso) && vdso == start) {
     range.module = TACHO_MODULE_OF_VDSO;
     range.bias = start;

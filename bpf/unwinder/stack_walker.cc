@@ -7,7 +7,6 @@
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -141,13 +140,6 @@ void set_options(bpf_object* object, const tacho_walk_options& options) {
   if (bytes.size() >= sizeof options) std::memcpy(bytes.data(), &options, sizeof options);
 }
 
-// This process's PID namespace; zeros: the initial one.
-struct stat own_namespace() {
-  struct stat info {};
-  if (!is_in_pid_namespace() || ::stat("/proc/self/ns/pid", &info) != 0) return {};
-  return info;
-}
-
 // Layout of the kernel's mappings; zeros: unknown, so the recorder writes ranges to maps.
 tacho_kernel_layout layout_for(const StackWalkerOptions& options, const Log& log) {
   if (!options.reads_mappings) return {};
@@ -205,9 +197,8 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   bpf_map__set_max_entries(map("tacho_copies"), kCopyBytes);
   bpf_map__set_max_entries(map("tacho_ranges"), most_ranges);
   bpf_map__set_max_entries(map("tacho_processes"), state->reads_mappings ? 1 : options.most_processes);
-  const struct stat own = own_namespace();
   set_options(object,
-              {options.most_frames, options.only_recorded_tasks ? 1U : 0U, own.st_dev, own.st_ino, layout});
+              {options.most_frames, options.only_recorded_tasks ? 1U : 0U, pid_namespace_inode(), layout});
   for (std::size_t i = 0; i < kPrograms.size(); ++i)
     bpf_program__set_autoload(bpf_object__find_program_by_name(object, kPrograms[i]), options.hooks[i]);
   if (const int code = bpf_object__load(object); code != 0) return explain(said, -code);

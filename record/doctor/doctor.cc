@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bpf/attach/follower.h"
 #include "bpf/object/compile.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/unwinder/stack_walker.h"
@@ -106,6 +107,7 @@ HostFacts look_at_host() {
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
   if (length > 0) facts.program.assign(self.data(), static_cast<std::size_t>(length));
   facts.is_root = geteuid() == 0;
+  facts.is_in_pid_namespace = bpf::is_in_pid_namespace();
   const std::string status = text_of_file("/proc/self/status");
   facts.capabilities = number_at<std::uint64_t>(field_of_status(status, "CapEff"), 16);
   facts.lockdown = lockdown_of(text_of_file("/sys/kernel/security/lockdown"));
@@ -185,6 +187,13 @@ Finding rights(const HostFacts& facts) {
           losses,
           facts.is_root ? "run outside of the container, or give it these capabilities (docker run --cap-add)"
                         : grant(facts, lacking) + "  (or run as root)"};
+}
+
+Finding pid_namespace(const HostFacts& facts) {
+  if (!facts.is_in_pid_namespace) return good("pid namespace", "the host's");
+  return {"pid namespace", State::Limited, "a container's",
+          "with -a, processes outside of it have pid 0, and their user code has no stacks and no names",
+          "record on the host, or in a container with its pid namespace (docker run --pid=host)"};
 }
 
 Finding paranoid(const HostFacts& facts) {
@@ -368,6 +377,7 @@ std::vector<Finding> judge(const HostFacts& facts) {
   std::vector<Finding> findings{
       kernel(facts),
       rights(facts),
+      pid_namespace(facts),
       paranoid(facts),
       sampling("own processes", facts.own_refusal, State::Missing, "nothing can be recorded", remedy),
       sampling("kernel mode", facts.kernel_refusal, State::Limited,

@@ -181,6 +181,7 @@ std::vector<Losses> attributed_by_programs(const KernelEvents& events, const Ope
 
 namespace {
 
+constexpr std::uint32_t kBitsOfTid = 32;
 constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
 constexpr std::size_t kMostRecordBytes = 65528;
 
@@ -263,6 +264,39 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   return true;
 }
 
+OwnNumbers::OwnNumbers(const std::optional<bpf::PidNumbers>& numbers, const format::PayloadSchema* schema)
+    : numbers_(numbers ? &*numbers : nullptr) {
+  if (numbers_ == nullptr || schema == nullptr) return;
+  for (const format::PayloadField& field : schema->fields) {
+    const std::string_view name = std::string_view(field.name).substr(field.name.rfind('.') + 1);
+    const bool is_number = name == "pid" || name == "tid" || name.ends_with("_pid") || name.ends_with("_tid");
+    const bool is_whole = field.bit_size == kBitsOfTid || field.bit_size == 2 * kBitsOfTid;
+    if (is_number && is_whole && field.bit_offset % 8 == 0 && field.count == 1)
+      members_.emplace_back(field.bit_offset / 8, field.bit_size / 8);
+  }
+}
+
+void OwnNumbers::translate(RingEvent& event) {
+  if (numbers_ == nullptr) return;
+  if (event.thread != ~0U) {
+    const auto own = numbers_->own(event.thread);
+    event.process = own.process;
+    event.thread = own.thread;
+  } else if (event.process != ~0U) {
+    event.process = numbers_->own(event.process).process;
+  }
+  if (members_.empty()) return;
+  payload_.assign(event.payload.begin(), event.payload.end());
+  for (const auto& [at, size] : members_) {
+    std::uint64_t tid = 0;  // little-endian, as BPF programs run on x86-64 only
+    if (at + size > payload_.size()) continue;
+    std::memcpy(&tid, payload_.data() + at, size);
+    tid = tid == 0 ? 0 : numbers_->own(static_cast<std::uint32_t>(tid)).thread;
+    std::memcpy(payload_.data() + at, &tid, size);
+  }
+  event.payload = payload_;
+}
+
 Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const KernelEvents& events,
                                         const bpf::EventRate& rate) {
   ChannelRings all(recording, events);
@@ -278,10 +312,14 @@ Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const 
                   .kind = connection.kind,
                   .ring = std::move(*ring),
                   .layout = {},
+                  .own = {},
                   .ids = {}};
     const auto& channels = recording.objects[connection.object].channels();
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
     if (channel != channels.end() && channel->schema) source.layout = RingLayout(*channel->schema);
+    const bool is_known =
+        channel != channels.end() && channel->schema && recording.objects[connection.object].is_shipped();
+    source.own = OwnNumbers(recording.numbers, is_known ? &*channel->schema : nullptr);
     if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
@@ -317,6 +355,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     return;
   }
   if (!source.limit.passes(event->time)) return;
+  source.own.translate(*event);
   if (!append_sample(to, *event, id->second, recording_->plan->events[source.event].attr, source.layout))
     count_lost(source);
 }

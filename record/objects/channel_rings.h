@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/attach/pid_numbers.h"
 #include "bpf/rings/map_reader.h"
 #include "bpf/user_object.h"
 #include "format/base/cursor.h"
@@ -105,6 +106,23 @@ struct RingEvent {
   std::uint32_t process = ~0U, thread = ~0U;
   format::Bytes payload;
 };
+// In a pid namespace (`numbers`): replaces the kernel's pids and tids in an event by those of the namespace.
+// Zeros: a thread outside.
+class OwnNumbers {
+ public:
+  OwnNumbers() = default;
+  // `schema`: of an embedded recorder's payload, whose members pid, tid and NAME_pid, NAME_tid are such
+  // numbers; null: of a payload of unknown contents. `numbers` must outlive this.
+  OwnNumbers(const std::optional<bpf::PidNumbers>& numbers, const format::PayloadSchema* schema);
+  // Its payload is valid until the next call.
+  void translate(RingEvent& event);
+
+ private:
+  const bpf::PidNumbers* numbers_ = nullptr;
+  std::vector<std::pair<std::size_t, std::size_t>> members_;  // offset, bytes
+  std::vector<std::byte> payload_;                            // of the last event
+};
+
 // Parses the header that RING_CHANNEL() of tacho/emit.h writes. Nothing: there is no valid one.
 std::optional<RingEvent> parse_ring_event(format::Bytes bytes);
 // Appends the SAMPLE record of an event with the perf event's `id`. False: it would exceed the size of a
@@ -143,6 +161,7 @@ class ChannelRings {
     bpf::ChannelKind kind;
     bpf::Ring ring;
     RingLayout layout;
+    OwnNumbers own;
     std::map<int, std::uint64_t> ids;  // by CPU
     // Events lost in this process. Atomic: the writing thread calls losses() during take().
     std::unique_ptr<std::atomic<std::uint64_t>> lost = std::make_unique<std::atomic<std::uint64_t>>(0);

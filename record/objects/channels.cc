@@ -18,7 +18,8 @@ namespace tacho::record {
 
 // A listed thread may start another one before it is followed: read the list again until nothing is new.
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
-                                    std::optional<int> command) {
+                                    std::optional<int> command,
+                                    const std::optional<bpf::PidNumbers>& numbers) {
   constexpr int kMostLooks = 20;
   const bool with_children = target.watch != Watch::Threads && target.inherit;
   auto follower = bpf::Follower::create(with_children ? bpf::Children::Followed : bpf::Children::Ignored);
@@ -31,13 +32,18 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
     return Error{
         "BPF programs cannot filter by thread: " + follower.error().what + "; record all threads (-a)",
         follower.error().code};
-  if (command) follower->set(*command, bpf::Followed::FromExec);
+  const auto kernel_tid = [&numbers](int thread) {
+    return static_cast<int>(bpf::kernel_tid_of(numbers, static_cast<std::uint32_t>(thread)));
+  };
+  if (command) follower->set(kernel_tid(*command), bpf::Followed::FromExec);
   std::vector<int> threads = tasks.threads;
   for (int look = 0; look < kMostLooks; ++look) {
     bool any_new = false;
     for (const int thread : threads) {
-      any_new |= follower->state(thread) != bpf::Followed::Yes;
-      follower->set(thread, bpf::Followed::Yes);
+      const int tid = kernel_tid(thread);
+      if (tid == 0) continue;  // it has ended
+      any_new |= follower->state(tid) != bpf::Followed::Yes;
+      follower->set(tid, bpf::Followed::Yes);
     }
     if (!any_new || target.watch != Watch::Processes) break;
     auto now = tasks_of(target);
@@ -162,7 +168,8 @@ Result<Channels> Channels::open(const OpenedRecording& recording, const KernelEv
   std::erase_if(filtered,
                 [&](std::uint64_t id) { return std::ranges::find(unfiltered, id) != unfiltered.end(); });
   channels.filter_.emplace(std::move(filtered), [&recording](int thread) {
-    return recording.follower->state(thread) == bpf::Followed::Yes;
+    const auto tid = bpf::kernel_tid_of(recording.numbers, static_cast<std::uint32_t>(thread));
+    return recording.follower->state(static_cast<int>(tid)) == bpf::Followed::Yes;
   });
   if (limits_here) channels.filter_->limit(ids_fed_by(recording.limited_here, recording, events), rate);
   return channels;

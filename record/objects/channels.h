@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bpf/attach/follower.h"
+#include "bpf/attach/pid_numbers.h"
 #include "bpf/user_object.h"
 #include "format/base/result.h"
 #include "record/events/target.h"
@@ -24,9 +25,10 @@
 namespace tacho::record {
 
 // Makes the table of followed threads: those in `tasks` and the ones that they started meanwhile, or
-// `command` from its exec on.
+// `command` from its exec on. It has the kernel's tids (`numbers`).
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
-                                    std::optional<int> command);
+                                    std::optional<int> command,
+                                    const std::optional<bpf::PidNumbers>& numbers);
 
 // Removes and counts samples of threads that the recording does not follow. BPF programs run in every thread,
 // and programs without tacho_wants() (tacho/emit.h) write samples of all.

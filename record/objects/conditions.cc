@@ -18,17 +18,30 @@ Error in_request(Error error, const EventRequest& request) {
   return std::move(error).in("-e " + request.text);
 }
 
+using Numbers = std::optional<bpf::PidNumbers>;
+
+// In a pid namespace: compares the pid or tid that the kernel has for the step's.
+Result<> translate(bpf::FilterStep& step, const Numbers& numbers, std::string_view place) {
+  if (step.value != bpf::FilterValue::Process && step.value != bpf::FilterValue::Thread) return Done{};
+  if (step.test != bpf::FilterTest::Equal || step.mask != ~std::uint64_t{0})
+    return use_error(std::string(place) +
+                     ": in a pid namespace, pid and tid can be compared by == and != only: those of the "
+                     "kernel are in another order");
+  const auto tid = static_cast<std::uint32_t>(step.than);
+  const std::uint32_t kernel_tid = numbers && tid == step.than ? numbers->kernel_tid(tid) : 0;
+  if (kernel_tid == 0)
+    return use_error(std::string(place) + ": there is no process or thread " + std::to_string(step.than) +
+                     " in this pid namespace");
+  step.than = kernel_tid;
+  return Done{};
+}
+
 Result<Condition> compile(const cli::Expression& expression, const format::PayloadSchema* payload,
-                          std::string_view place = kOption) {
+                          const Numbers& numbers, std::string_view place = kOption) {
   auto condition = compile_condition(place, expression, {.payload = payload});
-  if (!condition) return condition;
-  const auto tests_pid = [](const bpf::FilterStep& step) {
-    return step.value == bpf::FilterValue::Process || step.value == bpf::FilterValue::Thread;
-  };
-  if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, tests_pid))
-    return use_error(
-        std::string(place) +
-        ": pids in this PID namespace differ from the kernel's; use comm, cgroup or uid, or -p and -t");
+  if (!condition || !bpf::is_in_pid_namespace()) return condition;
+  for (bpf::FilterStep& step : condition->steps)
+    if (auto done = translate(step, numbers, place); !done) return std::move(done.error());
   return condition;
 }
 
@@ -74,7 +87,7 @@ bool tests_thread(const Condition& condition) {
 // event of a ring buffer only when it is filled, the current thread may differ from the event's
 // (tacho_reserve_for()), so conditions on threads are refused.
 Result<> set_condition(bpf::UserObject& object, const cli::Expression& expression,
-                       const EventRequest& request) {
+                       const EventRequest& request, const Numbers& numbers) {
   const auto& channels = object.channels();
   const auto filters = [&](const bpf::Channel& each) { return object.supports_filter_of(each); };
   const auto filters_at_once = [&](const bpf::Channel& each) {
@@ -85,7 +98,7 @@ Result<> set_condition(bpf::UserObject& object, const cli::Expression& expressio
   if (!object.supports_filter() && !all_filter) return lacks_filter(object, request);
   std::vector<Condition> own;
   for (const bpf::Channel& channel : channels) {
-    auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
+    auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr, numbers);
     if (!condition) return std::move(condition.error());
     if (condition->has_members && !filters(channel)) return lacks_member_filter(object, channel);
     const bool is_filled_later =
@@ -101,7 +114,7 @@ Result<> set_condition(bpf::UserObject& object, const cli::Expression& expressio
     for (std::size_t i = 0; i < own.size(); ++i) object.filter(channels[i], own[i].steps);
     return Done{};
   }
-  const auto general = compile(expression, nullptr);
+  const auto general = compile(expression, nullptr, numbers);
   if (!general) return general.error();
   object.filter(general->steps);
   return Done{};
@@ -109,7 +122,8 @@ Result<> set_condition(bpf::UserObject& object, const cli::Expression& expressio
 
 }  // namespace
 
-Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects) {
+Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects,
+                            const std::optional<bpf::PidNumbers>& numbers) {
   std::size_t next_object = 0;
   for (EventRequest& request : requests) {
     bpf::UserObject* const object = request.object() != nullptr ? &objects[next_object++] : nullptr;
@@ -118,7 +132,7 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
     const auto expression = cli::parse_expression(request.filter_place, request.filter);
     if (!expression) return expression.error();
     if (object != nullptr) {
-      if (auto set = set_condition(*object, *expression, request); !set)
+      if (auto set = set_condition(*object, *expression, request, numbers); !set)
         return in_request(std::move(set.error()), request);
       continue;
     }
@@ -129,7 +143,7 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
     // The arguments of a probe, which the program that reads them compares.
     const auto values = bpf::schema_of(request.name, request.placed_arguments);
     const bool has_values = !request.placed_arguments.empty();
-    auto condition = compile(*expression, has_values ? &values : nullptr, request.filter_place);
+    auto condition = compile(*expression, has_values ? &values : nullptr, numbers, request.filter_place);
     if (!condition && request.filter_place != kOption) return std::move(condition.error());
     if (!condition) return in_request(std::move(condition.error()), request);
     request.condition = std::move(condition->steps);

@@ -1,10 +1,12 @@
 #include "record/objects/opened_objects.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <span>
 #include <string>
@@ -83,6 +85,21 @@ Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   return Done{};
 }
 
+// Replaces the value of a recorder's option `pid` or `tid`, which it compares with the kernel's.
+Result<> set_kernel_tid(bpf::UserObject& object, const EventRequest& request, const ConstantSetting& setting,
+                        const bpf::PidNumbers& numbers) {
+  std::uint32_t own = 0;
+  const std::vector<std::byte> value = object.constant(setting.name);
+  if (value.size() == sizeof own) std::memcpy(&own, value.data(), sizeof own);
+  if (own == 0) return Done{};  // any
+  const std::uint32_t kernel_tid = numbers.kernel_tid(own);
+  if (kernel_tid == 0)
+    return error_in_setting(request, setting.value_at, setting.name,
+                            fmt::format("there is no process or thread {} in this pid namespace", own));
+  object.set_own(setting.name, std::as_bytes(std::span(&kernel_tid, 1)));
+  return Done{};
+}
+
 struct NamedUnit {
   std::string_view end;  // suffix of an option's name
   cli::NumberUnit unit;
@@ -107,7 +124,8 @@ std::string value_without_unit(const ConstantSetting& setting) {
 
 }  // namespace
 
-Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
+Result<> set_constants(bpf::UserObject& object, const EventRequest& request,
+                       const std::optional<bpf::PidNumbers>& numbers) {
   for (const ConstantSetting& setting : request.constants()) {
     const auto fault = object.set_constant(setting.name, setting.value);
     if (fault) {
@@ -118,6 +136,8 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
       return error_in_setting(request, (is_in_name ? setting.name_at : setting.value_at) + fault->at,
                               setting.name, fault->what + hint);
     }
+    if (numbers && !request.recorder.empty() && (setting.name == "pid" || setting.name == "tid"))
+      if (auto done = set_kernel_tid(object, request, setting, *numbers); !done) return done;
     if (request.recorder.empty() || setting.name != kCgroup) continue;
     if (auto done = set_cgroup(object, request, setting); !done) return done;
   }
@@ -144,6 +164,7 @@ Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::Obje
 }  // namespace
 
 Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
+                                   const std::optional<bpf::PidNumbers>& numbers,
                                    const std::function<bool()>& stop, const Messages& messages) {
   OpenedObjects out;
   bpf::ObjectOptions options;
@@ -155,7 +176,9 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
     if (!object) return std::move(object.error());
     const bool follows = follows_objects(*object);
     const EventRequest& request = follows ? with_members_joined(written, *object) : written;
-    if (auto done = set_constants(*object, request); !done) return std::move(done.error());
+    if (auto done = set_constants(*object, request, numbers); !done) return std::move(done.error());
+    const std::uint32_t recorder = bpf::kernel_tid_of(numbers, static_cast<std::uint32_t>(::getpid()));
+    if (numbers) object->set_own("tacho_recorder", std::as_bytes(std::span(&recorder, 1)));
     if (!object->constant("tacho_preloads").empty()) {
       if (!out.environment.empty())
         return use_error("-e " + request.text +

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bpf/attach/pid_numbers.h"
 #include "bpf/user_object.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
@@ -17,8 +19,10 @@
 namespace tacho::record {
 
 // Sets globals of an object from its -e. An error points at the column. The option `cgroup` of an embedded
-// recorder is a path, which is replaced by the cgroup's id.
-Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
+// recorder is a path, which is replaced by the cgroup's id; `pid` and `tid` are replaced by the kernel's
+// (`numbers`).
+Result<> set_constants(bpf::UserObject& object, const EventRequest& request,
+                       const std::optional<bpf::PidNumbers>& numbers);
 
 // The embedded object of a recorder.
 Result<format::Bytes> object_of(const EventRequest& request);
@@ -31,6 +35,7 @@ struct OpenedObjects {
 // Opens the BPF objects of `requests`, in their order, with their settings and the functions that they probe.
 // `stop` is polled meanwhile.
 Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
+                                   const std::optional<bpf::PidNumbers>& numbers,
                                    const std::function<bool()>& stop, const Messages& messages);
 
 // Connects open events to BPF programs: puts them into perf event arrays, attaches sample programs,

@@ -37,13 +37,15 @@ Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recordin
   const bpf::UserObject& object = recording.objects[connection.object];
   auto reader = object.open_map(connection.map);
   if (!reader) return std::move(reader.error());
-  Source source{.object = connection.object,
-                .probe = {},
-                .event = connection.event,
-                .map = connection.map,
-                .name = recording.plan->events[connection.event].name,
-                .layout = *channel.summary,
-                .reader = std::move(*reader)};
+  Source source{
+      .object = connection.object,
+      .probe = {},
+      .event = connection.event,
+      .map = connection.map,
+      .name = recording.plan->events[connection.event].name,
+      .layout = *channel.summary,
+      .own = OwnNumbers(recording.numbers, object.is_shipped() ? &channel.summary->schema() : nullptr),
+      .reader = std::move(*reader)};
   for (const std::string& named : source.layout.stack_maps()) {
     const std::string map = named.empty() ? object.stack_map() : named;
     if (map.empty())
@@ -85,7 +87,9 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
                   .map = "counts",
                   .name = name,
                   .layout = bpf::layout_of(name, probe.arguments, *probe.sum),
+                  .own = {},  // set below
                   .reader = recording.argument_probes.counts(i)};
+    source.own = OwnNumbers(recording.numbers, &source.layout.schema());
     if (auto done = find_event(source, events); !done) return std::move(done.error());
     source.keeps = true;  // a probe counts from its start on
     all.sources_.push_back(std::move(source));
@@ -220,11 +224,12 @@ void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& s
       if (!chain.add(address)) break;
     }
   }
-  const RingEvent event{.time = time,
-                        .cpu = source.cpu,
-                        .process = sample.process.value_or(~0U),
-                        .thread = sample.thread.value_or(~0U),
-                        .payload = sample.payload};
+  RingEvent event{.time = time,
+                  .cpu = source.cpu,
+                  .process = sample.process.value_or(~0U),
+                  .thread = sample.thread.value_or(~0U),
+                  .payload = sample.payload};
+  source.own.translate(event);
   const auto& attr = recording_->plan->events[source.event].attr;
   if (!append_sample(waiting_, event, source.id, attr, SampleParts{std::move(chain).take(), sample.period}))
     ++source.too_large;

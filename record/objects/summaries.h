@@ -69,6 +69,7 @@ class Summaries {
     std::size_t event = 0;
     std::string map, name;
     bpf::SummaryLayout layout;
+    OwnNumbers own;
     bpf::MapReader reader;
     std::vector<bpf::MapReader> stacks = {};  // in the order of layout.stack_maps()
     std::uint64_t id = 0;

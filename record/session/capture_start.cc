@@ -130,7 +130,8 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
 
 }  // namespace
 
-Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
+Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
+                              const std::optional<bpf::PidNumbers>& numbers, const Target& target,
                               const TargetTasks& tasks, const std::function<bool()>& stop) {
   // A command has no threads that wait before the recording.
   if (target.watch == Watch::Command ||
@@ -141,7 +142,8 @@ Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Ta
     std::erase(frames, TACHO_INTERRUPTED);
     for (const bpf::UserObject& object : objects) {
       if (!object.asks_for_sleeping_stacks()) continue;
-      auto done = object.put_sleeping_stack(stack.sample.walk.tid, stack.pass, frames);
+      const std::uint32_t tid = bpf::kernel_tid_of(numbers, stack.sample.walk.tid);
+      auto done = object.put_sleeping_stack(tid, stack.pass, frames);
       if (!done) return done;
     }
     return Done{};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bpf/attach/pid_numbers.h"
 #include "bpf/object/loaded_programs.h"
 #include "bpf/user_object.h"
 #include "format/base/result.h"
@@ -27,8 +28,10 @@ namespace tacho::record {
 // Puts the user stacks of the target's sleeping threads into the maps of objects that have such a map
 // (programs/recorders/before.h), for waits that began before the recording. A BPF program can only walk the
 // stack of the running thread, so these are unwound here, from copies, without stopping the threads. `stop`:
-// a signal came. The error says what is missing.
-Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
+// a signal came. `numbers`: for the kernel's tids, by which the maps have them. The error says what is
+// missing.
+Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
+                              const std::optional<bpf::PidNumbers>& numbers, const Target& target,
                               const TargetTasks& tasks, const std::function<bool()>& stop);
 
 // The header of a capture, and the records before its first sample.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "bpf/attach/follower.h"
 #include "cli/exit_status.h"
 #include "cli/nearest.h"
 #include "format/base/byte_writer.h"
@@ -225,7 +226,12 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   if (!probes) return std::move(probes.error());
   auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
-  auto objects = open_objects(*requests, out.stop, messages);
+  const auto sees_pids = [](const EventRequest& each) {
+    return each.object() != nullptr || !each.filter.empty() || each.sum;
+  };
+  if (std::ranges::any_of(*requests, sees_pids))
+    if (auto done = store(out.numbers, bpf::PidNumbers::load()); !done) return std::move(done.error());
+  auto objects = open_objects(*requests, out.numbers, out.stop, messages);
   if (!objects) return std::move(objects.error());
   out.objects = std::move(objects->objects);
   out.attachments = std::move(objects->attachments);
@@ -240,7 +246,8 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));
   }
-  if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
+  if (auto done = compile_conditions(*requests, out.objects, out.numbers); !done)
+    return std::move(done.error());
   const bool leaves_out_kernel =
       may_exclude_kernel(options) && is_kept_out_of_kernel(out.host) && exclude_kernel(*requests) != 0;
   const auto facts = facts_of(out.objects);
@@ -251,16 +258,24 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
         fmt::format("kernel.perf_event_paranoid is {}: only user code is recorded (:u); to record the "
                     "kernel too, run as root or with CAP_PERFMON",
                     out.host.perf_event_paranoid));
+  if (options.target.watch == Watch::System && out.cgroups.empty() && bpf::is_in_pid_namespace())
+    plan->notes.emplace_back(
+        "this is a pid namespace (a container): processes outside of it are recorded with pid 0, without "
+        "user "
+        "stacks and names; record on the host, or in a container with its pid namespace (docker run "
+        "--pid=host)");
   settle_stacks_of_objects(*plan, facts);
   for (const std::string& name : options.target.cgroups) messages.detail("only processes in cgroup " + name);
   auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(*plan, out.cgroups)
                                                         : assign_cgroups(*plan, out.cgroups);
   if (!assigned) return std::move(assigned.error());
   if (plan->follows_threads) {
+    if (!out.numbers)
+      if (auto done = store(out.numbers, bpf::PidNumbers::load()); !done) return std::move(done.error());
     // With -p or -t the command only sets the duration.
     const bool is_target = out.workload && options.target.watch == Watch::Command;
     const auto command = is_target ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
-    auto follower = follow_target(options.target, out.tasks, command);
+    auto follower = follow_target(options.target, out.tasks, command, out.numbers);
     if (!follower) return std::move(follower.error());
     out.follower = std::move(*follower);
   }

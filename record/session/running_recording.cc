@@ -56,7 +56,8 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
                                                                  std::move(control), std::move(schedule),
                                                                  std::move(*channels), command_line));
   // Before the rights to read other users' processes are dropped.
-  if (auto done = give_sleeping_stacks(recording.objects, options.target, recording.tasks, recording.stop);
+  if (auto done = give_sleeping_stacks(recording.objects, recording.numbers, options.target, recording.tasks,
+                                       recording.stop);
       !done)
     messages.note(done.error().what);
   const std::vector<int> processes = watched_processes(recording, options);

@@ -61,17 +61,19 @@ Ends ends_of(const StackCounts& counts) {
       "of 32-bit programs",
       "as their processes ended",
       "in execve, between two programs",
-      "beyond the copy of a stack that the recorder finished"};
+      "beyond the copy of a stack that the recorder finished",
+      "as their processes are outside of this pid namespace"};
+  constexpr std::size_t kWithoutStack[] = {TACHO_END_EXITING, TACHO_END_EXEC, TACHO_END_OUTSIDE};
   Ends ends;
   ends.all = counts.without;
   for (const std::uint64_t count : counts.ends) ends.all += count;
-  for (const auto how : {TACHO_END_EXITING, TACHO_END_EXEC}) {
+  for (const auto how : kWithoutStack) {
     ends.all -= counts.ends[how];
     if (counts.ends[how] != 0) ends.without.emplace_back(counts.ends[how], kReasons[how]);
   }
   ends.whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
   for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
-    if (counts.ends[how] != 0 && how != TACHO_END_EXITING && how != TACHO_END_EXEC)
+    if (counts.ends[how] != 0 && std::ranges::find(kWithoutStack, how) == std::end(kWithoutStack))
       ends.others.emplace_back(counts.ends[how], kReasons[how]);
   if (counts.without != 0)
     ends.others.emplace_back(

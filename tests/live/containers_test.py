@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -206,6 +207,98 @@ class Namespaces(CgroupCase):
         recorder.send_signal(2)
         self.assertEqual(recorder.wait(timeout=60), 0)
         self.check(pid)
+
+
+INSIDE = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--net", "--cgroup", "--ipc", "--uts"]
+DEEP = r"""
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) void leaf(void) { syscall(SYS_getppid); __asm__ volatile(""); }
+__attribute__((noinline)) void middle(void) { leaf(); __asm__ volatile(""); }
+int main(void) {
+  alarm(60);
+  for (int i = 0; i < 4000; ++i) { middle(); usleep(500); }
+  return 0;
+}
+"""
+
+
+@programs.needs_root
+@programs.needs_btf
+@unittest.skipUnless(shutil.which("unshare") and shutil.which("cc"), "needs unshare (util-linux) and a C compiler")
+class InsideAPidNamespace(programs.Scratch):
+    """tacho runs in a container: samples, /proc and users have the pids of its namespace, BPF programs those of the host."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.built = Path(tempfile.mkdtemp(prefix="tacho-built-"))
+        cls.addClassCleanup(shutil.rmtree, cls.built)
+        (cls.built / "deep.c").write_text(DEEP)
+        for name in ("deep", "outer"):  # without frame pointers
+            subprocess.run(["cc", "-O1", "-fomit-frame-pointer", "-o", cls.built / name, cls.built / "deep.c"], check=True)
+
+    def inside(self, *words, script="", **more):
+        """Runs a command line, or a script with $TACHO and $LOAD, in a container."""
+        words = ["sh", "-ec", script] if script else [str(word) for word in words]
+        return self.run_program("env", f"TACHO={programs.BIN / 'tacho'}", f"LOAD={self.built / 'deep'}", f"INSIDE={' '.join(INSIDE)}",
+                                *INSIDE, *words, **more)
+
+    def text(self, *words):
+        done = self.tacho(*words, "-i", "c.data")
+        return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+    def check_stacks(self, name="deep"):
+        folded, _ = self.text("folded", "--comm", name)
+        self.assertRegex(folded, r"(?m)^deep;.*main;middle;leaf;")
+        share = re.search(r"whole: \d+ \((\d+\.\d+) %\)", self.text("header")[0])
+        self.assertGreater(float(share.group(1)), 80, folded)
+
+    def test_stacks_of_a_command_are_whole(self):
+        self.inside(programs.BIN / "tacho-record", "-q", "-g", "-e", "syscalls:sys_enter_getppid", "-o", "c.data", "--",
+                    self.built / "deep")
+        self.check_stacks()
+        pids = set(self.text("script", "-F", "pid,tid")[0].split())
+        self.assertTrue(all(int(number) < 100 for pid in pids for number in pid.split("/")), pids)
+
+    def test_stacks_of_a_container_in_the_container_are_whole(self):
+        self.inside(script="""
+            $INSIDE $LOAD & sleep 0.3
+            pid=$(pgrep -x deep | tail -n 1)
+            $TACHO record -q -g -e syscalls:sys_enter_getppid -o c.data -p $pid -- sleep 0.5""")
+        self.check_stacks()
+
+    def test_recorders_have_the_numbers_of_the_namespace(self):
+        self.need_recorder("offcpu")
+        self.inside(programs.BIN / "tacho-record", "-q", "-g", "-e", "offcpu", "-o", "c.data", "--", self.built / "deep")
+        self.assertRegex(self.text("folded")[0], r"(?m)^deep;.*main;")
+        columns = self.text("script", "--columns", "comm,pid,tid,waker_tid", "--csv")[0].splitlines()[1:]
+        self.assertGreater(len(columns), 1000)
+        for line in columns:
+            comm, *numbers = line.split(",")
+            self.assertEqual(comm, "deep")
+            self.assertTrue(all(int(number) < 100 for number in numbers), line)
+
+    def test_recorders_and_conditions_take_the_numbers_of_the_namespace(self):
+        self.need_recorder("syscall")
+        self.inside(script="""
+            $LOAD & other=$! ; $LOAD & wanted=$!
+            $TACHO record -q -a -e "syscall/pid=$wanted/" -o c.data -- sleep 0.3
+            $TACHO record -q -a -e syscall --filter "pid == $wanted" -o d.data -- sleep 0.3
+            $TACHO record -q -e syscall -p $wanted -o e.data -- sleep 0.3
+            echo $wanted >wanted""")
+        wanted = (self.folder / "wanted").read_text().strip()
+        for name in ("c.data", "d.data", "e.data"):
+            pids = self.tacho("script", "--columns", "pid", "--csv", "-i", name).stdout.decode().split()[1:]
+            self.assertEqual(set(pids), {wanted}, name)
+
+    def test_threads_are_listed_without_stopping_them(self):
+        done = self.inside(script="$LOAD & sleep 0.2; $TACHO stacks -p $!")
+        self.assertRegex(done.stdout.decode(), r"(?s)deep.*main")
+        self.assertNotIn("stopped one after another", done.stderr.decode())
+
+    def test_doctor_says_what_holds_here(self):
+        self.assertRegex(self.inside(programs.BIN / "tacho", "doctor").stdout.decode(), r"limited +pid namespace +a container's")
+        self.assertRegex(self.tacho("doctor", status=None).stdout.decode(), r"pid namespace ")
 
 
 if __name__ == "__main__":

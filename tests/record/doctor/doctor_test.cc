@@ -67,6 +67,7 @@ TEST(Doctor, EveryLackSaysWhatFollows) {
       facts.cgroup_refusal = "Permission denied";
   facts.unwinding_refusal = "the kernel does not take it";
   facts.lockdown = "confidentiality";
+  facts.is_in_pid_namespace = true;
   facts.host.online_cpus = {0, 1};
   facts.host.perf_event_paranoid = 3;
   std::size_t without_remedy = 0;
