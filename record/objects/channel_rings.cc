@@ -182,7 +182,8 @@ std::vector<Losses> attributed_by_programs(const KernelEvents& events, const Ope
 namespace {
 
 constexpr std::uint32_t kBitsOfTid = 32;
-constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
+constexpr std::uint32_t kHead = 0x32434154;               // TACHO_HEAD of tacho/emit.h
+constexpr std::uint32_t kHeadWithoutCgroup = 0x31434154;  // of programs that were compiled with an older one
 constexpr std::size_t kMostRecordBytes = 65528;
 
 // The CPU mode of the chain's first address.
@@ -201,7 +202,8 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
   event.time = in.u64();
   event.process = in.u32();
   event.thread = in.u32();
-  if (in.failed() || magic != kHead) return std::nullopt;
+  if (magic == kHead) event.cgroup = in.u64();
+  if (in.failed() || (magic != kHead && magic != kHeadWithoutCgroup)) return std::nullopt;
   event.payload = in.take(in.left());
   return event;
 }
@@ -244,10 +246,11 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     out.u64(chain.size());
     for (const std::uint64_t address : chain) out.u64(address);
   }
-  // Fields after the payload are unknown here: zeros.
+  // Other fields after the payload are unknown here: zeros.
   format::ByteWriter later_fields;
   for (const std::uint64_t each : kFieldsBehindPayload)
-    if (attr.samples(static_cast<abi::SampleType>(each))) later_fields.u64(0);
+    if (attr.samples(static_cast<abi::SampleType>(each)))
+      later_fields.u64(each == abi::kSampleCgroup ? event.cgroup : 0);
   const std::size_t head = out.view().size(), size = head + padded + later_fields.view().size();
   if (size > kMostRecordBytes) return false;
   out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));

@@ -104,6 +104,7 @@ struct RingEvent {
   std::uint64_t time = 0;  // CLOCK_MONOTONIC, ns
   std::optional<std::uint32_t> cpu;
   std::uint32_t process = ~0U, thread = ~0U;
+  std::uint64_t cgroup = 0;  // id; 0: unknown
   format::Bytes payload;
 };
 // In a pid namespace (`numbers`): replaces the kernel's pids and tids in an event by those of the namespace.

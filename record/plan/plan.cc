@@ -528,7 +528,10 @@ class Planner {
     if (ring != rings.end()) {
       connection.kind = ring->second;
       format::EventAttr& attr = plan_.events[connection.event].attr;
+      const bool has_cgroup =
+          attr.samples(abi::kSampleCgroup) && connection.kind == bpf::ChannelKind::RingWithHeaders;
       const bool has_stack = leave_to_recorder(plan_.events[connection.event]);
+      if (has_cgroup) attr.sample_type |= abi::kSampleCgroup;
       const auto& with_stacks = objects_[connection.object].rings_with_stacks;
       const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;

@@ -112,8 +112,8 @@ struct Plan {
   std::vector<std::string> warnings;               // the same, if expected events will be missing
 };
 
-// Fields of samples after the payload that are one word each. In samples that the recorder makes they are 0:
-// unknown.
+// Fields of samples after the payload that are one word each. In samples that the recorder makes they are 0,
+// unknown, but for the cgroup of ring buffers with headers.
 inline constexpr std::uint64_t kFieldsBehindPayload[] = {
     format::abi::kSampleRegsUser, format::abi::kSampleStackUser,   format::abi::kSampleWeight,
     format::abi::kSampleDataSrc,  format::abi::kSampleTransaction, format::abi::kSampleRegsIntr,

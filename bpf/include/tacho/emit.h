@@ -32,7 +32,7 @@
  *   tacho_submit(slow, event);                           // or tacho_discard(slow, event)
  *
  * tacho_submit() evaluates the members in --filter, and discards the event if it is not wanted. A header before each event
- * has time (CLOCK_MONOTONIC), CPU and thread of tacho_reserve(); the recorder makes a sample of it. Events for which the
+ * has time (CLOCK_MONOTONIC), CPU, thread and cgroup of tacho_reserve(); the recorder makes a sample of it. Events for which the
  * buffer is full are reported as lost, by CPU and cgroup (tacho_reserve_for(): by CPU only). A ring buffer adds no stack:
  * see ROLE("stack") in event.h. If stacks are needed, use a perf event array; this one reports losses by cgroup too (the
  * kernel counts them by event and CPU):
@@ -256,8 +256,9 @@ struct tacho_head {
   __u32 cpu;
   __u64 time_ns; /* CLOCK_MONOTONIC */
   __u32 process, thread;
+  __u64 cgroup; /* of version 2; 0: unknown */
 };
-#define TACHO_HEAD 0x31434154
+#define TACHO_HEAD 0x32434154
 
 /* Lost events by CPU and cgroup, with the times of the first and the last one. */
 struct tacho_loser {
@@ -307,14 +308,16 @@ struct tacho_loss {
   })
 #define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
 
-/* Like tacho_reserve(), for an event of any thread, for which tacho_wants_of() was called before. */
-#define tacho_reserve_for(map, type, process, thread) \
+/* Like tacho_reserve(), for an event of any thread, for which tacho_wants_of() was called before; and the same with its
+ * cgroup, as of bpf_get_current_cgroup_id(). */
+#define tacho_reserve_for(map, type, process, thread) tacho_reserve_for_cgroup(map, type, process, thread, 0)
+#define tacho_reserve_for_cgroup(map, type, process, thread, cgroup) \
   ((type *)tacho_reserve_head(&(map), &tacho_lost_##map, &tacho_losers_of_##map, sizeof(struct tacho_head) + sizeof(type), \
-                              process, thread, 0))
+                              process, thread, cgroup))
 
 /* The counter has all lost events; those for which the map is full are not attributed to a cgroup. */
-static __always_inline void tacho_count_loss(void *losers, int is_current) {
-  struct tacho_loser loser = {is_current ? bpf_get_current_cgroup_id() : 0, bpf_get_smp_processor_id(), 0};
+static __always_inline void tacho_count_loss(void *losers, __u64 cgroup) {
+  struct tacho_loser loser = {cgroup, bpf_get_smp_processor_id(), 0};
   __u64 now = bpf_ktime_get_ns();
   struct tacho_loss first = {0, now, now}, *loss = bpf_map_lookup_elem(losers, &loser);
   if (!loss) {
@@ -341,16 +344,16 @@ static __always_inline void tacho_count_loss(void *losers, int is_current) {
   tacho_after_output(&tacho_losers_of_##map, bpf_perf_event_output(context, &(map), BPF_F_CURRENT_CPU, event, size))
 #define TACHO_NO_ROOM (-28) /* ENOSPC */
 static __always_inline long tacho_after_output(void *losers, long result) {
-  if (result == TACHO_NO_ROOM) tacho_count_loss(losers, 1);
+  if (result == TACHO_NO_ROOM) tacho_count_loss(losers, bpf_get_current_cgroup_id());
   return result;
 }
 
 static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, void *losers, __u64 bytes, __u32 process,
-                                                __u32 thread, int is_current) {
+                                                __u32 thread, __u64 cgroup) {
   struct tacho_head *head = bpf_ringbuf_reserve(ring, bytes, 0);
   if (!head) {
     __sync_fetch_and_add(lost, 1);
-    tacho_count_loss(losers, is_current);
+    tacho_count_loss(losers, cgroup);
     return 0;
   }
   head->magic = TACHO_HEAD;
@@ -358,13 +361,14 @@ static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, void *l
   head->time_ns = bpf_ktime_get_ns();
   head->process = process;
   head->thread = thread;
+  head->cgroup = cgroup;
   return head + 1;
 }
 
 static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, void *losers, __u64 bytes) {
   __u64 who = bpf_get_current_pid_tgid();
   if (!tacho_wants()) return 0;
-  return tacho_reserve_head(ring, lost, losers, bytes, who >> 32, (__u32)who, 1);
+  return tacho_reserve_head(ring, lost, losers, bytes, who >> 32, (__u32)who, bpf_get_current_cgroup_id());
 }
 
 /*

@@ -66,10 +66,11 @@ static __always_inline bool may_wait(struct task_struct *task) {
     bpf_map_delete_elem(&(map), &thread_);                                        \
   } while (0)
 
-/* The same for an entry with the members process, began_before and stack, which it sets. */
+/* The same for an entry with the members process, cgroup, began_before and stack, which it sets. */
 #define NOTE_WAIT_WITH_STACK(map, task, entry)      \
   do {                                              \
     (entry)->process = (task)->tgid;                \
+    (entry)->cgroup = task_cgroup(task);            \
     (entry)->began_before = 1;                      \
     take_stack_of(task, &(entry)->stack);           \
     NOTE_WAIT(map, task, entry);                    \

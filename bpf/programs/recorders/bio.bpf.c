@@ -42,6 +42,7 @@ struct seen {
 };
 struct known {
   __u64 insert_ns, issue_ns; /* since boot */
+  __u64 cgroup;
   struct seen seen;
   __u32 process, thread;
   char flags[8];
@@ -150,6 +151,7 @@ static __always_inline int begin(struct trace_event_raw_block_rq *context, bool 
   handover->known.seen = seen;
   handover->known.process = who >> 32;
   handover->known.thread = (__u32)who;
+  handover->known.cgroup = bpf_get_current_cgroup_id();
   bpf_core_read_str(handover->known.flags, sizeof handover->known.flags, &context->rwbs);
   take_stack(context, &handover->known.stack);
   if (is_known) {
@@ -219,7 +221,7 @@ static __always_inline void emit(struct known *known, enum error_name error, boo
   struct bio *event;
   __u32 at;
   if (!since || (now - since) / 1000 < min_us || known->seen.bytes < min_bytes || !is_longest(now - since) || !is_taken()) return;
-  event = tacho_reserve_for(channel, struct bio, known->process, known->thread);
+  event = tacho_reserve_for_cgroup(channel, struct bio, known->process, known->thread, known->cgroup);
   if (!event) return;
   event->lat_ns = now - since;
   event->queue_ns = known->issue_ns ? elapsed_ns(since, known->issue_ns) : unfinished ? now - since : 0;

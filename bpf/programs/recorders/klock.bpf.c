@@ -34,7 +34,7 @@ struct wait_key {
   __u32 thread, cpu;
 };
 struct wait {
-  __u64 time_ns;
+  __u64 time_ns, cgroup;
   __u32 flags, process;
 };
 struct {
@@ -64,7 +64,8 @@ static __always_inline enum lock_kind kind_of(__u32 flags) {
 SEC("tracepoint/lock/contention_begin")
 int begins(struct trace_event_raw_contention_begin *context) {
   struct wait_key key = key_of(context->lock_addr);
-  struct wait wait = {.flags = context->flags, .process = bpf_get_current_pid_tgid() >> 32};
+  struct wait wait = {
+      .cgroup = bpf_get_current_cgroup_id(), .flags = context->flags, .process = bpf_get_current_pid_tgid() >> 32};
   if (!is_chosen()) return 1;
   wait.time_ns = bpf_ktime_get_ns();
   /* A mutex has two contention_begin events if it spins before it sleeps: the first one is kept. For other locks an existing entry
@@ -93,6 +94,6 @@ int ends(struct trace_event_raw_contention_end *context) {
 static __always_inline void emit_open(struct wait_key key, struct wait *wait) {
   __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->time_ns);
   struct klock event = {.addr = key.lock, .wait_ns = now - since, .kind = kind_of(wait->flags), .unfinished = 1};
-  if (since && event.wait_ns / 1000 >= min_us) EMIT_OPEN(klock, wait->process, key.thread, &event);
+  if (since && event.wait_ns / 1000 >= min_us) EMIT_OPEN(klock, wait->process, key.thread, wait->cgroup, &event);
 }
 AT_END_BY(waits, struct wait_key, struct wait, emit_open)

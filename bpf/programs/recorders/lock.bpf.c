@@ -22,7 +22,7 @@ EVENT(lock, struct lock);
 RING_CHANNEL(channel, lock, 8 << 20);
 
 struct wait {
-  __u64 since_ns, address;
+  __u64 since_ns, address, cgroup;
   __u32 process, op;
   __u64 began_before;
   struct stack stack;
@@ -44,6 +44,7 @@ int begins(struct trace_event_raw_sys_enter *context) {
   if (!wait) return 1;
   wait->address = context->args[0];
   wait->process = who >> 32;
+  wait->cgroup = bpf_get_current_cgroup_id();
   wait->op = op;
   wait->began_before = 0;
   take_stack(context, &wait->stack);
@@ -55,7 +56,7 @@ static __always_inline void emit(__u32 thread, struct wait *wait, enum error_nam
   __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns);
   struct lock *event;
   if (!since || (now - since) / 1000 < min_us || !is_taken()) return;
-  event = tacho_reserve_for(channel, struct lock, wait->process, thread);
+  event = tacho_reserve_for_cgroup(channel, struct lock, wait->process, thread, wait->cgroup);
   if (!event) return;
   event->wait_ns = now - since;
   event->addr = wait->address;

@@ -21,6 +21,7 @@ RING_CHANNEL(channel, offcpu, 8 << 20);
 
 struct wait {
   __u64 since_ns, wake_ns; /* wake_ns: 0: not woken yet */
+  __u64 cgroup;
   __u32 process, state, waker_tid, began_before;
   char waker[16];
   struct stack stack;
@@ -37,6 +38,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   if (!wait) return;
   wait->wake_ns = 0;
   wait->process = bpf_get_current_pid_tgid() >> 32;
+  wait->cgroup = bpf_get_current_cgroup_id();
   wait->state = state;
   wait->waker_tid = 0;
   wait->began_before = 0;
@@ -49,7 +51,7 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = elapsed_ns(since, now);
   struct offcpu *event;
   if (!since || off / 1000 < min_us || !is_taken()) return;
-  event = tacho_reserve_for(channel, struct offcpu, wait->process, thread);
+  event = tacho_reserve_for_cgroup(channel, struct offcpu, wait->process, thread, wait->cgroup);
   if (!event) return;
   event->off_ns = off;
   event->runq_ns = wait->wake_ns ? elapsed_ns(wait->wake_ns, now) : wait->state == R ? off : 0;

@@ -76,6 +76,8 @@ static __always_inline __u64 cgroup_of(struct task_struct *task, __u32 level) {
   return BPF_CORE_READ(above, kn, id);
 }
 
+static __always_inline __u64 task_cgroup(struct task_struct *task) { return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id); }
+
 /* Whether the current thread passes the options and the recording's target. */
 static __always_inline bool is_chosen(void) {
   __u64 who = bpf_get_current_pid_tgid();
@@ -214,11 +216,11 @@ static __always_inline __u64 elapsed_ns(__u64 since, __u64 now) { return now > s
  * are still open when the recording ends. These events have no stack. There are none with --filter, which may need the current
  * thread. */
 #define UNFINISHED_CHANNEL(name) RING_CHANNEL(unfinished_##name, name, 1 << 20)
-#define EMIT_OPEN(name, process, thread, event)                                            \
+#define EMIT_OPEN(name, process, thread, cgroup, event)                                            \
   do {                                                                                     \
     struct name *made_;                                                                    \
     if (tacho_filter_of_##name.steps[0].value || !is_taken()) break;                       \
-    made_ = tacho_reserve_for(unfinished_##name, struct name, process, thread);            \
+    made_ = tacho_reserve_for_cgroup(unfinished_##name, struct name, process, thread, cgroup); \
     if (!made_) break;                                                                     \
     *made_ = *(event);                                                                     \
     tacho_submit(unfinished_##name, made_);                                                \

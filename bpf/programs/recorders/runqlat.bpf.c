@@ -18,7 +18,7 @@ EVENT(runqlat, struct runqlat);
 RING_CHANNEL(channel, runqlat, 4 << 20);
 
 struct wait {
-  __u64 since_ns;
+  __u64 since_ns, cgroup;
   __u32 why, process, prio, pad;
 };
 IN_FLIGHT(waits, struct wait);
@@ -28,6 +28,7 @@ static __always_inline int begin(struct task_struct *task, enum why why) {
   struct wait wait = {.why = why};
   if (!thread || !is_task_chosen(task)) return 0;
   wait.process = BPF_CORE_READ(task, tgid);
+  wait.cgroup = task_cgroup(task);
   wait.prio = BPF_CORE_READ(task, prio);
   wait.since_ns = bpf_ktime_get_ns();
   // A thread that is preempted just before it sleeps may be woken while it is on the run queue: the first start is kept.
@@ -50,7 +51,7 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   __u64 taken = bpf_ktime_get_ns() - wait->since_ns;
   struct runqlat *event;
   if (taken / 1000 < min_us || !is_taken()) return;
-  event = tacho_reserve_for(channel, struct runqlat, wait->process, thread);
+  event = tacho_reserve_for_cgroup(channel, struct runqlat, wait->process, thread, wait->cgroup);
   if (!event) return;
   event->wait_ns = taken;
   event->why = wait->why;
@@ -74,7 +75,7 @@ int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struc
 }
 
 static __always_inline void note(struct task_struct *task) {
-  struct wait wait = {.why = unknown, .process = task->tgid, .prio = task->prio};
+  struct wait wait = {.cgroup = task_cgroup(task), .why = unknown, .process = task->tgid, .prio = task->prio};
   if (state_of(task) == 0) NOTE_WAIT(waits, task, &wait);
 }
 AT_BEGIN(note)

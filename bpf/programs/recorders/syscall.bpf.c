@@ -21,7 +21,7 @@ UNFINISHED_CHANNEL(syscall);
 static __always_inline int enter(long number) {
   __u64 who = bpf_get_current_pid_tgid();
   __u32 thread = (__u32)who;
-  struct entry entry = {.call = number, .process = who >> 32};
+  struct entry entry = {.cgroup = bpf_get_current_cgroup_id(), .call = number, .process = who >> 32};
   if ((call != any && number != call) || ends_thread(number) || !is_chosen()) return 1;
   entry.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
@@ -47,6 +47,6 @@ static __always_inline int leave(void *context, long number, long ret) {
 static __always_inline void emit_open(__u32 thread, struct entry *entry) {
   __u64 now = bpf_ktime_get_ns(), began = take_start(&entry->time_ns);
   struct syscall event = {.lat_ns = now - began, .call = entry->call, .unfinished = 1};
-  if (began && !failed && event.lat_ns / 1000 >= min_us) EMIT_OPEN(syscall, entry->process, thread, &event);
+  if (began && !failed && event.lat_ns / 1000 >= min_us) EMIT_OPEN(syscall, entry->process, thread, entry->cgroup, &event);
 }
 AT_END(entries, struct entry, emit_open)

@@ -78,7 +78,7 @@ enum syscall_name {
 
 /* An in-flight call. */
 struct entry {
-  __u64 time_ns;
+  __u64 time_ns, cgroup;
   __u32 call, process;
 };
 IN_FLIGHT(entries, struct entry);

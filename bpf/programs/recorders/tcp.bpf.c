@@ -18,7 +18,7 @@ EVENT(tcp, struct tcp);
 RING_CHANNEL(channel, tcp, 4 << 20);
 
 struct flow {
-  __u64 begin_ns;
+  __u64 begin_ns, cgroup;
   __u32 process, thread; /* 0: before accept() */
   __u32 family;
   __u16 local_port, remote_port;
@@ -35,7 +35,7 @@ static __always_inline void emit(struct flow *flow, const struct tcp_sock *socke
   __u64 took = bpf_ktime_get_ns() - flow->begin_ns;
   struct tcp *event;
   if (took / 1000 < min_us || !is_taken()) return;
-  event = tacho_reserve_for(channel, struct tcp, flow->process, flow->thread);
+  event = tacho_reserve_for_cgroup(channel, struct tcp, flow->process, flow->thread, flow->cgroup);
   if (!event) return;
   event->lat_ns = took;
   event->rx_bytes = BPF_CORE_READ(socket, bytes_received);
@@ -65,6 +65,7 @@ static __always_inline void begin(struct trace_event_raw_inet_sock_set_state *co
   __u64 key = (__u64)context->skaddr;
   struct flow flow = {.begin_ns = bpf_ktime_get_ns(), .process = who >> 32, .thread = (__u32)who};
   if (port && context->sport != port && context->dport != port) return;
+  if (who) flow.cgroup = bpf_get_current_cgroup_id();
   set_addresses(&flow, context);
   bpf_map_update_elem(&flows, &key, &flow, BPF_ANY);
 }
@@ -116,6 +117,7 @@ static __always_inline int accepted(long fd) {
   if (!flow || flow->thread) return 1;
   flow->process = who >> 32;
   flow->thread = (__u32)who;
+  flow->cgroup = bpf_get_current_cgroup_id();
   emit(flow, (struct tcp_sock *)key, accept);
   return 1;
 }

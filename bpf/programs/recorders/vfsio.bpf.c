@@ -31,7 +31,7 @@ CHANNEL(channel, vfsio);
 UNFINISHED_CHANNEL(vfsio);
 
 struct call {
-  __u64 time_ns, file;
+  __u64 time_ns, file, cgroup;
   __u64 process;
 };
 /* In-flight operations by thread and kind: a write with O_DSYNC calls fsync inside. */
@@ -48,7 +48,7 @@ struct {
 static __always_inline int begin(struct file *file, enum op what) {
   __u64 who = bpf_get_current_pid_tgid();
   struct begun begun = {(__u32)who, what};
-  struct call call = {.file = (__u64)file, .process = who >> 32};
+  struct call call = {.file = (__u64)file, .cgroup = bpf_get_current_cgroup_id(), .process = who >> 32};
   if (!file || (op != any && op != what) || !is_chosen()) return 1;
   if (fs != all && BPF_CORE_READ(file, f_inode, i_sb, s_magic) != (__u32)fs) return 1;
   call.time_ns = bpf_ktime_get_ns();
@@ -141,6 +141,6 @@ static __always_inline void emit_open(struct begun begun, struct call *call) {
   struct vfsio event = {.lat_ns = now - began, .op = begun.op, .unfinished = 1};
   if (!began || event.lat_ns / 1000 < min_us || min_bytes) return;
   describe(&event, (struct file *)call->file);
-  EMIT_OPEN(vfsio, (__u32)call->process, begun.thread, &event);
+  EMIT_OPEN(vfsio, (__u32)call->process, begun.thread, call->cgroup, &event);
 }
 AT_END_BY(calls, struct begun, struct call, emit_open)

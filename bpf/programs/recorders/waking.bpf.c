@@ -20,7 +20,7 @@ EVENT(waking, struct waking);
 RING_CHANNEL(channel, waking, 8 << 20);
 
 struct sleep {
-  __u64 time_ns;
+  __u64 time_ns, cgroup;
   __u32 process, pad;
   char name[16];
 };
@@ -42,6 +42,7 @@ int switches(struct trace_event_raw_sched_switch *context) {
   struct sleep sleep = {};
   if (!thread || !state || (state & (DEAD | IDLE)) || !is_wanted_later()) return 1;
   sleep.process = bpf_get_current_pid_tgid() >> 32;
+  sleep.cgroup = bpf_get_current_cgroup_id();
   bpf_get_current_comm(sleep.name, sizeof sleep.name);
   sleep.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&sleeps, &thread, &sleep, BPF_ANY);
@@ -64,7 +65,9 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   // If the waker is an interrupt, or a thread that is not recorded, the event is attributed to the woken thread, and has no user
   // stack: that would be the current process's.
   is_recorded = is_thread && tacho_follows_thread((__u32)waker);
-  event = tacho_reserve_for(channel, struct waking, is_recorded ? waker >> 32 : was.process, is_recorded ? (__u32)waker : thread);
+  event = tacho_reserve_for_cgroup(channel, struct waking, is_recorded ? waker >> 32 : was.process,
+                                   is_recorded ? (__u32)waker : thread,
+                                   is_recorded ? bpf_get_current_cgroup_id() : was.cgroup);
   if (!event) return 1;
   event->blocked_ns = elapsed_ns(was.time_ns, now);
   event->woken_tid = thread;

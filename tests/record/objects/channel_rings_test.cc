@@ -11,6 +11,7 @@
 #include "format/base/byte_writer.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
+#include "format/records/sample.h"
 #include "record/output/record_queue.h"
 
 namespace tacho::record {
@@ -48,6 +49,23 @@ TEST(ChannelRings, TheHeaderHasTimeAndCpu) {
   EXPECT_EQ(event->thread, 42u);
   EXPECT_EQ(event->payload.size(), 5u);
   EXPECT_TRUE(parse_ring_event(with_head(0x31434154, 0)));
+}
+
+TEST(ChannelRings, TheSampleHasTheCgroupOfTheHeader) {
+  std::vector<std::byte> bytes = with_head(0x32434154, 16);  // 8 bytes of them are the cgroup
+  const auto event = parse_ring_event(bytes);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->cgroup, 0x5a5a5a5a5a5a5a5au);
+  EXPECT_EQ(event->payload.size(), 8u);
+  format::EventAttr with_cgroup = attr();
+  with_cgroup.sample_type |= abi::kSampleCgroup;
+  std::vector<std::byte> records;
+  ASSERT_TRUE(append_sample(records, *event, 9, with_cgroup));
+  const auto sample = format::parse_sample(format::whole_record(records, std::endian::native), with_cgroup);
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample->cgroup, 0x5a5a5a5a5a5a5a5au);
+  EXPECT_FALSE(parse_ring_event(with_head(0x32434154, 7))) << "cut short";
+  EXPECT_EQ(parse_ring_event(with_head(0x31434154, 16))->cgroup, 0u) << "of an older program";
 }
 
 TEST(ChannelRings, WithoutASoundHeadThereIsNoEvent) {
