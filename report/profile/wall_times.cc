@@ -269,6 +269,8 @@ void WallTimes::add(const Wait& wait) {
   end_ = std::max(end_, wait.end);
   if (wait.is_queue) {
     add_queue(track);
+    // The end of the wait that is counted already: its event came first, some microseconds earlier.
+    if (wait.was_woken && wait.begin() < track.covered) return;
     track.queue = wait;
     track.queue->wakers = {};
     return;

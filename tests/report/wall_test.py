@@ -47,7 +47,7 @@ class Wall(programs.Scratch):
             self.capture.named(name, tid)
 
     def at(self, ms):
-        self.capture.time = self.zero + ms * MS
+        self.capture.time = self.zero + round(ms * MS)
 
     def take(self, ms, event, tid, functions, *values, period=1000):
         """Adds a sample of a thread with a kernel stack, leaf first."""
@@ -169,6 +169,19 @@ class Wall(programs.Scratch):
             self.runs(40, MAIN, "busy")
             times, _ = self.times()
             self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 20, "[runnable]": 5, "[blocked: sleep]": 15}, first)
+
+    def test_the_later_of_two_events_of_one_return_adds_nothing(self):
+        for first in ("off", "queued"):
+            self.begin(RECORDERS)
+            self.runs(0, MAIN, "busy")
+            for ms in range(30, 330, 30):
+                tell = [lambda at: self.off(at, MAIN, 20, 5), lambda at: self.queued(at, MAIN, 5, "woken")]
+                for late, one in enumerate(tell if first == "off" else tell[::-1]):
+                    one(ms + 0.25 * late)
+            self.queued(310, MAIN, 2, "preempted")
+            self.runs(320, MAIN, "busy")
+            times, _ = self.times()
+            self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 118, "[runnable]": 52, "[blocked: sleep]": 150}, first)
 
     def test_a_wait_that_was_not_recorded_is_no_time_on_the_cpu(self):
         self.begin(RECORDERS)  # an idle kernel worker, whose waits offcpu leaves out
