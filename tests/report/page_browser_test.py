@@ -9,6 +9,7 @@ import browser
 import made_capture as made
 import made_payload
 import programs
+import thin_frames
 from made_payload import Field, TEXT
 from page_data import deep_page, folded_lines, wide_page
 
@@ -153,6 +154,72 @@ class PageInABrowser(programs.Scratch):
             self.assertEqual(len(shown), len(wanted), name)
             for mine, other in zip(shown, wanted):
                 self.assertAlmostEqual(mine, other, delta=0.01)
+
+    def test_shares_of_frames_that_are_too_thin_are_those_of_script(self):
+        self.capture = thin_frames.write(self.folder)
+        stacks = thin_frames.stacks_of_script(
+            self.tacho("script", "-F", "comm,period,ip,sym", *self.capture, status=None).stdout.decode())
+        self.tacho("page", *self.capture, "-o", "page.html", status=None)
+        self.open()
+        for search, pattern in (("malloc", "malloc"), ("/^(_int_malloc|h7)/", "^(_int_malloc|h7)")):
+            self.press("0", "/", search, ENTER)
+            share = thin_frames.share_of_matches(stacks, pattern)
+            self.assertIn(f" functions match: {share:.2f} % of the selection", self.browser.run("return document.querySelector('#found').textContent"))
+        rows = self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => [row.cells[2].textContent, row.cells[1].textContent])")
+        self.assertIn(["_int_malloc", f"{thin_frames.share_of_matches(stacks, '^_int_malloc$'):.2f} %"], rows)
+
+    def test_a_time_has_one_place_in_the_timeline(self):
+        self.open_golden("threads", fragment="#rows=thread")
+        place = lambda selector: self.browser.run("const box = document.querySelector(arguments[0]).getBoundingClientRect(); return [box.left, box.width]", selector)
+        for width in (1280, 390):
+            self.browser.size(width)
+            self.settle()
+            self.settle()
+            strip = place("canvas.strip")
+            self.assertEqual(strip, place("canvas.bars"), width)
+            self.assertEqual(strip, place("canvas.axis"), width)
+            selected = []
+            for canvas in ("canvas.strip", "canvas.bars"):
+                self.pointer(canvas, (0.25, 0.2), (0.4, 0.2), (0.6, 0.2))
+                selected.append(re.search(r"time=([\d.]+)%2C([\d.]+)", self.fragment()).groups())
+                self.press("0")
+            self.assertEqual(*selected)
+        self.browser.size(1280)
+
+    def test_values_are_exact(self):
+        """Least, largest and percentiles of all values, as sorting them gives; and of numbers from 2^63 on."""
+        values = [380 + (i * 7919) % 200_003 for i in range(60_001)]
+        values[17], values[59_999] = 2**63 + 2**62, 1
+        events = made_payload.capture(True, read=[Field("took", role="value"), Field("shift", kind=made_payload.SIGNED)])
+        events.data = bytearray(events.data)
+        for value in values:
+            events.sample(raw=struct.pack("<Qq", value, -value % 1000 - 500), chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(events.file())
+        self.tacho("page", "-o", "page.html", status=None)
+        self.open("#tab=values&field=took")
+        ordered = sorted(values)
+        said = self.browser.run("return document.querySelector('.values > p:not(.tools):not(.status)').textContent")
+        self.assertIn(f"least 1, median {ordered[30_000]}, 99 % up to {ordered[59_400]}, largest 13835058055282164000", said)
+        self.assertTrue(said.startswith("60,001 values: "))
+
+    def test_a_page_opens_with_an_event_that_has_stacks(self):
+        """The one with the most samples, and without stacks, is chosen by the user, and says so."""
+        recorder = made_payload.capture(True, queued=[Field("wait_ns", unit="ns", role="value")])
+        clock = made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)
+        recorder.events[0].sample_type &= ~made.CALLCHAIN
+        capture = made.Capture(*recorder.events, clock, features=recorder.features).started()
+        for i in range(50):
+            capture.sample(0, raw=struct.pack("<Q", i))
+        for _ in range(30):
+            capture.sample(1, chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.tacho("page", "-o", "page.html", status=None)
+        self.open()
+        shown = lambda: self.browser.run("const box = document.querySelector('#event'); return [box.selectedOptions[0].textContent, document.querySelector('.without').innerText]")
+        self.assertEqual(shown(), ["cpu-clock", ""])
+        self.open("#event=queued")
+        self.assertEqual(shown()[0], "queued")
+        self.assertIn("queued was recorded without stacks", shown()[1])
 
     def test_a_time_dragged_in_the_timeline_drives_everything(self):
         self.open_golden("threads")

@@ -13,8 +13,9 @@ export const element = (name, attributes = {}, ...inside) => {
   made.append(...inside);
   return made;
 };
+// `text`: a text, or a list of texts and elements.
 export const button = (text, title, action, attributes = {}) =>
-    element('button', {type: 'button', title, onclick: action, ...attributes}, text);
+    element('button', {type: 'button', title, onclick: action, ...attributes}, ...[text].flat());
 
 export const grouped = (number) => Math.round(number).toLocaleString('en-US');
 export const share = (part, whole) => `${(whole > 0 ? 100 * part / whole : 0).toFixed(2)} %`;
@@ -76,6 +77,28 @@ export const pen = (canvas, width, height) => {
   context.direction = 'ltr';
   context.textBaseline = 'middle';
   return context;
+};
+
+// The least of 1, 2, 5, 10, 20, ... that is not below.
+const roundStep = (least) => {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return power * [1, 2, 5, 10].find((times) => times * power >= least);
+};
+// A time axis at the bottom of a canvas: ns from the start of the capture, with as many digits as neighbours differ in.
+export const AXIS = 18;
+export const drawAxis = (context, from, to, width, y) => {
+  const step = roundStep((to - from) / Math.max(Math.floor(width / 110), 1));
+  const [unit, name] = to >= 1e9 ? [1e9, 's'] : to >= 1e6 ? [1e6, 'ms'] : to >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  const digits = Math.max(Math.round(Math.log10(unit) - Math.floor(Math.log10(step))), 0);
+  context.fillStyle = colour('muted');
+  context.textAlign = 'center';
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
+    const words = at === 0 ? '0' : `${(at / unit).toFixed(digits)} ${name}`, half = context.measureText(words).width / 2;
+    const x = (at - from) / (to - from) * width;
+    context.fillText(words, Math.min(Math.max(x, half), width - half), y + AXIS / 2 + 1);
+    context.fillRect(Math.min(x, width - 1), y, 1, 3);
+  }
+  context.textAlign = 'left';
 };
 
 // As much of a text as fits, in the pen's font.
@@ -145,6 +168,10 @@ export const showTip = (event, lines) => {
   const isLow = event.clientY + 20 + height > innerHeight;
   tip.style.top = `${Math.max(isLow ? event.clientY - height - 8 : event.clientY + 18, 0)}px`;
 };
+
+// A name that breaks into lines after its separators.
+export const breakable = (text) =>
+    text.split(/(?<=::|[,/_<])(?=[^\s:])/).flatMap((part, i) => (i === 0 ? [part] : [element('wbr'), part]));
 
 // Bare text is found whatever its case; /regex/ and /regex/i are regular expressions. {test, fault}
 export const matcher = (wanted) => {

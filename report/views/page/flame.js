@@ -46,6 +46,7 @@ export const makeFlame = (app) => {
         box = element('div', {class: 'scroll flamebox'}, spacer);
   const legend = element('p', {class: 'legend'});
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
+  const without = element('p', {class: 'without'});
   let chosen = -1, layout = null, palette = new Map();
 
   // What frames are as wide as: of a comparison either side.
@@ -256,9 +257,12 @@ export const makeFlame = (app) => {
       element('option', {value: 'after'}, 'as wide as after'),
       element('option', {value: 'before'}, 'as wide as before'));
   return {
-    element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), legend, box, status),
+    element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), without, legend, box, status),
     draw: () => {
       side.value = app.state.side;
+      const event = model.events[app.state.event];
+      without.textContent =
+          event.hasStacks ? '' : `${event.name} was recorded without stacks: each sample has one frame, where it was taken.`;
       palette = new Map();
       drawLegend();
       const width = Math.max(box.clientWidth, 100);

@@ -1,5 +1,5 @@
 // The functions of the selection as a table: the same numbers as the flame graph beside it.
-import {amount, button, element, share} from './dom.js';
+import {amount, breakable, button, element, share} from './dom.js';
 
 const AT_ONCE = 100;
 
@@ -61,7 +61,7 @@ export const makeFunctions = (app) => {
         element(
             'td', {class: 'name'},
             button(
-                name, isFocus ? 'all stacks' : 'only stacks with this function',
+                breakable(name), isFocus ? 'all stacks' : 'only stacks with this function',
                 () => app.go({focus: isFocus ? '' : name, zoom: tree.root}),
                 {'aria-pressed': String(isFocus)})),
         element('td', {class: 'module'}, frames.module(i)));

@@ -59,6 +59,7 @@ export const makeModel = ({head, columns, text, texts}) => {
                            unit: text(event.unit),
                            samples: event.samples,
                            hasStacks: event.stacks,
+                           isOfCpu: event.cpu,
                            fields: event.fields.map((field, i) => ({
                                                       name: text(field.name),
                                                       unit: text(field.unit),

@@ -146,6 +146,12 @@ bool is_shown_as_text(const PayloadField& field) {
   return !has_number || is_list(field) || is_shown_in_hex(field) || is_named_address(field);
 }
 
+// A clock or a counter: its samples say where CPU time goes.
+bool is_of_cpu(const format::EventAttr& attr) {
+  return (attr.type == abi::kSoftware && attr.config <= abi::kTaskClock) || attr.type == abi::kHardware ||
+         attr.type == abi::kHwCache || attr.type == abi::kRaw;
+}
+
 bool reads_payloads(Session& session, EventSchemas& schemas) {
   if (session.layout().is_pipe) return true;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
@@ -238,9 +244,10 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
   if (schema == nullptr || take_ == Take::Stacks) return event;
   for (const PayloadField& field : schema->fields) {
     const bool is_text = is_shown_as_text(field);
-    const ColumnForm form = is_text                          ? ColumnForm::Numbers
-                            : field.kind == FieldKind::Float ? ColumnForm::Reals
-                                                             : ColumnForm::Signed;
+    const ColumnForm form = is_text                             ? ColumnForm::Numbers
+                            : field.kind == FieldKind::Float    ? ColumnForm::Reals
+                            : field.kind == FieldKind::Unsigned ? ColumnForm::Wide
+                                                                : ColumnForm::Signed;
     const std::string number = fmt::format("{}.{}", sample.event_index, event.fields.size());
     event.fields.push_back({&field, is_text, PackedColumn("field." + number, form),
                             PackedColumn("missing." + number, ColumnForm::Byte), false});
@@ -285,6 +292,9 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
     } else if (column.values.form() == ColumnForm::Reals) {
       const auto* const real = value ? std::get_if<double>(&*value) : nullptr;
       column.values.add_real(real == nullptr ? 0 : *real);
+    } else if (column.values.form() == ColumnForm::Wide) {
+      const auto* const number = value ? std::get_if<std::uint64_t>(&*value) : nullptr;
+      column.values.add(number == nullptr ? 0 : *number);
     } else {
       column.values.add_signed(read_number(field, sample.fields->raw, sample.order).value_or(0));
     }
@@ -442,6 +452,7 @@ void PageSamples::describe(JsonFields& to) {
     text("unit", unit_of(i));
     to.number("samples", events_[i].samples);
     to.flag("stacks", events_[i].has_stacks);
+    to.flag("cpu", is_of_cpu(session_.events()[i].attr));
     to.begin_list("fields");
     for (const FieldColumn& column : events_[i].fields) {
       to.begin_object("");

@@ -8,10 +8,16 @@ const LISTS = {
 export const ROWS = ['cpu', 'process', 'thread', 'container'];
 export const TABS = ['stacks', 'values', 'events'];
 
+// A page opens with an event that has stacks: a clock or counter unless it has hardly a sample, else the one with the most
+// samples.
+const FEW = 20;
+const rankOf = (event) => [event.samples > 0 && event.hasStacks, event.isOfCpu && event.samples >= FEW, event.samples];
 export const initialState = (model) => {
   let event = 0;
   model.events.forEach((one, i) => {
-    if (one.samples > model.events[event].samples) event = i;
+    const rank = rankOf(one), best = rankOf(model.events[event]);
+    const differs = rank.findIndex((part, at) => Number(part) !== Number(best[at]));
+    if (differs >= 0 && Number(rank[differs]) > Number(best[differs])) event = i;
   });
   return {
     event,

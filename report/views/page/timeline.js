@@ -1,11 +1,14 @@
 // The timeline: all samples of the event by time, in rows of processors, processes, threads or containers.
 // Dragging selects a time, the names at the left select rows. The rows in sight are counted and drawn, no
 // others.
-import {amount, button, colour, dragOn, element, grouped, pen, share, showTip} from './dom.js';
+//
+// The strip at the top is the whole capture and frames the view, the time that the rows show. Both have the same left
+// edge and width, so that without a zoom a time has the same place in both, and each has an axis of its own times.
+import {amount, AXIS, button, colour, dragOn, drawAxis, element, grouped, pen, share, showTip} from './dom.js';
 import {firstFrom, nodesOf} from './model.js';
 import {ROWS} from './state.js';
 
-const ROW = 22, STRIP = 54, AXIS = 18, BIN = 2;
+const ROW = 22, STRIP = 54, BIN = 2;
 
 // What a sample's row is: keys[of[i]], a number from 0 up; and what the row is called.
 const rowsOf = (model, kind) => {
@@ -54,12 +57,6 @@ const rowsOf = (model, kind) => {
   };
 };
 
-// The least of 1, 2, 5, 10, 20, ... that is not below.
-const roundStep = (least) => {
-  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
-  return power * [1, 2, 5, 10].find((times) => times * power >= least);
-};
-
 export const makeTimeline = (app) => {
   const {model} = app, {samples} = model, {time, event, weight, node} = samples;
   const strip = element('canvas', {
@@ -76,6 +73,7 @@ export const makeTimeline = (app) => {
   const labels = element('div', {class: 'labels'});
   const spacer = element('div', {class: 'spacer'}, labels, bars),
         box = element('div', {class: 'scroll rows'}, spacer);
+  const axis = element('canvas', {class: 'axis', 'aria-hidden': 'true'});
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const kinds = element(
       'select', {'aria-label': 'rows of the timeline', onchange: () => app.go({rows: kinds.value})},
@@ -163,8 +161,8 @@ export const makeTimeline = (app) => {
                                      [app.state.from, app.state.to]);
 
   const drawStrip = () => {
-    const width = Math.max(strip.parentElement.clientWidth, 100), bins = Math.ceil(width / BIN),
-          context = pen(strip, width, STRIP + AXIS);
+    const width = wide(), bins = Math.ceil(width / BIN), context = pen(strip, width, STRIP + AXIS);
+    strip.style.marginLeft = `${left() + box.clientLeft}px`;
     const wanted = `${app.state.event} ${app.state.by} ${bins} ${markOf}`;
     if (wanted !== overviewOf) {
       overviewOf = wanted;
@@ -181,14 +179,7 @@ export const makeTimeline = (app) => {
       context.fillStyle = colour('focus');
       context.fillRect(cursor / end * width - 1, 0, 2, STRIP);
     }
-    context.fillStyle = colour('muted');
-    const step = roundStep(end / Math.max(Math.floor(width / 110), 1));
-    for (let at = 0; at <= end; at += step) {
-      const x = at / end * width, isLast = x > width - 40;
-      context.textAlign = at === 0 ? 'left' : isLast ? 'right' : 'center';
-      context.fillText(at === 0 ? '0' : amount(at, 'ns'), isLast ? width : x, STRIP + AXIS / 2 + 1);
-    }
-    context.textAlign = 'left';
+    drawAxis(context, 0, end, width, STRIP);
   };
 
   const drawRows = () => {
@@ -213,6 +204,8 @@ export const makeTimeline = (app) => {
       label.style.top = `${row * ROW}px`;
       made.push(label);
     }
+    axis.style.marginLeft = `${left() + box.clientLeft}px`;
+    drawAxis(pen(axis, width, AXIS), viewFrom, viewTo, width, 0);
     const had = labels.contains(document.activeElement) ? document.activeElement.title : null;
     labels.replaceChildren(...made);
     if (had !== null) made.find((label) => label.title === had)?.focus({preventScroll: true});
@@ -318,7 +311,7 @@ export const makeTimeline = (app) => {
     element: element(
         'section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
         element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip),
-        box, status),
+        box, axis, status),
     draw
   };
 };

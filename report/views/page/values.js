@@ -1,6 +1,6 @@
 // The values of a numeric field: a heat map of time and value, in which a box can be selected, and the
 // distribution of the selection. Without fields it shows when in its second each sample was taken.
-import {amount, button, colour, dragOn, element, grouped, pen, share, showTip} from './dom.js';
+import {amount, AXIS, button, colour, dragOn, drawAxis, element, grouped, pen, share, showTip} from './dom.js';
 import {select} from './model.js';
 
 const HEIGHT = 260, CELL = 6, PARTS = 2;  // rows for each power of two
@@ -8,6 +8,31 @@ const OFFSET = {
   name: '',
   unit: 'ns',
   isText: false
+};
+
+// The smallest value that at least this part of all values does not exceed. Reorders them (quickselect).
+const percentile = (values, part) => {
+  const wanted = Math.max(Math.ceil(values.length * part), 1) - 1;
+  let from = 0, to = values.length - 1;
+  while (from < to) {
+    const pivot = values[(from + to) >> 1];
+    let low = from, high = to;
+    while (low <= high) {
+      while (values[low] < pivot) low++;
+      while (values[high] > pivot) high--;
+      if (low > high) break;
+      const value = values[low];
+      values[low++] = values[high];
+      values[high--] = value;
+    }
+    if (wanted <= high)
+      to = high;
+    else if (wanted >= low)
+      from = low;
+    else
+      break;
+  }
+  return values[wanted];
 };
 
 export const makeValues = (app) => {
@@ -93,7 +118,7 @@ export const makeValues = (app) => {
   };
 
   const drawMap = (chosen, read, around, scale) => {
-    const width = Math.max(canvas.parentElement.clientWidth, 100), context = pen(canvas, width, HEIGHT);
+    const width = Math.max(canvas.parentElement.clientWidth, 100), context = pen(canvas, width, HEIGHT + AXIS);
     context.fillStyle = colour('muted');
     map = null;
     if (scale === null) return context.fillText('No sample of the selection has this field.', 8, 20);
@@ -125,6 +150,7 @@ export const makeValues = (app) => {
     }
     context.globalAlpha = 1;
     drawScale(context, chosen, scale);
+    drawAxis(context, viewFrom, viewFrom + span, width, HEIGHT);
     const {low, high, from, to} = app.state;
     context.strokeStyle = colour('focus');
     context.lineWidth = 2;
@@ -160,35 +186,34 @@ export const makeValues = (app) => {
     }
   };
 
-  const percentile = (sorted, part) => sorted[Math.min(Math.floor(sorted.length * part), sorted.length - 1)];
   const drawTable = (chosen, read, scale) => {
-    const {indexes} = app.selection, step = Math.max(Math.ceil(indexes.length / 50000), 1);
-    const counts = new Uint32Array(scale === null ? 0 : scale.rows), some = [];
-    let counted = 0, sum = 0;
+    const {indexes} = app.selection;
+    const counts = new Uint32Array(scale === null ? 0 : scale.rows), values = new Float64Array(indexes.length);
+    let counted = 0, sum = 0, least = Infinity, most = -Infinity;
     for (let at = 0; at < indexes.length; at++) {
       const value = read(indexes[at]);
       if (Number.isNaN(value)) continue;
-      counted++;
+      values[counted++] = value;
       sum += value;
-      if (at % step === 0) some.push(value);
+      if (value < least) least = value;
+      if (value > most) most = value;
       counts[scale.of(value)]++;
     }
     const {unit} = chosen, shown = (value) => amount(value, unit),
-          most = counts.reduce((a, b) => Math.max(a, b), 1);
+          longest = counts.reduce((a, b) => Math.max(a, b), 1);
     const rows = [];
     for (let row = 0; row < counts.length; row++)
       if (counts[row] > 0) rows.push(row);
     facts.textContent = '';
     if (counted > 0) {
-      const sorted = Float64Array.from(some).sort();
-      facts.textContent = `${grouped(counted)} values: mean ${shown(sum / counted)}, ${
-                              step > 1 ? 'about ' : ''}least ${shown(sorted[0])}, ` +
-          `median ${shown(percentile(sorted, 0.5))}, 99 % up to ${shown(percentile(sorted, 0.99))}, largest ${
-                              shown(sorted[sorted.length - 1])}`;
+      const all = values.subarray(0, counted);
+      facts.textContent = `${grouped(counted)} values: mean ${shown(sum / counted)}, least ${shown(least)}, median ${
+                              shown(percentile(all, 0.5))}, ` +
+          `99 % up to ${shown(percentile(all, 0.99))}, largest ${shown(most)}`;
     }
     body.replaceChildren(...rows.map((row) => {
       const bar = element('span', {class: 'meter'});
-      bar.style.width = `${100 * counts[row] / most}%`;
+      bar.style.width = `${100 * counts[row] / longest}%`;
       return element(
           'tr', {},
           element(
