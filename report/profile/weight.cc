@@ -338,7 +338,7 @@ std::string StackEvents::why_without_stacks() {
   return "no sample" + whose + " has a stack; record with -g to have them";
 }
 
-std::vector<std::string> StackEvents::notes(bool has_stacks) {
+std::vector<std::string> StackEvents::notes(bool has_stacks, Several several_are) {
   std::vector<std::string> notes;
   std::string taken, left_out, weights;
   std::size_t several = 0;
@@ -363,7 +363,10 @@ std::vector<std::string> StackEvents::notes(bool has_stacks) {
     notes.push_back("took the samples of " + taken + " and left out those of " + left_out +
                     "; --event NAME takes another event");
   }
-  if (several > 1) {
+  if (several > 1 && several_are == Several::Apart) {
+    notes.push_back("the weights of " + taken +
+                    " have different units, and each unit has its own graph; --event NAME takes one event");
+  } else if (several > 1) {
     notes.push_back(as_perl_ ? "added up the samples of " + taken + "; --event NAME takes one event"
                              : "the stacks of " + taken +
                                    " are below the names of these events; --event NAME "

@@ -6,6 +6,7 @@ import browser
 import made_capture
 import made_payload
 import programs
+import thin_frames
 
 if browser.webdriver:
     from selenium.webdriver.common.action_chains import ActionChains
@@ -421,6 +422,55 @@ class FlameGraphInABrowser(programs.Scratch):
             self.tip_of(1)
             self.assertEqual(self.browser.run("return [window.hit === undefined, document.querySelectorAll('img').length]"), [True, 0])
             self.assertIn("<img onerror=", self.browser.run("return document.querySelector('.headbox').textContent"))
+
+    def wait_until_found(self, words):
+        self.browser.driver.set_script_timeout(30)
+        self.browser.driver.execute_async_script("""const [wanted, done] = arguments, ask = () =>
+            document.querySelector('.found').textContent.includes(wanted) ? done() : setTimeout(ask, 20);
+            ask();""", words)
+        return self.said()[0]
+
+    def test_shares_of_frames_that_are_too_thin_are_those_of_script(self):
+        capture = thin_frames.write(self.folder)
+        stacks = thin_frames.stacks_of_script(
+            self.tacho("script", "-F", "comm,period,ip,sym", *capture, status=None).stdout.decode())
+        self.tacho("flamegraph", *capture, "-o", "a.svg", status=None)
+        self.assertLess((self.folder / "a.svg").stat().st_size, 1_000_000, "100,000 frames")
+        self.browser.open(self.folder / "a.svg")
+        self.assertLess(len(self.rects()), 10)
+        for search, pattern in (("malloc", "malloc"), ("/^h1/", "^h1"), ("/^(_int_malloc|h7)/", "^(_int_malloc|h7)"), ("H12345", "^h12345$")):
+            share = thin_frames.share_of_matches(stacks, pattern)
+            self.press("0", "/", search, "\ue007")
+            said = self.wait_until_found("frames match")
+            self.assertIn(f" frames match: {share:.2f} % of all; this counts ", said)
+            self.assertIn("too thin to be drawn", said)
+        self.press("0", "/", "/^(_int_malloc|h7)/", "\ue007")
+        self.click("serve")
+        view = thin_frames.share_of_matches(stacks, "^(_int_malloc|h7)", within="serve")
+        self.assertIn(f" % of all, {view:.2f} % of the view", self.said()[0])
+        # A thin frame is drawn where it is wide, and counts in the totals of what is joined or left out.
+        self.browser.open(self.folder / "a.svg", "#focus=h12345&search=serve")
+        self.wait_until_found("0 frames match")
+        self.assertIn("h12345", self.shown())
+        self.browser.open(self.folder / "a.svg", "#hide=serve&search=h12345")
+        self.wait_until_found("1 frames match: 0.00 % of all")
+
+    def test_each_unit_is_searched_in_its_own_graph(self):
+        clock = made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL | made_capture.CALLCHAIN)
+        faults = made_capture.Event("page-faults", made_capture.SOFTWARE, 2, made_capture.USUAL | made_capture.CALLCHAIN)
+        capture = made_capture.Capture(clock, faults).started()
+        user, mapped = made_capture.CONTEXT_USER, 0x7000_0000_0000
+        capture.mapped(made_capture.PID, mapped, 0x10000, 0, "//anon")
+        (self.folder / f"perf-{made_capture.PID}.map").write_text(f"{mapped:x} 100 work\n{mapped + 256:x} 100 touch\n")
+        for event, at, period in ((0, 4, 900), (0, 260, 100), (1, 260, 3), (1, 4, 1)):
+            capture.sample(event, ip=mapped + at, period=period, chain=[user, mapped + at])
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.tacho("flamegraph", "--perf-map-dir", self.folder, "-o", "a.svg", status=None)
+        self.browser.open(self.folder / "a.svg", "#search=touch")
+        self.assertEqual(self.said()[0], "cpu-clock: 1 frames match: 10.00 % of all \u00b7 page-faults: 1 frames match: 75.00 % of all")
+        shown = self.shown()
+        self.assertIn("all: cpu-clock, 1.000 us", shown)
+        self.assertIn("all: page-faults, 4", shown)
 
     def test_a_deep_stack_and_many_frames_load(self):
         self.draw(";".join(f"f{number % 5}" for number in range(100_000)) + " 3\n")

@@ -29,13 +29,35 @@ class FlameGraph(programs.Scratch):
         return self.draw("--folded", "a.folded", *words, status=status)
 
     def test_frames_and_widths_equal_folded(self):
-        for name in ("threads", "unwound", "comm", "group", "payload", "uprobe", "latency"):
+        for name in ("threads", "unwound", "comm", "payload", "uprobe", "latency"):
             capture = ["-i", GOLDEN / f"captures/{name}.data", *SYMBOLS]
             done = self.tacho("folded", *capture, status=None)
             picture = Picture(self.tacho("flamegraph", *WIDE, *capture, status=done.returncode).stdout.decode())
             right = weights_of_folded(done.stdout.decode())
             self.assertEqual({path: weight for path, weight in right.items() if weight}, picture.weights(), name)
             self.assertGreater(len(picture.weights()), 1, name)
+
+    def test_each_unit_has_its_own_graph(self):
+        """Nanoseconds and counts of events are not added up."""
+        capture = ["-i", GOLDEN / "captures/group.data", *SYMBOLS]
+        folded = weights_of_folded(self.tacho("folded", *capture, status=None).stdout.decode())
+        picture = self.draw(*WIDE, *capture, status=None)
+        right = {unit: {path[skipped:]: weight for path, weight in folded.items() if path[:1] in names and weight}
+                 for unit, names, skipped in (("ns", {("cpu-clock",)}, 1), ("events", {("context-switches",), ("page-faults",)}, 0))}
+        right["events"][()] = right["events"][("context-switches",)] + right["events"][("page-faults",)]
+        panes = [pane for pane in picture.root.iter(f"{SVG}g") if pane.get("class") == "pane"]
+        self.assertEqual({pane.get("data-unit"): picture.weights(i) for i, pane in enumerate(panes)}, right)
+        self.assertIn("weights of different units are not added up: each has its own graph", picture.notes)
+        headings = [one.text for one in picture.root.iter(f"{SVG}text") if one.get("class") == "heading"]
+        self.assertEqual(sorted(heading.rsplit(", ", 1)[0] for heading in headings),
+                         ["cpu-clock", "page-faults, context-switches"])
+        # Counted by samples, all have one unit.
+        both = self.draw(*WIDE, *capture, "--weight", "samples", status=None)
+        self.assertEqual(len(both.panes), 1)
+        self.assertEqual({frame.name for frame in both.panes[0] if frame.row == 1}, {"context-switches", "page-faults", "cpu-clock"})
+        change = self.draw(*WIDE, *capture, "--base", GOLDEN / "captures/group.data", status=None)
+        self.assertEqual([pane[0].before for pane in change.panes], [pane[0].after for pane in change.panes])
+        self.assertEqual(sum(line.endswith("(+0.0 %)") for line in change.notes), 2)
 
     def test_a_frame_is_as_wide_as_its_share(self):
         picture = self.draw("-i", GOLDEN / "captures/threads.data", *SYMBOLS, *WIDE, "--width", "1020", status=None)
@@ -412,7 +434,7 @@ class FlameGraph(programs.Scratch):
 
     def test_the_script_is_small(self):
         script = next(self.draw_folded("a 1\n").root.iter("{http://www.w3.org/2000/svg}script")).text
-        self.assertLess(len(script), 40_000)
+        self.assertLess(len(script), 45_000)
         self.assertNotIn("http:", script.replace("http://www.w3.org/", ""))
 
 

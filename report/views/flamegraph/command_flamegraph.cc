@@ -25,9 +25,10 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostFrames = 20'000;  // more would make browsers slow
-constexpr std::size_t kMostGone = 5'000;     // of them: in the graph of frames that are gone
-constexpr double kLeastWithLine = 1;         // px: thinner frames have no source line
+constexpr std::size_t kMostFrames = 20'000;   // more would make browsers slow
+constexpr std::size_t kMostGone = 5'000;      // of them: in the graph of frames that are gone
+constexpr std::size_t kMostThin = 1'000'000;  // frames that are searched and not drawn: 4 MB of the file
+constexpr double kLeastWithLine = 1;          // px: thinner frames have no source line
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -118,18 +119,20 @@ cli::CommandLine describe(Options& options) {
                              "width without a script; in a browser the graph fills the window "
                              "(default: 1200)",
                              200, 100'000, options.width));
-  rows.push_back({"--min-width", cli::Takes::Value, "PX",
-                  "leave out frames below this width (default: 0.1); of the others "
-                  "the widest 20,000 are drawn",
-                  [&options](std::string_view text) -> Result<> {
-                    const std::string number(text);
-                    char* end = nullptr;
-                    options.least_width = std::strtod(number.c_str(), &end);
-                    const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0 &&
-                                          std::isfinite(options.least_width);
-                    if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"--min-width", cli::Takes::Value, "PX",
+       "do not draw frames below this width (default: 0.1); of the others "
+       "the widest 20,000 are drawn. In a browser, a search counts the frames that are not drawn, and "
+       "zooming in draws them",
+       [&options](std::string_view text) -> Result<> {
+         const std::string number(text);
+         char* end = nullptr;
+         options.least_width = std::strtod(number.c_str(), &end);
+         const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0 &&
+                               std::isfinite(options.least_width);
+         if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
+         return Done{};
+       }});
   rows.push_back(cli::flag("--inverted", "callers at the top: an icicle graph", options.is_inverted));
   rows.push_back(cli::flag("--reverse", "start from the running functions, with their callers above them",
                            options.source.is_reversed));
@@ -161,7 +164,7 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       {"--by", cli::Takes::Value, "LIST",
        "root frames, outermost first: a list of comm, pid, tid, cpu, cgroup and event, or none (default: "
-       "comm; event,comm if several events have samples)",
+       "comm; event,comm if several events of one unit have samples)",
        [&options](std::string_view text) -> Result<> {
          auto roots = parse_flame_roots(text);
          if (!roots) return std::move(roots.error());
@@ -181,9 +184,11 @@ cli::CommandLine describe(Options& options) {
                 "draw folded stacks (lines of root;...;leaf and a number) instead of a capture; - is "
                 "standard input",
                 options.folded));
-  rows.push_back(event_list_option("--event-filter,--event",
-                                   "default: all; if several have samples, below their names",
-                                   options.source.event));
+  rows.push_back(event_list_option(
+      "--event-filter,--event",
+      "default: all; those with the same unit of weights are one graph, below their names, and "
+      "each other unit has its own graph",
+      options.source.event));
   rows.push_back(
       cli::text("--weight", "WHAT",
                 "the width of frames: period (a period of 0 counts 1), samples, or a field of the "
@@ -220,10 +225,33 @@ double share_of_marked(const FlameTree& tree, const FlameFrames& frames, const N
   return tree.width() > 0 ? sum / tree.width() : 0;
 }
 
-// The picture: frames, their tree, and notes.
+// The stacks whose weights have one unit, which can be added up.
+struct Graph {
+  std::string unit;
+  FlameTree tree;
+  std::vector<std::string> events{};  // their names
+  FlameWeight all{};                  // of a difference: the totals, of which shares are taken
+  std::optional<FlameTree> gone{};    // of a difference: the frames that only the side before has
+};
+
+// The picture: frames, a graph for each unit, and notes.
 struct Picture {
+  Graph& graph_of(std::string_view unit) {
+    const auto known = std::ranges::find(graphs, unit, &Graph::unit);
+    if (known != graphs.end()) return *known;
+    graphs.push_back({std::string(unit), FlameTree(frames.number_of("all", "", FrameKind::All))});
+    for (const Side side : captures) graphs.back().tree.begin_capture(side);
+    return graphs.back();
+  }
+  void begin_capture(Side side) {
+    captures.push_back(side);
+    for (Graph& graph : graphs) graph.tree.begin_capture(side);
+  }
+  bool has_several() const { return graphs.size() > 1; }
+
   FlameFrames frames;
-  FlameTree tree{frames.number_of("all", "", FrameKind::All)};
+  std::vector<Graph> graphs;
+  std::vector<Side> captures;  // for the noise of a difference
   FlameLook look;
   FlameWeight units;  // number of --per's events
   // The frame's source line. An empty function: no frame has one.
@@ -234,6 +262,20 @@ std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+// "cpu-clock, 9.93 s"; "page-faults, 1,234", whose unit is the event.
+std::string events_and_weight(const Graph& graph) {
+  const std::string events = printable(joined(graph.events));
+  const double weight = graph.tree.width();
+  if (graph.unit == "ns") return events + ", " + interval_text(static_cast<std::uint64_t>(weight));
+  return events + ", " + with_commas(weight) +
+         (graph.unit.empty() || graph.unit == events ? "" : " " + graph.unit);
+}
+
+// In lines about one of several graphs: "cpu-clock: "; else empty.
+std::string events_prefix(const Picture& picture, const Graph& graph) {
+  return picture.has_several() ? printable(joined(graph.events)) + ": " : "";
 }
 
 std::string_view usual_palette(const Options& options, bool is_difference) {
@@ -259,22 +301,22 @@ void add_lines(Picture& picture, std::span<const FlamePane> panes, double width)
 
 // For costs per event: scales the weights before to the number of events after. Fractions of the scaled total
 // are then costs per event.
-void divide_by_units(Picture& picture) {
+void divide_by_units(Picture& picture, Graph& graph) {
   FlameLook& look = picture.look;
-  const FlameWeight units = picture.units, sum = picture.tree.sum();
+  const FlameWeight units = picture.units, sum = graph.tree.sum();
   look.notes.push_back(fmt::format("{} per {}: {:.6g} before ({:.6g} of them), {:.6g} after ({:.6g})",
-                                   look.unit.empty() ? "weight" : look.unit, look.per,
+                                   graph.unit.empty() ? "weight" : graph.unit, look.per,
                                    sum.before / units.before, units.before, sum.after / units.after,
                                    units.after));
-  picture.tree.scale_before(units.after / units.before);
+  graph.tree.scale_before(units.after / units.before);
   look.units = units.after;
 }
 
 // The weights of both sides: shares alone do not say that the program became faster.
-std::string totals_text(const FlameLook& look, const FlameWeight& sum) {
-  const auto text_of = [&look](double weight) {
-    if (look.unit == "ns") return interval_text(static_cast<std::uint64_t>(weight));
-    return fmt::format("{:.6g}{}{}", weight, look.unit.empty() ? "" : " ", look.unit);
+std::string totals_text(const std::string& unit, const FlameWeight& sum) {
+  const auto text_of = [&unit](double weight) {
+    if (unit == "ns") return interval_text(static_cast<std::uint64_t>(weight));
+    return fmt::format("{:.6g}{}{}", weight, unit.empty() ? "" : " ", unit);
   };
   std::string text = fmt::format("total: {} before, {} after", text_of(sum.before), text_of(sum.after));
   if (sum.before > 0) text += fmt::format(" ({:+.1f} %)", 100 * (sum.after / sum.before - 1));
@@ -283,22 +325,24 @@ std::string totals_text(const FlameLook& look, const FlameWeight& sum) {
 
 // Returns the line about modules whose functions are compared by name; empty: there are none.
 std::string match_frames(Picture& picture) {
-  const std::vector<FlameTree::Node>& nodes = picture.tree.nodes();
-  std::vector<FlameWeight> totals(nodes.size());
   std::vector<ComparedFrame> frames;
   for (std::uint32_t i = 0; i < picture.frames.size(); ++i) {
     const FlameFrame& frame = picture.frames[i];
     frames.push_back({frame.name, frame.module, static_cast<char>(frame.kind)});
   }
-  for (std::size_t i = nodes.size(); i-- > 0;) {
-    totals[i] += nodes[i].self;
-    if (nodes[i].parent != FlameTree::kNone) totals[nodes[i].parent] += totals[i];
-    frames[nodes[i].frame].is_before |= totals[i].before > 0;
-    frames[nodes[i].frame].is_after |= totals[i].after > 0;
+  for (const Graph& graph : picture.graphs) {
+    const std::vector<FlameTree::Node>& nodes = graph.tree.nodes();
+    std::vector<FlameWeight> totals(nodes.size());
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+      totals[i] += nodes[i].self;
+      if (nodes[i].parent != FlameTree::kNone) totals[nodes[i].parent] += totals[i];
+      frames[nodes[i].frame].is_before |= totals[i].before > 0;
+      frames[nodes[i].frame].is_after |= totals[i].after > 0;
+    }
   }
   const MatchedFrames matched = match_renamed_modules(frames);
   if (matched.modules.empty()) return {};
-  picture.tree.replace_frames(matched.same);
+  for (Graph& graph : picture.graphs) graph.tree.replace_frames(matched.same);
   return "functions compared by name: " + matched.modules;
 }
 
@@ -322,55 +366,109 @@ std::string title_of_slow(const SlowQuestion& slow) {
              : fmt::format("Flame graph of the slowest {:g} % against the others", 100 * slow.share);
 }
 
-void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
+// Adds up the weights of a graph, with the lines about them.
+void add_up(Picture& picture, Graph& graph, const Options& options) {
+  FlameLook& look = picture.look;
+  look.has_noise = graph.tree.measure_noise();
+  if (!options.base.empty() && look.per.empty())
+    look.notes.push_back(events_prefix(picture, graph) + totals_text(graph.unit, graph.tree.sum()));
+  if (const FlameWeight all = graph.tree.sum(); options.is_normalized && all.before > 0 && all.after > 0)
+    graph.tree.scale_before(all.after / all.before);
+  if (!look.per.empty()) divide_by_units(picture, graph);
+  graph.tree.add_up(options.width_of);
+  graph.all = graph.tree.total();
+  if (!look.per.empty()) graph.all.after = graph.all.before;
+  if (picture.has_several())
+    graph.tree.name_root(picture.frames.number_of("all: " + events_and_weight(graph), "", FrameKind::All));
+  if (look.is_difference) graph.gone.emplace(graph.tree.gone());
+}
+
+std::string title_of(const Options& options, bool is_difference) {
+  return !options.title.empty()               ? printable(options.title)
+         : options.source.slow.is_asked_for() ? title_of_slow(options.source.slow)
+         : is_difference                      ? "Flame graph of a difference"
+         : options.source.is_wall             ? "Wall graph: the time of threads"
+         : options.source.waits.is_asked_for  ? "Off-CPU graph: the waits of threads"
+                                              : "Flame graph";
+}
+
+// One graph for each unit, and in a difference one for what is gone.
+std::vector<FlamePane> panes_of(const Picture& picture, const Options& options) {
+  const bool is_slow = options.source.slow.is_asked_for();
+  const double least = options.least_width / (static_cast<double>(options.width) - 20);
+  const std::size_t gone = picture.look.is_difference ? kMostGone : 0, share = picture.graphs.size();
+  const FlameLimits limits{least, (kMostFrames - gone) / share, kMostThin / share};
+  std::vector<FlamePane> panes;
+  const auto add = [&](const Graph& graph, std::string heading, std::string_view kind, const FlameTree& tree,
+                       const FlameLimits& most) {
+    panes.push_back({std::move(heading), kind, printable(joined(graph.events)), graph.unit, graph.all, &tree,
+                     choose_frames(tree, picture.frames, most)});
+  };
+  for (const Graph& graph : picture.graphs) {
+    const bool has_gone = graph.gone && graph.gone->width() > 0;
+    std::string heading = has_gone ? (is_slow ? "In slow intervals" : "After") : "";
+    if (picture.has_several()) {
+      const std::string all = events_and_weight(graph);
+      heading = heading.empty() ? all : all + ", " + (is_slow ? "in slow intervals" : "after");
+    }
+    add(graph, heading, "all", graph.tree, limits);
+    if (!has_gone) continue;
+    const double part = 100 * graph.gone->width() / graph.all.before;
+    add(graph,
+        events_prefix(picture, graph) +
+            (is_slow ? fmt::format("Never in slow intervals: {:.2f} % of the others", part)
+                     : fmt::format("Gone: {:.2f} % of the total before", part)),
+        "gone", *graph.gone, {least, gone / share, kMostThin / share});
+  }
+  return panes;
+}
+
+// The lines about frames that are not drawn.
+void note_thin_frames(FlameLook& look, std::span<const FlamePane> panes) {
+  std::size_t thin = 0, left_out = 0;
+  double share = 0;
+  for (const FlamePane& pane : panes) {
+    thin += pane.drawing.thin.size();
+    left_out += pane.drawing.left_out;
+    if (pane.tree->width() > 0) share = std::max(share, pane.drawing.left_out_width / pane.tree->width());
+  }
+  if (thin + left_out > 0)
+    look.notes.push_back(fmt::format("{} frames are too thin to be drawn", thin + left_out));
+  if (left_out > 0)
+    look.notes.push_back(fmt::format(
+        "{} of them, with up to {:.2f} % of a graph, are not in this file, and a search does not count them",
+        left_out, 100 * share));
+}
+
+Result<> draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes,
+              format::WorkerPool& pool) {
   FlameLook& look = picture.look;
   look.notes = std::move(notes);
+  if (picture.graphs.empty()) (void)picture.graph_of("");
+  if (picture.has_several())
+    look.notes.emplace_back("weights of different units are not added up: each has its own graph");
   if (!options.base.empty())
     if (std::string matched = match_frames(picture); !matched.empty())
       look.notes.push_back(std::move(matched));
-  look.has_noise = picture.tree.measure_noise();
-  if (!options.base.empty() && look.per.empty()) look.notes.push_back(totals_text(look, picture.tree.sum()));
-  if (const FlameWeight all = picture.tree.sum(); options.is_normalized && all.before > 0 && all.after > 0)
-    picture.tree.scale_before(all.after / all.before);
-  if (!look.per.empty()) divide_by_units(picture);
-  picture.tree.add_up(options.width_of);
-  look.all = picture.tree.total();
-  if (!look.per.empty()) look.all.after = look.all.before;
-  look.title = !options.title.empty()               ? printable(options.title)
-               : options.source.slow.is_asked_for() ? title_of_slow(options.source.slow)
-               : look.is_difference                 ? "Flame graph of a difference"
-               : options.source.is_wall             ? "Wall graph: the time of threads"
-               : options.source.waits.is_asked_for  ? "Off-CPU graph: the waits of threads"
-                                                    : "Flame graph";
+  for (Graph& graph : picture.graphs) add_up(picture, graph, options);
+  look.title = title_of(options, look.is_difference);
   look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
   look.is_inverted = options.is_inverted;
   look.width = static_cast<unsigned>(options.width);
+  look.least = options.least_width;
   std::optional<NamePattern> pattern;
   if (!options.highlight.empty()) {
     pattern.emplace(options.highlight);
     look.is_marked = [&pattern](std::string_view name) { return pattern->is_in(name); };
-    look.notes.push_back(fmt::format("marked: {}: {:.2f} % of all", printable(options.highlight),
-                                     100 * share_of_marked(picture.tree, picture.frames, *pattern)));
+    for (const Graph& graph : picture.graphs)
+      look.notes.push_back(fmt::format("{}marked: {}: {:.2f} % of all", events_prefix(picture, graph),
+                                       printable(options.highlight),
+                                       100 * share_of_marked(graph.tree, picture.frames, *pattern)));
   }
-  const double least = options.least_width / (static_cast<double>(options.width) - 20);
-  std::vector<FlamePane> panes;
-  const std::size_t most = look.is_difference ? kMostFrames - kMostGone : kMostFrames;
-  panes.push_back({"", "all", &picture.tree, choose_frames(picture.tree, picture.frames, least, most)});
-  std::optional<FlameTree> gone;
-  if (look.is_difference) gone.emplace(picture.tree.gone());
-  if (gone && gone->width() > 0) {
-    const bool is_slow = options.source.slow.is_asked_for();
-    const double share = 100 * gone->width() / look.all.before;
-    panes[0].heading = is_slow ? "In slow intervals" : "After";
-    panes.push_back({is_slow ? fmt::format("Never in slow intervals: {:.2f} % of the others", share)
-                             : fmt::format("Gone: {:.2f} % of the total before", share),
-                     "gone", &*gone, choose_frames(*gone, picture.frames, least, kMostGone)});
-  }
-  std::size_t left_out = 0;
-  for (const FlamePane& pane : panes) left_out += pane.drawing.left_out;
-  if (left_out > 0) look.notes.push_back(fmt::format("{} frames are too thin to be drawn", left_out));
+  const std::vector<FlamePane> panes = panes_of(picture, options);
+  note_thin_frames(look, panes);
   add_lines(picture, panes, static_cast<double>(options.width) - 20);
-  write_flame_svg(out, picture.frames, panes, look);
+  return write_flame_svg(out, picture.frames, panes, look, pool);
 }
 
 // The time of the file's last change: for a capture the end of the recording.
@@ -386,26 +484,45 @@ std::string date_of(const std::string& path) {
 
 std::string_view prefix_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
 
-// Adds stacks to the tree of the picture, as weights of that side.
+// Adds stacks to the picture, as weights of that side.
 StackCallback adding_to(Picture& picture, Side side) {
-  return [&picture, side](std::span<const std::uint32_t> stack, FlameWeight weight) {
-    picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
+  return [&picture, side](std::span<const std::uint32_t> stack, FlameWeight weight, std::string_view unit) {
+    picture.graph_of(unit).tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
   };
+}
+
+// The units of a capture's weights: "ns, samples".
+std::string units_of(const FlameFacts& facts) {
+  std::vector<std::string> units;
+  for (const FlameEvent& event : facts.events) units.push_back(event.unit);
+  std::ranges::sort(units);
+  units.erase(std::unique(units.begin(), units.end()), units.end());
+  return joined(units);
 }
 
 // Reads the captures of both sides into a picture.
 struct PictureReader {
   Result<FlameFacts> read(Session& session, TextOutput& out, const std::string& name, Side side) {
-    if (options.has_noise()) picture.tree.begin_capture(side);
+    if (options.has_noise()) picture.begin_capture(side);
     auto read = read_flame_samples(
         session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
         adding_to(picture, side));
     if (!read) return read;
     if (!options.source.per.empty() && read->units == 0)
       return use_error("--per: " + printable(name) + " has no sample of " + printable(options.source.per));
-    if (options.has_noise()) picture.tree.count_units(read->units);
+    std::vector<std::string> names;
+    for (const FlameEvent& event : read->events) {
+      names.push_back(event.name);
+      const auto graph = std::ranges::find(picture.graphs, event.unit, &Graph::unit);
+      if (graph == picture.graphs.end() ||
+          std::ranges::find(graph->events, event.name) != graph->events.end())
+        continue;
+      graph->events.push_back(event.name);
+    }
+    if (options.has_noise())
+      for (Graph& graph : picture.graphs) graph.tree.count_units(read->units);
     picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
-    std::string note = with_origin(printable(joined(read->events)), session.features().environment);
+    std::string note = with_origin(printable(joined(names)), session.features().environment);
     if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
     if (!options.base.empty()) note.insert(0, prefix_of(side));
     if (!note.empty()) notes.push_back(std::move(note));
@@ -424,9 +541,10 @@ struct PictureReader {
       read_head(*session);
       auto other = read(*session, out, name, side);
       if (!other) return std::move(other.error()).in(option + " " + printable(name));
-      if (other->unit != facts.unit && other->has_samples && facts.has_samples)
-        return use_error(option + " " + printable(name) + ": stacks are weighted by " + other->unit +
-                         ", those of " + printable(like.input) + " by " + facts.unit +
+      const std::string these = units_of(*other), those = units_of(facts);
+      if (these != those && other->has_samples && facts.has_samples)
+        return use_error(option + " " + printable(name) + ": stacks are weighted by " + these +
+                         ", those of " + printable(like.input) + " by " + those +
                          "; use --event and --weight to choose one");
       session->report_missing_symbols();
       for (std::string& line : findings_text(session->diagnostics(), name))
@@ -459,7 +577,6 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   Shown shown(Symbols::NotUsed);
   for (const Side side : {Side::After, Side::Before})
     if (auto read = captures.read_others(side, wanted, out, shown); !read) return std::move(read.error());
-  picture.look.unit = captures.facts.unit;
   picture.look.per = printable(captures.facts.per);
   picture.look.is_difference = options.is_difference();
   if (options.source.slow.is_asked_for()) {
@@ -470,10 +587,13 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     const auto& addresses = captures.facts.addresses;
     return frame < addresses.size() ? source_line(session.resolver(), addresses[frame]) : std::string();
   };
-  draw(picture, out, options, std::move(captures.notes));
+  if (auto drawn = draw(picture, out, options, std::move(captures.notes), session.pool()); !drawn)
+    return std::move(drawn.error());
   if (!captures.facts.has_samples)
     shown.notes.emplace_back("tacho flamegraph: the capture has no samples, or none that pass the filters");
-  if (!options.base.empty() && has_no_common_root(picture.tree, options.source.roots.size()))
+  if (!options.base.empty() && std::ranges::all_of(picture.graphs, [&](const Graph& graph) {
+        return has_no_common_root(graph.tree, options.source.roots.size());
+      }))
     shown.notes.emplace_back(
         "tacho flamegraph: before and after have no thread name in common (or what --by says), so that every "
         "frame is new or gone; --by none leaves thread names out");
@@ -504,7 +624,7 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
     file.open(name, std::ios::binary);
     if (!file) return Error{printable(name) + ": cannot be opened"};
   }
-  if (options.has_noise()) picture.tree.begin_capture(side);
+  if (options.has_noise()) picture.begin_capture(side);
   std::istream& text = name == "-" ? std::cin : file;
   FoldedText read =
       read_folded_text(text, options.source.is_reversed, picture.frames, adding_to(picture, side));
@@ -545,7 +665,9 @@ Result<cli::ExitStatus> show_folded(const Options& options) {
                     : OutputFile::create(options.reading.output);
   if (!output) return std::move(output.error());
   TextOutput out(std::move(*output));
-  draw(picture, out, options, std::move(notes));
+  format::WorkerPool pool(1);
+  if (auto drawn = draw(picture, out, options, std::move(notes), pool); !drawn)
+    return std::move(drawn.error());
   if (auto written = out.finish(); !written) return std::move(written.error());
   return faults == 0 ? cli::kWhole : cli::kIncomplete;
 }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
+
+#include "report/output/packed_data.h"
 
 namespace tacho::report {
 
@@ -163,34 +166,77 @@ FlameTree FlameTree::gone() const {
   return gone;
 }
 
-FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, double least, std::size_t most) {
-  const auto& nodes = tree.nodes();
-  const double thinnest = least * tree.width();
+namespace {
+
+using Nodes = std::vector<FlameTree::Node>;
+
+// Keeps the widest `most`. A parent is at least as wide as its children and is before them, so none is left
+// out while a child stays.
+void keep_widest(std::vector<std::uint32_t>& chosen, const Nodes& nodes, std::size_t most) {
+  if (chosen.size() <= most) return;
+  const auto widest_first = [&](std::uint32_t node) { return std::pair(-nodes[node].width, node); };
+  const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(most);
+  std::ranges::nth_element(chosen, end, {}, widest_first);
+  chosen.erase(end, chosen.end());
+}
+
+// Chosen nodes by parent; siblings by name.
+class Siblings {
+ public:
+  Siblings(std::vector<std::uint32_t> chosen, const Nodes& nodes, const std::vector<std::uint32_t>& ranks)
+      : nodes_(nodes), chosen_(std::move(chosen)) {
+    std::ranges::sort(chosen_, {}, [&](std::uint32_t node) {
+      return std::pair(place_of(node), ranks[nodes_[node].frame]);
+    });
+  }
+  std::span<const std::uint32_t> of(std::uint32_t parent) const {
+    const auto place = [this](std::uint32_t node) { return place_of(node); };
+    const auto begin = std::ranges::lower_bound(chosen_, parent + 1, {}, place);
+    return {begin, std::ranges::upper_bound(begin, chosen_.end(), parent + 1, {}, place)};
+  }
+
+ private:
+  std::uint32_t place_of(std::uint32_t node) const { return node == 0 ? 0 : nodes_[node].parent + 1; }
+  const Nodes& nodes_;
+  std::vector<std::uint32_t> chosen_;
+};
+
+// Adds the frames that are not drawn.
+void add_thin(FlameDrawing& drawing, const FlameTree& tree, const std::vector<std::uint32_t>& ranks,
+              std::size_t most) {
+  const Nodes& nodes = tree.nodes();
+  std::vector<bool> is_there(nodes.size());
+  for (const DrawnFrame& drawn : drawing.frames) is_there[drawn.node] = true;
+  std::vector<std::uint32_t> thin;
+  for (std::uint32_t i = 1; i < nodes.size(); ++i)
+    if (nodes[i].width > 0 && !is_there[i]) thin.push_back(i);
+  drawing.left_out = thin.size() - std::min(thin.size(), most);
+  keep_widest(thin, nodes, most);
+  for (const std::uint32_t node : thin) is_there[node] = true;
+  if (drawing.left_out > 0)
+    for (std::uint32_t i = 1; i < nodes.size(); ++i)
+      if (!is_there[i] && is_there[nodes[i].parent]) drawing.left_out_width += nodes[i].width;
+  const std::size_t drawn = drawing.frames.size();
+  drawing.thin.reserve(thin.size());
+  const Siblings siblings(std::move(thin), nodes, ranks);
+  for (std::uint32_t i = 0; i < drawn + drawing.thin.size(); ++i) {
+    const std::uint32_t caller = i < drawn ? drawing.frames[i].node : drawing.thin[i - drawn].node;
+    for (const std::uint32_t callee : siblings.of(caller)) drawing.thin.push_back({callee, i});
+  }
+}
+
+}  // namespace
+
+FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, const FlameLimits& limits) {
+  const Nodes& nodes = tree.nodes();
+  const double thinnest = limits.least * tree.width();
   std::vector<std::uint32_t> chosen;
-  std::size_t wide = 0;
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    wide += i == 0 || nodes[i].width > 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i)
     if (i == 0 || (nodes[i].width > 0 && nodes[i].width >= thinnest)) chosen.push_back(i);
-  }
-  // A parent is at least as wide as its children and is before them, so none is left out while a child
-  // stays.
-  if (chosen.size() > most) {
-    const auto widest_first = [&](std::uint32_t node) { return std::pair(-nodes[node].width, node); };
-    const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(most);
-    std::ranges::nth_element(chosen, end, {}, widest_first);
-    chosen.erase(end, chosen.end());
-  }
-  // Sorted by parent and name, so that the children of a parent are adjacent in `chosen`.
-  const auto parent_of = [&](std::uint32_t node) { return node == 0 ? 0 : nodes[node].parent + 1; };
+  keep_widest(chosen, nodes, limits.drawn);
   const std::vector<std::uint32_t> ranks = frames.ranks();
-  std::ranges::sort(chosen, {},
-                    [&](std::uint32_t node) { return std::pair(parent_of(node), ranks[nodes[node].frame]); });
-  const auto children_of = [&](std::uint32_t node) {
-    const auto begin = std::ranges::lower_bound(chosen, node + 1, {}, parent_of);
-    return std::span<const std::uint32_t>(begin, std::ranges::upper_bound(chosen, node + 1, {}, parent_of));
-  };
+  const Siblings siblings(std::move(chosen), nodes, ranks);
   FlameDrawing drawing;
-  drawing.frames.reserve(chosen.size());
   std::vector<DrawnFrame> waiting{{0, 0, 0}};
   while (!waiting.empty()) {
     const DrawnFrame frame = waiting.back();
@@ -199,13 +245,13 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
     drawing.rows = std::max(drawing.rows, frame.row + 1);
     double x = frame.x;
     const auto first = static_cast<std::ptrdiff_t>(waiting.size());
-    for (const std::uint32_t child : children_of(frame.node)) {
+    for (const std::uint32_t child : siblings.of(frame.node)) {
       waiting.push_back({child, frame.row + 1, x});
       x += nodes[child].width;
     }
     std::reverse(waiting.begin() + first, waiting.end());
   }
-  drawing.left_out = wide - drawing.frames.size();
+  add_thin(drawing, tree, ranks, limits.thin);
   return drawing;
 }
 
@@ -320,12 +366,13 @@ std::string change_class(double before, double after, double noise) {
 
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const FlameLook& look) {
+std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const FlamePane& pane,
+                     const FlameLook& look) {
   if (look.palette == "module")
     return frame.module.empty() ? "a0" : fmt::format("m{}", hash_of(frame.module) % std::size(kModules));
   if (look.palette == "change")
-    return change_class(share_of(node.total.before, look.all.before),
-                        share_of(node.total.after, look.all.after), node.noise);
+    return change_class(share_of(node.total.before, pane.all.before),
+                        share_of(node.total.after, pane.all.after), node.noise);
   constexpr std::string_view kOneShade = "xaorw";  // a mark, everything, states of threads
   const bool has_shades = kOneShade.find(static_cast<char>(frame.kind)) == std::string_view::npos;
   return fmt::format("{}{}", static_cast<char>(frame.kind),
@@ -425,7 +472,7 @@ class SvgPicture {
              const FlameLook& look)
       : out_(out), frames_(frames), panes_(panes), look_(look) {}
 
-  void write() {
+  Result<> write(format::WorkerPool& pool) {
     const auto keys = legend(frames_, panes_, look_);
     const double top = 58 + 16.0 * static_cast<double>(look_.notes.size()) + (keys.empty() ? 0 : 18);
     double height = top;
@@ -438,9 +485,11 @@ class SvgPicture {
       write_pane(pane, y);
       y += height_of(pane);
     }
+    if (auto done = write_thin(pool); !done) return done;
     text("<script><![CDATA[\n");
     text(kFlamegraphScript);
     text("]]></script>\n</svg>\n");
+    return Done{};
   }
 
  private:
@@ -457,17 +506,26 @@ class SvgPicture {
     text(fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" viewBox=\"0 0 {0} "
         "{1:.0f}\" font-family=\"system-ui,Verdana,sans-serif\" font-size=\"12\" class=\"{2}\" "
-        "data-palette=\"{2}\" data-unit=\"{3}\" data-inverted=\"{4}\"",
-        look_.width, height, look_.palette, xml_text(look_.unit), look_.is_inverted ? 1 : 0));
+        "data-palette=\"{2}\" data-inverted=\"{3}\" data-least=\"{4}\"",
+        look_.width, height, look_.palette, look_.is_inverted ? 1 : 0, plain_number(look_.least)));
+    text(totals(panes_.front()));
     if (look_.is_difference)
-      text(fmt::format(" data-before=\"{}\" data-after=\"{}\" data-was=\"{}\" data-is=\"{}\"",
-                       plain_number(look_.all.before), plain_number(look_.all.after), look_.before_name,
-                       look_.after_name));
+      text(fmt::format(" data-was=\"{}\" data-is=\"{}\"", look_.before_name, look_.after_name));
     if (look_.has_noise) text(" data-noise=\"1\"");
     if (!look_.per.empty())
       text(fmt::format(" data-per=\"{}\" data-units=\"{}\"", xml_text(look_.per), plain_number(look_.units)));
     text(">\n<title>" + xml_text(look_.title) + "</title>\n<style>" + style() + "</style>\n");
     text("<rect id=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+  }
+
+  // The unit and the totals of a graph, as attributes.
+  std::string totals(const FlamePane& pane) const {
+    std::string attributes = " data-unit=\"" + xml_text(pane.unit) + '"';
+    if (!pane.events.empty()) attributes += " data-events=\"" + xml_text(pane.events) + '"';
+    if (look_.is_difference)
+      attributes += fmt::format(" data-before=\"{}\" data-after=\"{}\"", plain_number(pane.all.before),
+                                plain_number(pane.all.after));
+    return attributes;
   }
 
   void head(const std::vector<Legend>& keys) {
@@ -495,8 +553,7 @@ class SvgPicture {
 
   // The drawn frames, each once: a name is in the file once, however often it is drawn.
   void names() {
-    constexpr std::uint32_t kNone = ~0U;
-    numbers_.assign(frames_.size(), kNone);
+    numbers_.assign(frames_.size(), kNoNumber);
     std::map<std::string_view, std::size_t> modules;
     std::string module_lines, name_lines, source_lines;
     bool has_lines = false;
@@ -504,7 +561,7 @@ class SvgPicture {
     for (const FlamePane& pane : panes_) {
       for (const DrawnFrame& drawn : pane.drawing.frames) {
         const std::uint32_t number = pane.tree->nodes()[drawn.node].frame;
-        if (numbers_[number] != kNone) continue;
+        if (numbers_[number] != kNoNumber) continue;
         const FlameFrame& frame = frames_[number];
         const auto [module, is_new] = modules.try_emplace(frame.module, modules.size());
         if (is_new) module_lines += (modules.size() == 1 ? "" : "\n") + xml_text(frame.module);
@@ -518,6 +575,7 @@ class SvgPicture {
         numbers_[number] = count++;
       }
     }
+    names_ = count;
     text("<metadata class=\"modules\">" + module_lines + "</metadata>\n");
     text("<metadata class=\"names\">" + name_lines + "</metadata>\n");
     if (has_lines) text("<metadata class=\"lines\">" + source_lines + "</metadata>\n");
@@ -525,8 +583,10 @@ class SvgPicture {
 
   void write_pane(const FlamePane& pane, double y) {
     const double base = y + (pane.heading.empty() ? 0 : 22), wide = look_.width - 2.0 * kGap;
-    text(fmt::format("<g class=\"pane\" data-kind=\"{}\" transform=\"translate(0 {:.0f})\">\n", pane.kind,
-                     base));
+    const double left_out = share_of(pane.drawing.left_out_width, pane.tree->width());
+    text(fmt::format("<g class=\"pane\" data-kind=\"{}\"{}{} transform=\"translate(0 {:.0f})\">\n", pane.kind,
+                     panes_.size() == 1 ? "" : totals(pane),
+                     left_out > 0 ? fmt::format(" data-left-out=\"{:.6f}\"", left_out) : "", base));
     if (!pane.heading.empty())
       text(fmt::format("<text x=\"10\" y=\"-7\" class=\"heading\">{}</text>\n", xml_text(pane.heading)));
     const double scale = share_of(wide, pane.tree->width());
@@ -538,11 +598,10 @@ class SvgPicture {
       const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
       const FlameFrame& frame = frames_[node.frame];
       const double width = node.width * scale;
-      const bool is_marked = look_.is_marked && frame.kind != FrameKind::All && look_.is_marked(frame.name);
       text(fmt::format(
           "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
-          kGap + drawn.x * scale, row_y(drawn), width, kFrameHeight, class_of(frame, node, look_),
-          is_marked ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
+          kGap + drawn.x * scale, row_y(drawn), width, kFrameHeight, class_of(frame, node, pane, look_),
+          is_marked(frame) ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
       if (node.self_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.self_width)));
       if (look_.is_difference) {
         if (node.total.before > 0) text(fmt::format(" b=\"{}\"", plain_number(node.total.before)));
@@ -551,8 +610,8 @@ class SvgPicture {
       }
       // A tool tip without a script, for frames that are wide enough.
       if (width >= 1) {
-        text(fmt::format("><title>{} ({}, {:.2f} %)</title></rect>\n", xml_text(frame.name), amount(node),
-                         100 * share_of(node.width, pane.tree->width())));
+        text(fmt::format("><title>{} ({}, {:.2f} %)</title></rect>\n", xml_text(frame.name),
+                         amount(node, pane), 100 * share_of(node.width, pane.tree->width())));
       } else {
         text("/>\n");
       }
@@ -570,16 +629,75 @@ class SvgPicture {
     text("</g></g>\n");
   }
 
-  std::string amount(const FlameTree::Node& node) const {
-    const std::string unit = look_.unit.empty() ? "" : " " + xml_text(look_.unit);
+  std::string amount(const FlameTree::Node& node, const FlamePane& pane) const {
+    const std::string unit = pane.unit.empty() ? "" : " " + xml_text(pane.unit);
     return with_commas(node.width) + unit;
+  }
+  bool is_marked(const FlameFrame& frame) const {
+    return look_.is_marked && frame.kind != FrameKind::All && look_.is_marked(frame.name);
+  }
+
+  // Writes the thin frames of all panes as columns (packed_data.h). Pane N has N.caller (each as the
+  // difference to the one before), N.name, N.total and N.self; in a difference N.before, N.after and N.noise.
+  // Names are numbered on from those of drawn frames, and new ones are in "name.kind", "name.module" (a text)
+  // and "name.marked"; their texts are the first ones.
+  Result<> write_thin(format::WorkerPool& pool) {
+    if (std::ranges::all_of(panes_, [](const FlamePane& pane) { return pane.drawing.thin.empty(); }))
+      return Done{};
+    PackedTexts texts;
+    PackedColumn kinds("name.kind", ColumnForm::Byte), modules("name.module", ColumnForm::Numbers),
+        marks("name.marked", ColumnForm::Byte);
+    std::vector<std::uint32_t> made;  // new frames
+    std::vector<PackedColumn> columns;
+    for (std::size_t number = 0; number < panes_.size(); ++number) {
+      const FlamePane& pane = panes_[number];
+      const auto column = [number](std::string_view name, ColumnForm form = ColumnForm::Reals) {
+        return PackedColumn(fmt::format("{}.{}", number, name), form);
+      };
+      PackedColumn caller = column("caller", ColumnForm::Numbers), name = column("name", ColumnForm::Numbers);
+      PackedColumn total = column("total"), self = column("self"), before = column("before"),
+                   after = column("after"), noise = column("noise");
+      std::uint32_t last = 0;
+      for (const ThinFrame& thin : pane.drawing.thin) {
+        const FlameTree::Node& node = pane.tree->nodes()[thin.node];
+        if (numbers_[node.frame] == kNoNumber) {
+          numbers_[node.frame] = names_ + static_cast<std::uint32_t>(made.size());
+          made.push_back(node.frame);
+        }
+        caller.add(thin.caller - std::exchange(last, thin.caller));
+        name.add(numbers_[node.frame]);
+        total.add_real(node.width);
+        self.add_real(node.self_width);
+        if (!look_.is_difference) continue;
+        before.add_real(node.total.before);
+        after.add_real(node.total.after);
+        noise.add_real(node.noise);
+      }
+      for (PackedColumn* one : {&caller, &name, &total, &self, &before, &after, &noise})
+        columns.push_back(std::move(*one));
+    }
+    std::map<std::string_view, std::size_t> module_texts;
+    for (const std::uint32_t frame : made) texts.add(frames_[frame].name);
+    for (const std::uint32_t number : made) {
+      const FlameFrame& frame = frames_[number];
+      const auto [module, is_new] = module_texts.try_emplace(frame.module, made.size() + module_texts.size());
+      if (is_new) texts.add(frame.module);
+      kinds.add_byte(static_cast<char>(frame.kind));
+      modules.add(module->second);
+      marks.add_byte(is_marked(frame) ? '\1' : '\0');
+    }
+    for (PackedColumn* one : {&kinds, &modules, &marks}) columns.push_back(std::move(*one));
+    for (PackedColumn& one : std::move(texts).columns()) columns.push_back(std::move(one));
+    return write_packed_data(out_, "null", columns, pool);
   }
 
   TextOutput& out_;
   const FlameFrames& frames_;
   std::span<const FlamePane> panes_;
   const FlameLook& look_;
+  static constexpr std::uint32_t kNoNumber = ~0U;
   std::vector<std::uint32_t> numbers_;  // of frames in the file
+  std::uint32_t names_ = 0;             // frames that are drawn
 };
 
 }  // namespace
@@ -598,9 +716,9 @@ std::vector<FlameColour> flame_colours() {
   return colours;
 }
 
-void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
-                     const FlameLook& look) {
-  SvgPicture(out, frames, panes, look).write();
+Result<> write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
+                         const FlameLook& look, format::WorkerPool& pool) {
+  return SvgPicture(out, frames, panes, look).write(pool);
 }
 
 }  // namespace tacho::report

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "format/base/result.h"
+#include "format/base/worker_pool.h"
 #include "report/output/text_output.h"
 #include "report/samples/tables.h"
 
@@ -107,6 +109,8 @@ class FlameTree {
   // The frames that only the weight before has, with their callers, as a tree that is added up.
   FlameTree gone() const;
 
+  void name_root(std::uint32_t frame) { nodes_.front().frame = frame; }
+
   // Parents come before their children; the first is the root.
   const std::vector<Node>& nodes() const { return nodes_; }
   const FlameWeight& total() const { return nodes_.front().total; }
@@ -134,13 +138,26 @@ struct DrawnFrame {
   std::uint32_t node = 0, row = 0;
   double x = 0;  // from the left, in the unit of the tree's widths
 };
+// A frame that is too thin to be drawn, for the script of the picture, which searches it and draws it when it
+// is zoomed into.
+struct ThinFrame {
+  std::uint32_t node = 0;
+  std::uint32_t caller = 0;  // its number: the drawn frames come first, then the thin ones
+};
 struct FlameDrawing {
   std::vector<DrawnFrame> frames;
-  std::size_t left_out = 0;  // number of frames that are too thin to be drawn
+  std::vector<ThinFrame> thin;  // callers before callees, siblings by name
   std::uint32_t rows = 0;
+  std::size_t left_out = 0;   // number of frames that are neither drawn nor in `thin`
+  double left_out_width = 0;  // of them, with their callees
 };
-// Chooses at most `most` frames, each with a width, and at least as wide as `least` of the whole.
-FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, double least, std::size_t most);
+// The maxima of a drawing. Frames are drawn if they are at least as wide as `least` of the whole.
+struct FlameLimits {
+  double least = 0;
+  std::size_t drawn = 0, thin = 0;  // numbers of frames: of more the widest are chosen
+};
+// Chooses among the frames with a width.
+FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, const FlameLimits& limits);
 
 // What the colours of frames show.
 struct FlamePalette {
@@ -151,15 +168,14 @@ std::span<const FlamePalette> flame_palettes();
 struct FlameLook {
   std::string title;
   std::vector<std::string> notes;  // lines below the title
-  std::string unit;                // of the weights: "ns", "samples"
   std::string_view palette = "safe";
   bool is_inverted = false;  // callers above their callees
   unsigned width = 1200;     // px
+  double least = 0;          // px; frames below this width are not drawn
   // Whether a name is marked. An empty function: no name is.
   std::function<bool(std::string_view name)> is_marked;
   bool is_difference = false;  // trees have weights before
   std::string_view before_name = "before", after_name = "after";
-  FlameWeight all;         // of a difference: the totals, of which shares are taken
   bool has_noise = false;  // nodes have their noise
   // With --per: the event's name, and the number of events after. Weights before are scaled to that number.
   std::string per;
@@ -169,16 +185,20 @@ struct FlameLook {
 
 // One graph of a picture.
 struct FlamePane {
-  std::string heading;  // empty: the only one
-  std::string_view kind = "all";
+  std::string heading;            // empty: the only one
+  std::string_view kind = "all";  // or "gone"
+  std::string events{};           // their names
+  std::string unit{};             // of the weights: "ns", "samples"
+  FlameWeight all{};              // of a difference: the totals, of which shares are taken
   const FlameTree* tree = nullptr;
   FlameDrawing drawing;
 };
 
 // Writes a flame graph as one SVG file: a picture that any viewer shows, with a script for browsers inside.
-// Names are safe to print (printable.h); characters of XML markup are escaped.
-void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
-                     const FlameLook& look);
+// Names are safe to print (printable.h); characters of XML markup are escaped. Workers of the pool compress
+// the thin frames.
+Result<> write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
+                         const FlameLook& look, format::WorkerPool& pool);
 
 // A colour of the picture with the text on it, for tests: contrast.
 struct FlameColour {

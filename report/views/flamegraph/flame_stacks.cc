@@ -7,7 +7,9 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -176,35 +178,38 @@ class FlameSink : public Sink, private SumView {
   Result<FlameFacts> finish(const StackCallback& take) {
     if (auto sound = events_.check(); !sound) return std::move(sound.error());
     name_new_rows();
-    const bool has_event = has_root(FlameRoot::Event);
-    const bool are_several =
-        std::ranges::any_of(rows_, [this](const Roots* row) { return row->event != rows_[0]->event; });
+    FlameFacts facts;
+    const std::vector<std::string> units = units_of_events();
+    for (std::size_t i = 0; i < taken_.size(); ++i)
+      if (taken_[i]) facts.events.push_back({session_.events()[i].name, units[i]});
+    // Where several events have one unit, their names are root frames of its graph.
+    std::map<std::string_view, std::set<std::uint32_t>> names;  // by unit
+    for (const Roots* row : rows_) names[units[row->event_index]].insert(row->event);
+    std::vector<std::size_t> order(rows_.size());  // of rows
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t row) {
+      return std::ranges::find(units, units[rows_[row]->event_index]) - units.begin();
+    });
     const std::vector<FlameWeight> weights = weights_of_rows();
     std::vector<std::uint32_t> stack;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
+    for (const std::size_t row : order) {
       if (weights[row].before == 0 && weights[row].after == 0) continue;
       const auto frames = std::span(stacks_).subspan(starts_[row], ends_[row] - starts_[row]);
       stack.assign(frames.begin(), frames.end());
-      // With several events, each one's name is a root frame.
-      if (are_several && !has_event)
+      const std::string& unit = units[rows_[row]->event_index];
+      if (names[unit].size() > 1 && !has_root(FlameRoot::Event))
         stack.insert(source_.is_reversed ? stack.end() : stack.begin(), rows_[row]->event);
-      take(stack, weights[row]);
+      take(stack, weights[row], unit);
     }
-    FlameFacts facts;
     facts.has_samples = has_samples_;
     units_.give(facts);
     facts.addresses = addresses_.take();
-    facts.notes = events_.notes(!rows_.empty() || !has_samples_);
+    facts.notes =
+        events_.notes(!rows_.empty() || !has_samples_,
+                      names.size() > 1 ? StackEvents::Several::Apart : StackEvents::Several::Together);
     if (slow_) {
       facts.legend = slow_->legend();
       std::ranges::copy(slow_->notes(), std::back_inserter(facts.notes));
-    }
-    for (std::size_t i = 0; i < taken_.size(); ++i) {
-      if (!taken_[i]) continue;
-      facts.events.push_back(session_.events()[i].name);
-      const std::string unit =
-          weight_unit(source_.weight, session_.events()[i], schemas_.of(i), periods_.of(i));
-      facts.unit = facts.events.size() == 1 || facts.unit == unit ? unit : "";
     }
     return facts;
   }
@@ -212,6 +217,7 @@ class FlameSink : public Sink, private SumView {
  private:
   struct Roots {
     std::uint32_t event = 0;  // its frame
+    std::size_t event_index = 0;
     std::vector<std::uint32_t> frames;
     std::string text;  // rows differ by its address
     bool is_java = false;
@@ -276,10 +282,33 @@ class FlameSink : public Sink, private SumView {
     if (!is_new) return roots;
     roots.text = key;
     roots.event = frames_.number_of(event, "", FrameKind::Group);
+    roots.event_index = sample.event_index;
     roots.is_java = sample.comm.starts_with("java");
     for (const std::string& text : texts)
       roots.frames.push_back(frames_.number_of(text, "", FrameKind::Group));
     return roots;
+  }
+
+  // Of the weights, by event. Counts of several events have one unit: they can be added up.
+  std::vector<std::string> units_of_events() {
+    std::vector<std::string> units(taken_.size());
+    std::set<std::string_view> counted;
+    const auto is_count = [&](std::size_t i) {
+      const format::Event& event = session_.events()[i];
+      const std::uint32_t type = event.attr.type;
+      const bool is_of_events =
+          type == abi::kTracepoint || type == abi::kSoftware || type == abi::kBreakpoint;
+      return taken_[i] && is_of_events && (units[i] == printable(event.name) || units[i] == "samples");
+    };
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (taken_[i])
+        units[i] = weight_unit(source_.weight, session_.events()[i], schemas_.of(i), periods_.of(i));
+      if (is_count(i)) counted.insert(units[i]);
+    }
+    if (counted.size() < 2) return units;
+    for (std::size_t i = 0; i < taken_.size(); ++i)
+      if (is_count(i)) units[i] = "events";
+    return units;
   }
 
   std::vector<FlameWeight> weights_of_rows() {
@@ -357,7 +386,7 @@ class FlameWaits : public Sink {
   Waits& waits() { return waits_; }
   // After the run.
   FlameFacts facts() {
-    FlameFacts facts{.unit = "ns", .events = {"waits"}, .notes = waits_.notes(), .has_samples = has_waits_};
+    FlameFacts facts{.events = {{"waits", "ns"}}, .notes = waits_.notes(), .has_samples = has_waits_};
     units_.give(facts);
     facts.addresses = addresses_.take();
     return facts;
@@ -389,7 +418,7 @@ class FlameWaits : public Sink {
       stack_.push_back(frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
     }
     if (source_.is_reversed) std::ranges::reverse(stack_);
-    take_(stack_, {0, static_cast<double>(wait.duration)});
+    take_(stack_, {0, static_cast<double>(wait.duration)}, "ns");
   }
 
   const FlameSource& source_;
@@ -445,10 +474,10 @@ class FlameWall : public Sink {
     times_.finish();
     give(take);
     const std::size_t threads = times_.threads().size();
-    FlameFacts facts{.unit = "ns",
-                     .events = {fmt::format("the time of {} thread{}", threads, threads == 1 ? "" : "s")},
-                     .notes = times_.notes(),
-                     .has_samples = !times_.rows().empty()};
+    FlameFacts facts{
+        .events = {{fmt::format("the time of {} thread{}", threads, threads == 1 ? "" : "s"), "ns"}},
+        .notes = times_.notes(),
+        .has_samples = !times_.rows().empty()};
     units_.give(facts);
     facts.addresses = addresses_.take();
     return facts;
@@ -466,7 +495,7 @@ class FlameWall : public Sink {
       stack.push_back(frames_.number_of(name_of(row.state), "", kind_of(row.state)));
       if (row.stack != nullptr) append(*row.stack, stack);
       if (source_.is_reversed) std::ranges::reverse(stack);
-      take(stack, {0, row.time});
+      take(stack, {0, row.time}, "ns");
     }
   }
   // Appends the frames of the wait, root first, then a mark and the frames of the waker, leaf first.
@@ -610,7 +639,7 @@ FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& fra
     }
     if (is_reversed) std::ranges::reverse(stack);
     ++read.stacks;
-    take(stack, weight);
+    take(stack, weight, "");
   }
   return read;
 }

@@ -36,14 +36,19 @@ struct FlameSource {
   bool expands_inlines = false;  // inlined calls of every stack are shown
 };
 
-// Called once or more for each distinct stack, with the numbers of its frames, root first. There is a weight
-// before only for differences within one source.
-using StackCallback = std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight)>;
+// Called once or more for each distinct stack, with the numbers of its frames, root first, and the unit of
+// its weight. There is a weight before only for differences within one source.
+using StackCallback =
+    std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight, std::string_view unit)>;
+
+// An event whose stacks were taken.
+struct FlameEvent {
+  std::string name, unit;  // unit: of its weights
+};
 
 // Facts of a source.
 struct FlameFacts {
-  std::string unit;                 // of the weights; empty: unknown
-  std::vector<std::string> events;  // the events of its samples
+  std::vector<FlameEvent> events;
   std::vector<std::string> legend;  // lines below the title
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
@@ -59,7 +64,7 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
 
 // Reads lines "root;...;leaf WEIGHT", as tacho folded and the stackcollapse programs write them, or with two
 // weights, before and after, as difffolded.pl does. A suffix _[k], _[i], _[j] or _[w] is the kind of a frame,
-// no part of its name.
+// no part of its name. Weights have no unit.
 struct FoldedText {
   std::size_t lines = 0, stacks = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
   bool has_two_weights = false;

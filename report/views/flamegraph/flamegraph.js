@@ -4,13 +4,15 @@
 // Input: <metadata class="modules">, <metadata class="names"> (one line each: "KIND MODULE NAME"), <metadata
 // class="lines"> (the source line of each name, may be empty), and in each <g class="pane"> one <rect> for each frame,
 // callers first: n= number of its name, w= total, s= self; in a difference b= total before, a= total after, e= noise of
-// the percentage. A frame's row is its depth.
+// the percentage. A frame's row is its depth. Frames that are too thin to be drawn are in packed data (write_thin() in
+// flame_graph.cc): they are read after the first drawing, searched, and drawn where a zoom makes them wide enough.
 //
 // The state is in the URL fragment, so that a reload shows the same, and back and forward undo and redo.
 (() => {
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
-const ROW = 17, BOX = 16, GAP = 10, LETTER = 6.9, LEAST = 0.3;
 const setup = svg.dataset;
+// LEAST: px, the least width of a drawn frame; MOST: drawn frames, of more the widest.
+const ROW = 17, BOX = 16, GAP = 10, LETTER = 6.9, LEAST = Math.max(0.3, Number(setup.least)), MOST = 20000;
 const isDifference = setup.before !== undefined;
 const KINDS = {
   a: '', u: 'user', k: 'kernel', i: 'inlined', j: 'JIT', b: 'BPF', n: 'without a symbol', t: 'thread',
@@ -22,15 +24,16 @@ const lines = (name) => {
   return text === '' ? [] : text.split('\n');
 };
 const modules = lines('modules'), sourceLines = lines('lines');
-const names = lines('names').map((line, i) => {
+// Distinct functions; `id` is the index.
+const names = lines('names').map((line, id) => {
   const [, kind, module, text] = /^(\w) (\d+) ([^]*)$/.exec(line);
-  return {kind, module: modules[+module], text, line: sourceLines[i] || ''};
+  return {id, kind, module: modules[+module], text, line: sourceLines[id] || ''};
 });
 
 // ---- trees ------------------------------------------------------------------------------------------------------
 
-// Frames by number; a frame is after its parent. `self` is the function's own weight. `own` is its total
-// without drawn children: more than `self` if children were too thin to be drawn; in a difference `ownBefore`, `ownAfter`.
+// Frames by number; a frame is after its parent. `self` is the function's own weight. `own` is its total without its
+// children: more than `self` if the file does not have them all; in a difference `ownBefore`, `ownAfter`.
 const SUMS = [['own', 'total'], ['ownBefore', 'before'], ['ownAfter', 'after']];
 const newTree = () =>
     ({name: [], parent: [], self: [], noise: [], own: [], total: [], ownBefore: [], before: [], ownAfter: [], after: []});
@@ -44,6 +47,17 @@ const addNode = (tree, parent, name) => {
     tree[total].push(0);
   }
   return tree.name.length - 1;
+};
+// `weights`: {self, noise, total, before, after}
+const addFrame = (tree, parent, name, weights) => {
+  const i = addNode(tree, parent, name);
+  tree.self[i] = weights.self;
+  tree.noise[i] = weights.noise;
+  for (const [own, total] of SUMS) {
+    tree[own][i] = tree[total][i] = weights[total];
+    if (parent >= 0) tree[own][parent] -= weights[total];
+  }
+  return i;
 };
 const addUp = (tree) => {
   for (const [own, total] of SUMS) {
@@ -62,17 +76,34 @@ const readTree = (rects) => {
   const rootY = rects.length > 0 ? number(rects[0], 'y') : 0;
   for (const rect of rects) {
     const depth = Math.round(Math.abs(number(rect, 'y') - rootY) / ROW);
-    const parent = depth === 0 ? -1 : path[depth - 1];
-    const i = addNode(tree, parent, names[number(rect, 'n')]);
-    path[depth] = i;
-    tree.self[i] = number(rect, 's');
-    tree.noise[i] = number(rect, 'e');
-    for (const [own, attribute] of [['own', 'w'], ['ownBefore', 'b'], ['ownAfter', 'a']]) {
-      tree[own][i] = number(rect, attribute);
-      if (parent >= 0) tree[own][parent] -= number(rect, attribute);
-    }
+    path[depth] = addFrame(tree, depth === 0 ? -1 : path[depth - 1], names[number(rect, 'n')], {
+      self: number(rect, 's'), noise: number(rect, 'e'), total: number(rect, 'w'), before: number(rect, 'b'),
+      after: number(rect, 'a')
+    });
   }
-  return addUp(tree);
+  return tree;
+};
+
+// Adds the frames that are too thin to be drawn.
+const readThin = async () => {
+  const {columns, text} = await openData();
+  const kinds = columns.get('name.kind'), ofModules = columns.get('name.module'), marks = columns.get('name.marked');
+  for (let i = 0; i < kinds.length; i++) {
+    names.push({id: names.length, kind: String.fromCharCode(kinds[i]), module: text(ofModules[i]), text: text(i), line: ''});
+    if (marks[i]) panes.forEach((pane) => pane.isMarked.add(names[names.length - 1]));
+  }
+  panes.forEach((pane) => {
+    const column = (name) => columns.get(`${pane.number}.${name}`), at = (values, i) => (values.length > 0 ? values[i] : 0);
+    const steps = column('caller'), ofNames = column('name'), totals = column('total'), selves = column('self'),
+          befores = column('before'), afters = column('after'), noises = column('noise');
+    let caller = 0;
+    for (let i = 0; i < steps.length; i++) {
+      caller += steps[i];
+      addFrame(pane.base, caller, names[ofNames[i]], {
+        self: selves[i], noise: at(noises, i), total: totals[i], before: at(befores, i), after: at(afters, i)
+      });
+    }
+  });
 };
 
 // The tree with only the calls of one function (`focus`), without functions (`hide`, `modules`), or with recursion joined;
@@ -84,16 +115,17 @@ const changedTree = (base, how) => {
   const hidden = new Set(how.hide), joined = new Set(how.modules), moduleNames = new Map();
   const nameOf = (name) => {
     if (name.module === '' || !joined.has(name.module)) return name;
-    if (!moduleNames.has(name.module))
-      moduleNames.set(name.module, {kind: 'c', module: name.module, text: `[${name.module}]`});
+    if (!moduleNames.has(name.module)) {
+      const id = names.length + moduleNames.size;
+      moduleNames.set(name.module, {id, kind: 'c', module: name.module, text: `[${name.module}]`, line: ''});
+    }
     return moduleNames.get(name.module);
   };
   const child = (parent, name) => {
-    const key = `${parent} ${name.kind} ${name.module}\n${name.text}`;
+    const key = parent * 2 * names.length + name.id;
     if (!children.has(key)) children.set(key, addNode(tree, parent, name));
     return children.get(key);
   };
-  const isSame = (a, b) => a.text === b.text && a.module === b.module && a.kind === b.kind;
   for (let i = 0; i < count; i++) {
     const parent = base.parent[i];
     if (parent < 0) {
@@ -104,7 +136,7 @@ const changedTree = (base, how) => {
       isInside[i] = isInside[parent] || base.name[i].text === how.focus ? 1 : 0;
       if (isInside[i] && !hidden.has(base.name[i].text)) {
         const name = nameOf(base.name[i]);
-        const joins = (how.recursion || name.kind === 'c') && to[i] !== 0 && isSame(tree.name[to[i]], name);
+        const joins = (how.recursion || name.kind === 'c') && to[i] !== 0 && tree.name[to[i]] === name;
         if (!joins) to[i] = child(to[i], name);
       }
     }
@@ -158,13 +190,15 @@ const go = (changes) => {
 const changesTree = (a, b) => a.focus !== b.focus || a.recursion !== b.recursion ||
     a.hide.join('\n') !== b.hide.join('\n') || a.modules.join('\n') !== b.modules.join('\n');
 
-const apply = () => {
+// `hasMore`: the graphs have got more frames, behind those that they had.
+const apply = (hasMore = false) => {
   const before = state;
   state = readState();
-  if (!before || changesTree(before, state)) {
+  if (hasMore) state.search = before.search;  // may still be typed
+  if (!before || hasMore || changesTree(before, state)) {
     panes.forEach((pane) => {
       pane.tree = changedTree(pane.base, state);
-      pane.selected = 0;
+      if (!hasMore) pane.selected = 0;
     });
   }
   panes.forEach((pane, i) => {
@@ -175,9 +209,7 @@ const apply = () => {
   }
   if (searchField.value !== state.search && document.activeElement !== searchField) searchField.value = state.search;
   paletteField.value = state.palette;
-  findMatches();
-  draw();
-  tell();
+  show();
   const isElsewhere = !before || changesTree(before, state) || before.inverted !== state.inverted ||
       before.zoom.join() !== state.zoom.join();
   if (isElsewhere) showRoot();
@@ -213,29 +245,30 @@ const findMatches = () => {
     });
   });
 };
-// The total of the matches below `top`; a match within a match is counted once.
+// The total of the matches below `top`, drawn or not; a match within a match is counted once.
 const matched = (pane, top) => {
   const {parent, total} = pane.tree, isCounted = new Uint8Array(total.length);
-  let sum = 0, count = 0;
+  let sum = 0, count = 0, hidden = 0;
   for (let i = top; i < total.length; i++) {
     if (i !== top && (parent[i] < top || !(isCounted[parent[i]] & 2))) continue;
     isCounted[i] = 2 | (i !== top ? isCounted[parent[i]] & 1 : 0);
     if (!pane.isMatch[i]) continue;
     count++;
+    if (!pane.isShown[i]) hidden++;
     if (!(isCounted[i] & 1)) sum += total[i];
     isCounted[i] |= 1;
   }
-  return {sum, count};
+  return {sum, count, hidden};
 };
 
 // ---- words --------------------------------------------------------------------------------------------------------
 
-const UNIT = setup.unit;
-const amount = (value) => `${Math.round(value).toLocaleString('en-US')} ${UNIT}`.trim();
+const grouped = (value) => Math.round(value).toLocaleString('en-US');
+const amount = (pane, value) => `${grouped(value)} ${pane.unit}`.trim();
 const share = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(2)} %` : '0.00 %';
 const signed = (value) => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;
 // Percentages of the graph of frames that are gone are of the total before.
-const allOf = (pane) => pane.kind === 'gone' ? Number(setup.before) : pane.base.total[0];
+const allOf = (pane) => pane.kind === 'gone' ? pane.before : pane.base.total[0];
 const facts = (pane, i) => {
   const {name, parent, self, total} = pane.tree, top = state.zoom[pane.number], all = allOf(pane);
   const lines = [name[i].text];
@@ -244,12 +277,12 @@ const facts = (pane, i) => {
   const shares = [`${share(total[i], all)} of all`];
   if (top !== 0) shares.push(`${share(total[i], total[top])} of the view`);
   if (parent[i] > 0) shares.push(`${share(total[i], total[parent[i]])} of its caller`);
-  lines.push(`total ${amount(total[i])}: ${shares.join(', ')}`);
-  lines.push(`self ${amount(self[i])}: ${share(self[i], all)} of all`);
+  lines.push(`total ${amount(pane, total[i])}: ${shares.join(', ')}`);
+  lines.push(`self ${amount(pane, self[i])}: ${share(self[i], all)} of all`);
   if (isDifference) {
     const [was, is, noise] = changeOf(pane, i).map((part) => 100 * part);
     const points = `${signed(is - was)} points` + (setup.noise ? ` (noise ${noise.toFixed(2)})` : '');
-    const cost = (weight) => `${+(weight / Number(setup.units)).toPrecision(4)} ${UNIT}`.trim();
+    const cost = (weight) => `${+(weight / Number(setup.units)).toPrecision(4)} ${pane.unit}`.trim();
     lines.push(setup.per === undefined ? `${setup.was} ${was.toFixed(2)} %, ${setup.is} ${is.toFixed(2)} %: ${points}` :
         `per ${setup.per} ${cost(pane.tree.before[i])} before, ${cost(pane.tree.after[i])} after: ${points} of all before`);
   }
@@ -257,21 +290,32 @@ const facts = (pane, i) => {
 };
 // In a difference: fractions of the total before and after, and their noise.
 const changeOf = (pane, i) => [
-  Number(setup.before) > 0 ? pane.tree.before[i] / Number(setup.before) : 0,
-  Number(setup.after) > 0 ? pane.tree.after[i] / Number(setup.after) : 0,
+  pane.before > 0 ? pane.tree.before[i] / pane.before : 0,
+  pane.after > 0 ? pane.tree.after[i] / pane.after : 0,
   pane.tree.noise[i]
 ];
 
+// What the search found in a graph.
+const matchesText = (pane) => {
+  const top = state.zoom[pane.number], inAll = matched(pane, 0), inView = matched(pane, top);
+  let text = `${grouped(inAll.count)} frames match: ${share(inAll.sum, allOf(pane))} of all`;
+  if (top !== 0) text += `, ${share(inView.sum, pane.tree.total[top])} of the view`;
+  if (inView.hidden > 0) text += `; this counts ${grouped(inView.hidden)} that are too thin to be drawn`;
+  if (pane.leftOut > 0) text += `; ${share(pane.leftOut, 1)} of all is in callees that are not in the file and not searched`;
+  return text;
+};
 const tell = () => {
   const words = [];
   if (searchFault !== '') {
     words.push(`not a regular expression: ${searchFault}`);
+  } else if (state.search !== '' && thin === 'awaited') {
+    words.push('reading the frames that are too thin to be drawn');
   } else if (state.search !== '') {
-    const pane = panes[current], top = state.zoom[current];
-    const inAll = matched(pane, 0), inView = matched(pane, top);
-    let text = `${inAll.count.toLocaleString('en-US')} frames match: ${share(inAll.sum, allOf(pane))} of all`;
-    if (top !== 0) text += `, ${share(inView.sum, pane.tree.total[top])} of the view`;
-    words.push(text);
+    if (thin !== 'read') words.push(`frames that are too thin to be drawn cannot be read (${thin}) and are not counted`);
+    if (panes.some((pane) => pane.unit !== panes[0].unit))
+      panes.filter((pane) => pane.kind === 'all').forEach((pane) => words.push(`${pane.events}: ${matchesText(pane)}`));
+    else
+      words.push(matchesText(panes[current]));
   }
   const changes = [];
   if (state.focus !== '') changes.push(`only what ${state.focus} calls`);
@@ -366,6 +410,16 @@ const draw = () => {
   placeFoot();
 };
 
+// Draws the state, below its words: more lines of these move the graphs.
+const show = () => {
+  const height = () => headBox.getBoundingClientRect().height;
+  findMatches();
+  draw();
+  const before = height();
+  tell();
+  if (height() !== before) draw();
+};
+
 const drawPane = (pane, y) => {
   const {tree, rects, isMatch} = pane, {name, parent, total} = tree, count = name.length;
   const top = state.zoom[pane.number], wide = width - 2 * GAP, scale = total[top] > 0 ? wide / total[top] : 0;
@@ -374,7 +428,7 @@ const drawPane = (pane, y) => {
   pane.row = new Int32Array(count);
   const next = new Float64Array(count), isUp = new Uint8Array(count), isShown = new Uint8Array(count);
   for (let i = top; i >= 0; i = parent[i]) isUp[i] = 1;
-  let rows = 1, labels = 0;
+  let rows = 1, labels = 0, shown = 0;
   for (let i = 0; i < count; i++) {
     const caller = parent[i];
     pane.row[i] = caller < 0 ? 0 : pane.row[caller] + 1;
@@ -389,18 +443,25 @@ const drawPane = (pane, y) => {
       next[caller] += w;
       isShown[i] = w >= LEAST ? 1 : 0;
     }
-    if (isShown[i] && pane.row[i] >= rows) rows = pane.row[i] + 1;
+    shown += isShown[i];
   }
+  if (shown > MOST) {  // a frame is as wide as its callees at least, so none stays without its caller
+    const least = pane.w.filter((w, i) => isShown[i]).sort()[shown - MOST];
+    for (let i = 0; i < count; i++) isShown[i] = isShown[i] && pane.w[i] >= least ? 1 : 0;
+  }
+  for (let i = 0; i < count; i++)
+    if (isShown[i] && pane.row[i] >= rows) rows = pane.row[i] + 1;
   const base = y + (pane.heading ? 22 : 0);
   pane.yOf = (row) => (state.inverted ? row : rows - 1 - row) * ROW;
   pane.group.setAttribute('transform', `translate(0 ${base})`);
   if (pane.heading) pane.heading.setAttribute('y', -7);
-  for (let i = 0; i < rects.length; i++) {
-    const rect = rects[i];
-    if (i >= count || !isShown[i]) {
-      rect.setAttribute('display', 'none');
-      continue;
-    }
+  let used = 0;
+  for (let i = 0; i < count; i++) {
+    if (!isShown[i]) continue;
+    if (used === rects.length) rects.push(pane.frames.appendChild(svgElement('rect', {height: BOX})));
+    const rect = rects[used++];
+    rect.frame = i;
+    rect.pane = pane.number;
     rect.removeAttribute('display');
     rect.setAttribute('x', pane.x[i].toFixed(1));
     rect.setAttribute('y', pane.yOf(pane.row[i]));
@@ -420,6 +481,7 @@ const drawPane = (pane, y) => {
     label.setAttribute('class', isMatch[i] ? 'match' : name[i].kind === 'x' && state.palette !== 'module' ? 'x' : '');
     label.textContent = text;
   }
+  for (let i = used; i < rects.length; i++) rects[i].setAttribute('display', 'none');
   for (let i = labels; i < pane.texts.length; i++) pane.texts[i].setAttribute('display', 'none');
   pane.isShown = isShown;
   placeCursor(pane);
@@ -476,23 +538,25 @@ const fill = () => {
 };
 
 const panes = [...svg.querySelectorAll('g.pane')].map((group, index) => {
-  const rects = [...group.querySelectorAll('g.frames > rect')], base = readTree(rects);
+  const frames = group.querySelector('g.frames'), rects = [...frames.children], base = readTree(rects);
   const isMarked = new Set();
   rects.forEach((rect, i) => {
     if (rect.getAttribute('class').split(' ').includes('marked')) isMarked.add(base.name[i]);
     rect.textContent = '';  // removes its <title>: the tool tip has more
-    rect.frame = i;
-    rect.pane = index;
   });
   const labels = group.querySelector('g.labels');
   labels.textContent = '';
   const cursor = svgElement('rect', {class: 'cursor', height: BOX});
   group.append(cursor);
+  const {kind, events, unit, before, after, leftOut} = {...setup, leftOut: 0, ...group.dataset};
   return {
-    number: index, kind: group.dataset.kind, group, rects, base, tree: base, labels, texts: [], cursor, isMarked,
-    heading: group.querySelector('text.heading'), selected: 0, isMatch: [], isShown: []
+    number: index, kind, events, unit, before: Number(before), after: Number(after), leftOut: Number(leftOut), group, frames,
+    rects, base, tree: base, labels, texts: [], cursor, isMarked, heading: group.querySelector('text.heading'),
+    selected: 0, isMatch: [], isShown: []
   };
 });
+// Of the frames that are too thin to be drawn: 'awaited', 'read' (or there are none), or why they cannot be read.
+let thin = document.querySelector('script.data') === null ? 'read' : 'awaited';
 let current = 0, hasCursor = false;
 
 const head = foreign('head', headBox);
@@ -653,9 +717,7 @@ document.addEventListener('keydown', (event) => {
 // Matches are shown while typing. Enter, or leaving the field, adds the search to the history.
 searchField.addEventListener('input', () => {
   state.search = searchField.value;
-  findMatches();
-  draw();
-  tell();
+  show();
 });
 searchField.addEventListener('change', () => go({search: searchField.value}));
 paletteField.addEventListener('change', () => go({palette: paletteField.value}));
@@ -672,7 +734,7 @@ svg.addEventListener('pointermove', showTip);
 svg.addEventListener('pointerleave', showTip);
 view.addEventListener('scroll', placeFoot);
 view.addEventListener('resize', () => draw());
-view.addEventListener('hashchange', apply);
+view.addEventListener('hashchange', () => apply());
 // Firefox has the heights of texts only after load.
 view.addEventListener('load', () => {
   draw();
@@ -685,4 +747,7 @@ svg.removeAttribute('viewBox');  // one unit is one pixel
 svg.setAttribute('tabindex', '0');
 svg.setAttribute('aria-label', `${svg.querySelector('title').textContent}; arrow keys walk through the frames, ? lists the keys`);
 apply();
+if (thin === 'awaited') {
+  readThin().then(() => { thin = 'read'; }, (fault) => { thin = fault.message; }).then(() => apply(true));
+}
 })();

@@ -37,7 +37,7 @@ TEST(FlameTree, ChildrenStandByNameAndAreAsWideAsTheirStacks) {
   graph.add({"main", "a", "c"}, 5);
   graph.add({"main", "b"}, 1);
   graph.tree.add_up(WidthOf::After);
-  EXPECT_EQ(graph.drawn(choose_frames(graph.tree, graph.frames, 0, 100)),
+  EXPECT_EQ(graph.drawn(choose_frames(graph.tree, graph.frames, {0, 100, 100})),
             "all@0,0+11 main@1,0+11 a@2,0+5 c@3,0+5 b@2,5+4 ");
 }
 
@@ -47,9 +47,13 @@ TEST(FlameTree, FramesThatAreTooThinAreCounted) {
   graph.add({"main", "b", "c"}, 1);
   graph.add({"main", "d"}, 0);
   graph.tree.add_up(WidthOf::After);
-  const auto drawing = choose_frames(graph.tree, graph.frames, 0.01, 100);
+  const auto drawing = choose_frames(graph.tree, graph.frames, {0.01, 100, 1});
   EXPECT_EQ(graph.drawn(drawing), "all@0,0+1000 main@1,0+1000 a@2,0+999 ");
-  EXPECT_EQ(drawing.left_out, 2u) << "d weighs nothing: nobody misses it";
+  ASSERT_EQ(drawing.thin.size(), 1u) << "at most one was asked for";
+  EXPECT_EQ(graph.frames[graph.tree.nodes()[drawing.thin[0].node].frame].name, "b");
+  EXPECT_EQ(drawing.thin[0].caller, 1u) << "main is the second drawn frame";
+  EXPECT_EQ(drawing.left_out, 1u) << "c; d weighs nothing, and nobody misses it";
+  EXPECT_EQ(drawing.left_out_width, 1);
 }
 
 TEST(FlameTree, OfTooManyFramesTheWidestStayAndNoneLosesItsCaller) {
@@ -59,7 +63,7 @@ TEST(FlameTree, OfTooManyFramesTheWidestStayAndNoneLosesItsCaller) {
   for (std::size_t i = 0; i < names.size(); ++i)
     graph.add({"main", names[i], names[(i * 7) % 300], "leaf"}, static_cast<double>(i % 17 + 1));
   graph.tree.add_up(WidthOf::After);
-  const auto drawing = choose_frames(graph.tree, graph.frames, 0, 250);
+  const auto drawing = choose_frames(graph.tree, graph.frames, {0, 250, 1000});
   ASSERT_EQ(drawing.frames.size(), 250u);
   std::vector<bool> is_drawn(graph.tree.nodes().size());
   double thinnest = 1e9;
@@ -95,7 +99,7 @@ TEST(FlameTree, AStackOfHundredThousandFramesIsOne) {
   graph.tree.add(stack, {0, 1});
   graph.tree.add(stack, {0, 1});
   graph.tree.add_up(WidthOf::After);
-  const auto drawing = choose_frames(graph.tree, graph.frames, 0, 20'000);
+  const auto drawing = choose_frames(graph.tree, graph.frames, {0, 20'000, 0});
   EXPECT_EQ(drawing.rows, 20'000u);
   EXPECT_EQ(drawing.left_out, 80'001u);
 }
@@ -106,8 +110,8 @@ TEST(FoldedText, EndingsSayWhatAFrameIsAndFaultsAreCounted) {
       "1\n");
   FlameFrames frames;
   std::string seen;
-  const FoldedText read =
-      read_folded_text(in, false, frames, [&](std::span<const std::uint32_t> stack, FlameWeight w) {
+  const FoldedText read = read_folded_text(
+      in, false, frames, [&](std::span<const std::uint32_t> stack, FlameWeight w, std::string_view) {
         for (const auto frame : stack)
           seen += std::string(frames[frame].name) + static_cast<char>(frames[frame].kind) + ";";
         seen += std::to_string(w.before).substr(0, 3) + "," + std::to_string(w.after).substr(0, 4) + " ";
