@@ -3,6 +3,7 @@
 #include <bpf/btf.h>
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -122,7 +123,19 @@ constexpr RefusalRow kRefusals[] = {
 
 }  // namespace
 
+bool is_in_user_namespace() {
+  constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;  // inode of the initial one
+  struct stat own {};
+  return ::stat("/proc/self/ns/user", &own) == 0 && own.st_ino != kFirstUserNamespace;
+}
+
 Result<> check_may_load() {
+  if (is_in_user_namespace())
+    return Error{
+        "this is a user namespace (a rootless container), in which the kernel loads no BPF programs; record "
+        "on "
+        "the host, or in a container of the host's root",
+        EPERM};
   const std::uint64_t capabilities = effective_capabilities();
   const auto has = [&](unsigned bit) { return (capabilities >> bit & 1U) != 0; };
   if (has(kCapSysAdmin) || (has(kCapBpf) && has(kCapPerfmon))) return Done{};

@@ -20,6 +20,10 @@ namespace tacho::bpf {
 // ENOTSUPP, a kernel-internal errno that bpf() returns nevertheless.
 inline constexpr int kNotSupportedInKernel = 524;
 
+// Whether this process is in a user namespace of its own, as in a rootless container: its capabilities do not
+// count for BPF programs and for events of other processes.
+bool is_in_user_namespace();
+
 // Checks that this process may load tracing programs; the error names the capabilities.
 Result<> check_may_load();
 

@@ -108,6 +108,7 @@ HostFacts look_at_host() {
   if (length > 0) facts.program.assign(self.data(), static_cast<std::size_t>(length));
   facts.is_root = geteuid() == 0;
   facts.is_in_pid_namespace = bpf::is_in_pid_namespace();
+  facts.is_in_user_namespace = bpf::is_in_user_namespace();
   const std::string status = text_of_file("/proc/self/status");
   facts.capabilities = number_at<std::uint64_t>(field_of_status(status, "CapEff"), 16);
   facts.lockdown = lockdown_of(text_of_file("/sys/kernel/security/lockdown"));
@@ -175,6 +176,10 @@ Finding kernel(const HostFacts& facts) {
 }
 
 Finding rights(const HostFacts& facts) {
+  if (facts.is_in_user_namespace)
+    return {"rights", State::Limited, "those of a user namespace (a rootless container)",
+            "no -a, no kernel mode and no BPF programs, whatever its capabilities are",
+            "record on the host, or in a container of the host's root"};
   std::string held, lacking, losses;
   for (const Capability& each : kCapabilities) {
     const bool is_held = holds(facts, each.bit) || (each.bit >= 38 && holds(facts, kSysAdmin));

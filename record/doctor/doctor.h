@@ -15,7 +15,7 @@ struct HostFacts {
   std::string kernel, machine;  // "6.1.0-56-amd64", "x86_64"
   std::string program;          // the path of tacho-record
   bool is_root = false;
-  bool is_in_pid_namespace = false;
+  bool is_in_pid_namespace = false, is_in_user_namespace = false;
   std::uint64_t capabilities = 0;  // bits of CapEff
   std::string lockdown;            // "none", "integrity", "confidentiality"; empty: the kernel has none
 

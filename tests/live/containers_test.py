@@ -306,6 +306,14 @@ class InsideAPidNamespace(programs.Scratch):
         self.assertRegex(done.stdout.decode(), r"(?s)deep.*main")
         self.assertNotIn("stopped one after another", done.stderr.decode())
 
+    def test_a_user_namespace_is_named_as_the_reason(self):
+        done = self.inside("unshare", "--user", "--map-root-user", programs.BIN / "tacho-record", "-g", "-e", "cpu-clock", "-o", "c.data",
+                           "--", self.built / "deep", status=None)
+        if b"not permitted" in done.stderr and done.returncode:
+            self.skipTest("users may not record here")
+        self.assertIn("this is a user namespace (a rootless container)", done.stderr.decode())
+        self.assertRegex(self.text("folded")[0], r"(?m)^deep;.*main;")  # from copies
+
     def test_doctor_says_what_holds_here(self):
         self.assertRegex(self.inside(programs.BIN / "tacho", "doctor").stdout.decode(), r"limited +pid namespace +a container's")
         self.assertRegex(self.tacho("doctor", status=None).stdout.decode(), r"pid namespace ")

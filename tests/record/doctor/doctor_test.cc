@@ -60,6 +60,13 @@ TEST(Doctor, ACommandQuotesThePathOfTheProgram) {
         << name;
 }
 
+TEST(Doctor, CapabilitiesOfAUserNamespaceAreNoRights) {
+  HostFacts facts = able_host();
+  facts.is_in_user_namespace = true;
+  EXPECT_EQ(finding(facts, "rights").state, Finding::State::Limited);
+  EXPECT_NE(finding(facts, "rights").consequence.find("no BPF programs"), std::string::npos);
+}
+
 TEST(Doctor, EveryLackSaysWhatFollows) {
   HostFacts facts;
   facts.programs = {{"fentry", "SEC(\"fentry/...\")", "Operation not permitted"}};
