@@ -73,6 +73,7 @@ struct CaptureReader::State {
   Result<> open_layout(const FileHead& head);
   Result<> read_attrs(const FileHead& head);
   void read_features(const FileHead& head);
+  void read_event_types(const FileSection& place);
   void read_section(const FeatureSection& section);
   void take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset);
   void keep(std::uint32_t feature, Bytes bytes, const FieldLog& log, std::uint64_t offset);
@@ -159,9 +160,8 @@ Result<std::vector<std::byte>> CaptureReader::State::read_start() {
     if (count == 0) break;
     if (start.size() != FileHead::kPipeSize || wanted != FileHead::kPipeSize) continue;
     const auto head = parse_file_head(start);
-    const std::uint64_t magic = Cursor(start).u64();
-    const bool is_capture = magic == abi::kMagic || magic == abi::kMagicSwapped;
-    if (!head || !head->is_pipe) wanted = is_capture ? FileHead::kSize : kPackingSize;
+    if (!head || !head->is_pipe)
+      wanted = is_capture_magic(Cursor(start).u64()) ? FileHead::kSize : kPackingSize;
   }
   return start;
 }
@@ -192,6 +192,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
                         *diagnostics);
   names.add_tracepoints(features.tracing, events);
+  read_event_types(head.event_types);
   name_events();
   check_descriptions(events, features, head.attr_size - FileHead::kIdsEntrySize, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
@@ -287,6 +288,18 @@ void CaptureReader::State::read_features(const FileHead& head) {
   }
 }
 
+// The names of tracepoints in files of perf up to Linux 3.9.
+void CaptureReader::State::read_event_types(const FileSection& place) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 20;  // bytes
+  if (place.size == 0 || place.offset > layout.file_size || place.size > layout.file_size - place.offset)
+    return;
+  const auto bytes =
+      read_at(file.get(), place.offset, static_cast<std::size_t>(std::min<std::uint64_t>(place.size, kMost)));
+  if (!bytes) return;
+  for (Cursor in(*bytes, layout.order); in.left() >= EventNames::kTypeSize;)
+    names.add_event_type(in.over(in.take(EventNames::kTypeSize)), events);
+}
+
 void CaptureReader::State::read_section(const FeatureSection& section) {
   auto bytes = read_at(file.get(), section.place.offset,
                        static_cast<std::size_t>(std::min(section.place.size, layout.file_size)));
@@ -345,6 +358,8 @@ void CaptureReader::State::apply(const RecordView& record) {
     apply_feature(*feature, record.offset);
   } else if (record.type == abi::kRecordTracingData) {
     take_section(abi::kFeatureTracingData, record.payload, record.offset);
+  } else if (record.type == abi::kRecordEventType) {
+    names.add_event_type(record.body(), events);
   }
 }
 

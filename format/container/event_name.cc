@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 12> kSoftware{
     "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 constexpr std::array<std::string_view, 7> kCaches{"L1-dcache", "L1-icache", "LLC", "dTLB",
                                                   "iTLB",      "branch",    "node"};
+constexpr std::size_t kMostTypes = std::size_t{1} << 20;  // tracepoints
 constexpr std::array<std::string_view, 3> kCacheOperations{"load", "store", "prefetch"};
 
 // The modifiers after the colon, by perf's rules: G and H are written if they differ from the default, which
@@ -74,13 +75,23 @@ void EventNames::add_tracepoints(const TracingData& tracing, EventSet& events) {
   tracepoints_.clear();
   for (const TracepointFormat& format : tracing.formats)
     if (const auto id = tracepoint_id(format.text)) tracepoints_.try_emplace(*id, name_of_tracepoint(format));
-  for (const auto& [id, name] : tracepoints_) {
-    if (name.empty()) continue;
-    const auto [first, last] = waiting_.equal_range(id);
-    for (auto waits = first; waits != last; ++waits)
-      if (events[waits->second].name_is_made) events.make_name(waits->second, name);
-    waiting_.erase(first, last);
-  }
+  for (const auto& [id, name] : tracepoints_) name_waiting(events, id, name);
+}
+
+void EventNames::name_waiting(EventSet& events, std::uint64_t id, const std::string& name) {
+  if (name.empty()) return;
+  const auto [first, last] = waiting_.equal_range(id);
+  for (auto waits = first; waits != last; ++waits)
+    if (events[waits->second].name_is_made) events.make_name(waits->second, name);
+  waiting_.erase(first, last);
+}
+
+void EventNames::add_event_type(Cursor type, EventSet& events) {
+  const std::uint64_t id = type.u64();
+  const std::string name(type.text(kTypeSize - sizeof id));
+  if (type.failed() || tracepoints_.size() >= kMostTypes) return;
+  const auto [known, is_new] = tracepoints_.try_emplace(id, name);
+  if (is_new) name_waiting(events, id, name);
 }
 
 std::string EventNames::name_for(const EventAttr& attr) const {

@@ -310,6 +310,7 @@ bool write_tracing(const Features& from, ByteWriter& out) {
 }
 
 // {u32 type, u16 misc, u16 size}, s32 pid, u8 id[20], u8 id size, 3 zeros, file name padded to 64.
+// Linux 2.6.32 and 2.6.33 wrote no pid: the name, which begins with / or [, is 4 bytes earlier then.
 Result<> read_build_ids(Cursor& in, Features& out) {
   constexpr std::size_t kFixed = 36;
   while (in.left() >= kRecordHeaderSize) {
@@ -321,7 +322,11 @@ Result<> read_build_ids(Cursor& in, Features& out) {
       return Error{"a build id of " + std::to_string(size) + " bytes, at least 36 were expected"};
     Cursor body = in.over(in.take(size - kRecordHeaderSize));
     if (in.failed()) return Done{};  // the caller reports the truncated section
-    entry.pid = static_cast<std::int32_t>(body.u32());
+    // As in BUILD_ID records (record.cc).
+    constexpr std::size_t kName = 24;
+    const char letter = body.left() > kName ? static_cast<char>(body.rest()[kName]) : '\0';
+    const bool has_process = letter != '/' && letter != '[';
+    entry.pid = has_process ? static_cast<std::int32_t>(body.u32()) : -1;
     const Bytes id = body.take(20);
     const std::uint8_t id_size = body.u8();
     body.skip(3);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -18,17 +19,28 @@ void set_features(const std::array<std::uint64_t, 4>& words, FileHead& head) {
     head.features[bit] = (words[bit / 64] >> bit % 64 & 1) != 0;
 }
 
-// The bitmap is an array of the writer's longs. In the other byte order it is read as u64. If HOSTNAME, which
-// every perf sets, is not set then, a 32-bit machine wrote it, and the halves must be swapped.
+// The bitmap is an array of the writer's longs. In the other byte order it is read as u64. Bits that only a
+// 32-bit machine's halves in their places make sense of are swapped: HOSTNAME is set by every perf since
+// Linux 3.2, and older ones knew bits below 32 only.
 void read_features(Cursor& in, FileHead& head) {
   std::array<std::uint64_t, 4> words{};
   for (std::uint64_t& word : words) word = in.u64();
   set_features(words, head);
   if (head.order == std::endian::native || head.features[abi::kFeatureHostname]) return;
+  const bool is_high_only = words[0] != 0 && static_cast<std::uint32_t>(words[0]) == 0;
   for (std::uint64_t& word : words) word = std::rotl(word, 32);
   std::bitset<abi::kFeatureCount> as_u64 = head.features;
   set_features(words, head);
-  if (!head.features[abi::kFeatureHostname]) head.features = as_u64;
+  if (!head.features[abi::kFeatureHostname] && !is_high_only) head.features = as_u64;
+}
+
+// The byte order of a file of version 1, by the size of its header.
+std::endian order_of_version_1(Bytes start) {
+  constexpr std::uint64_t kSizes[] = {FileHead::kSize, FileHead::kSizeWithoutFeatures, FileHead::kPipeSize};
+  const std::uint64_t size = Cursor(start.subspan(std::min<std::size_t>(8, start.size()))).u64();
+  const bool is_swapped = std::ranges::find(kSizes, Cursor::swapped(size)) != std::end(kSizes);
+  constexpr bool kIsLittle = std::endian::native == std::endian::little;
+  return is_swapped == kIsLittle ? std::endian::big : std::endian::little;
 }
 
 // Archive and compression formats, to name them in the error.
@@ -57,15 +69,23 @@ Error no_capture(Bytes start) {
       "wrote"};
 }
 
+bool is_version_1(std::uint64_t magic) {
+  return magic == abi::kMagicVersion1 || magic == Cursor::swapped(abi::kMagicVersion1);
+}
+
 }  // namespace
+
+bool is_capture_magic(std::uint64_t magic) {
+  return magic == abi::kMagic || magic == abi::kMagicSwapped || is_version_1(magic);
+}
 
 Result<FileHead> parse_file_head(Bytes start) {
   if (start.empty()) return Error{"is empty"};
   const std::uint64_t magic = Cursor(start).u64();
-  if (magic == abi::kMagicVersion1 || magic == Cursor::swapped(abi::kMagicVersion1))
-    return Error{"was written by a perf of before 2009 (version 1, PERFFILE), which is not supported"};
   FileHead head;
-  if (magic == abi::kMagicSwapped) {
+  if (is_version_1(magic)) {
+    head.order = order_of_version_1(start);
+  } else if (magic == abi::kMagicSwapped) {
     head.order = std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
   } else if (magic != abi::kMagic) {
     return no_capture(start);
@@ -87,7 +107,7 @@ Result<FileHead> parse_file_head(Bytes start) {
   head.attr_size = in.u64();
   head.attrs = {in.u64(), in.u64()};
   head.data = {in.u64(), in.u64()};
-  in.skip(16);  // event types, unused
+  head.event_types = {in.u64(), in.u64()};
   if (in.failed() || start.size() < size) return cut_short();
   if (size == FileHead::kSize) read_features(in, head);
   return head;

@@ -32,12 +32,16 @@ struct FileHead {
   bool is_pipe = false;
   std::uint64_t attr_size = 0;  // of one entry of the attr table: attr and kIdsEntrySize
   FileSection attrs, data;
+  FileSection event_types;  // names of tracepoints, up to Linux 3.9; empty since
   std::bitset<abi::kFeatureCount> features;
 };
 
-// `start`: the first kSize bytes, or as many as the file has. The error names the format of a file that is
-// not a capture.
+// `start`: the first kSize bytes, or as many as the file has. With the magic PERFFILE (until 2012), which is
+// the same in both byte orders, the size of the header tells the order. The error names the format of a file
+// that is not a capture.
 Result<FileHead> parse_file_head(Bytes start);
+// Whether the magic is perf's, in any version and byte order.
+bool is_capture_magic(std::uint64_t magic);
 void write_file_head(ByteWriter& out, const FileHead& head);
 
 struct FeatureSection {

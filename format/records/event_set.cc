@@ -113,6 +113,7 @@ std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {
   const bool is_sample = record.type == abi::kRecordSample;
   const Bytes whole = is_sample ? record.bytes : declared_bytes(record, trailer_size_);
   const Bytes body = whole.subspan(kRecordHeaderSize);
+  if (!is_sample && trailer_size_ == 0) return 0;  // before Linux 2.6.38: no record has a trailer
   const int word = is_sample ? sample_id_word_ : trailer_id_word_;
   if (word < 0) {
     // Without ids, samples can be read as the first event's if all events have the same fields.

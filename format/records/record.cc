@@ -91,7 +91,7 @@ Record parse_task(Cursor& in, const Parsing& about) {
                     .parent_pid = in.u32(),
                     .tid = in.u32(),
                     .parent_tid = in.u32(),
-                    .time = in.u64(),
+                    .time = in.left() >= sizeof(std::uint64_t) ? in.u64() : 0,  // none in Linux 2.6.31
                     .is_exit = about.record.type == abi::kRecordExit};
 }
 
@@ -204,11 +204,20 @@ Record parse_header_feature(Cursor& in, const Parsing&) {
   return HeaderFeatureRecord{.feature = in.u64(), .section = in.take(in.left())};
 }
 
+// Linux 2.6.32 and 2.6.33 wrote no pid: then the name, which begins with / or [, is 4 bytes earlier, where
+// the others have zeros or the size of the id.
+bool has_process(const Cursor& in) {
+  constexpr std::size_t kName = 24;
+  if (in.left() <= kName) return true;
+  const char letter = static_cast<char>(in.rest()[kName]);
+  return letter != '/' && letter != '[';
+}
+
 // The same layout as the entries of feature 2.
 Record parse_build_id(Cursor& in, const Parsing& about) {
   BuildIdRecord entry;
   entry.misc = about.record.misc;
-  entry.pid = static_cast<std::int32_t>(in.u32());
+  entry.pid = has_process(in) ? static_cast<std::int32_t>(in.u32()) : -1;
   const Bytes id = in.take(20);
   const std::uint8_t size = in.u8();
   in.skip(3);

@@ -41,7 +41,7 @@ std::vector<std::string> pager_variables() {
 
 // Whether a file is a capture, which is kept: unlike a text it cannot be made again.
 bool is_capture(const std::string& path) {
-  constexpr std::string_view kMagics[] = {"PERFILE2", "2ELIFREP"};
+  constexpr std::string_view kMagics[] = {"PERFILE2", "2ELIFREP", "PERFFILE"};
   const format::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   std::array<char, 8> begin{};
   if (!file || ::pread(file.get(), begin.data(), begin.size(), 0) != static_cast<ssize_t>(begin.size()))
