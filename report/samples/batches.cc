@@ -14,15 +14,6 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 
-// Timestamps of jitdumps are CLOCK_MONOTONIC. As in perf they are used only if all events have that clock.
-symbolize::JitClock clock_of(const format::EventSet& events) {
-  constexpr std::int32_t kMonotonic = 1;
-  const bool is_monotonic = std::ranges::all_of(events, [](const format::Event& event) {
-    return event.attr.has(abi::kUseClockid) && event.attr.clockid == kMonotonic;
-  });
-  return is_monotonic ? symbolize::JitClock::Monotonic : symbolize::JitClock::Other;
-}
-
 // Whether the record changes kernel mappings or JIT code, which all processes share.
 bool changes_shared_data(const format::Record& record, std::uint16_t misc) {
   const auto* const mmap = std::get_if<format::MmapRecord>(&record);
@@ -129,7 +120,7 @@ BatchReader::Outcome BatchReader::process_build_id(const RecordView& view, const
 
 void BatchReader::replay(const format::Record& record, std::uint16_t misc) {
   if (const auto* const mmap = std::get_if<format::MmapRecord>(&record);
-      mmap == nullptr || !jit_.consumes(*mmap, clock_of(capture_->events()))) {
+      mmap == nullptr || !jit_.consumes(*mmap, symbolize::clock_of(capture_->events()))) {
     spaces_.apply(record, misc);
     threads_.apply(std::visit(ChangeVisitor{misc}, record), spaces_);
     recent_spaces_.fill({});

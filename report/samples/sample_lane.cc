@@ -41,11 +41,11 @@ ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sa
 }
 
 SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
-                       format::Diagnostics& diagnostics)
+                       const symbolize::JitCode& jit, format::Diagnostics& diagnostics)
     : capture_(&capture),
       diagnostics_(&diagnostics),
       order_(capture.layout().order),
-      unwinder_(symbols, capture.features()),
+      unwinder_(symbols, capture.features(), &jit),
       payload_stacks_(capture.features()) {}
 
 void SampleLane::begin(const SampleOptions& options) { options_ = &options; }

@@ -35,9 +35,9 @@ ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sa
 
 class SampleLane {
  public:
-  // `capture` and `diagnostics` must outlive it.
+  // All but `symbols` must outlive it.
   SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
-             format::Diagnostics& diagnostics);
+             const symbolize::JitCode& jit, format::Diagnostics& diagnostics);
   // Starts a run; `options` must outlive it.
   void begin(const SampleOptions& options);
 

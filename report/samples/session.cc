@@ -127,7 +127,7 @@ struct Session::State {
         reading_diagnostics(std::move(found)),
         capture(std::move(reader)),
         batches(capture, options.symbols, *reading_diagnostics),
-        lane(capture, options.symbols, found_in_samples),
+        lane(capture, options.symbols, batches.jit(), found_in_samples),
         resolver(options.symbols, capture.features(), batches.spaces(), batches.jit(),
                  location_table.locations()) {}
 
@@ -317,7 +317,9 @@ void Session::State::make_lanes() {
   for (unsigned i = 0; i < count; ++i) {
     Lane& made = *lanes.emplace_back(std::make_unique<Lane>());
     made.found = i == 0 ? &found_in_samples : &made.own_diagnostics;
-    made.samples = i == 0 ? &lane : &made.own_samples.emplace(capture, options.symbols, made.own_diagnostics);
+    made.samples =
+        i == 0 ? &lane
+               : &made.own_samples.emplace(capture, options.symbols, batches.jit(), made.own_diagnostics);
     if (i > 0) made.samples->begin(options);
   }
 }

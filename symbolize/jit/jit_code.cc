@@ -1,9 +1,11 @@
 #include "symbolize/jit/jit_code.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "format/base/file.h"
 #include "format/base/parse_text.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
@@ -25,6 +27,14 @@ std::string file_of(const std::string& folder, std::uint32_t pid, std::uint64_t 
 }
 
 }  // namespace
+
+JitClock clock_of(const format::EventSet& events) {
+  constexpr std::int32_t kMonotonic = 1;
+  const bool is_monotonic = std::ranges::all_of(events, [](const format::Event& event) {
+    return event.attr.has(format::abi::kUseClockid) && event.attr.clockid == kMonotonic;
+  });
+  return is_monotonic ? JitClock::Monotonic : JitClock::Other;
+}
 
 // Reads a jitdump: attached to the capture, pinned, or else by its name (where another process with that pid
 // may have written one since).
@@ -82,7 +92,8 @@ void JitCode::add(std::uint32_t pid, const std::string& folder, const Jitdump& d
     const std::string path = file_of(folder, pid, event.index);
     if (event.is_move && !functions_.contains(path)) continue;  // the moved function is unknown
     const auto entry = functions_.try_emplace(path).first;
-    if (!event.is_move) entry->second = {event.name, event.size, event.lines, event.code};
+    if (!event.is_move)
+      entry->second = {event.name, event.size, event.lines, event.code, event.eh_frame, dump.order()};
     pending_.emplace(event.time, Pending{pid, event.address, event.size, &entry->first});
   }
   if (!pending_.empty()) next_time_ = pending_.begin()->first;

@@ -3,6 +3,7 @@
 // folder. These files are not written: names come from this class.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include "format/base/diagnostics.h"
 #include "format/container/features.h"
+#include "format/records/event_set.h"
 #include "format/records/record.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/file_access.h"
@@ -27,6 +29,8 @@ enum class JitClock : std::uint8_t {
   Monotonic,  // the capture's times are jitdump's: perf record -k mono
   Other,
 };
+// As in perf, jitdumps are used only if all events have that clock.
+JitClock clock_of(const format::EventSet& events);
 
 class JitCode {
  public:
@@ -55,7 +59,12 @@ class JitCode {
     std::string_view name;  // perhaps mangled
     std::uint64_t size = 0;
     std::vector<JitLine> lines;
-    format::Bytes code;  // empty: not known
+    format::Bytes code;                       // empty: not known
+    format::Bytes eh_frame;                   // empty: not known
+    std::endian order = std::endian::native;  // of eh_frame
+
+    // Where perf's file has .eh_frame: behind the code.
+    std::uint64_t eh_frame_address() const { return (kTextOffset + size + 7) / 8 * 8; }
   };
   // Finds a function by the path of its mapping; null: not of a jitdump.
   const Function* find(const std::string& path) const;

@@ -18,11 +18,12 @@ constexpr std::uint32_t kMagicSwapped = 0x4454694A;
 constexpr std::uint32_t kHeaderSize = 40, kPrefixSize = 16;  // bytes
 constexpr std::uint64_t kArchTimestamp = 1;                  // header flag
 constexpr std::string_view kSameFile = "\377";
-constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2;  // ids of records
+constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2, kUnwinding = 4;  // ids of records
 
 struct Reading {
   std::vector<JitEvent>& events;
   std::vector<JitLine> lines;  // of the next function, by address
+  Bytes eh_frame;              // of the next function
 };
 
 JitEvent read_event(Cursor& in, std::uint64_t time) {
@@ -40,6 +41,7 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   event.name = in.terminated();
   if (in.failed()) return false;
   if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
+  event.eh_frame = std::exchange(reading.eh_frame, {});
   event.lines = std::exchange(reading.lines, {});
   // Lines outside of the function.
   std::erase_if(event.lines, [&](const JitLine& line) {
@@ -76,13 +78,22 @@ bool read_lines(Cursor in, std::uint64_t /*time*/, Reading& reading) {
   return !in.failed();
 }
 
+// Sizes that do not fit cost the next function's unwinding information only.
+bool read_unwinding(Cursor in, std::uint64_t /*time*/, Reading& reading) {
+  const std::uint64_t size = in.u64(), header_size = in.u64();
+  in.u64();  // mapped size
+  reading.eh_frame = header_size <= size ? in.take(size - header_size) : Bytes();
+  return true;
+}
+
 struct RecordRow {
   std::uint32_t id;
   bool (*read)(Cursor in, std::uint64_t time, Reading& reading);
 };
 
 // Other records are skipped.
-constexpr RecordRow kRecords[] = {{kLoad, read_load}, {kMove, read_move}, {kLines, read_lines}};
+constexpr RecordRow kRecords[] = {
+    {kLoad, read_load}, {kMove, read_move}, {kLines, read_lines}, {kUnwinding, read_unwinding}};
 
 }  // namespace
 
@@ -93,7 +104,8 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   const std::uint32_t magic = Cursor(all, std::endian::little).u32();
   if (magic != kMagic && magic != kMagicSwapped)
     return Error{"it is not a jitdump: it does not start with JiTD"};
-  Cursor in(all, magic == kMagic ? std::endian::little : std::endian::big);
+  dump.order_ = magic == kMagic ? std::endian::little : std::endian::big;
+  Cursor in(all, dump.order_);
   in.skip(4);
   const std::uint32_t version = in.u32(), size = in.u32();
   in.skip(8);  // machine, pad
@@ -106,7 +118,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   in.skip(size - kHeaderSize);
   if (in.failed()) return Error{"a jitdump with a truncated header"};
 
-  Reading reading{dump.events_, {}};
+  Reading reading{dump.events_, {}, {}};
   while (in.left() > 0 && !dump.is_cut_short_) {
     const std::uint32_t id = in.u32(), record_size = in.u32();
     const std::uint64_t time = in.u64();
@@ -138,7 +150,8 @@ void write_text(format::ByteWriter& out, std::string_view text) {
   out.bytes(std::as_bytes(std::span(text))).u8(0);
 }
 
-constexpr std::uint64_t kLoadSize = 57, kMoveSize = 64, kLinesSize = 32, kLineSize = 17;  // without texts
+// Without texts and unwinding information.
+constexpr std::uint64_t kLoadSize = 57, kMoveSize = 64, kLinesSize = 32, kLineSize = 17, kUnwindingSize = 40;
 
 // Whether the line has the previous one's file, and so gets the name "\377": names written out at each line
 // could take far more than the input. Long names are compared by their address in the input.
@@ -165,6 +178,13 @@ void write_lines(format::ByteWriter& out, const JitEvent& event) {
   finish_record(out, start);
 }
 
+void write_unwinding(format::ByteWriter& out, const JitEvent& event) {
+  if (event.eh_frame.empty()) return;
+  const std::size_t start = begin_record(out, kUnwinding, event.time);
+  out.u64(event.eh_frame.size()).u64(0).u64(0).bytes(event.eh_frame);
+  finish_record(out, start);
+}
+
 struct Limits {
   bool has_lines = true;
   std::uint64_t most = kLargestText;  // bytes; also keeps sizes of records within their 32 bits
@@ -173,6 +193,7 @@ struct Limits {
 std::uint64_t size_of(const JitEvent& event, const Limits& limits) {
   if (event.is_move) return kMoveSize;
   std::uint64_t size = kLoadSize + event.name.size();
+  if (!event.eh_frame.empty()) size += kUnwindingSize + event.eh_frame.size();
   if (!limits.has_lines || event.lines.empty()) return size;
   size += kLinesSize;
   for (std::size_t i = 0; i < event.lines.size(); ++i)
@@ -197,6 +218,7 @@ std::vector<std::byte> write_jitdump(std::uint32_t pid, Events events, const Lim
   out.u32(kMagic).u32(1).u32(kHeaderSize).u32(0).u32(0).u32(pid).u64(0).u64(0);
   for (const JitEvent* const event : events) {
     if (!event->is_move && limits.has_lines) write_lines(out, *event);
+    if (!event->is_move) write_unwinding(out, *event);
     const std::size_t start = begin_record(out, event->is_move ? kMove : kLoad, event->time);
     out.u32(pid).u32(pid).u64(event->address);
     if (event->is_move) out.u64(0);  // old address

@@ -6,11 +6,14 @@
 //     0 code loaded    pid, tid (u32), vma, address, size, index (u64), name, NUL, code
 //     1 code moved     pid, tid (u32), vma, old address, new address, size, index (u64)
 //     2 source lines   address, count (u64), each: address (u64), line, discriminator (u32), file, NUL
-//     3 closed         4 unwind tables, ignored
+//     3 closed
+//     4 unwinding      size, size of .eh_frame_hdr, mapped size (u64), then .eh_frame and .eh_frame_hdr
 //
-// Lines come before their code. The file name "\377" means: that of the previous line.
+// Lines and unwinding information come before their code. The file name "\377" means: that of the previous
+// line.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -39,6 +42,7 @@ struct JitEvent {
   std::string_view name;       // of a load
   std::vector<JitLine> lines;  // ascending
   format::Bytes code;          // of a load; empty: not in the file
+  format::Bytes eh_frame;      // of a load; empty: not in the file
 };
 
 class Jitdump {
@@ -48,6 +52,7 @@ class Jitdump {
   static Result<Jitdump> parse(std::vector<std::byte> bytes);
 
   std::uint32_t pid() const { return pid_; }
+  std::endian order() const { return order_; }         // of unwinding information
   bool counts_ticks() const { return counts_ticks_; }  // times are the processor's, not CLOCK_MONOTONIC
   const std::vector<JitEvent>& events() const { return events_; }  // in the file's order
   bool is_cut_short() const { return is_cut_short_; }
@@ -55,12 +60,15 @@ class Jitdump {
  private:
   std::vector<std::byte> bytes_;
   std::uint32_t pid_ = 0;
+  std::endian order_ = std::endian::native;
   bool counts_ticks_ = false, is_cut_short_ = false;
   std::vector<JitEvent> events_;
 };
 
-// Makes a jitdump of these functions without their code, to be attached to a capture. `events`: in the order
-// of their file `path`. If it exceeds the limit of readers, lines are left out, and then the last functions.
+// Makes a jitdump of these functions without their code, but with their unwinding information, to be attached
+// to a capture. `events`: in the order
+// of their file `path`. If it exceeds the limit of readers, lines are left out, and
+// then the last functions.
 struct AttachedJitdump {
   format::Attachment attachment;
   bool lacks_lines = false;  // lines were left out

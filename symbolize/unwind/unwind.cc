@@ -101,8 +101,9 @@ struct MappedModule {
 // The mapped files of all processes, opened when first needed.
 class MappedFiles {
  public:
-  MappedFiles(const SymbolOptions& options, const format::Features& features)
+  MappedFiles(const SymbolOptions& options, const format::Features& features, const JitCode* jit)
       : features_(features),
+        jit_(jit),
         files_(options.symfs, {}, options.pinned, options.checks_inodes ? &features : nullptr),
         access_(options.access) {}
 
@@ -140,11 +141,15 @@ class MappedFiles {
   }
   UnwindModule& module_of(const Module& module) {
     const auto [entry, is_new] = modules_.try_emplace(&module, module, files_, features_);
+    const JitCode::Function* const function =
+        is_new && jit_ != nullptr ? jit_->find(std::string(module.path)) : nullptr;
+    if (function != nullptr) entry->second.use_jit_function(*function);
     if (is_new) used_modules_.push_back(&entry->second);
     return entry->second;
   }
 
   const format::Features& features_;
+  const JitCode* jit_;
   const SpaceVersion* space_ = nullptr;
   DebugFiles files_;
   FileAccess* access_;
@@ -432,8 +437,8 @@ struct Unwinder::State {
   std::uint64_t unsupported_samples = 0;  // samples
 };
 
-Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features)
-    : state_(new State{MappedFiles(options, features), {}, options.cut_mark, options.unwinds_32_bit}) {}
+Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features, const JitCode* jit)
+    : state_(new State{MappedFiles(options, features, jit), {}, options.cut_mark, options.unwinds_32_bit}) {}
 Unwinder::Unwinder(Unwinder&&) noexcept = default;
 Unwinder& Unwinder::operator=(Unwinder&&) noexcept = default;
 Unwinder::~Unwinder() = default;

@@ -16,6 +16,7 @@
 #include "format/records/event_attr.h"
 #include "format/records/sample.h"
 #include "symbolize/address_space.h"
+#include "symbolize/jit/jit_code.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::symbolize {
@@ -23,8 +24,8 @@ namespace tacho::symbolize {
 class Unwinder {
  public:
   // `features`: for the architecture and the vdso; must outlive the unwinder. Files are opened when first
-  // needed.
-  Unwinder(const SymbolOptions& options, const format::Features& features);
+  // needed. `jit`: for the unwinding information of jitdumps; null: none; must outlive the unwinder.
+  Unwinder(const SymbolOptions& options, const format::Features& features, const JitCode* jit = nullptr);
   Unwinder(Unwinder&&) noexcept;
   Unwinder& operator=(Unwinder&&) noexcept;
   ~Unwinder();

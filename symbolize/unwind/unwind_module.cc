@@ -26,13 +26,10 @@ Result<ElfImage> image_with_id(format::Fd file, const format::BuildId& wanted) {
 
 }  // namespace
 
-CfiTable::CfiTable(ElfImage::Section section, CfiForm form, const ElfImage& image)
-    : section_(std::move(section)), form_(form), order_(image.order()), address_size_(image.address_size()) {}
-
 std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
   auto frames = unwind::eh_frame_of(image);
   if (!frames) return std::nullopt;
-  CfiTable table(std::move(*frames), CfiForm::EhFrame, image);
+  CfiTable table(std::move(*frames), CfiForm::EhFrame, image.order(), image.address_size());
   table.index_by_address_ = unwind::FdeIndex::of(image);
   return table;
 }
@@ -40,7 +37,13 @@ std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
 std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
   auto frames = unwind::debug_frame_of(image);
   if (!frames) return std::nullopt;
-  return CfiTable(std::move(*frames), CfiForm::DebugFrame, image);
+  return CfiTable(std::move(*frames), CfiForm::DebugFrame, image.order(), image.address_size());
+}
+
+CfiTable CfiTable::from_jit(const JitCode::Function& function) {
+  ElfImage::Section section{function.eh_frame_address(),
+                            {function.eh_frame.begin(), function.eh_frame.end()}};
+  return CfiTable(std::move(section), CfiForm::EhFrame, function.order, 8);
 }
 
 std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
@@ -143,6 +146,16 @@ void UnwindModule::open_again() {
   had_wrong_file_ = true;
 }
 
+void UnwindModule::use_jit_function(const JitCode::Function& function) {
+  if (function.eh_frame.empty()) {
+    disable("its jitdump has no unwinding information");
+    return;
+  }
+  is_jit_ = has_opened_tables_ = has_sought_debug_frame_ = true;
+  eh_frame_ = CfiTable::from_jit(function);
+  image_.emplace(Error{"it is code of a jitdump"});
+}
+
 void UnwindModule::open_tables() {
   has_opened_tables_ = true;
   const ElfImage* const file = image();
@@ -185,8 +198,8 @@ CfiTable* UnwindModule::debug_frame() {
 UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t address_size) {
   if (!has_opened_tables_ && !is_disabled_) open_tables();
   if (!missing_reason_.empty()) return {};
-  if (image()->address_size() != address_size) {
-    if (module_.kind == ModuleKind::Vdso) return {};  // only the 64-bit vdso is known
+  if (is_jit_ ? address_size != 8 : image()->address_size() != address_size) {
+    if (is_jit_ || module_.kind == ModuleKind::Vdso) return {};  // only the 64-bit vdso is known
     missing_reason_ = address_size == 4 ? "is a 64-bit file, but a 32-bit process mapped it"
                                         : "is a 32-bit file, but a 64-bit process mapped it";
     return {};
@@ -196,7 +209,8 @@ UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t addres
 }
 
 UnwindModule::Found UnwindModule::look_up(std::uint64_t offset) {
-  const auto pc = image()->code_address(offset);
+  // The addresses in perf's file of a function are its offsets.
+  const auto pc = is_jit_ ? std::optional(offset) : image()->code_address(offset);
   if (!pc) return {CfiStatus::NoFunction, nullptr};
   CfiTable::Found found;
   if (eh_frame_) found = eh_frame_->find(*pc);

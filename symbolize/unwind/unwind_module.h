@@ -13,6 +13,7 @@
 #include "symbolize/address_space.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
+#include "symbolize/jit/jit_code.h"
 #include "tsl/robin_map.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
@@ -36,6 +37,8 @@ class CfiTable {
   // the file has no such section.
   static std::optional<CfiTable> from_eh_frame(const ElfImage& image);
   static std::optional<CfiTable> from_debug_frame(const ElfImage& image);
+  // Of a 64-bit process.
+  static CfiTable from_jit(const JitCode::Function& function);
 
   // The rules at an ELF address; null: no function covers it, or its rules are damaged. Evaluated at each
   // call; valid as long as the table.
@@ -46,7 +49,8 @@ class CfiTable {
   Found find(std::uint64_t pc);
 
  private:
-  CfiTable(ElfImage::Section section, CfiForm form, const ElfImage& image);
+  CfiTable(ElfImage::Section section, CfiForm form, std::endian order, std::uint8_t address_size)
+      : section_(std::move(section)), form_(form), order_(order), address_size_(address_size) {}
   CfiSection view() const { return {section_.bytes, section_.address, form_, order_, address_size_}; }
   std::optional<std::uint64_t> fde_offset(std::uint64_t pc);
 
@@ -71,6 +75,9 @@ class UnwindModule {
     missing_reason_ = std::move(reason);
     is_disabled_ = true;
   }
+
+  // The module is a function of a jitdump. Its unwinding information is used instead of a file.
+  void use_jit_function(const JitCode::Function& function);
 
   enum class CfiStatus : std::uint8_t {
     Found,       // the rules of the function at the address
@@ -117,6 +124,7 @@ class UnwindModule {
   std::optional<CfiTable> eh_frame_, debug_frame_;
   tsl::robin_map<std::uint64_t, Found> known_;  // by offset
   bool is_disabled_ = false;
+  bool is_jit_ = false;
   bool is_named_ = false;        // the file with the module's name was opened
   bool was_unsure_ = false;      // that file was opened while the module's build id was unknown
   bool had_wrong_file_ = false;  // that file had another build id than the one that came later

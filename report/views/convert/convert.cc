@@ -31,6 +31,7 @@
 #include "report/samples/session.h"
 #include "symbolize/address_space.h"
 #include "symbolize/files/decompress.h"
+#include "symbolize/jit/jit_code.h"
 #include "symbolize/symbol_options.h"
 #include "symbolize/unwind/unwind.h"
 
@@ -467,18 +468,26 @@ class Unwinding {
       return use_error(
           "--unwind: no event of the capture has copies of stacks (record --call-graph dwarf), so there is "
           "nothing to unwind");
-    Unwinding made(symbols, features);
+    Unwinding made(symbols, features, symbolize::clock_of(events));
     for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
     return made;
   }
 
-  // Applies a record of mappings or processes. To be called in order of time.
-  void note(const RecordView& record, const EventAttr& attr, format::Diagnostics& diagnostics) {
+  // Applies a record of mappings or processes, and code of jitdumps up to `time` (ns; 0: unknown). To be
+  // called in order of time.
+  void note(const RecordView& record, const EventAttr& attr, std::uint64_t time,
+            format::Diagnostics& diagnostics) {
+    while (const auto mapping = time != 0 ? jit_->due(time) : std::nullopt) {
+      spaces_->apply(*mapping, abi::kCpumodeUser);
+      spaces_->take_replaced();
+    }
     if (record.type == abi::kRecordSample) return;
     const auto parsed = format::parse_record(record, attr);
     if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
     if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
       return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
+    const auto* const mapping = std::get_if<format::MmapRecord>(&*parsed);
+    if (mapping != nullptr && jit_->consumes(*mapping, clock_)) return;
     spaces_->apply(*parsed, record.misc);
     spaces_->take_replaced();
   }
@@ -519,6 +528,7 @@ class Unwinding {
 
   // Reports modules in which call chains ended because unwind information was missing.
   void report(format::Diagnostics& diagnostics) const {
+    jit_->report(diagnostics);
     for (const auto& ended : unwinder_.ended_chains()) {
       const std::string path = std::string(ended.module->path) + ": ";
       // With --symfs the reason names the file below that folder.
@@ -531,10 +541,19 @@ class Unwinding {
   }
 
  private:
-  Unwinding(const symbolize::SymbolOptions& symbols, const Features& features)
-      : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
+  Unwinding(const symbolize::SymbolOptions& symbols, const Features& features, symbolize::JitClock clock)
+      : spaces_(std::make_unique<symbolize::AddressSpaces>()),
+        jit_(std::make_unique<symbolize::JitCode>(
+            symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.pinned), symbols.access)),
+        clock_(clock),
+        unwinder_(symbols, features, jit_.get()) {
+    jit_->use(features);
+  }
 
-  std::unique_ptr<symbolize::AddressSpaces> spaces_;  // at a stable address: the unwinder refers to it
+  // At stable addresses: the unwinder refers to them.
+  std::unique_ptr<symbolize::AddressSpaces> spaces_;
+  std::unique_ptr<symbolize::JitCode> jit_;
+  symbolize::JitClock clock_;
   symbolize::Unwinder unwinder_;
 };
 
@@ -691,6 +710,7 @@ class Conversion {
   std::vector<Held> held_;  // of a pipe, until its events are known
   std::size_t held_bytes_ = 0;
   std::optional<Unwinding> unwinding_;
+  std::uint64_t time_ = 0;  // of the current record, if they are read in order; ns, 0: unknown
   // Scratch: a record in this machine's byte order, selected, with its call chain, and changed.
   format::ByteWriter turned_, selected_, unwound_, changed_;
   format::ByteWriter pending_;            // records to be written together
@@ -736,6 +756,7 @@ Result<> Conversion::run_in_order() {
     const auto step = records.next(record);
     if (step == OrderedRecords::Step::End) break;
     if (step == OrderedRecords::Step::Record) {
+      time_ = record.time;
       if (auto taken = take(record.view); !taken) return taken;
     } else if (writer_ && !is_at_round()) {
       // Also once when a pipe pauses, so that the output is complete up to here.
@@ -872,7 +893,8 @@ Result<> Conversion::create_writer(const EventSet& events, Features features) {
 
 Result<> Conversion::pass(const RecordView& record) {
   // A stack is unwound with the file of this build id.
-  if (unwinding_ && record.type == abi::kRecordBuildId) unwinding_->note(record, EventAttr(), diagnostics_);
+  if (unwinding_ && record.type == abi::kRecordBuildId)
+    unwinding_->note(record, EventAttr(), 0, diagnostics_);
   if (is_pipe_in() && is_header(record)) return pass_late_header(record);
   if (is_name(record)) {
     if (names_written_) return Done{};
@@ -891,7 +913,7 @@ Result<> Conversion::pass(const RecordView& record) {
   auto selected = selection_->apply(*native, selected_, diagnostics_);
   if (const auto event = unwinding_ ? reader_.events().event_of(*native) : std::nullopt) {
     const auto& attr = reader_.events()[*event].attr;
-    unwinding_->note(*native, attr, diagnostics_);
+    unwinding_->note(*native, attr, time_, diagnostics_);
     if (selected) selected = unwinding_->apply(*selected, attr, unwound_, diagnostics_);
   }
   if (selected && options_.change != nullptr) selected = options_.change->change(*selected, changed_);

@@ -2,17 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "format/base/byte_writer.h"
 #include "format/container/features.h"
 #include "format/extensions/attachment.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/jit/jit_code.h"
+#include "symbolize/unwind/unwind_module.h"
 #include "tests/symbolize/folder.h"
 #include "tests/symbolize/pinned.h"
+#include "tests/unwind/cfi_image.h"
 
 namespace tacho::symbolize {
 namespace {
 
+using format::Bytes;
 using format::ByteWriter;
 using format::MmapRecord;
 
@@ -43,6 +48,13 @@ class Dump {
     for (const Line& line : lines) size += 17 + line.file.size();
     u32(2).u32(static_cast<std::uint32_t>(size)).u64(0).u64(address).u64(lines.size());
     for (const Line& line : lines) u64(line.address).u32(line.line).u32(0).text(line.file);
+    return *this;
+  }
+  Dump& unwinding(Bytes eh_frame, std::uint64_t header_size) {
+    const std::uint64_t size = eh_frame.size() + header_size;
+    u32(4).u32(static_cast<std::uint32_t>(16 + 24 + size)).u64(0).u64(size).u64(header_size).u64(0);
+    out_.bytes(eh_frame);
+    out_.zeros(header_size);
     return *this;
   }
   Dump& other(std::uint32_t id) { return u32(id).u32(24).u64(0).u64(0); }
@@ -308,6 +320,36 @@ TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
   EXPECT_TRUE(jit.consumes(mapping(8, "//anon"), JitClock::Monotonic))
       << "nothing of it was hit, and it is there";
   EXPECT_TRUE(lines_of(jit).empty());
+}
+
+// The CFA of a function is 16 above the stack pointer from its second byte on. Its .eh_frame is made for the
+// place right behind the code, where perf's files have it.
+TEST(JitCode, UnwindingInformationBelongsToTheNextFunction) {
+  constexpr std::uint64_t kSize = 0x1d, kRounded = 0x20;
+  constexpr std::uint64_t kBase = unwind::test::kBase;
+  const auto frames =
+      unwind::test::eh_frame({{.start = 0, .size = kSize, .program = {0x41, 0x0e, 16}}}, kBase + kRounded);
+  const auto bytes = Dump()
+                         .unwinding(frames.bytes, 20)
+                         .load(100, 3, 0x1000, kSize, "described")
+                         .load(110, 4, 0x2000, kSize, "plain")
+                         .bytes();
+  const auto dump = Jitdump::parse(bytes);
+  ASSERT_TRUE(dump);
+  const auto again = Jitdump::parse(*unpack_attached_text(attached(events_of(*dump)).attachment));
+  ASSERT_TRUE(again);
+  for (const Jitdump* const each : {&*dump, &*again}) {
+    ASSERT_EQ(each->events().size(), 2u);
+    EXPECT_TRUE(std::ranges::equal(each->events()[0].eh_frame, frames.bytes));
+    EXPECT_TRUE(each->events()[1].eh_frame.empty());
+  }
+  JitCode::Function function{.size = kSize, .eh_frame = dump->events()[0].eh_frame, .order = dump->order()};
+  EXPECT_EQ(function.eh_frame_address(), JitCode::kTextOffset + kRounded);
+  CfiTable table = CfiTable::from_jit(function);
+  ASSERT_TRUE(table.find(JitCode::kTextOffset).row);
+  EXPECT_EQ(table.find(JitCode::kTextOffset).row->cfa.offset, 8);
+  EXPECT_EQ(table.find(JitCode::kTextOffset + 1).row->cfa.offset, 16);
+  EXPECT_FALSE(table.find(JitCode::kTextOffset + kSize).row);
 }
 
 TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {
