@@ -17,8 +17,8 @@
 #include "format/container/features.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/build_id.h"
-#include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
+#include "symbolize/elf/line_source.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
@@ -56,7 +56,7 @@ struct SymbolSource {
   const JitCode::Function* jit = nullptr;
   PackedSource* packed = nullptr;  // set if all is from the capture's symbol pack
 
-  std::optional<DwarfLines> lines;  // read when the first address needs them
+  std::unique_ptr<LineSource> lines;  // read when the first address needs them
 
   // Sets `table`, if it is not shared.
   void use_own_table() {

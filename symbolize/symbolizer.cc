@@ -316,19 +316,19 @@ struct Symbolizer::State {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
 
-  DwarfLines* lines_of(const Module& module) {
+  LineSource* lines_of(const Module& module) {
     SymbolSources::Entry& of = known(module);
-    if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
+    if (std::exchange(of.lines_were_read, true)) return of.source->lines.get();
     if (of.source->jit) return nullptr;  // lines of JIT code are in the jitdump, not in DWARF
     auto read = of.source->is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
                 : module.kind == ModuleKind::User ? module_files.lines(module)
-                                                  : std::optional<DwarfLines>{};
-    const bool changes_source = read ? read->has_value() : of.source->missing_reason.empty();
+                                                  : std::unique_ptr<LineSource>();
+    const bool changes_source = read ? *read != nullptr : of.source->missing_reason.empty();
     if (!changes_source) return nullptr;
     SymbolSource& source = sources.own(of);
     if (read) {
       source.lines = std::move(*read);
-      return &*source.lines;
+      return source.lines.get();
     }
     source.missing_reason = read.error().what;
     source.is_left_out = is_left_out(read.error());
@@ -393,7 +393,7 @@ struct Symbolizer::State {
       if (symbol) linkers = {symbol->name, {at.elf_address - (offset - symbol->start)}};
       if (source.packed && source.packed->is(format::PackedModule::kHasLines))
         source.packed->list_calls_at(offset, linkers, options.use_symbol_name, calls);
-      else if (DwarfLines* const lines = lines_of(*frame.module))
+      else if (LineSource* const lines = lines_of(*frame.module))
         lines->find({at.elf_address}, linkers, options.use_symbol_name, calls);
     }
     if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});

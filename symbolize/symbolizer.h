@@ -36,7 +36,7 @@ struct LocationFacts {
   SymbolSource* source = nullptr;  // null: only the module is known
   std::optional<Symbol> symbol;    // in shown addresses; with the linker's name
   std::uint64_t shown_address = 0, elf_address = 0;
-  DwarfLines* lines = nullptr;  // null: there are none, or they are in the packed source
+  LineSource* lines = nullptr;  // null: there are none, or they are in the packed source
   bool is_bpf_text = false;     // a BPF trampoline or dispatcher, known from kallsyms only
 };
 

@@ -476,13 +476,4 @@ InlineFunction& DwarfLines::function(std::uint32_t unit, std::uint32_t number) {
   return state_->named(state_->units[unit], number);
 }
 
-void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
-                      std::vector<Call>& calls) {
-  calls.clear();
-  const auto info = line_info(address);
-  if (!info) return;
-  list_calls({{}, info->file, info->line}, info->function, symbol, use_symbol_name, calls,
-             [&](std::uint32_t number) -> InlineFunction& { return function(info->unit, number); });
-}
-
 }  // namespace tacho::symbolize

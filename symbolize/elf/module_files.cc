@@ -10,6 +10,8 @@
 
 #include "format/base/file.h"
 #include "format/codec/compression.h"
+#include "symbolize/elf/dwarf_lines.h"
+#include "symbolize/elf/go_tables.h"
 #include "symbolize/files/decompress.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
@@ -137,6 +139,26 @@ bool has_checksum(int file, std::uint32_t wanted) {
   }
 }
 
+std::optional<GoTables> go_tables_of(format::Fd file) {
+  auto image = unwind::ElfImage::open(std::move(file), unwind::ElfImage::Width::Any);
+  return image ? GoTables::find_in(std::move(*image)) : std::nullopt;
+}
+
+// The functions in the tables of a Go program; empty: it is none.
+SymbolTable go_functions(const format::Fd& file, const LoadMap& loads) {
+  SymbolTable table;
+  const auto tables = go_tables_of(format::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
+  for (std::size_t number = 0; tables && number < tables->size(); ++number) {
+    const auto function = tables->function_at(number);
+    const auto start = function ? loads.offset_of({function->start}) : std::nullopt;
+    if (!start || function->name.empty()) continue;
+    const std::uint64_t end = format::end_of_range(start->value, function->end - function->start);
+    table.add({.start = start->value, .end = end, .name = table.own(std::string(function->name))});
+  }
+  table.finish();
+  return table;
+}
+
 }  // namespace
 
 // The file if it is the wanted one.
@@ -262,6 +284,17 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   if (!ran && module.build_id.empty()) return ran.error();
   if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
   auto symbols = read(*ran, ran->elf, ran->candidate.source);
+  if (symbols && symbols->is_full) return symbols;
+  if (auto functions = go_functions(ran->file, ran->elf.load_map()); !functions.empty()) {
+    ModuleSymbols of_go;
+    of_go.loads = ran->elf.load_map();
+    of_go.build_id = ran->elf.build_id();
+    of_go.letter = ran->candidate.source;
+    of_go.is_full = true;
+    of_go.table = std::move(functions);
+    if (symbols && !symbols->table.empty()) of_go.embedded = std::move(symbols->table);
+    return of_go;
+  }
   if (symbols) return symbols;
   ModuleSymbols none;
   none.loads = ran->elf.load_map();
@@ -316,21 +349,23 @@ void ModuleFiles::find_supplementary_file(const Candidate& from, Reader& reader)
   }
 }
 
-Result<std::optional<DwarfLines>> ModuleFiles::read_lines(Opened file) const {
+Result<std::unique_ptr<LineSource>> ModuleFiles::read_lines(Opened file) const {
   const std::string name = files_.local_path(file.candidate);
   auto lines = DwarfLines::open(std::move(file.file), files_.root());
   if (!lines) return std::move(lines.error()).in(name);
   find_supplementary_file(file.candidate, *lines);
-  return std::optional(std::move(*lines));
+  return std::unique_ptr<LineSource>(std::make_unique<DwarfLines>(std::move(*lines)));
 }
 
-Result<std::optional<DwarfLines>> ModuleFiles::lines(const Module& module) const {
-  if (!module.path.starts_with('/')) return std::optional<DwarfLines>{};
+Result<std::unique_ptr<LineSource>> ModuleFiles::lines(const Module& module) const {
+  if (!module.path.starts_with('/')) return std::unique_ptr<LineSource>();
   auto ran = own(module);
   if (ran && ran->elf.has_lines()) return read_lines(std::move(*ran));
-  if (!ran && is_refusal(ran.error())) return std::optional<DwarfLines>{};
-  auto debug = debug_file(module, ran, &ElfFile::has_lines);
-  return debug ? read_lines(std::move(*debug)) : std::optional<DwarfLines>{};
+  if (!ran && is_refusal(ran.error())) return std::unique_ptr<LineSource>();
+  if (auto debug = debug_file(module, ran, &ElfFile::has_lines)) return read_lines(std::move(*debug));
+  if (!ran) return std::unique_ptr<LineSource>();
+  auto tables = go_tables_of(std::move(ran->file));
+  return tables ? std::unique_ptr<LineSource>(std::make_unique<GoTables>(std::move(*tables))) : nullptr;
 }
 
 Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Module& module) const {
@@ -358,10 +393,10 @@ Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const
   return KernelSymbols{std::move(*symbols), reference_address - address->value};
 }
 
-Result<std::optional<DwarfLines>> ModuleFiles::kernel_lines(const std::string& path,
-                                                            const format::BuildId& id) const {
+Result<std::unique_ptr<LineSource>> ModuleFiles::kernel_lines(const std::string& path,
+                                                              const format::BuildId& id) const {
   auto file = open_candidate({path, 'v', Host::This}, id);
-  if (!file || !file->elf.has_lines()) return std::optional<DwarfLines>{};
+  if (!file || !file->elf.has_lines()) return std::unique_ptr<LineSource>();
   return read_lines(std::move(*file));
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,9 +15,9 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "format/records/build_id.h"
-#include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/function_parameters.h"
+#include "symbolize/elf/line_source.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 #include "symbolize/names/demangle.h"
@@ -66,10 +67,11 @@ class ModuleFiles {
   std::unique_ptr<FunctionRanges> function_ranges(const Module& module) const;
   // The file that ran.
   Result<format::Fd> file(const Module& module) const;
-  // nullopt: no file of the module has source lines. An error: they cannot be read.
-  Result<std::optional<DwarfLines>> lines(const Module& module) const;
+  // Of its DWARF, or else of its Go tables. Null: no file of the module has source lines. An error: they
+  // cannot be read.
+  Result<std::unique_ptr<LineSource>> lines(const Module& module) const;
 
-  // Parameters of the module's functions, and its segments; nullopt and errors as of lines().
+  // Parameters of the module's functions, and its segments; nullopt: no file has DWARF; errors as of lines().
   struct Parameters {
     FunctionParameters functions;
     LoadMap loads;
@@ -79,7 +81,7 @@ class ModuleFiles {
   // From the vmlinux of -k. The symbol `reference` was at `reference_address` in the recorded kernel.
   Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,
                                        const std::string& reference, std::uint64_t reference_address) const;
-  Result<std::optional<DwarfLines>> kernel_lines(const std::string& path, const format::BuildId& id) const;
+  Result<std::unique_ptr<LineSource>> kernel_lines(const std::string& path, const format::BuildId& id) const;
 
  private:
   struct Opened {
@@ -97,7 +99,7 @@ class ModuleFiles {
                                    bool (ElfFile::*has)() const) const;
   Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
   Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
-  Result<std::optional<DwarfLines>> read_lines(Opened file) const;
+  Result<std::unique_ptr<LineSource>> read_lines(Opened file) const;
   // Gives `reader` its DWARF supplementary file (.gnu_debugaltlink), if that is found.
   template <class Reader>
   void find_supplementary_file(const Candidate& from, Reader& reader) const;
