@@ -160,7 +160,6 @@ void WallTimes::take(const ResolvedSample& sample) {
 void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
   if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
-    begin_ = std::min(begin_, time);
     end_ = std::max(end_, time);
     if (fork->is_exit) {
       // Its last samples, and the switch away from it, come later.
@@ -244,7 +243,6 @@ void WallTimes::begin_at(Track& track, std::uint64_t time, WallState lead) {
   track.has_waits = true;
   track.known_from = track.covered = std::max(time, track.begin);
   track.lead = lead;
-  begin_ = std::min(begin_, track.known_from);
 }
 
 // Adds the last time in a run queue. It counts once it is clear that no wait includes it. A queue time after
@@ -317,7 +315,10 @@ WallState WallTimes::state_of(const Stack* stack) {
 // The factor for the times of its samples: samples have periods, which must add up to the time on the CPU.
 double WallTimes::finish(Track& track) {
   add_queue(track);
-  const std::uint64_t begin = track.begin != 0 ? track.begin : begin_;
+  // The recording begins with the first sample: processes are followed before events are counted. A wait that
+  // began earlier is part of its thread's time, and not of other threads' time.
+  const std::uint64_t begin =
+      std::max(track.begin, track.has_waits ? std::min(begin_, track.known_from) : begin_);
   const std::uint64_t end = std::max({begin, track.covered, track.end != 0 ? track.end : end_});
   const double life = chosen(begin, end), sampled = static_cast<double>(track.sampled);
   threads_.push_back({track.pid, track.tid, track.thread != nullptr ? track.thread->comm : std::string_view(),

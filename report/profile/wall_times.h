@@ -2,7 +2,7 @@
 //
 // Off-CPU time comes from events (query/waits.h). All other time of a thread is CPU time, which samples of a
 // clock or counter divide among call chains. So the times of a thread add up to its life: from its fork or
-// the start of the recording to its exit or the end of the recording.
+// the start of the recording (the first sample) to its exit or the end of the recording.
 #pragma once
 
 #include <cstdint>

@@ -183,6 +183,16 @@ class Wall(programs.Scratch):
             times, _ = self.times()
             self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 118, "[runnable]": 52, "[blocked: sleep]": 150}, first)
 
+    def test_a_wait_from_before_the_recording_is_its_own_threads_time_alone(self):
+        self.begin(RECORDERS)
+        self.runs(0, MAIN, "busy")
+        self.off(5, OTHER, 25, 5)
+        self.queued(20, MAIN, 2, "preempted")
+        self.runs(40, MAIN, "busy")
+        times, _ = self.times()
+        self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 38, "[runnable]": 2})
+        self.assertEqual(self.states(times, OTHER), {"[blocked: sleep]": 20, "[runnable]": 5, "[on-CPU]": 35})
+
     def test_a_wait_that_was_not_recorded_is_no_time_on_the_cpu(self):
         self.begin(RECORDERS)  # an idle kernel worker, whose waits offcpu leaves out
         self.runs(0, MAIN, "busy")
