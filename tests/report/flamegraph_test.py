@@ -400,6 +400,11 @@ class FlameGraph(programs.Scratch):
         self.assertEqual([frame.name for frame in picture.panes[0]], ["all"])
         self.assertEqual(self.tacho("flamegraph", "--folded", "a.folded").stderr, b"tacho flamegraph: a.folded has no folded stacks\n")
 
+    def test_a_picture_without_stacks_says_so(self):
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started().sample()
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.assertIn("no sample has a stack; record with -g to have them", self.draw(status=None).notes)
+
     def test_a_folded_text_that_cannot_be_read_is_an_error(self):
         self.assertIn(b"/tmp: cannot be read", self.tacho("flamegraph", "--folded", "/tmp", "-o", "x.svg", status=2).stderr)
         self.assertFalse((self.folder / "x.svg").exists())

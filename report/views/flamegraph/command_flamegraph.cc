@@ -587,10 +587,12 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     const auto& addresses = captures.facts.addresses;
     return frame < addresses.size() ? source_line(session.resolver(), addresses[frame]) : std::string();
   };
+  if (!captures.facts.has_samples)
+    captures.facts.notes.insert(captures.facts.notes.begin(),
+                                "the capture has no samples, or none that pass the filters");
+  if (picture.graphs.empty()) std::ranges::copy(captures.facts.notes, std::back_inserter(captures.notes));
   if (auto drawn = draw(picture, out, options, std::move(captures.notes), session.pool()); !drawn)
     return std::move(drawn.error());
-  if (!captures.facts.has_samples)
-    shown.notes.emplace_back("tacho flamegraph: the capture has no samples, or none that pass the filters");
   if (!options.base.empty() && std::ranges::all_of(picture.graphs, [&](const Graph& graph) {
         return has_no_common_root(graph.tree, options.source.roots.size());
       }))
