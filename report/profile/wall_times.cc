@@ -143,7 +143,13 @@ void WallTimes::take(const ResolvedSample& sample) {
     if (wait && wait->tid != 0) add(*wait);
   }
   const bool is_of_cpu = sample.event_index < samples_cpu_.size() && samples_cpu_[sample.event_index];
-  if (!is_of_cpu || tid == 0 || chosen(time, time + 1) == 0) return;
+  if (!is_of_cpu) return;
+  if (sample.event().attr.samples(abi::kSampleCpu)) {
+    const std::uint32_t last = std::exchange(last_on_cpu_[sample.fields->cpu], tid);
+    const auto left = by_tid_.find(last);
+    if (last != tid && left != by_tid_.end()) tracks_[left->second].left_cpu = true;
+  }
+  if (tid == 0 || chosen(time, time + 1) == 0) return;
   Track& track = track_of(tid);
   const std::uint64_t period = std::max<std::uint64_t>(sample.period, 1);
   track.sampled += period;
@@ -325,8 +331,9 @@ double WallTimes::finish(Track& track) {
                       begin, end, life});
   double on_cpu = 0;
   if (!track.has_waits) {
-    // It never left the CPU, though the capture would show it.
-    const bool is_always_on = (waits_.has_switches() || waits_.has_queues()) && track.sampled > 0;
+    // It never left the CPU, though the capture would show it. But recorders leave out waits of tacho itself.
+    const bool is_always_on =
+        (waits_.has_switches() || waits_.has_queues()) && track.sampled > 0 && !track.left_cpu;
     on_cpu = is_always_on ? life : is_clock_ ? std::min(life, sampled) : 0;
     count(track, WallState::Unknown, nullptr, life - on_cpu);
   } else {

@@ -91,6 +91,7 @@ class WallTimes {
     // Between waits: it ran as far as samples show, or waited for something that was not recorded.
     double vague = 0;
     std::uint64_t sampled = 0;    // sum of the periods of its samples on the CPU
+    bool left_cpu = false;        // another thread was sampled on the CPU where it was sampled before
     std::optional<Wait> queue{};  // see add_queue()
   };
   Track& track_of(std::uint32_t tid);
@@ -113,9 +114,10 @@ class WallTimes {
   WaitChains chains_;
   bool has_waits_ = false, has_wakers_ = false, has_samples_ = false, is_clock_ = false,
        leaves_wakers_out_ = false;
-  std::vector<bool> samples_cpu_;                      // by event
-  std::uint64_t begin_ = ~std::uint64_t{0}, end_ = 0;  // of the recording
-  std::uint64_t lost_ = 0;                             // waits without an end
+  std::vector<bool> samples_cpu_;                                 // by event
+  std::unordered_map<std::uint32_t, std::uint32_t> last_on_cpu_;  // by CPU: the tid of its last such sample
+  std::uint64_t begin_ = ~std::uint64_t{0}, end_ = 0;             // of the recording
+  std::uint64_t lost_ = 0;                                        // waits without an end
   std::deque<Track> tracks_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_tid_;         // live threads: index in tracks_
   std::unordered_map<std::uint32_t, const Thread*> known_threads_;  // by tid

@@ -183,6 +183,16 @@ class Wall(programs.Scratch):
             times, _ = self.times()
             self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 118, "[runnable]": 52, "[blocked: sleep]": 150}, first)
 
+    def test_a_thread_whose_waits_are_left_out_is_not_always_on_the_cpu(self):
+        """As threads of the recorder: samples of another thread on the same CPU say that it was away."""
+        self.begin(RECORDERS)
+        for ms in range(0, 101, 10):
+            self.take(ms, "cpu-clock", (MAIN, OTHER)[ms // 10 % 2], ("busy",), period=MS)
+        self.queued(100, OTHER, 50, "preempted")
+        times, _ = self.times()
+        self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 6, "[not recorded]": 94})
+        self.assertEqual(self.states(times, OTHER), {"[on-CPU]": 50, "[runnable]": 50})
+
     def test_a_wait_from_before_the_recording_is_its_own_threads_time_alone(self):
         self.begin(RECORDERS)
         self.runs(0, MAIN, "busy")
