@@ -44,8 +44,15 @@ struct Decoder {
     if (scratch != nullptr) cs_free(scratch, 1);
     if (handle != 0) cs_close(&handle);
   }
-  // Decodes the first instruction of `code` into `scratch`. False: there is none.
-  bool decode(format::Bytes code, std::uint64_t address) {
+  // The bytes that the first instruction of `code` can have. capstone reads prefixes to the end of what it
+  // gets, at every byte again.
+  format::Bytes first(format::Bytes code) const {
+    const std::size_t longest = arch == CS_ARCH_ARM64 ? 4 : 15;
+    return code.first(std::min(longest, code.size()));
+  }
+  // Decodes the first instruction of `all` into `scratch`. False: there is none.
+  bool decode(format::Bytes all, std::uint64_t address) {
+    const format::Bytes code = first(all);
     const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
     std::size_t left = code.size();
     return cs_disasm_iter(handle, &at, &left, &address, scratch);
@@ -166,15 +173,13 @@ std::size_t x86_size(format::Bytes code) {
   }
   constexpr std::uint8_t kWithNumber[] = {0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6};
   if (map == 3 || (map == 1 && std::ranges::find(kWithNumber, opcode) != std::end(kWithNumber))) in.skip(1);
-  constexpr std::size_t kLongest = 15;
-  const std::size_t size = code.size() - in.left();
-  return in.failed() || size > kLongest ? 0 : size;
+  return in.failed() ? 0 : code.size() - in.left();
 }
 
 // A line for bytes that capstone does not know. Without a known length it is a word on arm64, else one byte,
 // as in objdump.
-DisassembledInstruction undecoded(const Decoder& decoder, format::Bytes code, std::uint64_t address) {
-  constexpr std::size_t kWord = 4;
+DisassembledInstruction undecoded(const Decoder& decoder, format::Bytes all, std::uint64_t address) {
+  const format::Bytes code = decoder.first(all);
   DisassembledInstruction bad{.address = address, .size = 1, .kind = InstructionKind::Bad};
   bad.mnemonic = "(bad)";
   if (decoder.arch == CS_ARCH_X86 && decoder.is_64_bit) {
@@ -189,7 +194,7 @@ DisassembledInstruction undecoded(const Decoder& decoder, format::Bytes code, st
   }
   if (decoder.arch != CS_ARCH_ARM64) return bad;
   std::uint32_t word = 0;
-  bad.size = static_cast<std::uint32_t>(std::min(kWord, code.size()));
+  bad.size = static_cast<std::uint32_t>(code.size());
   for (std::size_t i = bad.size; i-- > 0;) word = word << 8 | std::to_integer<std::uint32_t>(code[i]);
   bad.mnemonic = ".inst";
   bad.operands = fmt::format("{:#010x}", word);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,28 @@ class Disassembler {
  private:
   struct State;
   std::unique_ptr<State> state_;  // null: unsupported architecture
+};
+
+// Bounds how many instructions of one file are shown or packed: functions may overlap, so that a small file
+// has any number of them.
+class InstructionBudget {
+ public:
+  static constexpr std::size_t kMost = std::size_t{1}
+                                       << 20;  // more than the code that samples hit in any program
+  // Takes the instructions of a function. False: those of other functions leave no room for them.
+  bool take(const void* file, std::size_t count) {
+    std::size_t& taken = taken_[file];
+    if (taken >= kMost) return false;
+    taken += count;
+    return true;
+  }
+  bool is_spent(const void* file) const {
+    const auto found = taken_.find(file);
+    return found != taken_.end() && found->second >= kMost;
+  }
+
+ private:
+  std::map<const void*, std::size_t> taken_;
 };
 
 }  // namespace tacho::report

@@ -350,6 +350,29 @@ class Annotate(programs.Scratch):
         self.assertIn(b"hot: only 262144 of 524288 bytes", done.stderr)
         self.assertGreater(self.annotate(status=3).stdout.count(b"\n"), 1 << 17)
 
+    def test_prefix_bytes_cost_no_more_than_other_code(self):
+        """capstone 4 reads all prefixes that follow, at each of them again: 256 KB would take minutes."""
+        size = 1 << 18
+        (self.root / "opt/program").write_bytes(program(size, size, b"\x66"))
+        self.write(0x1000)
+        start = time.monotonic()
+        function = json.loads(self.annotate("--json").stdout)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertEqual(len(function["lines"]), size)
+
+    def test_functions_that_overlap_are_shown_to_a_limit(self):
+        size, functions = 1 << 17, 16
+        symbols = "".join(f".globl f{i}\n.type f{i}, @function\n.set f{i}, begin + {i}\n.size f{i}, {size - i}\n" for i in range(functions))
+        (self.folder / "many.s").write_text(f".globl _start\n_start: ret\nbegin:\n.fill {size}, 1, 0x90\n{symbols}")
+        self.run_program("as", "-o", "many.o", "many.s")
+        self.run_program("ld", "-Ttext=0x1000", "--build-id=none", "-o", self.root / "opt/program", "many.o")
+        self.write(*(0x1001 + i for i in range(functions)))
+        done = self.annotate("--json", status=3)
+        lines = sum(len(json.loads(line)["lines"]) for line in done.stdout.splitlines())
+        self.assertTrue(1 << 20 <= lines <= (1 << 20) + size, lines)
+        self.assertIn(b"1048576 instructions of its file are shown already; name one function", done.stderr)
+        self.assertIn(b"nop", self.annotate("f3").stdout)
+
     def test_a_line_of_a_source_file_may_be_anything(self):
         """Terminal escape sequences in source lines are made safe."""
         compiler = shutil.which("cc")

@@ -264,7 +264,9 @@ class Annotation {
     if (all.period != 0 &&
         100.0 * static_cast<double>(mine.period) / static_cast<double>(all.period) < options_.percent_limit)
       return;
-    const AnnotatedCode code = annotator_.annotate(function, block.leader, block.members);
+    const AnnotatedCode code =
+        is_spent(function, block) ? too_much() : annotator_.annotate(function, block.leader, block.members);
+    (void)budgets_[block.leader].take(function.module, code.lines.size());
     if (!code.missing_reason.empty()) missing_code_.add(function, code);
     if (code.lines.empty()) return;
     ShownCode shown{.function = function, .code = code};
@@ -286,6 +288,16 @@ class Annotation {
     }
   }
 
+  bool is_spent(const HitFunction& function, const EventBlock& block) {
+    return budgets_[block.leader].is_spent(function.module);
+  }
+  static AnnotatedCode too_much() {
+    AnnotatedCode code;
+    code.missing_reason = fmt::format("{} instructions of its file are shown already; name one function",
+                                      InstructionBudget::kMost);
+    return code;
+  }
+
   // "cycles", "anon group { cycles, instructions }".
   static std::string name_of(const std::vector<std::string>& events, const EventBlock& block,
                              std::span<const format::EventGroup> groups) {
@@ -302,6 +314,7 @@ class Annotation {
   const CodeHits& hits_;
   SourceFiles files_;
   CodeAnnotator annotator_;
+  std::map<std::uint32_t, InstructionBudget> budgets_;  // by the first event of a block
   std::vector<HitFunction> functions_;
   MissingCode missing_code_;
   bool is_first_ = true;
