@@ -53,24 +53,13 @@ std::string temporary_name(const std::string& name, unsigned attempt) {
   return "." + name.substr(0, kKept) + "." + std::to_string(::getpid()) + "." + std::to_string(attempt);
 }
 
-// For root: an error if other users could replace files in the folder (which the sticky bit prevents).
-Result<> refuse_open_folder(const Place& place) {
-  struct stat status {};
-  if (::geteuid() != 0 || ::fstat(place.folder.get(), &status) != 0) return Done{};
-  const auto other = who_else_may_change(status);
-  if (!other) return Done{};
-  return place.refusal("root does not write where other users may replace files, and its folder " + *other +
-                           "; name a file elsewhere",
-                       EACCES);
-}
-
 Result<Place> find_place(const std::string& path) {
+  if (auto allowed = check_output_way(path); !allowed) return std::move(allowed.error());
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   Place place{Fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
               slash == std::string::npos ? path : path.substr(slash + 1), path};
   if (!place.folder) return place.error(errno);
-  if (auto allowed = refuse_open_folder(place); !allowed) return std::move(allowed.error());
   return place;
 }
 
@@ -136,6 +125,15 @@ Result<Fd> create_temporary(const Place& place, std::string& temporary) {
 }
 
 }  // namespace
+
+Result<> check_output_way(const std::string& path) {
+  if (::geteuid() != 0) return Done{};
+  const auto trusted = check_trusted_way(path);
+  if (trusted || trusted.error().code != EPERM) return Done{};  // what is missing fails later
+  return output_error(path + ": root does not write where other users may replace files, and " +
+                          trusted.error().what + "; name a file elsewhere",
+                      EACCES);
+}
 
 Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode) {
   Fd file(::openat(at, folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode));

@@ -12,6 +12,10 @@
 
 namespace tacho::format {
 
+// For root: an error (EACCES) if other users could choose where the output at `path` is written, or replace
+// it: each folder and link on the way counts.
+Result<> check_output_way(const std::string& path);
+
 // Creates a file without a name (O_TMPFILE) in a folder (`at`: the folder for relative paths, or AT_FDCWD),
 // so that nothing is left if the writer is killed. An error if the file system does not support it.
 Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode);
@@ -24,8 +28,8 @@ Result<> give_name(const Fd& file, int at, const std::string& name);
 class WholeOutput {
  public:
   enum class Old : std::uint8_t { Replaced, Kept };  // Kept: as NAME.old
-  // Mode 0600; with Old::Replaced the old file's owner and mode, if permitted. Root refuses folders in which
-  // other users may replace files, and does not rename files of other users.
+  // Mode 0600; with Old::Replaced the old file's owner and mode, if permitted. check_output_way() applies,
+  // and root does not rename files of other users.
   static Result<WholeOutput> create(const std::string& path, Old old);
   WholeOutput(WholeOutput&&) noexcept;
   WholeOutput& operator=(WholeOutput&&) = delete;

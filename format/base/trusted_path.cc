@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,12 +48,50 @@ void add_parts(std::string_view path, std::vector<std::string>& ahead) {
   }
 }
 
+// The users and groups that an access control list (acl(5)) lets write: its entries in the extended
+// attribute, after a version, are u16 tag, u16 permissions and u32 id.
+std::optional<std::string> who_may_write_by_list(Bytes list) {
+  constexpr std::uint16_t kUser = 2, kGroup = 8, kOwningGroup = 4, kMask = 16, kWrite = 2;
+  std::optional<std::string> found;
+  Cursor in(list, std::endian::little);
+  in.u32();
+  while (in.left() >= 8) {
+    const std::uint16_t tag = in.u16(), permissions = in.u16();
+    const std::uint32_t id = in.u32();
+    if (tag == kMask && (permissions & kWrite) == 0) return std::nullopt;
+    if ((permissions & kWrite) == 0 || found || tag == kOwningGroup) continue;
+    if (tag == kUser && !is_trusted_user(id)) found = "user " + std::to_string(id);
+    if (tag == kGroup && !is_trusted_group(id)) found = "group " + std::to_string(id);
+  }
+  return found;
+}
+
 // Follows a path component by component, and judges each folder, file and link.
 class Walk {
  public:
-  Result<> along(const std::string& path) {
+  enum class Last : std::uint8_t { Counts, DoesNotCount };  // the file itself
+  enum class Objection : std::uint8_t { Ends, IsNoted };    // an error, or a fact of the result
+
+  Walk(Last last, Objection objection) : last_(last), objection_(objection) {}
+
+  // `root`: the folder of the path's "/"; empty: this machine's. It is judged too.
+  Result<FileOnWay> along(const std::string& root, const std::string& path) {
+    if (!root.empty()) {
+      if (auto walked = walk(root); !walked) return std::move(walked.error());
+      root_ = std::move(folder_);
+      root_path_ = root.ends_with('/') ? root.substr(0, root.size() - 1) : root;
+    }
+    if (auto walked = walk(path); !walked) return std::move(walked.error());
+    found_.is_public = found_.is_public && (found_.status.st_mode & S_IROTH) != 0;
+    found_.file = std::move(folder_);
+    return std::move(found_);
+  }
+
+ private:
+  Result<> walk(const std::string& path) {
     std::array<char, PATH_MAX> here{};
-    if (!path.starts_with('/') && ::getcwd(here.data(), here.size()) == nullptr)
+    const bool is_relative = !path.starts_with('/') && !root_;
+    if (is_relative && ::getcwd(here.data(), here.size()) == nullptr)
       return system_error("the current folder", errno);
     add_parts(path, ahead_);
     add_parts(here.data(), ahead_);
@@ -65,31 +104,37 @@ class Walk {
     return Done{};
   }
 
- private:
   Result<> begin() {
-    reached_ = "/";
-    folder_ = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    struct stat status {};
-    if (!folder_ || ::fstat(folder_.get(), &status) != 0) return system_error(reached_, errno);
-    return judge(status);
+    reached_ = root_path_ + "/";
+    depth_ = 0;
+    found_.is_public = true;
+    folder_ = root_ ? Fd(::fcntl(root_.get(), F_DUPFD_CLOEXEC, 0))
+                    : Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_ || ::fstat(folder_.get(), &found_.status) != 0) return system_error(reached_, errno);
+    return judge(folder_, found_.status);
   }
 
   Result<> step(const std::string& part) {
+    found_.is_public = found_.is_public && (found_.status.st_mode & S_IXOTH) != 0;
+    if (part == ".." && root_ && depth_ == 0) return Done{};
     if (!reached_.ends_with('/')) reached_ += '/';
     reached_ += part;
     Fd next(::openat(folder_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat status {};
-    if (!next || ::fstat(next.get(), &status) != 0) return system_error(reached_, errno);
-    if (S_ISLNK(status.st_mode)) return follow(next, status);
-    if (auto fine = judge(status); !fine) return fine;
+    const bool is_last = ahead_.empty() && last_ == Last::DoesNotCount;
+    if (!next && errno == ENOENT && is_last) return Done{};
+    if (!next || ::fstat(next.get(), &found_.status) != 0) return system_error(reached_, errno);
+    if (S_ISLNK(found_.status.st_mode)) return follow(next, found_.status);
+    if (is_last) return Done{};
+    if (auto fine = judge(next, found_.status); !fine) return fine;
     folder_ = std::move(next);  // if it is not a folder, the next step fails
+    depth_ += part == ".." ? -1 : 1;
     return Done{};
   }
 
   // The link's owner matters: in a folder with the sticky bit other users can make links.
   Result<> follow(const Fd& link, struct stat status) {
     status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // meaningless for links
-    if (auto fine = judge(status); !fine) return fine;
+    if (auto fine = judge(link, status); !fine) return fine;
     if (++links_ > kMostLinks) return system_error(reached_, ELOOP);
     std::array<char, PATH_MAX> target{};
     const ssize_t length = ::readlinkat(link.get(), "", target.data(), target.size());
@@ -98,18 +143,26 @@ class Walk {
     add_parts(path, ahead_);
     if (path.starts_with('/')) return begin();
     reached_ = reached_.substr(0, reached_.rfind('/') + 1);
+    if (::fstat(folder_.get(), &found_.status) != 0) return system_error(reached_, errno);
     return Done{};
   }
 
-  Result<> judge(const struct stat& status) const {
-    const auto other = who_else_may_change(status);
-    return other ? Result<>(Error{reached_ + " " + *other, EPERM}) : Done{};
+  Result<> judge(const Fd& file, const struct stat& status) {
+    const auto other = who_else_may_change(file, status);
+    if (!other) return Done{};
+    if (found_.objection.empty()) found_.objection = reached_ + " " + *other;
+    return objection_ == Objection::Ends ? Result<>(Error{found_.objection, EPERM}) : Done{};
   }
 
+  Last last_;
+  Objection objection_;
   std::vector<std::string> ahead_;
-  std::string reached_;
+  Fd root_;  // none: this machine's "/"
+  std::string root_path_, reached_;
   Fd folder_;
+  int depth_ = 0;  // folders below the root
   int links_ = 0;
+  FileOnWay found_;
 };
 
 }  // namespace
@@ -124,7 +177,36 @@ std::optional<std::string> who_else_may_change(const struct stat& status) {
   return std::nullopt;
 }
 
-Result<> check_trusted_path(const std::string& path) { return Walk().along(path); }
+std::optional<std::string> who_else_may_change(const Fd& file, const struct stat& status) {
+  auto other = who_else_may_change(status);
+  // With a list, the bits of the group are the most that anyone in it but the owner may do.
+  if (other || S_ISLNK(status.st_mode) || (status.st_mode & S_IWGRP) == 0) return other;
+  if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0) return std::nullopt;
+  std::array<std::byte, 4096> list{};
+  const std::string path = "/proc/self/fd/" + std::to_string(file.get());
+  const ssize_t size = ::getxattr(path.c_str(), "system.posix_acl_access", list.data(), list.size());
+  if (size < 0) {
+    if (errno == ERANGE) return "has a long access control list";
+    return std::nullopt;
+  }
+  const auto writer = who_may_write_by_list(Bytes(list).first(static_cast<std::size_t>(size)));
+  if (!writer) return std::nullopt;
+  return "may be changed by " + *writer + " (its access control list; setfacl -b removes it)";
+}
+
+Result<> check_trusted_path(const std::string& path) {
+  auto walked = Walk(Walk::Last::Counts, Walk::Objection::Ends).along({}, path);
+  return walked ? Result<>(Done{}) : std::move(walked.error());
+}
+
+Result<> check_trusted_way(const std::string& path) {
+  auto walked = Walk(Walk::Last::DoesNotCount, Walk::Objection::Ends).along({}, path);
+  return walked ? Result<>(Done{}) : std::move(walked.error());
+}
+
+Result<FileOnWay> find_on_way(const std::string& root, const std::string& path) {
+  return Walk(Walk::Last::Counts, Walk::Objection::IsNoted).along(root, path);
+}
 
 Result<> check_program(const std::string& path) {
   if (::geteuid() != 0) return Done{};
@@ -137,9 +219,29 @@ Result<> check_beside(const std::string& self, const std::string& path) {
   return check_program(self) ? check_program(path) : Done{};
 }
 
-Result<std::string> find_program(const std::string& name) {
+namespace {
+
+std::string_view search_path() {
   const char* const variable = std::getenv("PATH");
-  std::string_view rest = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  return variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+}
+
+}  // namespace
+
+std::string trusted_search_path() {
+  if (::geteuid() != 0) return std::string(search_path());
+  std::string trusted;
+  for (std::string_view rest = search_path(); !rest.empty();) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (!folder.starts_with('/') || !check_trusted_path(std::string(folder))) continue;
+    trusted.append(trusted.empty() ? "" : ":").append(folder);
+  }
+  return trusted.empty() ? "/usr/bin:/bin" : trusted;  // an empty PATH is the current folder
+}
+
+Result<std::string> find_program(const std::string& name) {
+  std::string_view rest = search_path();
   Error refusal{name + ": is not in PATH", ENOENT};
   while (!rest.empty()) {
     const std::string_view folder = rest.substr(0, rest.find(':'));

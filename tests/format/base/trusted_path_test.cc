@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "format/base/output.h"
 #include "tests/support/named_output.h"
 
 namespace tacho::format {
@@ -109,6 +110,32 @@ TEST_F(TrustedPath, RootWritesNeitherIntoFoldersOfOthersNorMovesTheirFiles) {
   EXPECT_FALSE(fs::exists(out + ".old"));
 }
 
+TEST_F(TrustedPath, EveryFolderAndLinkOnTheWayToAnOutputCounts) {
+  const std::string theirs = folder + "/theirs";
+  fs::create_directories(theirs);
+  fs::create_symlink(folder + "/a/b", theirs + "/link");
+  fs::create_symlink(folder + "/a/b/file", theirs + "/last");
+  for (const char* const name : {"", "/link", "/last"})
+    ASSERT_EQ(::lchown((theirs + name).c_str(), kOther, kOther), 0);
+  for (const char* const path : {"/out", "/link/out", "/last"}) {
+    const auto out = test::named_output(theirs + path);
+    ASSERT_FALSE(out) << path;
+    EXPECT_EQ(out.error().fault, Fault::Output);
+    EXPECT_NE(out.error().what.find(theirs + " belongs to user 54321; name a file elsewhere"),
+              std::string::npos)
+        << out.error().what;
+  }
+  EXPECT_FALSE(fs::exists(folder + "/a/b/out"));
+  // A link of theirs in a sticky folder.
+  ::chmod(folder.c_str(), 01777);
+  fs::create_symlink(folder + "/a/b", folder + "/near");
+  EXPECT_TRUE(test::named_output(folder + "/near/mine"));
+  ASSERT_EQ(::lchown((folder + "/near").c_str(), kOther, kOther), 0);
+  EXPECT_FALSE(test::named_output(folder + "/near/out"));
+  EXPECT_TRUE(check_output_way(folder + "/a/b/missing"));
+  EXPECT_TRUE(check_output_way("/dev/null"));
+}
+
 // The variable as long as this lives.
 class Path {
  public:
@@ -153,6 +180,13 @@ TEST_F(TrustedPath, RootRunsNoProgramThatOthersMayChange) {
   const auto found = find_program("prog");
   ASSERT_EQ(::seteuid(0), 0);
   EXPECT_FALSE(found) << "the folder around is root's alone";
+}
+
+TEST_F(TrustedPath, AShellOfRootSearchesTrustedFoldersOnly) {
+  fs::create_directories(folder + "/open");
+  ::chmod((folder + "/open").c_str(), 0777);
+  const Path all(folder + "/open:" + folder + "/a:.:" + folder + "/missing:/usr/bin");
+  EXPECT_EQ(trusted_search_path(), folder + "/a:/usr/bin");
 }
 
 TEST_F(TrustedPath, AProgramBesideIsRefusedWhereOthersCouldPutOne) {
