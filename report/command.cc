@@ -105,7 +105,8 @@ Result<> check_events(Session& session, const ReadingOptions& options) {
 void run_with_progress(Session& session, Sink& sink, TextOutput& out,
                        const std::function<void()>& before_wait) {
   if (session.follows()) return run_following(session, sink, out, before_wait);
-  Progress progress(STDERR_FILENO);
+  const auto in_parent = out.show_progress();
+  Progress progress = in_parent ? Progress(in_parent) : Progress(STDERR_FILENO);
   if (!progress.is_on()) return session.run(sink);
   // No progress line when the text goes to the same terminal.
   if (out.is_for_person()) out.before_first_write([&progress] { progress.stop(); });
@@ -337,6 +338,11 @@ Result<format::Fd> take_kernel_files(ReadingOptions& options) {
   return file;
 }
 
+sandbox::KernelSymbols kernel_symbols_for(const symbolize::SymbolOptions& symbols) {
+  const bool is_needed = symbols.symfs.empty() || !symbols.kallsyms.empty();
+  return is_needed ? sandbox::KernelSymbols::Shown : sandbox::KernelSymbols::Hidden;
+}
+
 cli::CommandLine command_line(std::string_view name, std::string description) {
   cli::CommandLine line;
   line.program = "tacho " + std::string(name);
@@ -379,10 +385,13 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vec
 namespace {
 
 // The callbacks that a worker has.
+enum class Reads : std::uint8_t { Only, AndSymbols };
+
 struct Surroundings {
   std::function<Result<OutputFile>()> open_output;
   std::function<bool()> is_asked_to_stop{};  // --follow
   const ScreenPlan* screen = nullptr;        // null: the output is text
+  Reads reads = Reads::AndSymbols;           // Only: the capture, without names
 };
 
 // Refused, as by perf: no sample would match, as if these CPUs had been idle.
@@ -466,6 +475,7 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   if (options.session.symbols.kcore >= 0) task.kept.push_back(options.session.symbols.kcore);
   if (const symbolize::PinnedFiles* const pinned = options.session.symbols.pinned; pinned != nullptr)
     std::ranges::copy(pinned->descriptors(), std::back_inserter(task.kept));
+  if (around.reads != Reads::Only) task.kernel_symbols = kernel_symbols_for(options.session.symbols);
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
   task.policy = asks_servers ? sandbox::Policy::Servers : sandbox::Policy::Trials;
   task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);
@@ -497,9 +507,9 @@ Result<cli::ExitStatus> show_here_or_in_worker(ReadingOptions options, const Sho
   return options.has_worker ? show_in_worker(options, show, around) : show_here(options, show, around);
 }
 
-Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHere& show) {
+Result<cli::ExitStatus> show_capture(const ReadingOptions& options, Reads reads, const ShowHere& show) {
   std::optional<sandbox::Interruption> interruption;
-  Surroundings around{.open_output = [&options] { return open_output(options); }};
+  Surroundings around{.open_output = [&options] { return open_output(options); }, .reads = reads};
   if (options.follows) {
     auto watched = sandbox::Interruption::watch();
     if (!watched) return std::move(watched.error());
@@ -518,7 +528,7 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
 }
 
 Result<cli::ExitStatus> show_session_beside(const ReadingOptions& options, const ShowBeside& show) {
-  return show_capture(options, [&](SessionOptions wanted, const Surroundings& around) {
+  return show_capture(options, Reads::AndSymbols, [&](SessionOptions wanted, const Surroundings& around) {
     return show_session_here(options, std::move(wanted), show, around);
   });
 }
@@ -546,7 +556,8 @@ Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPl
 
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
   return show_capture(
-      options, [&](const SessionOptions& wanted, const Surroundings& around) -> Result<cli::ExitStatus> {
+      options, Reads::Only,
+      [&](const SessionOptions& wanted, const Surroundings& around) -> Result<cli::ExitStatus> {
         format::Diagnostics diagnostics;
         auto reader = format::CaptureReader::open(wanted.input, diagnostics, wanted.capture);
         if (!reader) return std::move(reader.error());

@@ -118,6 +118,8 @@ cli::Option kcore_option(ReadingOptions& options);
 // default. The descriptor must live as long as the options are used; -1: there is none. show_session() and
 // the other functions that open a session call it.
 Result<format::Fd> take_kernel_files(ReadingOptions& options);
+// Whether a sandboxed process may need this machine's kernel symbols: not with the files of another one.
+sandbox::KernelSymbols kernel_symbols_for(const symbolize::SymbolOptions& symbols);
 
 // --wide, for a command whose tables fit into ReadingOptions::room(). `names` is "-w,--wide" or "--wide".
 cli::Option wide_option(std::string names, ReadingOptions& options);

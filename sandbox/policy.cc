@@ -35,7 +35,8 @@ constexpr std::array kReadFiles = {
     SCMP_SYS(close_range), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat),
     SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
     SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
-    SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write), SCMP_SYS(writev),
+    SCMP_SYS(getxattr), SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write),
+    SCMP_SYS(writev),
     // sanitizers test with a pipe whether memory is readable
     SCMP_SYS(pipe), SCMP_SYS(pipe2),
     // memory
@@ -131,6 +132,10 @@ void allow_in_part(const Filter& filter) {
 Result<> load_filter(Policy policy, bool is_writing_forbidden) {
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(ENOSYS)));
   if (!filter) return system_error("seccomp", ENOMEM);
+  // The default kills the calling thread alone, and a process that lost a thread may wait for it for ever.
+  if (const int code = seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+      code != 0)
+    return system_error("seccomp", -code);
   allow_all(filter, kReadFiles);
   allow_in_part(filter);
   if (policy == Policy::WriteOutput) allow_all(filter, kWriteOutput);
@@ -169,16 +174,16 @@ bool forbid_changes() {
   return set && ::syscall(SYS_landlock_restrict_self, set.get(), 0) == 0 && knows_truncate;
 }
 
-// Drops all capabilities but those for reading files of every user and kernel symbols.
-Result<> keep_reading_rights() {
+// Drops all capabilities but those for reading files of every user, and kernel symbols if it needs them.
+Result<> keep_reading_rights(KernelSymbols symbols) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
   if (::syscall(SYS_capget, &header, data.data()) != 0) return system_error("capget", errno);
-  constexpr std::array<std::uint32_t, _LINUX_CAPABILITY_U32S_3> kKept = {1U << CAP_DAC_READ_SEARCH,
-                                                                         CAP_TO_MASK(CAP_SYSLOG)};
+  const std::array<std::uint32_t, _LINUX_CAPABILITY_U32S_3> kept = {
+      1U << CAP_DAC_READ_SEARCH, symbols == KernelSymbols::Shown ? CAP_TO_MASK(CAP_SYSLOG) : 0U};
   for (std::size_t word = 0; word < data.size(); ++word) {
-    data.at(word).effective &= kKept.at(word);
-    data.at(word).permitted &= kKept.at(word);
+    data.at(word).effective &= kept.at(word);
+    data.at(word).permitted &= kept.at(word);
     data.at(word).inheritable = 0;
   }
   if (::syscall(SYS_capset, &header, data.data()) != 0) return system_error("capset", errno);
@@ -268,11 +273,11 @@ void limit_resources() {
 
 }  // namespace
 
-Result<> confine(Policy policy, std::span<const int> kept) {
+Result<> confine(Policy policy, KernelSymbols symbols, std::span<const int> kept) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error("no_new_privs", errno);
   if (auto done = close_all_but(kept); !done) return done;
   limit_resources();
-  if (auto done = keep_reading_rights(); !done) return done;
+  if (auto done = keep_reading_rights(symbols); !done) return done;
   return load_filter(policy, policy != Policy::Servers && forbid_changes());
 }
 

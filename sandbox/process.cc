@@ -157,8 +157,14 @@ class Watch {
       at_all_ += passed;
       if (times_.at_all.count() != 0 && at_all_ > times_.at_all) shared_.is_closed.store(true);
     }
-    if (show_progress_) show_progress_(busy != nullptr ? line(*busy) : std::string());
+    const std::string of_file = busy != nullptr ? line(*busy) : std::string();
+    if (show_progress_) show_progress_(of_file.empty() ? of_child_ : of_file);
     return stuck;
+  }
+  // The child's own progress line.
+  void show(std::string_view line) {
+    of_child_ = printable(line);
+    if (show_progress_) show_progress_(of_child_);
   }
   // From now on the output is on the terminal: no progress lines.
   void be_quiet() {
@@ -184,6 +190,7 @@ class Watch {
 
   FileTimes times_;
   ShowProgress show_progress_;
+  std::string of_child_;  // its progress line
   Shared& shared_;
   std::array<AtFile, kPurposes> at_{};
   Clock::duration at_all_{};
@@ -192,12 +199,13 @@ class Watch {
 
 // Messages from the child over its pipe: a header, then its bytes.
 enum class Kind : std::uint8_t {
-  Begin,   // the child is confined; it reads untrusted files from now on
-  Open,    // opens the output; answered: whether it is for a person
-  Text,    // bytes of the output
-  Finish,  // ends the output; answered when all of it is written
-  Fail,    // the work failed, with this error
-  End,     // the work is done, with this exit status
+  Begin,     // the child is confined; it reads untrusted files from now on
+  Open,      // opens the output; answered: whether it is for a person
+  Text,      // bytes of the output
+  Progress,  // a line about the work, which replaces the last one
+  Finish,    // ends the output; answered when all of it is written
+  Fail,      // the work failed, with this error
+  End,       // the work is done, with this exit status
 };
 struct Head {
   Kind kind = Kind::End;
@@ -381,8 +389,9 @@ class Supervisor {
   std::vector<Death> deaths_;
   std::size_t unknown_deaths_ = 0;
   bool is_serial_ = false, is_restarted_ = false;
-  bool is_confined_ = false;  // a child was confined, so it may have read the capture
-  int answers_ = -1;          // pipe to the child
+  bool has_terminal_ = false;  // on standard error
+  bool is_confined_ = false;   // a child was confined, so it may have read the capture
+  int answers_ = -1;           // pipe to the child
   std::optional<Output> output_;
   bool is_given_ = false;  // bytes were written to the output
   bool is_finished_ = false, is_reader_gone_ = false, is_screen_open_ = false;
@@ -394,17 +403,23 @@ class Supervisor {
 Output Supervisor::output_of(const MessageSender& sender) {
   const bool is_for_person = sender.ask(Kind::Open);
   const auto is_gone = [this] { return shared_.is_reader_gone.load(); };
-  return {.write = [is_gone, &sender](std::string_view text) -> Result<Reader> {
-            for (; !text.empty() && !is_gone(); text.remove_prefix(std::min(text.size(), kMostText)))
-              sender.send(Kind::Text, 0, text.substr(0, kMostText));
-            return is_gone() ? Reader::Gone : Reader::There;
-          },
-          .finish = [&sender]() -> Result<> {
-            (void)sender.ask(Kind::Finish);
-            return Done{};
-          },
-          .is_reader_gone = is_gone,
-          .is_for_person = is_for_person};
+  return {
+      .write = [is_gone, &sender](std::string_view text) -> Result<Reader> {
+        for (; !text.empty() && !is_gone(); text.remove_prefix(std::min(text.size(), kMostText)))
+          sender.send(Kind::Text, 0, text.substr(0, kMostText));
+        return is_gone() ? Reader::Gone : Reader::There;
+      },
+      .finish = [&sender]() -> Result<> {
+        (void)sender.ask(Kind::Finish);
+        return Done{};
+      },
+      .is_reader_gone = is_gone,
+      .is_for_person = is_for_person,
+      .show_progress =
+          has_terminal_
+              ? [&sender](
+                    std::string_view line) { sender.send(Kind::Progress, 0, line.substr(0, kLongestPath)); }
+              : ShowProgress()};
 }
 
 void Supervisor::work(const MessageSender& sender) {
@@ -445,7 +460,7 @@ Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
   if (::getppid() != parent) return Error{"its parent has ended"};
   kept.insert(kept.end(), task_.kept.begin(), task_.kept.end());
   if (task_.input == "-") kept.push_back(STDIN_FILENO);
-  return confine(task_.policy, kept);
+  return confine(task_.policy, task_.kernel_symbols, kept);
 }
 
 // Runs the work in the child. Ends with _exit(): no destructors of the parent's objects run.
@@ -501,6 +516,9 @@ Result<> Supervisor::take(const Message& message) {
       return answer(output_->is_for_person);
     case Kind::Text:
       return write(message.text);
+    case Kind::Progress:
+      watch_.show(message.text);
+      break;
     case Kind::Finish:
       if (!std::exchange(is_finished_, true))
         if (auto done = output_->finish(); !done) return done;
@@ -520,9 +538,10 @@ Result<> Supervisor::take(const Message& message) {
   return Done{};
 }
 
-// Passes on the child's standard error where it is no terminal: if the child held that pipe open, its reader
-// would also wait for a child that cannot be killed (state D). While a screen (the interactive view) is open,
-// keeps up to 64 kB. False: the child closed its end.
+// Passes on the child's standard error. A child that a damaged file controls gets no descriptor of a
+// terminal, whose input it could write (TIOCSTI) and whose screen it could change; and if it held open a pipe
+// of others, their reader would also wait for a child that cannot be killed (state D). While a screen (the
+// interactive view) is open, keeps up to 64 kB. False: the child closed its end.
 bool Supervisor::take_errors(int from) {
   constexpr std::size_t kMostKept = std::size_t{64} << 10;
   std::array<char, 4096> piece{};
@@ -584,11 +603,10 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
 
 Result<End> Supervisor::run_child() {
   Pipe texts, answers, errors;
-  if (!texts.make() || !answers.make()) return system_error("a pipe for text", errno);
+  if (!texts.make() || !answers.make() || !errors.make()) return system_error("a pipe for text", errno);
   (void)::fcntl(texts.from.get(), F_SETPIPE_SZ, kPipeSize);
-  // Without this pipe the child writes to standard error directly.
-  if ((task_.is_screen || ::isatty(STDERR_FILENO) == 0) && errors.make())
-    (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
+  (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
+  has_terminal_ = task_.show_progress && ::isatty(STDERR_FILENO) != 0;
   watch_.begin();
   if (std::exchange(is_restarted_, true) && task_.restart)
     if (auto done = task_.restart(); !done) return std::move(done.error());
@@ -599,7 +617,7 @@ Result<End> Supervisor::run_child() {
     return is_confined_ ? End::Done : End::Unconfined;
   }
   if (child == 0) {
-    if (errors.to) (void)::dup2(errors.to.get(), STDERR_FILENO);
+    if (::dup2(errors.to.get(), STDERR_FILENO) < 0) ::_exit(0);
     be_child(MessageSender(texts.to.get(), answers.from.get()), {texts.to.get(), answers.from.get()}, parent);
   }
   (void)::setpgid(child, child);  // in both processes, whichever runs first
@@ -719,6 +737,7 @@ Result<JobDone> run_job(const Job& job, Policy policy, const JobLimits& limits) 
   task.times = limits.times;
   task.kept = limits.kept;
   task.show_progress = limits.show_progress;
+  task.kernel_symbols = limits.kernel_symbols;
   task.work = [&job](Child& child) -> Result<cli::ExitStatus> {
     const std::vector<std::byte> bytes = job(child);
     const Output output = child.open_output();

@@ -31,6 +31,9 @@ struct Output {
   std::function<Result<>()> finish;
   std::function<bool()> is_reader_gone;
   bool is_for_person = false;  // it goes to a terminal or a pager
+  // In the child: shows a line on the terminal of standard error until the next one; empty: erases it. Null:
+  // standard error is no terminal.
+  std::function<void(std::string_view)> show_progress = {};
 };
 
 // Time limits for reading files; other time is not counted.
@@ -73,8 +76,10 @@ struct Task {
   std::function<Result<cli::ExitStatus>(Child&)> work;  // in the child
   std::function<Result<Output>()> open_output;          // called in the parent, when the child opens it
   std::function<bool()> is_asked_to_stop = {};  // called in the parent ten times a second; may be empty
-  ShowProgress show_progress = {};              // shows the file that is read, if it takes seconds
+  // Shows the file that is read, if it takes seconds, or else the child's own line (Output::show_progress).
+  ShowProgress show_progress = {};
   Policy policy = Policy::Trials;
+  KernelSymbols kernel_symbols = KernelSymbols::Hidden;
   std::string input;                   // its name, for messages
   std::vector<std::string> skipped{};  // files to ignore
   std::string skip_option{};           // the option to ignore a file, for messages; empty: there is none
@@ -84,8 +89,8 @@ struct Task {
   std::function<Result<>()> restart = {};
   bool is_whole_or_nothing = false;  // an incomplete output is discarded
   // The output is an interactive screen: `restart` has nothing to discard. The child's stderr is shown after
-  // the screen was closed, at the end of the output or of the child. A child that dies while it reads no file
-  // is an error at once.
+  // the screen was closed, at the end of the output or of the child (else as it comes). A child that dies
+  // while it reads no file is an error at once.
   bool is_screen = false;
   FileTimes times{};
   std::vector<int> kept{};  // descriptors that the work needs, besides standard input (for the input "-")
@@ -109,6 +114,7 @@ struct JobLimits {
   FileTimes times{};
   std::vector<int> kept{};
   ShowProgress show_progress = {};
+  KernelSymbols kernel_symbols = KernelSymbols::Hidden;
 };
 // Runs work that returns bytes to the parent.
 using Job = std::function<std::vector<std::byte>(Child&)>;

@@ -7,8 +7,10 @@
 #include <sys/types.h>
 
 #include <ctime>
+#include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +85,10 @@ class OutputFile {
   bool is_reader_gone() const { return elsewhere_ && elsewhere_->is_reader_gone(); }
   // Whether the output is a terminal or a pager.
   bool is_for_person() const;
+  // In a sandboxed child: shows a line about progress on the terminal of standard error (sandbox::Output).
+  std::function<void(std::string_view)> show_progress() const {
+    return elsewhere_ ? elsewhere_->show_progress : nullptr;
+  }
 
  private:
   OutputFile() = default;

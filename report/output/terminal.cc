@@ -79,8 +79,14 @@ OutputFile standard_output(Paging paging) {
   return OutputFile::to_command(std::move(command));
 }
 
+Progress::Progress(ShowLine show_line, Clock::duration delay)
+    : show_line_(std::move(show_line)), is_on_(show_line_ != nullptr), next_(Clock::now() + delay) {}
+
 Progress::Progress(int fd, Clock::duration delay)
-    : fd_(fd), is_on_(::isatty(fd) != 0), next_(Clock::now() + delay) {}
+    : Progress(
+          ::isatty(fd) == 0 ? ShowLine()
+                            : [fd](std::string_view line) { put(fd, std::string(kErase).append(line)); },
+          delay) {}
 
 void Progress::at(std::uint64_t bytes, std::uint64_t total) {
   show([=] {
@@ -97,12 +103,12 @@ void Progress::at(std::uint64_t bytes, std::uint64_t total) {
 void Progress::show(const std::function<std::string()>& line) {
   if (!is_on_ || Clock::now() < next_) return;
   next_ = Clock::now() + kBetween;
-  put(fd_, std::string(kErase) + line());
+  show_line_(line());
   is_shown_ = true;
 }
 
 void Progress::erase() {
-  if (std::exchange(is_shown_, false)) put(fd_, kErase);
+  if (std::exchange(is_shown_, false)) show_line_({});
 }
 
 void Progress::stop() {

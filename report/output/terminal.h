@@ -51,6 +51,10 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   // Shows nothing when `fd` is no terminal.
   explicit Progress(int fd, Clock::duration delay = std::chrono::seconds(1));
+  // In a sandboxed child, which has no terminal: its parent shows the line (sandbox::Output::show_progress).
+  // Null: shows nothing.
+  using ShowLine = std::function<void(std::string_view)>;  // an empty line erases
+  explicit Progress(ShowLine show_line, Clock::duration delay = std::chrono::seconds(1));
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { stop(); }
@@ -66,7 +70,7 @@ class Progress {
   void stop();
 
  private:
-  int fd_;
+  ShowLine show_line_;
   bool is_on_, is_shown_ = false;
   Clock::time_point next_;
 };

@@ -170,6 +170,8 @@ class TextOutput : public TextBuffer {
   // `call` is called once, before the first byte is written.
   void before_first_write(std::function<void()> call) { before_first_write_ = std::move(call); }
   bool is_for_person() const { return file_.is_for_person(); }
+  // See OutputFile.
+  std::function<void(std::string_view)> show_progress() const { return file_.show_progress(); }
 
  private:
   static constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes

@@ -1,11 +1,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -343,6 +346,58 @@ TEST_F(Sandbox, WhatItSaysOnStandardErrorComesByItsParent) {
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(said, "a line\n");
 }
+
+TEST_F(Sandbox, HasNoTerminalOnStandardError) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_EQ(::grantpt(terminal) + ::unlockpt(terminal), 0);
+  const int screen = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY), before = ::dup(STDERR_FILENO);
+  ::dup2(screen, STDERR_FILENO);
+  const auto done = run_job(
+      [](Child&) {
+        std::fputs("\033]0;title\007", stderr);
+        return bytes_of(::isatty(STDERR_FILENO) != 0 ? "a terminal" : "none");
+      },
+      Policy::ReadFiles, kPlenty);
+  ::dup2(before, STDERR_FILENO);
+  std::array<char, 256> shown{};
+  const ssize_t size = ::read(terminal, shown.data(), shown.size());
+  for (const int one : {screen, before, terminal}) ::close(one);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(text_of(done->bytes), "none");
+  EXPECT_EQ(std::string(shown.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))),
+            "\\x1b]0;title\\x07");
+}
+
+TEST_F(Sandbox, SeesKernelSymbolsOnlyIfItNeedsThem) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, which has capabilities to drop";
+  const Job work = [](Child&) {
+    std::string line;
+    for (std::ifstream status("/proc/self/status"); std::getline(status, line);)
+      if (line.starts_with("CapPrm:")) break;
+    return bytes_of(std::to_string(std::stoull(line.substr(line.find('\t')), nullptr, 16)));
+  };
+  constexpr std::uint64_t kRead = std::uint64_t{1} << CAP_DAC_READ_SEARCH,
+                          kLog = std::uint64_t{1} << CAP_SYSLOG;
+  const auto without = run_job(work, Policy::ReadFiles, kPlenty);
+  const auto with = run_job(work, Policy::ReadFiles,
+                            {.most_bytes = kPlenty.most_bytes, .kernel_symbols = KernelSymbols::Shown});
+  ASSERT_TRUE(without && with);
+  EXPECT_EQ(std::stoull(text_of(without->bytes)) & ~kRead, 0U);
+  EXPECT_EQ(std::stoull(text_of(with->bytes)) & ~kRead & ~kLog, 0U);
+}
+
+#ifdef __x86_64__
+TEST_F(Sandbox, ACallOfAnotherArchitectureEndsAllThreads) {
+  const Job work = [](Child&) {
+    std::thread([] { ::syscall(0x40000000 + SYS_getpid); }).detach();  // of x32
+    ::usleep(300'000);
+    return bytes_of("goes on");
+  };
+  const auto done = run_job(work, Policy::ReadFiles, kPlenty);
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().what.find("Bad system call"), std::string::npos) << done.error().what;
+}
+#endif
 
 TEST_F(Sandbox, MoreThanWasAskedForIsAnError) {
   const auto done = run_job([](Child&) { return std::vector<std::byte>(kPlenty.most_bytes + 1); },

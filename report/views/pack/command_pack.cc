@@ -740,9 +740,13 @@ Result<cli::ExitStatus> run(Options& options) {
   if (*kcore) kept.push_back(kcore->get());
   const sandbox::FileTimes times =
       file_times(options.reading.file_seconds, options.reading.session.symbols.debuginfod);
-  const auto done = sandbox::run_job(
-      [&options](const sandbox::Child& child) { return pack_here(options, child); }, policy,
-      {.most_bytes = kMostBytes, .times = times, .kept = std::move(kept), .show_progress = progress_lines()});
+  const auto done =
+      sandbox::run_job([&options](const sandbox::Child& child) { return pack_here(options, child); }, policy,
+                       {.most_bytes = kMostBytes,
+                        .times = times,
+                        .kept = std::move(kept),
+                        .show_progress = progress_lines(),
+                        .kernel_symbols = kernel_symbols_for(options.reading.session.symbols)});
   if (!done) return Error(done.error()).in(printable(input) + ": is not packed and stays as it is");
   auto report = parse_report(done->bytes);
   if (!report) return std::move(report.error());
