@@ -26,7 +26,9 @@ Result<OutputFile> open_output(const ReadingOptions& options) {
   std::error_code ignored;
   if (std::filesystem::equivalent(options.output, options.session.input, ignored))
     return use_error("-o: " + options.output + " is the capture itself");
-  return OutputFile::create(options.output);
+  std::vector<std::string> inputs = options.other_inputs;
+  inputs.push_back(options.session.input);
+  return OutputFile::create(options.output, mode_of_output(inputs));
 }
 
 // The end of every command that prints: lines about the capture, and the exit status.

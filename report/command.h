@@ -68,7 +68,8 @@ struct ReadingOptions {
   std::string input_name;  // the input's name in messages; empty: session.input
   Names names = Names::Safe;
   PerfBytes perf_bytes;
-  std::string output;  // a file for the text; empty: standard output
+  std::vector<std::string> other_inputs;  // further captures whose contents the output has
+  std::string output;                     // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
   std::size_t width = 0;  // columns of the terminal on standard output; 0: no limit
   bool follows = false;   // --follow: the capture may still grow

@@ -69,25 +69,14 @@ bool keeps_mode(struct stat status) {
   return ::geteuid() != 0 || !format::who_else_may_change(status);
 }
 
-// For root: why another user may have made the symbolic link `path`, and so would choose the file that is
-// overwritten. Empty: no such link.
-std::string maker_of_link(const std::string& path) {
-  struct stat link {
-  }, folder{};
-  if (::geteuid() != 0 || ::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return {};
-  link.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // a link's mode has no meaning
-  if (const auto other = format::who_else_may_change(link)) return "it " + *other;
-  if (::stat(folder_of(path).c_str(), &folder) != 0) return {};
-  const auto other = format::who_else_may_change(folder);
-  return other ? "its folder " + *other : std::string();
-}
-
 // Starts a command in a shell, with the standard input `input`. Signals that this process ignores get their
 // default action, and SIGTSTP is not blocked. Returns 0, or an errno.
 int spawn_shell(std::string command, int input, pid_t& child) {
   std::vector<std::string> extra = pager_variables();
+  extra.push_back("PATH=" + format::trusted_search_path());
   std::vector<char*> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    if (!std::string_view(*variable).starts_with("PATH=")) environment.push_back(*variable);
   for (std::string& variable : extra) environment.push_back(variable.data());
   environment.push_back(nullptr);
   std::string shell = "sh", option = "-c";
@@ -140,13 +129,11 @@ Error OutputFile::failed(std::string_view action, int code) const {
   return output_error(name_ + ": " + std::string(action) + ": " + std::strerror(code), code);
 }
 
-Result<OutputFile> OutputFile::create(const std::string& path) {
+Result<OutputFile> OutputFile::create(const std::string& path, mode_t mode) {
   OutputFile file;
   file.name_ = path;
   if (path.empty()) return use_error("-o: the name of the file is empty");
-  if (const std::string other = maker_of_link(path); !other.empty())
-    return output_error(path + ": is a link, and root follows none that others made: " + other +
-                        "; name another file");
+  if (auto allowed = format::check_output_way(path); !allowed) return std::move(allowed.error());
   std::error_code ignored;
   // A symbolic link stays, and its target is replaced.
   const auto real = std::filesystem::canonical(path, ignored);
@@ -162,12 +149,12 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (exists && ::access(target.c_str(), W_OK) != 0) return file.failed("cannot write", errno);
   file.target_ = target;
   file.keeps_old_ = exists && is_capture(target);
-  if (auto nameless = format::create_nameless(AT_FDCWD, folder_of(target), 0666)) {
+  if (auto nameless = format::create_nameless(AT_FDCWD, folder_of(target), mode)) {
     file.owned_ = std::move(*nameless);
   } else {
     for (int attempt = 0; file.aside_.empty(); ++attempt) {
       const std::string aside = aside_of(target, attempt);
-      file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
       if (file.owned_)
         file.aside_ = aside;
       else if (errno != EEXIST || attempt == kMostAttempts)
@@ -266,6 +253,22 @@ Result<> OutputFile::finish() {
 bool OutputFile::is_for_person() const {
   if (elsewhere_) return elsewhere_->is_for_person;
   return !command_.empty() || ::isatty(fd_) != 0;
+}
+
+mode_t mode_of_output(std::span<const std::string> inputs) {
+  constexpr mode_t kOwner = 0600, kGroup = 0060, kOthers = 0006;
+  mode_t mode = kOwner | kGroup | kOthers;
+  for (const std::string& input : inputs) {
+    struct stat status {};
+    const bool is_known =
+        (input == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(input.c_str(), &status)) == 0;
+    const bool is_file = is_known && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+    const bool is_public = is_file && (status.st_mode & S_IROTH) != 0;
+    const bool is_of_group = is_file && (status.st_mode & S_IRGRP) != 0 && status.st_gid == ::getegid();
+    if (!is_public) mode &= ~kOthers;
+    if (!is_public && !is_of_group) mode &= ~kGroup;
+  }
+  return mode;
 }
 
 Result<sandbox::Output> output_of(Result<OutputFile> file) {

@@ -62,7 +62,8 @@ class OutputFile {
   explicit OutputFile(int fd, std::string name = "standard output") : name_(std::move(name)), fd_(fd) {}
   // Writes a temporary file in the same folder, which finish() renames to `path`: readers find the whole text
   // or the old file. An old file that is a capture is kept as FILE.old. A device or FIFO is written directly.
-  static Result<OutputFile> create(const std::string& path);
+  // `mode`: of a new file, from which the umask takes bits away (mode_of_output()).
+  static Result<OutputFile> create(const std::string& path, mode_t mode);
   // Writes to the standard input of a shell command, a pager. The first write starts it, so that an empty
   // text starts none. While it runs, this process ignores Ctrl-C.
   static OutputFile to_command(std::string command);
@@ -107,6 +108,10 @@ class OutputFile {
   pid_t child_ = -1;                                           // the command, while it runs
   void (*interrupt_)(int) = nullptr, (*quit_)(int) = nullptr;  // signal handlers from before the command
 };
+
+// The mode of a file made of these captures or texts ("-": standard input): nobody can read it who could not
+// read all of them.
+mode_t mode_of_output(std::span<const std::string> inputs);
 
 // Wraps an OutputFile for the parent of a sandboxed child.
 Result<sandbox::Output> output_of(Result<OutputFile> file);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "format/base/trusted_path.h"
 #include "report/output/text_output.h"
 
@@ -27,13 +28,20 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-// Refused: root runs no program from PATH that other users may change. A command that does not begin with a
-// plain program name is left to the shell.
-Result<> check_pager(const std::string& command) {
+// The command as the shell gets it. For root the program's name becomes its path, since the shell would run
+// the first program of that name in PATH; an error if other users may change it. A command that does not
+// begin with a plain name or path is left to the shell, which then searches trusted folders only
+// (OutputFile).
+Result<std::string> checked_pager(const std::string& command) {
   const std::string name = command.substr(0, command.find(' '));
-  if (::geteuid() != 0 || name.find_first_of("/$\"'`=;|&") != std::string::npos) return Done{};
+  if (::geteuid() != 0 || name.find_first_of("$\"'`=;|&<>()\\*?[~") != std::string::npos) return command;
+  if (name.find('/') != std::string::npos) {
+    if (auto checked = format::check_program(name); !checked) return std::move(checked.error());
+    return command;
+  }
   auto found = format::find_program(name);
-  return found || found.error().code != EPERM ? Result<>(Done{}) : std::move(found.error());
+  if (found) return cli::shell_word(*found) + command.substr(name.size());
+  return found.error().code == EPERM ? Result<std::string>(std::move(found.error())) : command;
 }
 
 void put(int fd, std::string_view text) {
@@ -69,14 +77,16 @@ std::string pager_command(const char* tacho_pager, const char* pager, bool has_l
 OutputFile standard_output(Paging paging) {
   const bool is_dumb = variable("TERM") == "dumb";  // less would ask for a key
   if (paging == Paging::Never || is_dumb || ::isatty(STDOUT_FILENO) == 0) return OutputFile(STDOUT_FILENO);
-  const bool has_less = static_cast<bool>(format::find_program("less"));
-  std::string command = pager_command(std::getenv("TACHO_PAGER"), std::getenv("PAGER"), has_less);
+  const auto less = format::find_program("less");
+  const bool has_less = less || less.error().code == EPERM;
+  const std::string command = pager_command(std::getenv("TACHO_PAGER"), std::getenv("PAGER"), has_less);
   if (command.empty()) return OutputFile(STDOUT_FILENO);
-  if (const auto checked = check_pager(command); !checked) {
+  auto checked = checked_pager(command);
+  if (!checked) {
     std::fprintf(stderr, "tacho: no pager: %s\n", printable(checked.error().what).c_str());
     return OutputFile(STDOUT_FILENO);
   }
-  return OutputFile::to_command(std::move(command));
+  return OutputFile::to_command(std::move(*checked));
 }
 
 Progress::Progress(ShowLine show_line, Clock::duration delay)

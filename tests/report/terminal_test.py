@@ -4,6 +4,7 @@ of it."""
 import os
 import re
 import pty
+import shutil
 import struct
 import subprocess
 import termios
@@ -106,6 +107,57 @@ class Terminal(programs.Scratch):
     def test_a_pager_that_cannot_run_is_an_output_that_failed(self):
         shown = self.at_terminal(*REPORT, PAGER="nosuchpager", status=4)
         self.assertIn(b"tacho: pager 'nosuchpager': the shell cannot run it; --no-pager prints without a pager\n", shown)
+
+    @programs.needs_root
+    def test_root_runs_no_pager_from_a_folder_of_another_user(self):
+        self.folder.chmod(0o755)
+        theirs = self.folder / "theirs"
+        theirs.mkdir()
+        for name in ("less", "tee"):
+            (theirs / name).write_text(f"#!/bin/sh\ntouch {self.folder}/ran\ncat\n")
+            (theirs / name).chmod(0o755)
+        os.chown(theirs, 65534, 65534)
+        path = f"{theirs}:{os.environ['PATH']}"
+        for pager in ("tee paged", "cat | tee paged", "X=1 tee paged"):
+            self.assertIn(b"# Samples:", self.at_terminal(*REPORT, PAGER=pager, PATH=path), pager)
+            (self.folder / "paged").unlink()
+        for variables in ({"PATH": str(theirs)}, {"PAGER": str(theirs / "less")}):
+            shown = self.at_terminal(*REPORT, **variables)
+            self.assertIn(b"# Samples:", shown)
+            self.assertIn(b"no pager: ", shown)
+        self.assertFalse((self.folder / "ran").exists())
+
+    def test_what_is_made_of_a_private_capture_is_private(self):
+        capture = self.folder / "perf.data"
+        capture.write_bytes((CAPTURES / "comm.data").read_bytes())
+        symbols = ["--symfs", GOLDEN / "symfs"]
+        for mode in (0o600, 0o644):
+            capture.chmod(mode)
+            for words in (["report"], ["flamegraph"], ["page"], ["script"], ["heatmap", "--offset"]):
+                with self.subTest(mode=oct(mode), words=words):
+                    self.tacho(*words, "-i", capture, *symbols, "-o", "made", status=None)
+                    self.assertEqual((self.folder / "made").stat().st_mode & 0o777, mode)
+                    (self.folder / "made").unlink()
+        capture.chmod(0o600)
+        shutil.copy(CAPTURES / "comm.data", self.folder / "public.data")
+        self.tacho("flamegraph", "-i", "public.data", "--base", capture, *symbols, "-o", "made", status=None)
+        self.assertEqual((self.folder / "made").stat().st_mode & 0o777, 0o600)
+
+    @programs.needs_root
+    def test_root_writes_no_text_by_a_link_of_another_user(self):
+        self.folder.chmod(0o755)
+        (self.folder / "mine").mkdir()
+        (self.folder / "theirs").mkdir()
+        (self.folder / "theirs/link").symlink_to(self.folder / "mine")
+        for path in (self.folder / "theirs/link", self.folder / "theirs"):
+            os.chown(path, 65534, 65534, follow_symlinks=False)
+        for words in (["report", "-i"], ["flamegraph", "-i"], ["page", "-i"], ["convert", "-i"], ["redact"]):
+            for name in ("theirs/x", "theirs/link/x"):
+                with self.subTest(words=words, name=name):
+                    output = [name] if words == ["redact"] else ["-o", name]
+                    said = self.tacho(*words, CAPTURES / "comm.data", *output, status=4).stderr.decode()
+                    self.assertIn("theirs belongs to user 65534; name a file elsewhere", said)
+        self.assertEqual(list((self.folder / "mine").iterdir()), [])
 
     def test_a_pager_that_is_left_early_is_no_failure(self):
         shown = self.at_terminal("script", *INPUT, PAGER="head -n 1")

@@ -662,9 +662,11 @@ Result<cli::ExitStatus> show_folded(const Options& options) {
       note(name, side);
     }
   }
+  std::vector<std::string> texts = options.reading.other_inputs;
+  texts.push_back(options.folded);
   auto output = options.reading.output.empty() || options.reading.output == "-"
                     ? Result<OutputFile>(standard_output(Paging::Never))
-                    : OutputFile::create(options.reading.output);
+                    : OutputFile::create(options.reading.output, mode_of_output(texts));
   if (!output) return std::move(output.error());
   TextOutput out(std::move(*output));
   format::WorkerPool pool(1);
@@ -694,6 +696,9 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
       return use_error(
           "--slowest and --slow-where compare parts of one capture: leave out --base, --also, --per, "
           "--folded and --off-cpu");
+    options.reading.other_inputs = options.also;
+    options.reading.other_inputs.insert(options.reading.other_inputs.end(), options.base.begin(),
+                                        options.base.end());
     const bool is_difference = options.is_difference() || !options.folded.empty();
     if (has_per && (!has_base || !options.folded.empty() || options.is_normalized))
       return use_error(

@@ -246,6 +246,7 @@ Result<cli::ExitStatus> run_page(const std::vector<std::string>& arguments) {
     options.reading.paging = Paging::Never;
     if (options.reading.output.empty() && ::isatty(STDOUT_FILENO) != 0)
       return use_error("a page cannot be shown on a terminal; name a file: -o page.html");
+    if (!options.base.empty()) options.reading.other_inputs = {options.base};
     if (!options.base.empty() && options.reading.session.filter.condition != nullptr)
       return use_error(
           "--where cannot be used with --base, as it is for one capture; --comm, --pid and --time can");

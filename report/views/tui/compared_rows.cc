@@ -473,6 +473,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
 
 Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::string& base) {
   if (auto checked = check_options(options, base); !checked) return std::move(checked.error());
+  options.reading.other_inputs = {base};
   choose_keys(options);
   options.wants_children = false;
   options.graph.form = GraphForm::None;

@@ -17,6 +17,7 @@ namespace tacho::report {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr mode_t kMode = 0666;
 
 class OutputFileTest : public testing::Test {
  protected:
@@ -50,11 +51,11 @@ class OutputFileTest : public testing::Test {
 
 TEST_F(OutputFileTest, ACaptureOfThatNameIsKept) {
   put(path("perf.data"), "PERFILE2 samples");
-  auto file = OutputFile::create(path("perf.data"));
+  auto file = OutputFile::create(path("perf.data"), kMode);
   ASSERT_TRUE(file && file->write("rows") && file->finish());
   EXPECT_EQ(content(path("perf.data")), "rows");
   EXPECT_EQ(content(path("perf.data.old")), "PERFILE2 samples");
-  auto again = OutputFile::create(path("perf.data"));
+  auto again = OutputFile::create(path("perf.data"), kMode);
   ASSERT_TRUE(again && again->write("other rows") && again->finish());
   EXPECT_EQ(content(path("perf.data.old")), "PERFILE2 samples") << "a text is not kept";
   EXPECT_EQ(files(), 2u);
@@ -62,7 +63,7 @@ TEST_F(OutputFileTest, ACaptureOfThatNameIsKept) {
 
 TEST_F(OutputFileTest, AFileGetsItsNameWhenItIsWhole) {
   put(path("rows"), "old");
-  auto file = OutputFile::create(path("rows"));
+  auto file = OutputFile::create(path("rows"), kMode);
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->write("new "));
   EXPECT_EQ(content(path("rows")), "old");
@@ -75,7 +76,7 @@ TEST_F(OutputFileTest, AFileGetsItsNameWhenItIsWhole) {
 TEST_F(OutputFileTest, WorkThatFailsLeavesWhatWasThereAndNothingElse) {
   put(path("rows"), "old");
   {
-    auto file = OutputFile::create(path("rows"));
+    auto file = OutputFile::create(path("rows"), kMode);
     ASSERT_TRUE(file);
     ASSERT_TRUE(file->write("half"));
   }
@@ -86,7 +87,7 @@ TEST_F(OutputFileTest, WorkThatFailsLeavesWhatWasThereAndNothingElse) {
 TEST_F(OutputFileTest, WhateverEndsTheWriterNothingStaysBehind) {
   if (!format::create_nameless(AT_FDCWD, folder_, 0600)) GTEST_SKIP() << "files have names here at once";
   put(path("rows"), "old");
-  auto file = OutputFile::create(path("rows"));
+  auto file = OutputFile::create(path("rows"), kMode);
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->write("half"));
   EXPECT_EQ(files(), 1u);
@@ -99,7 +100,7 @@ TEST_F(OutputFileTest, WhateverEndsTheWriterNothingStaysBehind) {
 TEST_F(OutputFileTest, ALongNameLeavesRoomForTheNameMeanwhile) {
   const std::string name(250, 'n');
   for (const char* text : {"first", "second"}) {
-    auto file = OutputFile::create(path(name));
+    auto file = OutputFile::create(path(name), kMode);
     ASSERT_TRUE(file) << file.error().what;
     ASSERT_TRUE(file->write(text));
     const auto done = file->finish();
@@ -115,21 +116,43 @@ TEST_F(OutputFileTest, RootFollowsNoLinkThatSomebodyElseMade) {
   fs::create_symlink("rows", path("link"));
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(::lchown(path("link").c_str(), kNobody, kNobody), 0);
-  const auto file = OutputFile::create(path("link"));
+  const auto file = OutputFile::create(path("link"), kMode);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().fault, Fault::Output);
-  EXPECT_NE(
-      file.error().what.find("is a link, and root follows none that others made: it belongs to user 65534"),
-      std::string::npos)
+  EXPECT_NE(file.error().what.find("link belongs to user 65534; name a file elsewhere"), std::string::npos)
       << file.error().what;
   EXPECT_EQ(content(path("rows")), "old");
+}
+
+TEST_F(OutputFileTest, ItIsReadableByNobodyWhoCannotReadTheInputs) {
+  const mode_t umask_before = ::umask(022);
+  const auto mode = [](const std::vector<std::string>& inputs) { return mode_of_output(inputs); };
+  put(path("private"), "");
+  put(path("group"), "");
+  put(path("public"), "");
+  ASSERT_EQ(::chmod(path("private").c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(path("group").c_str(), 0640), 0);
+  ASSERT_EQ(::chmod(path("public").c_str(), 0644), 0);
+  EXPECT_EQ(mode({path("private")}), 0600u);
+  EXPECT_EQ(mode({path("group")}), 0660u);
+  EXPECT_EQ(mode({path("public")}), 0666u);
+  EXPECT_EQ(mode({path("public"), path("private")}), 0600u);
+  EXPECT_EQ(mode({path("missing")}), 0600u);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(path("group").c_str(), 0, 54321), 0);
+    EXPECT_EQ(mode({path("group")}), 0600u) << "of another group";
+  }
+  auto file = OutputFile::create(path("rows"), mode({path("private")}));
+  ASSERT_TRUE(file && file->write("text") && file->finish());
+  EXPECT_EQ(fs::status(path("rows")).permissions(), fs::perms(0600));
+  ::umask(umask_before);
 }
 
 TEST_F(OutputFileTest, AFileKeepsItsModeAndALinkItsTarget) {
   put(path("rows"), "old");
   ASSERT_EQ(::chmod(path("rows").c_str(), 0640), 0);
   fs::create_symlink("rows", path("link"));
-  auto file = OutputFile::create(path("link"));
+  auto file = OutputFile::create(path("link"), kMode);
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->write("new"));
   ASSERT_TRUE(file->finish());
@@ -139,7 +162,7 @@ TEST_F(OutputFileTest, AFileKeepsItsModeAndALinkItsTarget) {
 }
 
 TEST_F(OutputFileTest, ADeviceIsWrittenInItsPlace) {
-  auto file = OutputFile::create("/dev/null");
+  auto file = OutputFile::create("/dev/null", kMode);
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->write("text"));
   EXPECT_TRUE(file->finish());
@@ -147,7 +170,7 @@ TEST_F(OutputFileTest, ADeviceIsWrittenInItsPlace) {
 }
 
 TEST_F(OutputFileTest, AFullDiskIsAnErrorThatNamesTheFile) {
-  auto file = OutputFile::create("/dev/full");
+  auto file = OutputFile::create("/dev/full", kMode);
   ASSERT_TRUE(file);
   const auto written = file->write("text");
   ASSERT_FALSE(written);
@@ -156,7 +179,7 @@ TEST_F(OutputFileTest, AFullDiskIsAnErrorThatNamesTheFile) {
 }
 
 TEST_F(OutputFileTest, AFolderThatIsNotThereIsAnErrorBeforeAnyWork) {
-  const auto file = OutputFile::create(path("nowhere/rows"));
+  const auto file = OutputFile::create(path("nowhere/rows"), kMode);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().fault, Fault::Output);
   EXPECT_EQ(file.error().what, path("nowhere/rows") + ": cannot create: No such file or directory");
