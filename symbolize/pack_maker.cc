@@ -89,6 +89,9 @@ void PackMaker::add_lines(Gathered& to, const LocationFacts& facts, PackedAddres
     if (!spot) return;
     address.file = pack_.texts.number_of(spot->file);
     address.line = spot->line;
+    if (address.file != 0 && summed_files_.insert(address.file).second)
+      if (const auto& sums = facts.lines->sums_of(spot->file); !sums.empty())
+        source_sums_.emplace(spot->file, sums);
     address.function = function_of(
         to, spot->unit, spot->function,
         [&](std::uint32_t number) -> InlineFunction& { return facts.lines->function(spot->unit, number); });

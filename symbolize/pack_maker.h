@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "format/extensions/symbol_pack.h"
+#include "symbolize/files/source_files.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::symbolize {
@@ -25,6 +27,8 @@ class PackMaker {
   // are stored once.
   void add_code(const LocationFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);
   bool has_code(const LocationFacts& facts, std::uint64_t start, std::uint64_t size);
+  // The MD5 sums of the source files that were added.
+  SourceSums take_source_sums() { return std::move(source_sums_); }
   // The pack of all that was added.
   format::SymbolPack finish();
 
@@ -55,6 +59,8 @@ class PackMaker {
   std::uint32_t function_of(Gathered& to, std::uint32_t unit, std::uint32_t number, FunctionAt&& function_at);
 
   format::SymbolPack pack_;
+  SourceSums source_sums_;
+  std::unordered_set<std::uint32_t> summed_files_;  // numbers of texts
   std::map<std::pair<const Module*, bool>, Gathered>
       modules_;  // key: module, and whether it is the BPF trampolines
 };

@@ -17,6 +17,7 @@
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/files/file_access.h"
+#include "symbolize/files/source_files.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_lists.h"
@@ -45,6 +46,7 @@ struct Symbolizer::State {
   SimpleperfNames simpleperf;
   SymbolSources sources;
   std::unordered_map<const Module*, SymbolSource> in_files;  // of symbol_in_file()
+  std::optional<SourceSums> packed_sums;                     // read when first needed
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> used;                            // the keys of sources, in order of first use
   std::optional<WithModules> left_out;                       // see leave_names_out()
@@ -511,6 +513,30 @@ std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module&
   const Symbol* const symbol = source.table ? source.table->find(shown_address) : nullptr;
   if (symbol == nullptr) return std::nullopt;
   return SymbolInFile{state.shown(source, symbol->name), symbol->start};
+}
+
+std::vector<Md5> Symbolizer::source_sums(const Module& module, std::string_view file) {
+  State& state = *state_;
+  const SymbolSource& source = state.source_of(module);
+  const ScopedRead reading(state.options.name_access, module.path);
+  if (!source.packed && !reading.is_refused())
+    if (LineSource* const lines = state.lines_of(module)) return lines->sums_of(file);
+  if (!state.packed_sums) {
+    const auto* const attached = state.features.attachment(std::string(kAttachedSums));
+    state.packed_sums = attached != nullptr ? sums_in(*attached) : SourceSums();
+  }
+  const auto found = state.packed_sums->find(file);
+  return found == state.packed_sums->end() ? std::vector<Md5>() : found->second;
+}
+
+std::optional<std::int64_t> Symbolizer::program_time(const Module& module) {
+  const ScopedRead reading(state_->options.name_access, module.path);
+  if (module.kind != ModuleKind::User || reading.is_refused()) return std::nullopt;
+  const auto file = state_->module_files.file(module);
+  struct stat status {};
+  if (!file || ::fstat(file->get(), &status) != 0) return std::nullopt;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;
 }
 
 PackedSource* Symbolizer::packed(const Module& module) {

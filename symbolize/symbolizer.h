@@ -73,6 +73,12 @@ class Symbolizer {
   };
   std::optional<SymbolInFile> symbol_in_file(const Module& module, std::uint64_t shown_address);
 
+  // The MD5 sums of a source file when the module's program was compiled; empty: unknown.
+  std::vector<Md5> source_sums(const Module& module, std::string_view file);
+  // When the module's program here was last changed, ns since 1970; nothing: it is not here, or another
+  // build.
+  std::optional<std::int64_t> program_time(const Module& module);
+
   // From now on frames have only modules and no functions, so no symbol file is read. WithModules::No:
   // modules of BPF and other generated kernel code are not looked up in kallsyms either.
   enum class WithModules : bool { No, Yes };

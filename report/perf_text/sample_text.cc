@@ -205,11 +205,11 @@ void SourceCode::write(TextBuffer& out, const Thread& thread, const symbolize::F
   if (frame.line_state != symbolize::LineState::Known || frame.line == 0) return;
   auto& [file, line] = shown_last_[&thread];
   if (file == frame.file && line == frame.line) return;
-  const auto& lines = files_.lines_of(frame.file);
-  if (frame.line > lines.size()) return;
+  const SourceText& source = files_.text_of(frame.module, frame.file, frame.line);
+  if (frame.line > source.lines()) return;
   out.text(fmt::format("|{:<8} ", frame.line));
   // Tabs are kept: source is indented with them.
-  std::string_view rest = lines[frame.line - 1];
+  const std::string_view rest = source.line(frame.line);
   for (std::size_t at = 0; at <= rest.size();) {
     const std::size_t tab = std::min(rest.find('\t', at), rest.size());
     out.text(printable(rest.substr(at, tab - at), names_));

@@ -139,19 +139,22 @@ void CodeGatherer::add_lines(const Location& location, const symbolize::Location
   };
   Line before;
   bool is_first = true;
-  for (const DisassembledInstruction& instruction : disassembler.disassemble(code, elf_start)) {
+  const auto instructions = disassembler.disassemble(code, elf_start);
+  if (!budget_.take(facts.module, instructions.size())) return;
+  for (const DisassembledInstruction& instruction : instructions) {
     const std::uint64_t offset = instruction.address - elf_start;
     const symbolize::LocationFacts here = resolver_.facts(at_address(location, start_ip + offset));
     if (here.lines != nullptr) {
       const auto spot = here.lines->line_info({here.elf_address});
       const Line now = spot ? Line{true, spot->file, spot->line, spot->unit, spot->function} : Line{};
       if (is_first || now != before) maker_.add(here);
-      if (spot && spot->file.starts_with('/')) sources_.emplace(spot->file);
+      if (spot && spot->file.starts_with('/')) sources_.emplace(spot->file, facts.module);
       before = now;
     } else if (here.source != nullptr && here.source->packed != nullptr) {
       const format::PackedAddress* const known = here.source->packed->at(here.shown_address);
       if (known != nullptr) maker_.add(here);
-      if (known != nullptr && known->file != 0) sources_.emplace(here.source->packed->text(known->file));
+      if (known != nullptr && known->file != 0)
+        sources_.emplace(here.source->packed->text(known->file), facts.module);
     } else if (is_first) {
       maker_.add(here);
     }
@@ -174,7 +177,7 @@ void CodeGatherer::add_made(const Location& location, const symbolize::LocationF
   if (facts.source == nullptr || facts.source->jit == nullptr || !facts.symbol) return;
   if (!functions_.emplace(facts.module, facts.symbol->start).second) return;
   for (const symbolize::JitLine& line : facts.source->jit->lines)
-    if (line.file.starts_with('/')) sources_.emplace(line.file);
+    if (line.file.starts_with('/')) sources_.emplace(line.file, facts.module);
   symbolize::SymbolSource bare = symbolize::without_names({});  // names are in the jitdump
   symbolize::LocationFacts code = facts;
   code.source = &bare;
@@ -388,6 +391,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   access.leave();
   gathered.jitdumps =
       session.jit_code().reduced([&](const std::string& path) { return made_files.contains(path); });
+  gathered.source_sums = maker.take_source_sums();
   gathered.pack = maker.finish();
   gathered.sources = code.take_sources();
   return gathered;

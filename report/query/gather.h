@@ -69,6 +69,9 @@ class CodeAddresses {
   std::unordered_map<const symbolize::PackedSource*, ByFile> packed_;
 };
 
+// Source files by their full paths, with a module whose debug information names them.
+using NamedSources = std::map<std::string, const symbolize::Module*>;
+
 // Collects the code of functions that samples hit: instructions, their source lines, and the names of what
 // they call and use, so that another machine can annotate them.
 class CodeGatherer {
@@ -81,8 +84,8 @@ class CodeGatherer {
   // Adds a function from a jitdump, which has the names and lines itself.
   void add_made(const Location& location, const symbolize::LocationFacts& facts);
 
-  // Full paths of the source files of the functions added so far.
-  std::set<std::string> take_sources() { return std::move(sources_); }
+  // The source files of the functions added so far.
+  NamedSources take_sources() { return std::move(sources_); }
 
  private:
   bool add_bytes(const Location& location, const symbolize::LocationFacts& facts, std::uint64_t start,
@@ -95,7 +98,8 @@ class CodeGatherer {
   Disassembler wide_, narrow_;
   CodeAddresses addresses_;
   std::set<std::pair<const symbolize::Module*, std::uint64_t>> functions_;  // by start
-  std::set<std::string> sources_;
+  NamedSources sources_;
+  InstructionBudget budget_;
 };
 
 // For `tacho pack`: every address that samples hit, with its function, inlined calls, file and line.
@@ -108,7 +112,8 @@ struct GatheredSymbols {
   std::map<std::string, std::size_t> nameless;
   // Each jitdump reduced to the functions that were hit; they are not in the pack.
   std::vector<symbolize::JitCode::Reduced> jitdumps;
-  std::set<std::string> sources;  // with PackLevel::Code: full paths of the functions' source files
+  NamedSources sources;               // with PackLevel::Code: of the functions
+  symbolize::SourceSums source_sums;  // with PackLevel::Inlines: of all files that are named
 };
 
 // Sets the session options that packing requires.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <utility>
 
 #include "format/records/perf_abi.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/files/file_access.h"
+#include "symbolize/files/source_files.h"
 
 namespace tacho::report {
 
@@ -28,7 +30,7 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
       kernel_(kernel),
       jit_(&jit),
       locations_(&locations),
-      files_(options.symfs, {}, options.pinned),
+      root_(options.symfs),
       access_(options.name_access),
       vmlinux_(options.vmlinux),
       kcore_(options.kcore),
@@ -147,18 +149,60 @@ bool Resolver::is_64_bit(const Location& location) {
   return !reading.is_refused() && code_.is_64_bit(module);
 }
 
-Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) const {
-  constexpr std::uint64_t kLargest = std::uint64_t{1} << 26;  // bytes
+Result<std::vector<std::byte>> Resolver::source_file(const symbolize::Module* module,
+                                                     const std::string& path) {
   const auto* const attached = features_->attachment(std::string(symbolize::kAttachedSource) + path);
   if (attached != nullptr) return symbolize::unpack_attached_text(*attached);
-  const symbolize::ScopedRead reading(access_, path);
-  if (reading.is_refused()) return Error{"is left out"};
-  return files_.read(path, kLargest);
+  const bool is_kernel = module != nullptr && module->kind == symbolize::ModuleKind::Kernel;
+  const std::string program = module == nullptr ? ""
+                              : is_kernel       ? vmlinux_
+                                                : root_ + std::string(module->path);
+  auto source = [&]() -> Result<symbolize::SourceBytes> {
+    const symbolize::ScopedRead reading(access_, path);
+    if (reading.is_refused()) return Error{"it is left out", EPERM};
+    return symbolize::read_source(root_, path, program);
+  }();
+  if (!source) {
+    const bool is_missing = source.error().code == ENOENT || source.error().code == ENOTDIR;
+    if (!is_missing) note_source(path, "is not shown as source: " + source.error().what);
+    return std::move(source.error());
+  }
+  if (module == nullptr) return std::move(source->bytes);
+  const std::vector<symbolize::Md5> sums = symbolizer_.source_sums(*module, path);
+  if (sums.empty()) {
+    check_source_time(*module, path, source->modified);
+  } else if (std::ranges::find(sums, symbolize::md5_of(source->bytes)) == sums.end()) {
+    note_source(path, "is not shown as source: it is another text than " + std::string(module->short_name) +
+                          " was compiled from (its MD5 sum is not that of the debug information)");
+    return Error{"is another text"};
+  }
+  return std::move(source->bytes);
+}
+
+// A newer file may be an edited one, or of a checkout after the build.
+void Resolver::check_source_time(const symbolize::Module& module, const std::string& path,
+                                 std::int64_t modified) {
+  const auto [known, is_new] = program_times_.try_emplace(&module);
+  if (is_new) known->second = symbolizer_.program_time(module);
+  if (known->second && modified > *known->second)
+    note_source(path, "is more recent than " + std::string(module.path) +
+                          ": its lines may not be those that it was compiled from");
+}
+
+void Resolver::note_source(const std::string& path, const std::string& what) {
+  source_notes_.push_back(path + ": " + what);
 }
 
 void Resolver::report_missing(format::Diagnostics& diagnostics,
                               std::span<const symbolize::EndedChains> ended_chains) const {
   jit_->report(diagnostics);
+  constexpr std::size_t kMostOfSources = 20;
+  for (std::size_t i = 0; i < std::min(source_notes_.size(), kMostOfSources); ++i)
+    diagnostics.add_line(format::Damage::Note, source_notes_[i]);
+  if (source_notes_.size() > kMostOfSources)
+    diagnostics.add_line(
+        format::Damage::Note,
+        "and so of " + std::to_string(source_notes_.size() - kMostOfSources) + " more source files");
   if (!core_error_.empty()) diagnostics.add_line(format::Damage::Note, "the file of --kcore " + core_error_);
   constexpr std::size_t kMaxListed = 20;
   for (std::size_t i = 0; i < std::min(without_code_.size(), kMaxListed); ++i)
@@ -189,18 +233,42 @@ std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::
   return name.append("+0x").append(digits.data(), end);
 }
 
-const std::vector<std::string>& SourceFiles::lines_of(std::string_view file) {
-  if (const auto known = files_.find(file); known != files_.end()) return known->second;
-  std::vector<std::string>& lines = files_[std::string(file)];
-  const auto bytes = resolver_->source_file(std::string(file));
-  if (!bytes) return lines;
-  std::string_view rest(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    lines.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+SourceText::SourceText(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
+  const std::string_view all = text();
+  for (std::size_t at = 0; at < all.size(); ++lines_) {
+    if (lines_ % kStep == 0) starts_.push_back(at);
+    at = std::min(all.find('\n', at), all.size() - 1) + 1;
   }
-  return lines;
+}
+
+std::string_view SourceText::line(std::size_t number) const {
+  if (number == 0 || number > lines_) return {};
+  std::string_view rest = text().substr(starts_[(number - 1) / kStep]);
+  for (std::size_t left = (number - 1) % kStep; left > 0; --left) rest.remove_prefix(rest.find('\n') + 1);
+  return rest.substr(0, rest.find('\n'));
+}
+
+const SourceText& SourceFiles::text_of(const symbolize::Module* module, std::string_view file,
+                                       std::uint32_t line) {
+  auto known = files_.find(file);
+  if (known == files_.end()) {
+    known = files_.emplace(file, SourceText()).first;
+    auto bytes = resolver_->source_file(module, known->first);
+    if (bytes && bytes->size() > room_) {
+      resolver_->note_source(known->first, "is not shown as source: 256 MB of others are already");
+    } else if (bytes) {
+      room_ -= bytes->size();
+      known->second = SourceText(std::move(*bytes));
+    }
+  }
+  SourceText& text = known->second;
+  if (text.lines() != 0 && line > text.lines()) {
+    resolver_->note_source(known->first,
+                           "is not shown as source: it is another text than the program was compiled from, " +
+                               std::to_string(text.lines()) + " lines for at least " + std::to_string(line));
+    text = SourceText();
+  }
+  return text;
 }
 
 }  // namespace tacho::report

@@ -73,8 +73,14 @@ class Resolver {
   }
   // The module's part of the pack in the capture; null if it has none. Lives as long as this.
   symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }
-  // A source file: packed into the capture, below --symfs, or on this machine.
-  Result<std::vector<std::byte>> source_file(const std::string& path) const;
+  // A source file that the debug information of `module` (may be null) names: packed into the capture, below
+  // --symfs, or on this machine. An error: there is none, it must not be read (symbolize::read_source()), or
+  // it is another text than the program was compiled from. But for a missing file a note says so; it also
+  // says that a file is newer than the program.
+  Result<std::vector<std::byte>> source_file(const symbolize::Module* module, const std::string& path);
+  void note_source(const std::string& path, const std::string& what);
+  // Notes about source files so far.
+  const std::vector<std::string>& source_notes() const { return source_notes_; }
 
   // Reports modules without symbols, modules in which unwinding ended, and modules without code.
   void report_missing(format::Diagnostics& diagnostics,
@@ -86,12 +92,13 @@ class Resolver {
   symbolize::KernelCore* kernel_core(const symbolize::Module& module);
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
   void note_missing_code(const symbolize::Module& module);
+  void check_source_time(const symbolize::Module& module, const std::string& path, std::int64_t modified);
 
   const format::Features* features_;
   symbolize::KernelSpace kernel_;
   const symbolize::JitCode* jit_;
   const StableArray<Location>* locations_;
-  symbolize::DebugFiles files_;
+  std::string root_;  // --symfs
   symbolize::FileAccess* access_;
   std::string vmlinux_;
   int kcore_;
@@ -101,6 +108,8 @@ class Resolver {
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
   std::vector<const symbolize::Module*> without_code_;  // each once, in the order of the first lookup
+  std::vector<std::string> source_notes_;
+  std::map<const symbolize::Module*, std::optional<std::int64_t>> program_times_;
 };
 
 // The function at an address at the time of the sample; null: nothing was mapped there, or the sample comes
@@ -110,17 +119,38 @@ const symbolize::Frame* frame_at(Resolver& resolver, const ResolvedSample& sampl
 // "vfs_read+0x10", or "vfs_read" at its first byte; empty: no function is known.
 std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address);
 
-// Source files by lines, each read once.
+// The text of a source file by lines. Its memory is the text's and an eighth of a byte for each line.
+class SourceText {
+ public:
+  SourceText() = default;
+  explicit SourceText(std::vector<std::byte> bytes);
+  std::size_t lines() const { return lines_; }
+  // Line `number`, from 1 up, without its end; empty: there are fewer.
+  std::string_view line(std::size_t number) const;
+
+ private:
+  static constexpr std::size_t kStep = 64;
+  std::string_view text() const { return format::as_text(bytes_); }
+
+  std::vector<std::byte> bytes_;
+  std::vector<std::size_t> starts_;  // of every kStep-th line
+  std::size_t lines_ = 0;
+};
+
+// Source files, each read once, up to 256 MB in all.
 class SourceFiles {
  public:
   explicit SourceFiles(Resolver& resolver) : resolver_(&resolver) {}
 
-  // The lines of a file, without line ends; none if it cannot be read. Valid as long as this.
-  const std::vector<std::string>& lines_of(std::string_view file);
+  // The text of a file that the debug information of `module` names, which has line `line` there; no lines if
+  // it cannot be shown. A file with fewer lines is another text than the program was compiled from: it is not
+  // shown from then on. Valid as long as this.
+  const SourceText& text_of(const symbolize::Module* module, std::string_view file, std::uint32_t line);
 
  private:
   Resolver* resolver_;
-  std::map<std::string, std::vector<std::string>, std::less<>> files_;
+  std::map<std::string, SourceText, std::less<>> files_;
+  std::uint64_t room_ = std::uint64_t{256} << 20;  // bytes
 };
 
 }  // namespace tacho::report

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "symbolize/elf/dwarf_file.h"
+#include "symbolize/elf/line_sums.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/names/symbol_table.h"
 
@@ -136,6 +137,7 @@ struct DwarfLines::State {
   AddressRanges scratch;
   DwarfBudget budget;
   LineTables line_tables;
+  std::optional<LineSums> sums;  // read when first needed
   std::deque<SingleSplit> singles;
   std::uint64_t single_bytes = std::uint64_t{1} << 30;  // bytes of object files that may still be copied
 
@@ -470,6 +472,17 @@ std::optional<DwarfLines::LineInfo> DwarfLines::line_info(format::ElfAddress add
   if (const auto number = unit.by_address.find(address.value)) info.function = *number;
   if (info.function == kNone && info.file.empty()) return std::nullopt;
   return info;
+}
+
+std::vector<Md5> DwarfLines::sums_of(std::string_view file) {
+  if (!state_->sums) {
+    const DebugImage& image = state_->dwarf.image();
+    state_->sums.emplace(LineSums::Sections{.lines = image.section(".debug_line"),
+                                            .line_texts = image.section(".debug_line_str"),
+                                            .texts = image.section(".debug_str"),
+                                            .order = image.order()});
+  }
+  return state_->sums->of(file);
 }
 
 InlineFunction& DwarfLines::function(std::uint32_t unit, std::uint32_t number) {

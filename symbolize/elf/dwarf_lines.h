@@ -37,6 +37,7 @@ class DwarfLines final : public LineSource {
   InlineFunction& function(std::uint32_t unit, std::uint32_t number) override;
   const std::string& missing_reason() const override;
   bool left_out() const override;
+  std::vector<Md5> sums_of(std::string_view file) override;
 
  private:
   struct State;

@@ -9,6 +9,7 @@
 
 #include "format/records/address.h"
 #include "symbolize/elf/inline_calls.h"
+#include "symbolize/files/source_files.h"
 
 namespace tacho::symbolize {
 
@@ -42,6 +43,12 @@ class LineSource {
   virtual std::optional<LineInfo> line_info(format::ElfAddress address) = 0;
   // A function of line_info(), or one of its callers. Valid until the next call.
   virtual InlineFunction& function(std::uint32_t unit, std::uint32_t number) = 0;
+
+  // The MD5 sums of a source file of line_info() when it was compiled; empty: unknown.
+  virtual std::vector<Md5> sums_of(std::string_view file) {
+    (void)file;
+    return {};
+  }
 
   // The first missing or damaged part that a lookup needed; empty: none.
   virtual const std::string& missing_reason() const = 0;

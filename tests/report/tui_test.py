@@ -432,6 +432,30 @@ class Tui(programs.Scratch):
             one.keys(leave)
             one.wait_until_gone("Percent")
 
+    def test_code_is_of_the_module_of_the_row(self):
+        """Another module has a function of that name, with samples."""
+        words = self.write_capture()
+        shutil.copy(self.folder / "root/opt/program", self.folder / "root/opt/other")
+        other = BASE + 0x10000000
+        at = {line.split()[-1]: int(line.split()[0], 16) for line in
+              self.run_program("nm", self.folder / "root/opt/program").stdout.decode().splitlines() if len(line.split()) == 3}
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        capture.named("spin").mapped(made.PID, BASE, 0x100000, 0, "/opt/program").mapped(made.PID, other, 0x100000, 0, "/opt/other")
+        for name in ("leaf", "middle"):
+            for _ in range(5):
+                capture.sample(ip=BASE + at[name] + 4, chain=[made.CONTEXT_USER, BASE + at[name] + 4, other + at["middle"] + 9])
+        (self.folder / "perf.data").write_bytes(capture.file())
+        one = self.screen(100, 40)
+        one.run(*words, "--children", "--sort", "dso,sym").wait_for(r"100\.00% .*other .*middle")
+        one.keys("a").wait_for('No samples for the "middle" symbol')
+        one.keys("Down", "a").wait_for(r"^(middle|leaf)  /opt/program")
+
+    def test_a_terminal_may_be_wider_than_any_screen(self):
+        words = self.write_capture()
+        one = self.screen(2010, 24)
+        one.run(*words, "--event", "cpu-clock", "--no-children").wait_for(r"\] leaf")
+        one.keys("a").wait_for("^leaf  /opt/program")
+
     def test_a_call_leads_to_a_function_that_was_not_named(self):
         words = self.write_capture(function_samples=((6, "leaf"), (3, "middle")))[1:]
         one = self.screen()

@@ -15,6 +15,15 @@
 
 namespace tacho::report {
 
+SourceWalk::SourceWalk(SourceFiles& files, const ShownCode& shown, const CodeOptions& options)
+    : files_(options.has_source ? &files : nullptr), module_(shown.function.module) {
+  if (files_ == nullptr) return;
+  // A line that a file does not have shows that all of its lines are others.
+  for (const CodeLine& line : shown.code.lines)
+    if (!line.file.empty() && line.line != 0 && line.source.empty())
+      (void)files_->text_of(module_, line.file, line.line);
+}
+
 SourceWalk::Step SourceWalk::next(const CodeLine& line) {
   Step step;
   const bool is_known = !line.file.empty() && line.line != 0;
@@ -37,7 +46,8 @@ SourceWalk::Step SourceWalk::next(const CodeLine& line) {
     if (step.names_line) step.first = step.last = line.line;
     return step;
   }
-  const std::size_t count = files_->lines_of(line.file).size();
+  if (files_ == nullptr) return step;
+  const std::size_t count = files_->text_of(module_, line.file, line.line).lines();
   if (count == 0) return step;
   Printed& printed = printed_[line.file];
   if (line.line == printed.last_line) return step;
@@ -53,8 +63,7 @@ SourceWalk::Step SourceWalk::next(const CodeLine& line) {
 
 std::string_view SourceWalk::text(std::string_view file, std::uint32_t number) const {
   if (!source_.empty() && number == line_) return source_;
-  const auto& lines = files_->lines_of(file);
-  return number == 0 || number > lines.size() ? std::string_view() : std::string_view(lines[number - 1]);
+  return files_ == nullptr ? std::string_view() : files_->text_of(module_, file, number).line(number);
 }
 
 std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width) {
@@ -240,7 +249,7 @@ class CodeRows {
   }
 
   void walk(const std::function<void(const CodeRow&)>& visit) {
-    SourceWalk walk(files_);
+    SourceWalk walk(files_, shown_, options_);
     for (std::size_t i = 0; i < shown_.code.lines.size(); ++i) {
       walk_source(walk, i, visit);
       visit(instruction(i));
@@ -480,7 +489,7 @@ class PerfLayout {
     write_text("");
     const std::string name = whole_name(shown_.function.name, shown_.function.linker_name);
     write_text(fmt::format("{:016x} <{}>:", shown_.code.address, printable(name, options_.names)));
-    SourceWalk walk(files_);
+    SourceWalk walk(files_, shown_, options_);
     for (std::size_t i = 0; i < shown_.code.lines.size(); ++i) {
       write_source(walk, shown_.code.lines[i]);
       write_instruction(i);
@@ -713,7 +722,8 @@ void write_line(JsonFields& to, const ShownCode& shown, std::size_t number, cons
 }
 
 // The source lines of the instructions, by file and number, if their files are known.
-void write_source(JsonFields& to, const ShownCode& shown, SourceFiles& files) {
+void write_source(JsonFields& to, const ShownCode& shown, SourceFiles& files, const CodeOptions& options) {
+  const SourceWalk checked(files, shown, options);
   std::map<std::string_view, std::map<std::uint32_t, std::string_view>> lines;
   for (const CodeLine& line : shown.code.lines) {
     if (line.line == 0) continue;
@@ -721,8 +731,8 @@ void write_source(JsonFields& to, const ShownCode& shown, SourceFiles& files) {
       lines[line.file].emplace(line.line, line.source);
       continue;
     }
-    const auto& all = files.lines_of(line.file);
-    if (line.line <= all.size()) lines[line.file].emplace(line.line, all[line.line - 1]);
+    const SourceText& text = files.text_of(shown.function.module, line.file, line.line);
+    if (line.line <= text.lines()) lines[line.file].emplace(line.line, text.line(line.line));
   }
   to.begin_list("source");
   for (const auto& [file, texts] : lines)
@@ -764,7 +774,7 @@ void write_code_json(TextOutput& out, const ShownCode& shown, SourceFiles& files
   to.begin_list("lines");
   for (std::size_t i = 0; i < shown.code.lines.size(); ++i) write_line(to, shown, i, options);
   to.end_list();
-  if (options.has_source) write_source(to, shown, files);
+  if (options.has_source) write_source(to, shown, files, options);
   to.finish();
   out.end_line();
 }

@@ -61,7 +61,7 @@ class SourceWalk {
     std::uint32_t line = 0;
     std::uint32_t first = 1, last = 0;  // source lines to print here; none if first > last
   };
-  explicit SourceWalk(SourceFiles& files) : files_(&files) {}
+  SourceWalk(SourceFiles& files, const ShownCode& shown, const CodeOptions& options);
   Step next(const CodeLine& line);
   // Line `number` of a file, from 1 up; empty: it has fewer. The capture's text takes precedence over the
   // file.
@@ -71,7 +71,8 @@ class SourceWalk {
   struct Printed {
     std::uint32_t last_line = 0, highest = 0;
   };
-  SourceFiles* files_;
+  SourceFiles* files_;  // null: no source is shown
+  const symbolize::Module* module_;
   std::map<std::string_view, Printed> printed_;
   std::string_view function_, function_linker_, source_;
   std::uint32_t line_ = 0;

@@ -33,6 +33,7 @@
 #include "symbolize/files/archive.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/decompress.h"
+#include "symbolize/files/source_files.h"
 #include "symbolize/symbol_source.h"
 
 namespace tacho::report {
@@ -179,42 +180,19 @@ constexpr std::uint64_t kMostOfOneSource = std::uint64_t{4} << 20,
                         kMostOfAllSources = std::uint64_t{64} << 20;  // bytes
 constexpr std::size_t kMostFiles = 4096;
 
-constexpr std::string_view kEndings[] = {
-    ".c",   ".h",   ".cc",  ".cpp", ".cxx", ".c++", ".hh",  ".hpp", ".hxx",  ".ipp", ".inl",   ".inc",
-    ".tcc", ".tpp", ".def", ".s",   ".S",   ".asm", ".rs",  ".go",  ".d",    ".zig", ".nim",   ".swift",
-    ".m",   ".mm",  ".f",   ".f90", ".F90", ".f95", ".adb", ".ads", ".ml",   ".mli", ".hs",    ".pas",
-    ".cu",  ".cl",  ".y",   ".l",   ".js",  ".ts",  ".py",  ".rb",  ".java", ".kt",  ".scala", ".cs",
-};
-// Headers of the C++ library have no ending.
-constexpr std::string_view kHeaderFolders[] = {"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/"};
-
-bool is_source(std::string_view path) {
-  if (!path.starts_with('/') || path.find("/../") != std::string_view::npos) return false;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  const auto dot = name.rfind('.');
-  if (dot == std::string_view::npos)
-    return std::ranges::any_of(kHeaderFolders,
-                               [path](std::string_view folder) { return path.starts_with(folder); });
-  return dot != 0 && std::ranges::find(kEndings, name.substr(dot)) != std::end(kEndings);
-}
-
 // Text has no zeros.
 bool is_text(format::Bytes bytes) { return std::ranges::find(bytes, std::byte{}) == bytes.end(); }
 
 }  // namespace
 
-SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
-                          symbolize::FileAccess& access) {
-  const symbolize::DebugFiles files(options.symfs);
+SourceCopies copy_sources(const NamedSources& sources, Resolver& resolver) {
   SourceCopies copies;
   std::uint64_t room = kMostOfAllSources;
-  for (const std::string& path : paths) {
-    if (!is_source(path)) continue;
-    const symbolize::ScopedRead reading(&access, path);
-    if (reading.is_refused()) continue;
-    const auto content = files.read(path, kMostOfOneSource);
+  for (const auto& [path, module] : sources) {
+    if (!path.starts_with('/')) continue;
+    const auto content = resolver.source_file(module, path);
     if (!content || !is_text(*content)) continue;
-    if (content->size() > room || copies.attachments.size() == kMostFiles) {
+    if (content->size() > std::min(room, kMostOfOneSource) || copies.attachments.size() == kMostFiles) {
       ++copies.left_out;
       continue;
     }
@@ -594,6 +572,16 @@ void add_bpf_calls(const format::Features& features, std::vector<format::Attachm
     attachments.push_back(std::move(*packed));
 }
 
+// Adds the MD5 sums of source files to those that an earlier pack has.
+void add_sums(symbolize::SourceSums& sums, const format::Features& features,
+              std::vector<format::Attachment>& attachments) {
+  if (sums.empty()) return;
+  if (const auto* const before = features.attachment(std::string(symbolize::kAttachedSums)))
+    sums.merge(symbolize::sums_in(*before));
+  if (auto packed = symbolize::attach_sums(sums); packed && symbolize::check_attached_size(*packed))
+    attachments.push_back(std::move(*packed));
+}
+
 // Runs in the sandboxed child; returns an encoded Report or Error.
 std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) {
   symbolize::FileAccess& access = child.names;
@@ -614,6 +602,7 @@ std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) 
   GatheredSymbols gathered = gather_symbols(*session, rules);
   const auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return encoded(section.error());
+  SourceCopies sources = copy_sources(gathered.sources, session->resolver());
   session->report_missing_symbols();
   std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
   std::ranges::copy(others.ignored, std::back_inserter(lines));
@@ -629,8 +618,8 @@ std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) 
   if (options.level && !options.copies_files &&
       std::ranges::any_of(session->features().attachments, is_file_copy))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
-  SourceCopies sources = copy_sources(gathered.sources, symbols, access);
   std::ranges::move(sources.attachments, std::back_inserter(copies.attachments));
+  add_sums(gathered.source_sums, session->features(), copies.attachments);
   if (sources.left_out != 0)
     lines.push_back(
         fmt::format("tacho: {} source files are not packed: there is no room for them", sources.left_out));
@@ -684,7 +673,8 @@ Result<Report> parse_report(format::Bytes bytes) {
     copy.raw_size = in.u64();
     const format::Bytes packed = in.take(in.u64());
     copy.packed.assign(packed.begin(), packed.end());
-    if (!is_file_copy(copy) && !is_jitdump(copy) && !is_source(copy) && copy.name != kBpfCallsAttachment)
+    if (!is_file_copy(copy) && !is_jitdump(copy) && !is_source(copy) && copy.name != kBpfCallsAttachment &&
+        copy.name != symbolize::kAttachedSums)
       in.fail();
   }
   report.section = in.take(in.u64());

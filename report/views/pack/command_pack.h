@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
+#include "report/query/gather.h"
+#include "report/samples/resolver.h"
 #include "symbolize/files/file_access.h"
 #include "symbolize/symbol_options.h"
 
@@ -36,10 +37,8 @@ struct SourceCopies {
   std::size_t left_out = 0;  // files beyond the limits
 };
 
-// Copies the files in `paths` whose names are those of source files: the paths come from debug information,
-// which could name any file, and the capture may be given to others. At most 4 MB of one file and 64 MB of
-// all.
-SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
-                          symbolize::FileAccess& access);
+// Copies the source files that annotate would show (Resolver::source_file()): at most 4 MB of one file and 64
+// MB of all.
+SourceCopies copy_sources(const NamedSources& sources, Resolver& resolver);
 
 }  // namespace tacho::report

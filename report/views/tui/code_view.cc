@@ -37,8 +37,9 @@ const HitFunction* CodeSource::find(const symbolize::Module* module, std::uint64
   return found == functions_.end() ? nullptr : &*found;
 }
 
-const HitFunction* CodeSource::find(std::string_view name) const {
+const HitFunction* CodeSource::find(const symbolize::Module* module, std::string_view name) const {
   const auto found = std::ranges::find_if(functions_, [&](const HitFunction& function) {
+    if (module != nullptr && function.module != module) return false;
     return (function.name == name || function.linker_name == name) && !function.totals.empty();
   });
   return found == functions_.end() ? nullptr : &*found;
@@ -71,8 +72,11 @@ std::string CodeView::show(const HitFunction& function) {
   code_ = std::move(code);
   message_ = code_.missing_reason;
   cursor_ = top_ = left_ = 0;
+  const std::size_t notes_before = source_->source_notes().size();
   make_rows();
   go_hottest(0);
+  if (message_.empty() && source_->source_notes().size() > notes_before)
+    message_ = source_->source_notes()[notes_before];
   return {};
 }
 
@@ -146,9 +150,11 @@ void CodeView::follow() {
   }
   std::string_view name = line.target_name;  // "<malloc@plt>"
   if (name.starts_with('<')) name.remove_prefix(1);
+  const bool is_of_other_module = name.find("@plt") != std::string_view::npos;
   name = name.substr(0, name.find_first_of("@>+"));
   const HitFunction* called = source_->find(function_->module, *instruction.target);
-  if (called == nullptr && !name.empty()) called = source_->find(name);
+  if (called == nullptr && !name.empty())
+    called = source_->find(is_of_other_module ? nullptr : function_->module, name);
   if (called == nullptr)
     return say(fmt::format("No samples for the \"{}\" symbol.", name.empty() ? "called" : name));
   const Shown here{function_, cursor_};

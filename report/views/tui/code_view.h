@@ -23,9 +23,8 @@ class CodeSource {
   std::vector<HitFunction>& functions() { return functions_; }
   // The function at an address of a module; null: it has no samples.
   const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
-  // The function of this name; null: it has no samples. For inlined calls and PLT entries, whose addresses
-  // are in other functions.
-  const HitFunction* find(std::string_view name) const;
+  // The function of this name in a module (null: in any of them, for PLT entries); null: it has no samples.
+  const HitFunction* find(const symbolize::Module* module, std::string_view name) const;
   AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members) {
     return annotator_.annotate(function, event, members);
   }
@@ -33,6 +32,8 @@ class CodeSource {
   std::vector<const HitFunction*> hottest_of(std::uint32_t event) const;
   HitCount total(std::uint32_t event) const;
   SourceFiles& files() { return files_; }
+  // Why source files are not shown, or may be other texts.
+  const std::vector<std::string>& source_notes() const { return session_->resolver().source_notes(); }
   const Session& session() const { return *session_; }
 
  private:

@@ -518,10 +518,11 @@ void ReportView::annotate() {
   const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
   if (!code_source_) code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_);
   const HitFunction* found = nullptr;
-  if (function->module != nullptr && function->has_symbol() && !function->is_inlined)
-    found = code_source_->find(function->module, function->start);
-  // The code of an inlined function is in its caller.
-  if (found == nullptr && function->has_symbol()) found = code_source_->find(function->name());
+  if (function->module != nullptr && function->has_symbol()) {
+    if (!function->is_inlined) found = code_source_->find(function->module, function->start);
+    // An inlined function may have code of its own too. Other modules may have other functions of that name.
+    if (found == nullptr) found = code_source_->find(function->module, function->name());
+  }
   if (found == nullptr)
     return say(fmt::format("No samples for the \"{}\" symbol. Probably appeared just in a callchain",
                            function_name(*function)));

@@ -1,0 +1,57 @@
+// Source files that debug information names: which of them may be read, and their MD5 sums.
+//
+// Debug information is untrusted and may name any file, and captures with copies of sources are given to
+// others. So a file is read only if it has the name of a source file, is a regular file, and could be read by
+// the user who could have made the debug information; read_source() has the rules.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/extensions/attachment.h"
+
+namespace tacho::symbolize {
+
+// Whether the path's last part is the name of a source file: by its extension, or a header of the C++
+// library, which has none.
+bool is_source_name(std::string_view path);
+
+struct SourceBytes {
+  std::vector<std::byte> bytes;
+  std::int64_t modified = 0;  // nanoseconds since 1970
+};
+
+// Reads a source file, of at most 64 MB. `root`: the recording host's "/" (--symfs), which no link leaves;
+// empty: this machine's. `program`: the file on this machine whose debug information names the source; empty:
+// unknown.
+//
+// As root: no other user may be able to change the file, a folder or a link on the way. And since root may
+// read every file: all users may read it, or it belongs to the owner of the program, which no other user may
+// be able to change either. Other users read what they may; but where another user can change the way, only
+// what all users may read.
+//
+// Error codes: ENOENT and ENOTDIR: there is no such file; EPERM: it is refused.
+Result<SourceBytes> read_source(const std::string& root, const std::string& path, const std::string& program);
+
+using Md5 = std::array<std::byte, 16>;
+Md5 md5_of(format::Bytes bytes);
+// MD5 sums of source files when programs were compiled, by path: several if they were compiled from several
+// texts.
+using SourceSums = std::map<std::string, std::vector<Md5>, std::less<>>;
+
+// The attachment of a capture with the sums of the source files that its symbol pack names, as lines of
+// md5sum
+// (`tacho pack`).
+inline constexpr std::string_view kAttachedSums = "source-md5";
+Result<format::Attachment> attach_sums(const SourceSums& sums);
+// Ignores lines that have no sum.
+SourceSums sums_in(const format::Attachment& attachment);
+
+}  // namespace tacho::symbolize
