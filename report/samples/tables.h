@@ -60,6 +60,17 @@ class IndexTable {
     return slots_.empty() ? kNone : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
   }
 
+  // The number with this hash for which same(number) is true; kNone: there is none.
+  template <class Same>
+  std::uint32_t find(std::uint64_t hashed, Same&& same) const {
+    if (slots_.empty()) return kNone;
+    const auto tag = static_cast<std::uint32_t>(hashed >> 32);
+    for (std::size_t at = tag & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].number == kNone) return kNone;
+      if (slots_[at].tag == tag && same(slots_[at].number)) return slots_[at].number;
+    }
+  }
+
   // The number with this hash for which same(number) is true. If there is none, make() appends the item to
   // the caller's array and returns its number.
   template <class Same, class Make>

@@ -20,6 +20,14 @@ HOSTILE = ["</script><img onerror=alert(1)>", "\"'&amp<b>", "a\x1b[31mred", "rig
            "\uffff", "\u05d0\u05d1\u05d2", "\u540d\u524d"]
 
 
+# Prints the peak of resident memory of a command, in bytes.
+MEASURE = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+"""
+
+
 class FlameGraph(programs.Scratch):
     def draw(self, *words, status=0):
         return Picture(self.tacho("flamegraph", *words, status=status).stdout.decode())
@@ -112,6 +120,19 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(len(picture.panes[0]), 20_000)
         self.assertIn("80001 frames are too thin to be drawn", picture.notes)
 
+    def test_a_folded_text_takes_memory_by_its_size(self):
+        """64 MB and four times the text; deep stacks of short names took sixty times."""
+        deep = b"a;" * (2 << 20) + b"b 1\n"
+        bushy = b"".join(b"%x;%x;%x 1\n" % (i % 4093, i % 8191, i) for i in range(200_000))
+        for text in (deep, b"".join(b"a;" * 100_000 + b"%d 1\n" % i for i in range(20)), bushy):
+            (self.folder / "a.folded").write_bytes(text)
+            done = self.run_program("/usr/bin/env", "python3", "-c", MEASURE, programs.BIN / "tacho-report", "flamegraph", "--folded", "a.folded",
+                                    "-o", "a.svg", status=None)
+            peak = int(done.stdout)
+            self.assertLess(peak, (64 << 20) + 4 * len(text), len(text))
+            if text is deep:
+                self.assertIn(b"a.folded: 1 stacks end early: they are deeper", done.stderr)
+
     def test_thin_frames_are_counted(self):
         picture = self.draw_folded("a;wide 1000000\na;thin;deep 1\n")
         self.assertEqual([frame.name for frame in picture.panes[0]], ["all", "a", "wide"])
@@ -127,6 +148,11 @@ class FlameGraph(programs.Scratch):
         self.assertIn("marked: ^rec$: 70.00 % of all", picture.notes)
         self.assertEqual([frame.name for frame in picture.panes[0] if "marked" in frame.classes], ["rec", "rec"])
         self.assertIn("--highlight", self.tacho("flamegraph", "--highlight", "(", status=1).stderr.decode())
+        for costly, why in (("a{1000}{1000}{1000}", "repeats too much"), ("(a{100}b{100}){100}", "repeats too much"),
+                            (r"(a*)*\1", "refers back")):
+            self.assertIn(why, self.tacho("flamegraph", "--highlight", costly, status=1).stderr.decode())
+        for sound in ("a{3}", "[]{1000}{1000}{1000}]", r"\{9999\}", "(^m$|[^]x]{2,5}){1,10}"):
+            self.draw_folded("m;rec 1\n", "--highlight", sound)
 
     def test_other_roots(self):
         capture = ["-i", GOLDEN / "captures/threads.data", *SYMBOLS, *WIDE]

@@ -253,7 +253,8 @@ struct Picture {
   std::vector<Graph> graphs;
   std::vector<Side> captures;  // for the noise of a difference
   FlameLook look;
-  FlameWeight units;  // number of --per's events
+  FlameWeight units;               // number of --per's events
+  std::uint64_t folded_bytes = 0;  // of the texts read so far
   // The frame's source line. An empty function: no frame has one.
   std::function<std::string(std::uint32_t frame)> line_of;
 };
@@ -628,8 +629,17 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
   }
   if (options.has_noise()) picture.begin_capture(side);
   std::istream& text = name == "-" ? std::cin : file;
-  FoldedText read =
-      read_folded_text(text, options.source.is_reversed, picture.frames, adding_to(picture, side));
+  // A node takes up to 200 bytes.
+  constexpr std::uint64_t kNodesAlways = 200'000, kBytesOfNode = 64;
+  const std::uint64_t before = picture.folded_bytes;
+  FlameTree& tree = picture.graph_of("").tree;
+  const std::size_t cut_before = tree.cut_stacks();
+  FoldedText read = read_folded_text(
+      text, options.source.is_reversed, picture.frames, adding_to(picture, side), [&](std::uint64_t bytes) {
+        picture.folded_bytes = before + bytes;
+        tree.limit_nodes(static_cast<std::size_t>(kNodesAlways + picture.folded_bytes / kBytesOfNode));
+      });
+  read.cut_stacks += tree.cut_stacks() - cut_before;
   if (text.bad())
     return Error{(name == "-" ? "standard input" : printable(name)) +
                  ": cannot be read; --folded takes a file of folded stacks"};
@@ -639,6 +649,12 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
     std::fprintf(
         stderr, "tacho: %s: %zu of %zu lines are not folded stacks and are left out, the first is line %zu\n",
         printable(name).c_str(), read.faults, read.lines, read.first_fault);
+  if (read.cut_stacks > 0)
+    std::fprintf(
+        stderr,
+        "tacho: %s: %zu stacks end early: they are deeper, or have more different frames, than those "
+        "of any program\n",
+        printable(name).c_str(), read.cut_stacks);
   return read;
 }
 
@@ -646,7 +662,7 @@ Result<cli::ExitStatus> show_folded(const Options& options) {
   Picture picture;
   const auto after = read_folded(options.folded, options, picture, Side::After);
   if (!after) return after.error();
-  std::size_t faults = after->faults;
+  std::size_t faults = after->faults + after->cut_stacks;
   picture.look.is_difference = after->has_two_weights || !options.base.empty();
   std::vector<std::string> notes;
   const auto note = [&](const std::string& name, Side side) {
@@ -658,7 +674,7 @@ Result<cli::ExitStatus> show_folded(const Options& options) {
     for (const std::string& name : side == Side::After ? options.also : options.base) {
       const auto more = read_folded(name, options, picture, side);
       if (!more) return more.error();
-      faults += more->faults;
+      faults += more->faults + more->cut_stacks;
       note(name, side);
     }
   }

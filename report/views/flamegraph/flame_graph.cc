@@ -27,22 +27,32 @@ std::vector<std::uint32_t> FlameFrames::ranks() const {
   return ranks;
 }
 
-std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t frame) {
-  return children_.find_or_make(
-      children_.hash(parent, frame),
-      [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
-      [&] {
-        nodes_.push_back({.parent = parent, .frame = frame});
-        return static_cast<std::uint32_t>(nodes_.size() - 1);
-      });
+std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t frame, bool may_be_made) {
+  const std::uint64_t hash = children_.hash(parent, frame);
+  const auto is_same = [&](std::uint32_t known) {
+    return nodes_[known].parent == parent && nodes_[known].frame == frame;
+  };
+  if (!may_be_made) return children_.find(hash, is_same);
+  return children_.find_or_make(hash, is_same, [&] {
+    // A vector that doubles would need three times its size while it grows.
+    if (nodes_.size() == nodes_.capacity()) nodes_.reserve(nodes_.size() + nodes_.size() / 4 + 64);
+    nodes_.push_back({.parent = parent, .frame = frame});
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  });
 }
 
 void FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
   std::size_t same = 0;
   while (same < stack.size() && same < path_.size() && nodes_[path_[same]].frame == stack[same]) ++same;
   path_.resize(same);
-  for (const std::uint32_t frame : stack.subspan(same))
-    path_.push_back(child(path_.empty() ? 0 : path_.back(), frame));
+  for (const std::uint32_t frame : stack.subspan(same)) {
+    const std::uint32_t next = child(path_.empty() ? 0 : path_.back(), frame, nodes_.size() < most_nodes_);
+    if (next == kNone) {
+      ++cut_stacks_;
+      break;
+    }
+    path_.push_back(next);
+  }
   const std::uint32_t leaf = path_.empty() ? 0 : path_.back();
   nodes_[leaf].self += weight;
   if (captures_.empty()) return;

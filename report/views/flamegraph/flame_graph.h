@@ -88,6 +88,11 @@ class FlameTree {
   // `all`: the root frame.
   explicit FlameTree(std::uint32_t all) { nodes_.push_back({.frame = all}); }
 
+  // From now on there are at most as many nodes. A stack that would need more ends at the last frame that has
+  // a node.
+  void limit_nodes(std::size_t most) { most_nodes_ = most; }
+  // How many stacks ended early.
+  std::size_t cut_stacks() const { return cut_stacks_; }
   // Root first, by numbers of frames.
   void add(std::span<const std::uint32_t> stack, FlameWeight weight);
   // The stacks added from now on belong to one more capture of that side. measure_noise() compares the
@@ -123,10 +128,12 @@ class FlameTree {
     double units = 0;
     std::vector<double> own;
   };
-  std::uint32_t child(std::uint32_t parent, std::uint32_t frame);  // its node, made if it is new
+  // Its node, made if it is new and `may_be_made`; else kNone.
+  std::uint32_t child(std::uint32_t parent, std::uint32_t frame, bool may_be_made = true);
   std::vector<double> shares_of(const CaptureWeights& capture, double cost_of_unit) const;  // by node
 
   std::vector<Node> nodes_;
+  std::size_t most_nodes_ = kNone, cut_stacks_ = 0;
   std::vector<CaptureWeights> captures_;
   IndexTable children_;
   // Nodes of the last stack, root first: most stacks share a prefix with it.

@@ -611,12 +611,16 @@ std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
 }  // namespace
 
 FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
-                            const StackCallback& take) {
+                            const StackCallback& take,
+                            const std::function<void(std::uint64_t bytes)>& before_stack) {
+  constexpr std::size_t kDeepest = std::size_t{1} << 18, kFramesAlways = 100'000, kBytesOfFrame = 128;
   FoldedText read;
+  std::uint64_t bytes = 0;
   std::string whole;
   std::vector<std::uint32_t> stack;
   while (std::getline(in, whole)) {
     ++read.lines;
+    bytes += whole.size() + 1;
     std::string_view line = whole;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
     const auto last = take_weight(line);
@@ -632,13 +636,19 @@ FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& fra
       line = shorter;
     }
     stack.clear();
+    const std::size_t most_frames = kFramesAlways + bytes / kBytesOfFrame;
     for (std::size_t at = 0; at <= line.size();) {
+      if (stack.size() == kDeepest || frames.size() >= most_frames) {
+        ++read.cut_stacks;
+        break;
+      }
       const auto end = std::min(line.find(';', at), line.size());
       stack.push_back(folded_frame(line.substr(at, end - at), frames));
       at = end + 1;
     }
     if (is_reversed) std::ranges::reverse(stack);
     ++read.stacks;
+    if (before_stack) before_stack(bytes);
     take(stack, weight, "");
   }
   return read;

@@ -64,12 +64,16 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
 
 // Reads lines "root;...;leaf WEIGHT", as tacho folded and the stackcollapse programs write them, or with two
 // weights, before and after, as difffolded.pl does. A suffix _[k], _[i], _[j] or _[w] is the kind of a frame,
-// no part of its name. Weights have no unit.
+// no part of its name. Weights have no unit. Memory follows the size of the text: a stack ends where it is
+// deeper than 262,144 frames, or has more new names than a text of that size may have.
 struct FoldedText {
   std::size_t lines = 0, stacks = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
+  std::size_t cut_stacks = 0;                                      // that end early
   bool has_two_weights = false;
 };
+// `before_stack`: called before each stack with the bytes read so far.
 FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
-                            const StackCallback& take);
+                            const StackCallback& take,
+                            const std::function<void(std::uint64_t bytes)>& before_stack = {});
 
 }  // namespace tacho::report
