@@ -65,7 +65,8 @@ void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
                   [&line](std::string_view text) { return set_form(text, line.form); }});
   rows.push_back(
       {"-z,--compression-level", cli::Takes::Optional, "LEVEL",
-       "compress with zstd, level 1 to 22 (1 without a number; 0: not at all; default: like the input)",
+       "compress with zstd, level 1 to 22 (1 without a number; 0: not at all; default: 1 if the input is "
+       "compressed)",
        [&line](std::string_view text) -> Result<> {
          const Result<std::uint64_t> level =
              text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);

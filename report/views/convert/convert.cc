@@ -868,9 +868,9 @@ Result<> Conversion::create_writer(const EventSet& events, Features features) {
   format::WriteOptions options;
   options.as_given = true;
   const auto& compression = features.environment.compression;
-  options.compression_level.reset();
-  if (options_.packing == Packing::AsItIs && compression)
-    options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
+  // Compressed input is compressed again with the usual level: that of its header, which may be any number,
+  // would decide how long this takes.
+  if (options_.packing != Packing::AsItIs || !compression) options.compression_level.reset();
   if (options_.packing == Packing::Compressed) options.compression_level = options_.level;
   auto file = output_.begin();
   if (!file) return std::move(file.error());
