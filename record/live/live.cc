@@ -333,6 +333,10 @@ Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen
   if (pid < 0) return system_error("fork", errno);
   if (pid == 0) become_view(*program, words, input.get(), failed.get(), has_screen, parent);
   LiveView view(pid);
+  if (has_screen) {
+    view.terminal_ = format::Fd(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
+    if (view.terminal_ && ::tcgetattr(view.terminal_.get(), &view.modes_) != 0) view.terminal_ = format::Fd();
+  }
   failed = format::Fd();
   int code = 0;
   if (TEMP_FAILURE_RETRY(::read(failure.get(), &code, sizeof code)) == sizeof code)
@@ -341,7 +345,8 @@ Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen
   return view;
 }
 
-LiveView::LiveView(LiveView&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+LiveView::LiveView(LiveView&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), terminal_(std::move(other.terminal_)), modes_(other.modes_) {}
 
 LiveView::~LiveView() {
   if (pid_ > 0) static_cast<void>(finish());
@@ -350,12 +355,24 @@ LiveView::~LiveView() {
 void LiveView::kill() { static_cast<void>(::kill(pid_, SIGKILL)); }
 void LiveView::terminate() { static_cast<void>(::kill(pid_, SIGTERM)); }
 
+// After a view that was killed (by SIGKILL, or when memory ran out) and so could not do it.
+void LiveView::restore_terminal() const {
+  if (!terminal_) return;
+  // xterm's: mouse off, no attributes, plain keys, cursor shown, the screen from before.
+  constexpr std::string_view kLeave = "\033[?1006l\033[?1000l\033[m\033[?1l\033>\033[?25h\033[?1049l\r";
+  (void)!::write(terminal_.get(), kLeave.data(), kLeave.size());
+  const auto before = std::signal(SIGTTOU, SIG_IGN);  // this process may be in the background now
+  (void)::tcsetattr(terminal_.get(), TCSANOW, &modes_);
+  std::signal(SIGTTOU, before);
+}
+
 int LiveView::finish() {
   const format::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (::dup2(nowhere.get(), STDOUT_FILENO) < 0) ::close(STDOUT_FILENO);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
   pid_ = -1;
+  if (WIFSIGNALED(status)) restore_terminal();
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

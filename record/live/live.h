@@ -2,11 +2,13 @@
 #pragma once
 
 #include <sys/types.h>
+#include <termios.h>
 
 #include <string>
 #include <vector>
 
 #include "cli/options.h"
+#include "format/base/file.h"
 #include "format/base/result.h"
 #include "record/events/event_request.h"
 #include "record/options/options.h"
@@ -54,12 +56,17 @@ class LiveView {
   void kill();
   // SIGTERM: the view restores the terminal and exits.
   void terminate();
-  // Closes the pipe and waits for the view. Returns its exit status, or 128 + the signal that ended it.
+  // Closes the pipe and waits for the view. Returns its exit status, or 128 + the signal that ended it; then
+  // the terminal gets the modes back that it had at the start.
   int finish();
 
  private:
   explicit LiveView(pid_t pid) : pid_(pid) {}
+  void restore_terminal() const;
+
   pid_t pid_ = -1;
+  format::Fd terminal_;  // of the screen; none: the view is text
+  termios modes_{};      // at the start
 };
 
 }  // namespace tacho::record

@@ -246,6 +246,7 @@ class Top(programs.Scratch):
             "TERM": lambda of: os.kill(of[0], signal.SIGTERM),
             "KILL of the recorder": lambda of: os.kill(of[0], signal.SIGKILL),
             "TERM of the view": lambda of: os.kill(of[1], signal.SIGTERM),
+            "KILL of the view": lambda of: os.kill(of[1], signal.SIGKILL),
             "KILL of the worker": lambda of: os.kill(of[2], signal.SIGKILL),
         }
         for name, end in ends.items():

@@ -46,7 +46,6 @@ void add_number(std::string& to, std::uint64_t value, std::size_t bytes) {
 }
 
 constexpr std::uint16_t kNoCursor = 0xffff;
-constexpr std::uint16_t kMostSide = 2000;  // rows or columns of a screen
 
 }  // namespace
 

@@ -14,6 +14,8 @@
 
 namespace tacho::report {
 
+constexpr std::uint16_t kMostSide = 2000;  // rows or columns of a screen; of a larger one, the first ones
+
 struct ScreenSize {
   std::uint16_t width = 80, height = 24;
   bool operator==(const ScreenSize&) const = default;

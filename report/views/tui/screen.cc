@@ -29,6 +29,8 @@
 #include <string_view>
 #include <utility>
 
+#include "format/base/output.h"
+
 namespace tacho::report {
 namespace {
 
@@ -201,6 +203,7 @@ KeyPress Screen::State::save(const Frame& frame) {
   const std::uint64_t bytes = frame.saved_bytes;
   for (unsigned number = 0; number < kMostNames; ++number) {
     const std::string path = saved_path(frame.saved_as, is_capture ? capture_path : frame.saved_name, number);
+    if (!format::check_output_way(path)) return failed(EACCES);
     format::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) return failed(errno);
@@ -400,7 +403,7 @@ void Screen::State::draw(const Frame& frame) {
 ScreenSize Screen::State::size() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
-  return {size.ws_col, size.ws_row};
+  return {std::min<std::uint16_t>(size.ws_col, kMostSide), std::min<std::uint16_t>(size.ws_row, kMostSide)};
 }
 
 Result<> Screen::State::answer(KeyPress press) {
