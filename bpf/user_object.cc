@@ -474,6 +474,10 @@ std::uint64_t UserObject::lost_by_ring(const std::string& map) const {
 
 std::uint64_t UserObject::too_deep() const { return state_->object->counter("tacho_too_deep").value_or(0); }
 
+std::uint64_t UserObject::unseen_ends() const {
+  return state_->object->counter("tacho_unseen_ends").value_or(0);
+}
+
 std::vector<std::pair<std::string, std::uint64_t>> UserObject::too_deep_by_function() const {
   std::vector<std::pair<std::string, std::uint64_t>> counts;
   const auto map = open_map("too_deep");

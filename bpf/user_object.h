@@ -167,6 +167,8 @@ class UserObject {
   // and by function, most first.
   std::uint64_t too_deep() const;
   std::vector<std::pair<std::string, std::uint64_t>> too_deep_by_function() const;
+  // Waits and calls whose end the kernel did not trace (programs/recorders/unseen_ends.h).
+  std::uint64_t unseen_ends() const;
   // Names of the programs of SEC("perf_event"): each runs on samples of an event that the recorder opens. The
   // kernel allows one program for each event.
   std::vector<std::string> perf_event_programs() const;

@@ -102,9 +102,13 @@ struct EventLoss {
 
 struct RecordingLosses {
   std::vector<EventLoss> events;
-  // Times of the first and the last LOST record, in ns after the first sample. The kernel writes LOST when
-  // the ring has room again. nullopt: no LOST record, as for samples lost at the end of the recording.
+  // Times of the last sample before the first loss, and of the last LOST record, in ns after the first
+  // sample. The kernel writes LOST when the ring has room again. nullopt: no LOST record, as for samples lost
+  // at the end of the recording.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> interval;
+  // Of several files of a recording: the first LOST records count this many samples that the file before has
+  // counted already, in its LOST_SAMPLES.
+  std::uint64_t counted_before = 0;
   bool operator==(const RecordingLosses&) const = default;
 };
 

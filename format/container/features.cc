@@ -550,7 +550,8 @@ bool write_symbol_pack(const Features& from, ByteWriter& out) {
 constexpr std::uint64_t kNoTime = ~std::uint64_t{0};
 constexpr std::uint32_t kAnyCpu = ~std::uint32_t{0};
 
-// u32 version, u64 first and last time, u32 count, then for each: two strings, u32 CPU, u64 lost.
+// u32 version, u64 first and last time, u32 count, then for each: two strings, u32 CPU, u64 lost. Then,
+// unless it is 0, u64 counted_before.
 Result<> read_losses(Cursor& in, Features& out) {
   out.environment.losses = {};
   if (auto known = check_version(in.u32()); !known) return known;
@@ -562,18 +563,20 @@ Result<> read_losses(Cursor& in, Features& out) {
   out.environment.losses.events = list_of(in, in.u32(), 5 * sizeof(std::uint32_t), [&] {
     return EventLoss{header_string(in), header_string(in), cpu_of(in.u32()), in.u64()};
   });
+  if (in.left() != 0) out.environment.losses.counted_before = in.u64();
   return Done{};
 }
 
 bool write_losses(const Features& from, ByteWriter& out) {
   const RecordingLosses& losses = from.environment.losses;
-  if (losses.events.empty()) return false;
+  if (losses.events.empty() && losses.counted_before == 0) return false;
   const auto [first, last] = losses.interval.value_or(std::pair{kNoTime, kNoTime});
   out.u32(1).u64(first).u64(last).u32(static_cast<std::uint32_t>(losses.events.size()));
   for (const EventLoss& loss : losses.events) {
     out.header_string(loss.event).header_string(loss.cgroup);
     out.u32(loss.cpu < 0 ? kAnyCpu : static_cast<std::uint32_t>(loss.cpu)).u64(loss.lost);
   }
+  if (losses.counted_before != 0) out.u64(losses.counted_before);
   return true;
 }
 

@@ -21,7 +21,7 @@ void add_loss(std::vector<Losses>& all, const Losses& loss) {
   if (loss.lost == 0) return;
   const auto same = std::ranges::find_if(all, [&](const Losses& known) {
     return known.event == loss.event && known.id == loss.id && known.cgroup == loss.cgroup &&
-           known.cpu == loss.cpu && known.is_too_deep == loss.is_too_deep;
+           known.cpu == loss.cpu && known.reason == loss.reason;
   });
   if (same == all.end()) {
     all.push_back(loss);
@@ -38,7 +38,7 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
   std::vector<Losses> news;
   const auto report = [&](const Losses& loss) {
-    Reported& reported = reported_[{loss.id, loss.cgroup, loss.cpu, loss.is_too_deep}];
+    Reported& reported = reported_[{loss.id, loss.cgroup, loss.cpu, loss.reason}];
     const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, reported.lost), left[loss.event]);
     if (lost == 0) return;
     Losses& since = news.emplace_back(loss);

@@ -26,6 +26,13 @@
 
 namespace tacho::record {
 
+// Why samples were lost.
+enum class LossReason : std::uint8_t {
+  NoRoom,     // in a ring, a ring buffer or a map
+  TooDeep,    // calls nested deeper than the kernel can follow
+  UnseenEnd,  // waits and calls whose end the kernel did not trace
+};
+
 // Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST).
 struct Losses {
   std::size_t event = 0;  // index in the plan
@@ -34,10 +41,11 @@ struct Losses {
   std::uint64_t cgroup = 0;                           // id; 0: unknown
   std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: unknown
   int cpu = -1;                                       // set if `id` does not determine it
-  bool is_too_deep = false;                           // calls nested deeper than the kernel can follow
+  LossReason reason = LossReason::NoRoom;
 };
 
-// Adds a loss to `all`, which has each combination of event, id, cgroup and CPU once. A loss of 0 is ignored.
+// Adds a loss to `all`, which has each combination of event, id, cgroup, CPU and reason once. A loss of 0 is
+// ignored.
 void add_loss(std::vector<Losses>& all, const Losses& loss);
 
 // The losses that earlier files of the same recording reported. The kernel counts a loss before a program
@@ -52,8 +60,8 @@ class ReportedLost {
   struct Reported {
     std::uint64_t lost = 0, last = 0;  // `last`: time, ns
   };
-  // By event's id, cgroup, CPU, is_too_deep.
-  std::map<std::tuple<std::uint64_t, std::uint64_t, int, bool>, Reported> reported_;
+  // By event's id, cgroup, CPU, reason.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, int, LossReason>, Reported> reported_;
   std::map<std::size_t, std::uint64_t> totals_;  // sums by event
 };
 

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -47,6 +48,24 @@ void RenamedIds::apply(std::vector<std::byte>& records, std::size_t begin) const
     }
     rename(record + size - kWord);
   }
+}
+
+// Called for every record, so it reads without a cursor.
+void RingGaps::look(format::Bytes records) {
+  constexpr std::size_t kTimeOfSample = kHeader + 3 * kWord;
+  std::size_t at = missing_;
+  while (at < records.size() && records.size() - at >= kHeader) {
+    perf_event_header header;
+    std::memcpy(&header, records.data() + at, kHeader);
+    if (header.size < kHeader) break;  // no record, which count_records() reports
+    const std::size_t left = records.size() - at;
+    if (header.type == PERF_RECORD_LOST) begin_ = std::min(begin_, last_time_);
+    if (header.type == PERF_RECORD_SAMPLE &&
+        std::min<std::size_t>(left, header.size) >= kTimeOfSample + kWord)
+      std::memcpy(&last_time_, records.data() + at + kTimeOfSample, kWord);
+    at += header.size;
+  }
+  missing_ = at > records.size() ? at - records.size() : 0;
 }
 
 Result<PerfRing> PerfRing::map(const format::Fd& event, std::size_t pages, std::size_t page_size,

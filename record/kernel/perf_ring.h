@@ -37,6 +37,23 @@ class RenamedIds {
   std::unordered_map<std::uint64_t, std::uint64_t> as_;
 };
 
+// Finds where samples are missing in the records of one ring. The kernel writes LOST only when the ring has
+// room again, so a gap begins at the sample before it.
+class RingGaps {
+ public:
+  // Takes the next bytes of the ring. A record may end in the bytes of the next call, but not its header.
+  // Records are those of planned events: IDENTIFIER, IP, TID and TIME come first in a sample.
+  void look(format::Bytes records);
+  // The time of the last sample before the first gap since the last call; kNone: there was no gap.
+  std::uint64_t take_begin() { return std::exchange(begin_, kNone); }
+
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+ private:
+  std::uint64_t last_time_ = kNone, begin_ = kNone;
+  std::size_t missing_ = 0;  // bytes of the last record, which come with the next call
+};
+
 // The behaviour of a full ring: drop new records, or overwrite the oldest (from the end of the ring to its
 // start, so that the newest record is found first).
 enum class RingKind : std::uint8_t { Forward, Backward };
@@ -63,6 +80,9 @@ class PerfRing {
   // The size in bytes of the sample_id trailer (abi::kSampleIdAll) of records other than samples.
   void set_trailer(std::size_t trailer) { trailer_ = trailer; }
   std::size_t trailer() const { return trailer_; }
+
+  // Of the records that were drained; the caller of drain() passes them on.
+  RingGaps& gaps() { return gaps_; }
 
   // For a paused backward ring: appends its whole records, oldest first. They stay in the ring.
   void copy_records(std::vector<std::byte>& out) const;
@@ -99,6 +119,7 @@ class PerfRing {
   RingKind kind_;
   RenamedIds renamed_;
   std::size_t trailer_ = 0;
+  RingGaps gaps_;
 };
 
 }  // namespace tacho::record

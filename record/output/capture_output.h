@@ -44,6 +44,8 @@ class CaptureOutput {
   }
   // Bytes reserved for the end.
   virtual std::uint64_t closing_room() const { return 0; }
+  // Of the next records: samples are missing after this time, as LOST records among them say.
+  virtual void note_gap(std::uint64_t begin) { (void)begin; }
   // Ends a round: a reader of the output now has everything that was written.
   virtual Result<> finish_round() = 0;
   // Adds facts that are known at the end. The last call of a successful recording.
@@ -60,9 +62,10 @@ class CaptureOutput {
   virtual std::string place(const std::string& path) const { return path; }
   virtual std::uint64_t total_bytes() const { return bytes(); }
 
-  // Of a series of files (record/session/capture_series.h): describes running processes, and then begins the
-  // next file.
+  // Of a series of files (record/session/capture_series.h): begins to describe the running processes, and,
+  // when they are described, begins the next file. Any thread may call is_next_prepared().
   virtual Result<> prepare_next() { return Done{}; }
+  virtual bool is_next_prepared() const { return true; }
   virtual Result<> begin_next() { return Done{}; }
   // Ends the open file after the last record.
   virtual Result<> finish() { return Done{}; }

@@ -23,8 +23,9 @@ struct RecordCounts {
   std::uint64_t lost = 0;                                       // sum of LOST records
   std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;  // of samples, ns
 
-  std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;  // times of LOST records, ns
-  std::uint64_t sideband = 0;                                   // records about processes and their mappings
+  // Of losses: the time of the sample before the first one, and of the last LOST record, ns.
+  std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;
+  std::uint64_t sideband = 0;  // records about processes and their mappings
 
   void add(const RecordCounts& more);
 
@@ -36,7 +37,8 @@ struct RecordCounts {
 // record.
 void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer);
 
-// Counts `records`; false when they are not whole records one after another.
+// Counts `records`; false when they are not whole records one after another. They may be of several rings, so
+// `lost_first` is at most the time of a LOST record (RingGaps of record/kernel knows the sample before it).
 bool count_records(format::Bytes records, RecordCounts& counts);
 
 // A compressed part of a batch, as it goes into the capture.
@@ -88,6 +90,8 @@ struct Batch {
   std::vector<std::byte> records = {};  // whole records, some of them compressed
   bool ends_round = false;              // all rings were read since the last round
   RecordCounts counts = {};             // of everything up to the batch's end
+  // The time of the sample before the first gap that a LOST record of the batch reports; ~0: there is none.
+  std::uint64_t gap_begin = ~std::uint64_t{0};
   FileStep step = FileStep::None;
   std::vector<CompressedRun> packed = {};  // of `records`, in their order
 };

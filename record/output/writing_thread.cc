@@ -89,6 +89,7 @@ Result<> WritingThread::write_everything() {
 
 Result<> WritingThread::write(const Batch& batch) {
   if (limit_ == Limit::Size) return Done{};  // there is no room for later batches
+  output_.note_gap(batch.gap_begin);
   auto written = limits_.most_bytes != 0 ? write_within(batch) : write_all(batch);
   if (!written || limit_ == Limit::Size || !batch.ends_round) return written;
   if (auto done = output_.finish_round(); !done) return done;

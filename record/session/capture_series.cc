@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "format/base/byte_writer.h"
@@ -48,11 +49,17 @@ std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& record
 std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels) {
   const KernelEvents& events = recording.events;
   std::vector<Losses> all = attributed_by_programs(events, recording);
+  std::vector<bool> is_counted(recording.objects.size());  // by its first event
   for (const Connection& connection : recording.plan->connections) {
-    const std::uint64_t lost = recording.objects[connection.object].too_deep();
     const auto open = std::ranges::find(events.open_events(), connection.event, &OpenEvent::event);
-    if (lost != 0 && open != events.open_events().end())
-      add_loss(all, {.event = connection.event, .id = open->id, .lost = lost, .is_too_deep = true});
+    if (open == events.open_events().end() || is_counted[connection.object]) continue;
+    is_counted[connection.object] = true;
+    const bpf::UserObject& object = recording.objects[connection.object];
+    const auto add = [&](std::uint64_t lost, LossReason reason) {
+      add_loss(all, {.event = connection.event, .id = open->id, .lost = lost, .reason = reason});
+    };
+    add(object.too_deep(), LossReason::TooDeep);
+    add(object.unseen_ends(), LossReason::UnseenEnd);
   }
   if (channels == nullptr) return all;
   for (const Losses& loss : channels->losses()) add_loss(all, loss);
@@ -70,7 +77,9 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
     const PlannedEvent& event = recording.plan->events[loss.event];
     const auto cpu = cpus.find(loss.id);
     const int known = cpu == cpus.end() ? -1 : cpu->second;
-    const std::string name = event.name + (loss.is_too_deep ? " nested too deep" : "");
+    const std::string name = event.name + (loss.reason == LossReason::TooDeep     ? " nested too deep"
+                                           : loss.reason == LossReason::UnseenEnd ? " without an end"
+                                                                                  : "");
     format::EventLoss at{name, "", loss.cpu >= 0 ? loss.cpu : known, loss.lost};
     for (std::size_t i = 0; i < std::min(recording.cgroups.size(), cgroups.size()); ++i)
       if (event.cgroup >= 0 && recording.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
@@ -88,6 +97,12 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
 Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
   const std::vector<Losses> losses = reported_.news(all_losses(recording_, channels_));
+  // Ring buffers of BPF objects have no LOST records. Read after the losses, so that none of them is missing.
+  std::uint64_t lost_by_rings = 0;
+  for (const Losses& loss : recording_.events.losses()) lost_by_rings += loss.lost;
+  in_lost_records_ += counts.lost;
+  counted_before_ =
+      std::exchange(counted_before_next_, lost_by_rings - std::min(lost_by_rings, in_lost_records_));
   for (const Losses& loss : losses)
     format::write_lost_samples(records, loss.lost, recording_.plan->events[loss.event].attr, loss.id);
   if (!records.empty()) {
@@ -97,6 +112,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::Features late;
   if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
   late.environment.losses = described(losses, counts, recording_, cgroups_);
+  late.environment.losses.counted_before = counted_before_;
   if (auto added = new_dropping_programs(recording_); !added.empty()) {
     added.insert(added.begin(), recording_.dropping.begin(), recording_.dropping.end());
     late.environment.attached_programs = attached_programs(recording_.objects, added);
@@ -149,7 +165,8 @@ Result<> CaptureSeries::write_plain(format::Bytes records) { return current_->wr
 
 Result<> CaptureSeries::write_records(format::Bytes records) {
   count_records(records, counts_);
-  if (base_) append_sideband(records, carried_);
+  if (next_.processes) append_sideband(records, next_.carried);
+  if (description_.valid()) append_sideband(records, newer_.carried);
   return current_->write_records(records);
 }
 
@@ -178,26 +195,50 @@ std::uint64_t CaptureSeries::bytes() const { return current_ ? current_->bytes()
 
 Result<> CaptureSeries::prepare_next() {
   const auto now = std::chrono::steady_clock::now();
-  if (base_ && carried_.size() <= kMostCarried && now - described_at_ < kFresh) return Done{};
-  auto beginning = callbacks_.describe();
-  if (!beginning) return std::move(beginning.error());
-  base_ = std::move(*beginning);
-  carried_ = {};
-  described_at_ = now;
+  if (description_.valid()) return Done{};
+  if (next_.processes && next_.carried.size() <= kMostCarried && now - next_.began < kFresh) return Done{};
+  newer_ = {.processes = {}, .carried = {}, .began = now};
+  try {
+    description_ = std::async(std::launch::async, [this]() -> Result<CaptureStart> {
+      Result<CaptureStart> processes = Error{"out of memory"};
+      try {
+        processes = callbacks_.describe();
+      } catch (const std::bad_alloc&) {
+        // The error says so.
+      }
+      is_prepared_ = true;
+      return processes;
+    });
+  } catch (const std::system_error& refused) {
+    return system_error("a thread that reads the running processes", refused.code().value());
+  }
+  return Done{};
+}
+
+// Takes the description when it is complete; waits for it if there is no earlier one.
+Result<> CaptureSeries::take_description() {
+  if (!description_.valid())
+    return next_.processes ? Result<>(Done{}) : Error{"the next file was not prepared"};
+  const bool is_complete = description_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  if (next_.processes && !is_complete) return Done{};
+  auto processes = description_.get();
+  if (!processes) return std::move(processes.error());
+  newer_.processes = std::move(*processes);
+  next_ = std::exchange(newer_, {});
   return Done{};
 }
 
 Result<> CaptureSeries::begin_next() {
-  if (!base_) return Error{"the next file was not prepared"};
+  if (auto done = take_description(); !done) return done;
   if (auto done = finish(); !done) return done;
   finished_.make_room();
-  auto opened = callbacks_.open(base_->features);
+  auto opened = callbacks_.open(next_.processes->features);
   if (!opened) return std::move(opened.error());
   current_ = std::move(*opened);
   counts_ = {};
-  if (auto done = current_->write_plain(base_->records); !done) return done;
-  if (!carried_.empty()) {
-    if (auto done = current_->write_records(carried_); !done) return done;
+  if (auto done = current_->write_plain(next_.processes->records); !done) return done;
+  if (!next_.carried.empty()) {
+    if (auto done = current_->write_records(next_.carried); !done) return done;
   }
   return current_->finish_round();
 }
@@ -258,6 +299,7 @@ Result<> FlightRecorder::write_capture() {
   current_ = std::move(*opened);
   RecordCounts counts;
   count_records(samples_, counts);
+  counts.lost_first = std::min(counts.lost_first, std::exchange(gap_begin_, ~std::uint64_t{0}));
   if (auto done = current_->write_plain(intervals_.front().beginning); !done) return done;
   for (const Interval& interval : intervals_) {
     if (interval.log.empty()) continue;

@@ -1,11 +1,14 @@
 // The end of a capture, and captures in several files.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +49,9 @@ class CaptureEnd {
   // Writes losses since the file before, and facts known only at the end, and closes `output`. `counts`: of
   // its records.
   Result<> write(const RecordCounts& counts, CaptureOutput& output);
+  // Losses that are in the files so far, but whose LOST records will be in the next one
+  // (format::RecordingLosses::counted_before).
+  std::uint64_t counted_before_next() const { return counted_before_next_; }
 
  private:
   const OpenedRecording& recording_;
@@ -53,13 +59,14 @@ class CaptureEnd {
   const std::vector<std::string>& cgroups_;
   ReportedLost reported_;
   StackCounts reported_stacks_;  // by earlier files
+  std::uint64_t in_lost_records_ = 0, counted_before_ = 0, counted_before_next_ = 0;
 };
 
 // Captures in several files: --switch-output (CaptureSeries) and snapshots of --overwrite (FlightRecorder).
 //
-// No record is lost between two files. prepare_next() reads the running processes; later sideband records go
-// into the old file and, from memory, to the start of the next one. begin_next() starts it when the contents
-// of the rings at that time are written.
+// No record is lost between two files. prepare_next() begins to read the running processes, on a thread of
+// its own, since that takes long; sideband records from then on go into the old file and, from memory, to the
+// start of the next one. begin_next() starts it when the contents of the rings at that time are written.
 class CaptureSeries final : public CaptureOutput {
  public:
   struct Callbacks {
@@ -75,6 +82,7 @@ class CaptureSeries final : public CaptureOutput {
 
   Result<> write_plain(format::Bytes records) override;
   Result<> write_records(format::Bytes records) override;
+  void note_gap(std::uint64_t begin) override { counts_.lost_first = std::min(counts_.lost_first, begin); }
   Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) override;
   Result<> finish_round() override;
   Result<> close(const format::Features& late) override;
@@ -82,6 +90,7 @@ class CaptureSeries final : public CaptureOutput {
   std::uint64_t bytes() const override;
   // Reads the running processes, unless the last reading is recent and its log short.
   Result<> prepare_next() override;
+  bool is_next_prepared() const override { return is_prepared_; }
   Result<> begin_next() override;
   std::string place(const std::string& path) const override {
     return finished_.count() == 0 ? path : finished_.place();
@@ -95,13 +104,21 @@ class CaptureSeries final : public CaptureOutput {
  private:
   FinishedFiles finished_;
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
+  // The start of a next file: the processes, and the sideband since they began to be read.
+  struct Beginning {
+    std::optional<CaptureStart> processes;
+    std::vector<std::byte> carried;
+    std::chrono::steady_clock::time_point began{};
+  };
+  Result<> take_description();
+
   Callbacks callbacks_;
   RecordCounts counts_;  // of the open file
-  // The processes at `described_at_`, and the sideband since: the start of the next file. It is read again
-  // when it is old or long, and not for each file: a file can fill up faster than processes are read.
-  std::optional<CaptureStart> base_;
-  std::vector<std::byte> carried_;
-  std::chrono::steady_clock::time_point described_at_{};
+  // It is read again when it is old or long, and not for each file: a file can fill up faster than processes
+  // are read. Until `newer_` is complete, `next_` is used.
+  Beginning next_, newer_;
+  std::future<Result<CaptureStart>> description_;  // for newer_
+  std::atomic<bool> is_prepared_ = false;          // next_ or newer_ is complete
   std::uint64_t finished_bytes_ = 0;
 };
 
@@ -130,6 +147,7 @@ class FlightRecorder final : public CaptureOutput {
   Result<> write_records(format::Bytes records) override;
   Result<> finish_round() override { return Done{}; }
   Result<> close(const format::Features&) override { return Done{}; }
+  void note_gap(std::uint64_t begin) override { gap_begin_ = std::min(gap_begin_, begin); }
   Result<> close_after_failure() override;
   // Counts of finished captures: samples are written in one round, so a failed capture has none.
   std::optional<RecordCounts> kept(const RecordCounts&) const override;
@@ -158,7 +176,8 @@ class FlightRecorder final : public CaptureOutput {
   FinishedFiles finished_;
   std::deque<Interval> intervals_;  // one or two, the older first
   std::vector<std::byte> samples_;
-  std::unique_ptr<CaptureOutput> current_;  // the capture that is being written
+  std::uint64_t gap_begin_ = ~std::uint64_t{0};  // among the samples
+  std::unique_ptr<CaptureOutput> current_;       // the capture that is being written
   std::uint64_t written_ = 0;
   RecordCounts finished_counts_;
   bool has_last_ = false;

@@ -191,12 +191,28 @@ std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& 
   return all;
 }
 
+// Waits and calls of which only the begin is known.
+std::uint64_t report_unseen_ends(const OpenedRecording& recording, const Messages& messages) {
+  std::uint64_t all = 0;
+  for (const bpf::UserObject& object : recording.objects) {
+    const std::uint64_t lost = object.unseen_ends();
+    if (lost == 0) continue;
+    all += lost;
+    messages.warn(fmt::format(
+        "warning: {}: {} events are lost: the kernel did not trace their end, and the thread went on to the "
+        "next one",
+        object.path(), lost));
+  }
+  return all;
+}
+
 }  // namespace
 
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const Channels& channels, const RecordOptions& options, const Messages& messages) {
   const std::uint64_t samples = counts.samples;
   lost -= std::min(lost, report_too_deep(recording, messages));
+  lost -= std::min(lost, report_unseen_ends(recording, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
     const bool are_paused = recording.plan->events.front().attr.has(abi::kWriteBackward);

@@ -1,5 +1,6 @@
 #include "record/session/round.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -36,6 +37,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
     take_back();
     return Taken::NoMemory;
   }
+  note_gap(ring.gaps().take_begin(), counts);
   if (stacks_ != nullptr) stacks_->take(ring, buffer_, begin);
   if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
@@ -54,11 +56,23 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
 void Round::drain(PerfRing& ring, Content content) {
   const bool is_packed = compressor_ && content == Content::Samples && ring.renamed().empty();
   if (!is_packed || ring.held() < RingCompressor::kLeast) {
-    ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
+    ring.drain([&](format::Bytes run) {
+      if (content == Content::Samples) ring.gaps().look(run);
+      buffer_.insert(buffer_.end(), run.begin(), run.end());
+    });
     return;
   }
   compressor_->begin_look(packed_);
-  ring.drain([this](format::Bytes run) { compressor_->add(run, buffer_, packed_); });
+  ring.drain([&](format::Bytes run) {
+    ring.gaps().look(run);
+    compressor_->add(run, buffer_, packed_);
+  });
+}
+
+// Samples were lost from `begin` on.
+void Round::note_gap(std::uint64_t begin, RecordCounts& counts) {
+  counts.lost_first = std::min(counts.lost_first, begin);
+  gap_begin_ = std::min(gap_begin_, begin);
 }
 
 // Counts the records between compressed runs, which are counted already.
@@ -118,6 +132,9 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
       if (ring.kind() != RingKind::Backward) continue;
       const std::size_t begin = records.size();
       ring.copy_records(records);
+      RingGaps gaps;  // the ring's start is another one each time
+      gaps.look(format::Bytes(records).subspan(begin));
+      note_gap(gaps.take_begin(), counts);
       ring.renamed().apply(records, begin);
       if (stacks_ != nullptr) stacks_->take_copy(records, begin);
     }
@@ -142,6 +159,7 @@ Batch Round::hand_over(bool ends_round, const RecordCounts& counts, std::vector<
   return Batch{.records = std::exchange(buffer_, std::move(next)),
                .ends_round = ends_round,
                .counts = counts,
+               .gap_begin = std::exchange(gap_begin_, RingGaps::kNone),
                .packed = std::exchange(packed_, {})};
 }
 

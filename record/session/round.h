@@ -65,6 +65,7 @@ class Round {
   void drain(PerfRing& ring, Content content);
   bool count(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
   Taken count_from(std::size_t begin, RecordCounts& counts);
+  void note_gap(std::uint64_t begin, RecordCounts& counts);
 
   TargetFilter* filter_;
   StackUnwinding* stacks_;
@@ -73,6 +74,7 @@ class Round {
   std::vector<std::byte> buffer_;
   std::vector<CompressedRun> packed_;  // of buffer_
   std::size_t inflated_ = 0;           // bytes of the records in packed_
+  std::uint64_t gap_begin_ = RingGaps::kNone;
   bool is_open_ = false;
   Clock::time_point began_;
 };

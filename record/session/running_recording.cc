@@ -19,12 +19,13 @@ CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Ch
   callbacks.describe = [&recording, &options, &command_line] {
     return describe_now(recording, options, command_line);
   };
-  callbacks.open = [&recording, &options](format::Features features) {
+  const auto end = std::make_shared<CaptureEnd>(recording, channels, options.target.cgroups);
+  callbacks.open = [&recording, &options, end](format::Features features) {
+    features.environment.losses.counted_before = end->counted_before_next();
     return open_file_output(options.output, recording.events.event_set(), std::move(features),
                             {options.compression_level});
   };
-  callbacks.end = [end = std::make_shared<CaptureEnd>(recording, channels, options.target.cgroups)](
-                      const RecordCounts& counts, CaptureOutput& output) {
+  callbacks.end = [end](const RecordCounts& counts, CaptureOutput& output) {
     return end->write(counts, output);
   };
   return callbacks;

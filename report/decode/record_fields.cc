@@ -949,6 +949,7 @@ void losses(FieldSink& to, const Features& from) {
     to.number("first_ns", losses.interval->first);
     to.number("last_ns", losses.interval->second);
   }
+  if (losses.counted_before != 0) to.number("counted_before", losses.counted_before);
   objects(to, "losses", losses.events, [&](const format::EventLoss& loss) {
     to.text("event", loss.event);
     if (!loss.cgroup.empty()) to.text("cgroup", loss.cgroup);

@@ -229,7 +229,8 @@ void BatchReader::add_other(const OrderedRecord& record, const format::Record& p
 }
 
 // A loss may be recorded twice: by the kernel when the ring has room again (LOST), and by the recorder at the
-// end from the events' counters (LOST_SAMPLES). The larger of the two sums is reported.
+// end from the events' counters (LOST_SAMPLES). The larger of the two sums is reported. Of several files of a
+// recording, the first LOST records may report losses that the file before has counted.
 void BatchReader::count_losses(const format::Record& record) {
   if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) lost_samples_ += lost->lost;
   if (const auto* lost = std::get_if<format::LostRecord>(&record)) lost_records_ += lost->lost;
@@ -237,7 +238,8 @@ void BatchReader::count_losses(const format::Record& record) {
 
 // In a pipe, the section that says where and when events were lost comes after the LOST records.
 void BatchReader::report_losses() {
-  const std::uint64_t all = std::max(lost_records_, lost_samples_);
+  const std::uint64_t before = capture_->features().environment.losses.counted_before;
+  const std::uint64_t all = std::max(lost_records_ - std::min(lost_records_, before), lost_samples_);
   const std::uint64_t more = all - std::exchange(reported_losses_, all);
   if (more == 0) return;
   const std::string where = format::where_and_when_lost(capture_->features().environment.losses);

@@ -180,6 +180,14 @@ class Waits(Recorders):
             rows = [[line.rstrip() for line in text.splitlines() if line and not line.startswith(b"#")] for text in (ours, theirs)]
             self.assertEqual(*rows)
 
+    def test_offcpu_counts_waits_without_an_end_as_lost(self):
+        """Some kernels do not trace the end of each wait."""
+        sleeps = 1000
+        said = self.record("offcpu", programs.BIN / "getppid_load", str(sleeps), "0", "100")
+        samples, lost = map(int, re.search(r"\((\d+) samples, (\d+) lost\)", said).groups())
+        self.assertGreaterEqual(samples + lost, sleeps, said)
+        self.assertEqual("did not trace their end" in said, lost != 0, said)
+
     def test_offcpu_leaves_short_waits_out(self):
         self.record("offcpu/min_us=4000/", self.built / "waits")
         [row] = self.rows("--by", "state", "--columns", "min,count")

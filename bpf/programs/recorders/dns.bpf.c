@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Host name look-ups through the C library: getaddrinfo(), gethostbyname().
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile __u64 min_us HELP("only look-ups of at least N microseconds");
 
@@ -19,8 +20,10 @@ IN_FLIGHT(lookups, struct lookup);
 
 static __always_inline int begin(const void *host) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
-  struct lookup lookup = {.host = (__u64)host};
+  struct lookup lookup = {.host = (__u64)host}, *open;
   if (!host || !is_chosen()) return 1;
+  open = bpf_map_lookup_elem(&lookups, &thread);
+  if (open) close_unseen(&open->time_ns, min_us);
   lookup.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&lookups, &thread, &lookup, BPF_ANY);
   return 1;

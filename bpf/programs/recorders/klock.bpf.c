@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Waits for kernel locks: spinlocks, rwlocks, mutexes, semaphores, rt-mutexes, percpu rw-semaphores.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
@@ -68,8 +69,11 @@ int begins(struct trace_event_raw_contention_begin *context) {
       .cgroup = bpf_get_current_cgroup_id(), .flags = context->flags, .process = bpf_get_current_pid_tgid() >> 32};
   if (!is_chosen()) return 1;
   wait.time_ns = bpf_ktime_get_ns();
-  /* A mutex has two contention_begin events if it spins before it sleeps: the first one is kept. For other locks an existing entry
-   * is a wait whose end was missed. */
+  /* A mutex has two contention_begin events if it spins before it sleeps: the first one is kept. */
+  if (!(wait.flags & MUTEX)) {
+    struct wait *open = bpf_map_lookup_elem(&waits, &key);
+    if (open) close_unseen(&open->time_ns, min_us);
+  }
   bpf_map_update_elem(&waits, &key, &wait, wait.flags & MUTEX ? BPF_NOEXIST : BPF_ANY);
   return 1;
 }

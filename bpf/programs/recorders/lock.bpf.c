@@ -3,6 +3,7 @@
 // begins, so that also a wait that never ends (a deadlock) has one.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 enum futex { WAIT, WAIT_BITSET = 9, LOCK_PI = 6, WAIT_REQUEUE_PI = 11, LOCK_PI2 = 13 };
 
@@ -42,6 +43,7 @@ int begins(struct trace_event_raw_sys_enter *context) {
   if (!is_wait(op) || !is_wanted_later()) return 1;
   wait = waits_of((__u32)who);
   if (!wait) return 1;
+  close_unseen(&wait->since_ns, min_us);
   wait->address = context->args[0];
   wait->process = who >> 32;
   wait->cgroup = bpf_get_current_cgroup_id();

@@ -4,6 +4,7 @@
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/interrupts.h"
 #include "bpf/programs/recorders/off_cpu.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 struct offcpu {
   __u64 off_ns ROLE("value");
@@ -31,7 +32,8 @@ WAITS_OF_THREADS(waits, struct wait);
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid;
   enum state state = state_at(context);
-  struct wait *wait;
+  struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
+  if (wait) close_unseen(&wait->since_ns, min_us);
   if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
   if (!is_wait_chosen(thread, state)) return;
   wait = waits_of(thread);

@@ -3,6 +3,7 @@
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/off_cpu.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 /* All maps are preallocated: sched_switch runs under the run queue's lock, where memory cannot be allocated. */
 struct offcputime_key {
@@ -85,7 +86,8 @@ static __always_inline void take_numbers(void *context, struct offcputime_key *k
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid;
   enum state state = state_at(context);
-  struct wait wait = {}, *known;
+  struct wait wait = {}, *known = bpf_map_lookup_elem(&waits, &thread);
+  if (known) close_unseen(&known->since_ns, min_us);
   if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
   if (!is_wait_chosen(thread, state)) return;
   wait.key.pid = bpf_get_current_pid_tgid() >> 32;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Calls of open(), openat(), openat2() and creat(), also those that fail.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 #define PATH 256
 
@@ -38,8 +39,10 @@ PER_CPU(events, struct open);
 
 static __always_inline int begin(long dirfd, __u64 file, __u64 flags, __u64 mode) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
-  struct attempt attempt = {.path = file, .flags = flags, .mode = mode, .dirfd = dirfd};
+  struct attempt attempt = {.path = file, .flags = flags, .mode = mode, .dirfd = dirfd}, *open;
   if (!is_chosen()) return 1;
+  open = bpf_map_lookup_elem(&attempts, &thread);
+  if (open) close_unseen(&open->time_ns, min_us);
   attempt.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&attempts, &thread, &attempt, BPF_ANY);
   return 1;

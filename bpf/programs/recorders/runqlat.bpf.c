@@ -2,6 +2,7 @@
 // Run-queue latency: how long runnable threads waited for a CPU after a wake-up, fork or preemption.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
@@ -32,7 +33,7 @@ static __always_inline int begin(struct task_struct *task, enum why why) {
   wait.prio = BPF_CORE_READ(task, prio);
   wait.since_ns = bpf_ktime_get_ns();
   // A thread that is preempted just before it sleeps may be woken while it is on the run queue: the first start is kept.
-  bpf_map_update_elem(&waits, &thread, &wait, why == preempted ? BPF_ANY : BPF_NOEXIST);
+  bpf_map_update_elem(&waits, &thread, &wait, BPF_NOEXIST);
   return 0;
 }
 
@@ -63,8 +64,12 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struct *next) {
-  __u32 thread = BPF_CORE_READ(next, pid);
-  struct wait *wait, was;
+  __u32 thread = BPF_CORE_READ(next, pid), left = BPF_CORE_READ(prev, pid);
+  struct wait *wait = bpf_map_lookup_elem(&waits, &left), was;
+  if (wait) {
+    close_unseen(&wait->since_ns, min_us);
+    bpf_map_delete_elem(&waits, &left);
+  }
   if (is_runnable(prev, preempt)) begin(prev, preempted);
   wait = bpf_map_lookup_elem(&waits, &thread);
   if (!wait) return 0;

@@ -2,6 +2,7 @@
 // System calls: number, duration and return value.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/syscalls.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile enum syscall_name call HELP("only this system call, by name") = any;
 const volatile bool failed HELP("only calls that return an error");
@@ -21,8 +22,10 @@ UNFINISHED_CHANNEL(syscall);
 static __always_inline int enter(long number) {
   __u64 who = bpf_get_current_pid_tgid();
   __u32 thread = (__u32)who;
-  struct entry entry = {.cgroup = bpf_get_current_cgroup_id(), .call = number, .process = who >> 32};
+  struct entry entry = {.cgroup = bpf_get_current_cgroup_id(), .call = number, .process = who >> 32}, *open;
   if ((call != any && number != call) || ends_thread(number) || !is_chosen()) return 1;
+  open = bpf_map_lookup_elem(&entries, &thread);
+  if (open) close_unseen(&open->time_ns, min_us);
   entry.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
   return 1;

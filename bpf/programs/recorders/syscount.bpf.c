@@ -2,6 +2,7 @@
 // Numbers and durations of system calls by process, call and result, counted in the kernel: no event for each call.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/syscalls.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile enum syscall_name call HELP("only this system call, by name") = any;
 const volatile bool failed HELP("only calls that return an error");
@@ -32,8 +33,10 @@ SUMMARY(syscount, counted);
 
 static __always_inline int enter(long number) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
-  struct entry entry = {.call = number};
+  struct entry entry = {.call = number}, *open;
   if (count || (call != any && number != call) || ends_thread(number) || !is_wanted_later()) return 1;
+  open = bpf_map_lookup_elem(&entries, &thread);
+  if (open) close_unseen(&open->time_ns, min_us);
   entry.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
   return 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Reads, writes and syncs of files: duration, bytes, file and file system.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 enum op { any, read, write, sync };
 enum file_system {
@@ -48,9 +49,11 @@ struct {
 static __always_inline int begin(struct file *file, enum op what) {
   __u64 who = bpf_get_current_pid_tgid();
   struct begun begun = {(__u32)who, what};
-  struct call call = {.file = (__u64)file, .cgroup = bpf_get_current_cgroup_id(), .process = who >> 32};
+  struct call call = {.file = (__u64)file, .cgroup = bpf_get_current_cgroup_id(), .process = who >> 32}, *open;
   if (!file || (op != any && op != what) || !is_chosen()) return 1;
   if (fs != all && BPF_CORE_READ(file, f_inode, i_sb, s_magic) != (__u32)fs) return 1;
+  open = bpf_map_lookup_elem(&calls, &begun);
+  if (open) close_unseen(&open->time_ns, min_us);
   call.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&calls, &begun, &call, BPF_ANY);
   return 1;

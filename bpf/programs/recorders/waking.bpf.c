@@ -3,6 +3,7 @@
 #include "bpf/programs/recorders/recorder.h"
 
 #include "bpf/programs/recorders/interrupts.h"
+#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
@@ -39,7 +40,8 @@ struct {
 SEC("tracepoint/sched/sched_switch")
 int switches(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid, state = context->prev_state & STATES;
-  struct sleep sleep = {};
+  struct sleep sleep = {}, *open = bpf_map_lookup_elem(&sleeps, &thread);
+  if (open) close_unseen(&open->time_ns, min_us);
   if (!thread || !state || (state & (DEAD | IDLE)) || !is_wanted_later()) return 1;
   sleep.process = bpf_get_current_pid_tgid() >> 32;
   sleep.cgroup = bpf_get_current_cgroup_id();
@@ -60,6 +62,7 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   if (!sleep) return 1;
   was = *sleep;
   bpf_map_delete_elem(&sleeps, &thread);
+  if (!was.time_ns) return 1;
   if (elapsed_ns(was.time_ns, now) / 1000 < min_us || !is_taken()) return 1;
   is_thread = name_waker(name);
   // If the waker is an interrupt, or a thread that is not recorded, the event is attributed to the woken thread, and has no user

@@ -49,7 +49,7 @@ Features full_features() {
       {.id = 7, .type = 1, .key_bytes = 4, .value_bytes = 24, .most_entries = 10240, .name = "starts"}};
   env.bpf_places = {{"5", "kretprobe vfs_read"}};
   env.user_stacks = {{"every event", "unwound in the kernel (eh)"}, {"walked", "7"}};
-  env.losses = {{{"sched:sched_switch", "web", 3, 900}, {"cpu-clock", "", -1, 1}}, {{5, 2'000'000'000}}};
+  env.losses = {{{"sched:sched_switch", "web", 3, 900}, {"cpu-clock", "", -1, 1}}, {{5, 2'000'000'000}}, 77};
   features.schemas = {{"evt", "event", 8, {}}};
   features.attachments = {{"kallsyms", "/proc/kallsyms", 3, {std::byte{1}}}};
   EventAttr attr;

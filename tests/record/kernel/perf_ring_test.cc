@@ -154,6 +154,45 @@ std::vector<std::uint32_t> types_in(const PerfRing& ring) {
   return types;
 }
 
+// Samples of planned events: id, ip, thread, time.
+void put_sample(format::ByteWriter& out, std::uint64_t time) {
+  put(out, PERF_RECORD_SAMPLE, {1, 0x1000, 7, time, 2, 3});
+}
+
+TEST(RingGaps, BeginAtTheSampleBeforeTheLoss) {
+  format::ByteWriter out;
+  put_sample(out, 100);
+  put_sample(out, 200);
+  put(out, PERF_RECORD_LOST, {1, 50, 7, 900, 1});
+  put_sample(out, 901);
+  RingGaps gaps;
+  gaps.look(out.view());
+  EXPECT_EQ(gaps.take_begin(), 200u) << "the kernel writes LOST when there is room again";
+  EXPECT_EQ(gaps.take_begin(), RingGaps::kNone);
+  format::ByteWriter later;
+  put(later, PERF_RECORD_LOST, {1, 5, 7, 1000, 1});
+  gaps.look(later.view());
+  EXPECT_EQ(gaps.take_begin(), 901u) << "of an earlier look";
+}
+
+TEST(RingGaps, RecordsMayBeCutBetweenTwoLooks) {
+  format::ByteWriter out;
+  put_sample(out, 100);
+  put_sample(out, 200);
+  put(out, PERF_RECORD_LOST, {1, 50, 7, 900, 1});
+  for (std::size_t cut = 8; cut < out.view().size(); cut += 8) {
+    RingGaps gaps;
+    gaps.look(out.view().first(cut));
+    gaps.look(out.view().subspan(cut));
+    // The time of a sample that is cut before it is not read.
+    EXPECT_TRUE(gaps.take_begin() != RingGaps::kNone || cut < 8 * 5) << cut;
+  }
+  RingGaps damaged;
+  const std::vector<std::byte> zeros(64);
+  damaged.look(zeros);
+  EXPECT_EQ(damaged.take_begin(), RingGaps::kNone) << "and the loop ends";
+}
+
 TEST(PerfRing, ABackwardRingGivesTheOldestFirst) {
   FakeRing fake;
   const PerfRing ring(format::Mapping(fake.memory, 2 * kPage), RingKind::Backward);
