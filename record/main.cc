@@ -32,6 +32,7 @@
 #include "record/session/packing.h"
 #include "record/session/pinned_files.h"
 #include "record/session/recording.h"
+#include "record/session/running_recording.h"
 #include "record/session/workload.h"
 
 namespace {
@@ -43,8 +44,9 @@ struct Recorded {
   int status = 0;         // of this program
   bool is_whole = false;  // the capture
   std::optional<Captured> captured = {};
-  bool copies_stacks = false;  // instead of unwinding them
-  int stop_signal = 0;         // that ended it; 0: none did
+  Copies copies = Copies::None;
+  std::vector<std::string> unpacked = {};  // of several files: those without packed names
+  int stop_signal = 0;                     // that ended it; 0: none did
 };
 
 // The state of the capture after the recording failed.
@@ -72,11 +74,16 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
   if (ran->report.writer_is_stuck) leave_stuck(ran->report, options, messages);
   const auto finished = finish(recording, *ran, **output, options, messages);
   if (finished.is_closed) file_state = FileState::Closed;
-  if (!finished.status) return finished.status.error();
-  return Recorded{
-      *finished.status, !ran->report.failure, finished.captured,
-      std::ranges::any_of(recording.plan->events, [](const auto& event) { return event.copies_stacks; }),
-      ran->report.stop_signal};
+  if (!finished.status) {
+    if (const auto unpacked = ran->running->take_unpacked(); !unpacked.empty())
+      messages.note(
+          fmt::format("symbols are not packed into {} of the finished files, up to {}; tacho pack "
+                      "FILE packs them",
+                      unpacked.size(), unpacked.back()));
+    return finished.status.error();
+  }
+  return Recorded{*finished.status,           !ran->report.failure,          finished.captured,
+                  copies_of(*recording.plan), ran->running->take_unpacked(), ran->report.stop_signal};
 }
 
 int fail(const Error& error, std::string_view command = "record") {
@@ -260,7 +267,7 @@ int run_program(const std::vector<std::string>& command_line) {
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   FileState file_state = FileState::None;
-  const bool packs = options.files.is_packed_at_end() && report_program();
+  const bool packs = options.files.packs_files() && report_program();
   FilePinner pinner;
   const auto recorded = record_events(options, command_line, *signals, file_state, packs ? &pinner : nullptr);
   const PinnedFiles pinned = pinner.take();
@@ -273,12 +280,13 @@ int run_program(const std::vector<std::string>& command_line) {
   }
   if (!recorded) return end_failed(recorded.error(), file_state, options, *signals);
   const Packing finishing{options.output, options.files.least_free, options.quiet};
-  if (recorded->is_whole && options.files.is_packed_at_end()) {
+  if (recorded->is_whole && options.files.packs_files()) {
     Packing packing = finishing;
     packing.pinned = &pinned;
     packing.longest = options.files.longest_packing;
-    if (recorded->copies_stacks) unwind_copies(packing, *signals, Messages(options));
-    pack_symbols(packing, *signals, Messages(options));
+    std::vector<std::string> captures = recorded->unpacked;
+    if (!options.files.is_named_by_time) captures.push_back(options.output);
+    pack_files(captures, recorded->copies, packing, *signals, Messages(options));
   }
   Result<> redacted = Done{};
   if (options.files.redacts)

@@ -111,16 +111,17 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
       cli::flag(
           "--no-pack",
           "Do not embed symbols. By default tacho-report, if it is installed beside tacho-record, embeds the "
-          "symbols of sampled addresses when the recording ends, instead of the whole list of kernel "
+          "symbols of sampled addresses when a file is finished, instead of the whole list of kernel "
           "symbols, "
-          "so that the capture can be read on any machine. Files that may be gone by then (deleted files, "
-          "files "
-          "of containers, maps of JIT code) are held open: at most 256 files and 4 GB. Not done for pipes, "
-          "with "
-          "--switch-output or --max-size, and above 1 GB: use tacho pack",
+          "so that the capture can be read on any machine. Of several files (--switch-output, --overwrite) "
+          "each is packed at the lowest priority while the recording goes on, and what is left then at its "
+          "end. Files that may be gone by then (deleted files, files of containers, maps of JIT code) are "
+          "held "
+          "open: at most 256 files and 4 GB. Not done for pipes, with --max-size, and above 1 GB: use tacho "
+          "pack",
           files.packs, false),
       {"--max-pack-time", Takes::Value, "SECONDS",
-       "Read files for embedding symbols for at most SECONDS (default: 300). Addresses without a name by "
+       "Embed symbols for at most SECONDS after the recording (default: 300). Addresses without a name by "
        "then stay without one, and files that do not answer, as on a network that hangs, are left out. tacho "
        "pack allows more time (--max-file-time)",
        [&files](std::string_view text) {

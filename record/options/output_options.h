@@ -37,9 +37,8 @@ struct OutputOptions {
   // --max-size and --min-free; 0: no limit.
   std::uint64_t most_bytes = 0, least_free = 0;
 
-  // Whether symbols are packed at the end (record/session/packing.h): only into one file without a size
-  // limit.
-  bool is_packed_at_end() const { return packs && !to_pipe && !is_named_by_time && most_bytes == 0; }
+  // Whether symbols are packed into finished files (record/session/packing.h): not with a size limit.
+  bool packs_files() const { return packs && !to_pipe && most_bytes == 0; }
 };
 
 // Appends the options about the output; they set `path` and `files`, which must outlive the parsing.

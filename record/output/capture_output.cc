@@ -116,8 +116,8 @@ Result<> FinishedFiles::add() {
     if (code == EEXIST) continue;
     if (code != 0) return output_system_error(name, code);
     ++count_;
-    files_.push_back({name, info.st_dev, info.st_ino});
     const std::lock_guard lock(mutex_);
+    files_.push_back({name, info.st_dev, info.st_ino});
     news_.push_back(name);
     return Done{};
   }
@@ -126,9 +126,11 @@ Result<> FinishedFiles::add() {
 
 // Removes only files of this recording: not a file that has replaced one.
 void FinishedFiles::make_room() {
+  const std::lock_guard lock(mutex_);
   while (most_ != 0 && files_.size() > most_ - 1) {
     const File oldest = std::move(files_.front());
     files_.pop_front();
+    if (oldest.name == rewritten_) is_rewritten_removed_ = true;
     struct stat info {};
     const bool is_of_recording =
         lstat(oldest.name.c_str(), &info) == 0 && info.st_dev == oldest.device && info.st_ino == oldest.inode;
@@ -136,7 +138,28 @@ void FinishedFiles::make_room() {
   }
 }
 
+bool FinishedFiles::begin_rewrite(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(files_, name, &File::name) == files_.end()) return false;
+  rewritten_ = name;
+  is_rewritten_removed_ = false;
+  return true;
+}
+
+// A file that was removed meanwhile may be there again.
+void FinishedFiles::end_rewrite() {
+  const std::lock_guard lock(mutex_);
+  const std::string name = std::exchange(rewritten_, {});
+  if (is_rewritten_removed_) unlink(name.c_str());
+  const auto file = std::ranges::find(files_, name, &File::name);
+  struct stat info {};
+  if (file == files_.end() || lstat(name.c_str(), &info) != 0) return;
+  file->device = info.st_dev;
+  file->inode = info.st_ino;
+}
+
 std::string FinishedFiles::place() const {
+  const std::lock_guard lock(mutex_);
   if (count_ == 1 && !files_.empty()) return files_.back().name;
   const std::size_t removed = count_ - files_.size();
   return fmt::format("{} files {}.*{}", count_, path_,

@@ -69,8 +69,15 @@ class CaptureOutput {
   virtual Result<> begin_next() { return Done{}; }
   // Ends the open file after the last record.
   virtual Result<> finish() { return Done{}; }
-  // Names of files that were finished since the last call. Any thread may call it.
+  // Names of files that were finished since the last call. Any thread may call it, and the next two.
   virtual std::vector<std::string> take_finished() { return {}; }
+  // Another process is about to replace the finished file `name` by a rewritten one. False: it was removed.
+  virtual bool begin_rewrite(const std::string& name) {
+    (void)name;
+    return false;
+  }
+  // It has ended, whether or not it replaced the file.
+  virtual void end_rewrite() {}
 };
 
 // A file, readable at every moment (format/container/capture_writer.h).
@@ -97,8 +104,10 @@ class FinishedFiles {
   // For messages: "3 files perf.data.*".
   std::string place() const;
   std::size_t count() const { return count_; }
-  // Names given since the last call. Any thread may call it.
+  // As in CaptureOutput. Any thread may call them.
   std::vector<std::string> take_news();
+  bool begin_rewrite(const std::string& name);
+  void end_rewrite();
 
  private:
   struct File {
@@ -107,10 +116,13 @@ class FinishedFiles {
   };
   std::string path_;
   std::size_t most_;
-  std::deque<File> files_;  // oldest first
+  std::deque<File> files_;  // oldest first; guarded by the mutex
   std::size_t count_ = 0;   // of all files, removed ones included
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::string> news_;  // guarded by the mutex
+  // The file that another process rewrites; empty: none. Guarded by the mutex.
+  std::string rewritten_;
+  bool is_rewritten_removed_ = false;
 };
 
 }  // namespace tacho::record

@@ -100,10 +100,10 @@ class CaptureSeries final : public CaptureOutput {
 
   Result<> finish() override;
   std::vector<std::string> take_finished() override { return finished_.take_news(); }
+  bool begin_rewrite(const std::string& name) override { return finished_.begin_rewrite(name); }
+  void end_rewrite() override { finished_.end_rewrite(); }
 
  private:
-  FinishedFiles finished_;
-  std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   // The start of a next file: the processes, and the sideband since they began to be read.
   struct Beginning {
     std::optional<CaptureStart> processes;
@@ -112,6 +112,8 @@ class CaptureSeries final : public CaptureOutput {
   };
   Result<> take_description();
 
+  FinishedFiles finished_;
+  std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Callbacks callbacks_;
   RecordCounts counts_;  // of the open file
   // It is read again when it is old or long, and not for each file: a file can fill up faster than processes
@@ -145,9 +147,9 @@ class FlightRecorder final : public CaptureOutput {
   // The records are kept in memory.
   Result<> write_plain(format::Bytes records) override { return write_records(records); }
   Result<> write_records(format::Bytes records) override;
+  void note_gap(std::uint64_t begin) override { gap_begin_ = std::min(gap_begin_, begin); }
   Result<> finish_round() override { return Done{}; }
   Result<> close(const format::Features&) override { return Done{}; }
-  void note_gap(std::uint64_t begin) override { gap_begin_ = std::min(gap_begin_, begin); }
   Result<> close_after_failure() override;
   // Counts of finished captures: samples are written in one round, so a failed capture has none.
   std::optional<RecordCounts> kept(const RecordCounts&) const override;
@@ -160,6 +162,8 @@ class FlightRecorder final : public CaptureOutput {
   // The same at the end.
   Result<> finish() override;
   std::vector<std::string> take_finished() override { return finished_.take_news(); }
+  bool begin_rewrite(const std::string& name) override { return finished_.begin_rewrite(name); }
+  void end_rewrite() override { finished_.end_rewrite(); }
 
   static constexpr std::size_t kMostLog = std::size_t{8} << 20;
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,11 +17,13 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cli/exit_status.h"
@@ -32,7 +35,8 @@
 namespace tacho::record {
 namespace {
 
-constexpr int kNiceness = 10;
+using Clock = std::chrono::steady_clock;
+
 // Free disk space that packing needs: bytes for symbols and other writers, and a share of the capture's size.
 // If the disk fills up nevertheless, the capture is not changed.
 constexpr std::uint64_t kLeastMargin = 1 << 22, kMarginPart = 8;
@@ -75,8 +79,15 @@ Result<Child> start(std::vector<std::string> words, const Packing& packing) {
   const auto child = start_report_program(std::move(words), to.get(), to.get(), pinned.inherited);
   if (!child) return child.error();
   started.pid = *child;
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(started.pid), kNiceness);
   return started;
+}
+
+// For a child that works while the recording goes on: it runs when no other process wants the CPU.
+void make_idle(const Child& child) {
+  constexpr int kLowest = 19;
+  const sched_param none{};
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(child.pid), kLowest);
+  (void)::sched_setscheduler(child.pid, SCHED_IDLE, &none);
 }
 
 struct End {
@@ -86,28 +97,34 @@ struct End {
   std::string messages;
 };
 
-// A progress line on a terminal.
+// Says that the wait is for names: once, or on a terminal with the seconds, until it ends.
 class WaitLine {
  public:
-  explicit WaitLine(bool is_wanted) : is_wanted_(is_wanted && ::isatty(STDERR_FILENO) != 0) {}
+  WaitLine(std::string_view what, bool is_wanted)
+      : what_(what), is_wanted_(is_wanted), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
   WaitLine(const WaitLine&) = delete;
   WaitLine& operator=(const WaitLine&) = delete;
   ~WaitLine() {
-    if (is_shown_) put("");
+    if (is_shown_ && is_terminal_) put("\r\033[K");
   }
-  void at(std::chrono::seconds passed) {
-    constexpr std::chrono::seconds kShownAfter{3};
-    if (!is_wanted_ || passed < kShownAfter) return;
-    put(fmt::format("[ tacho record: Packing symbols for {} s; Ctrl-C skips it ]", passed.count()));
+  void show() {
+    constexpr std::chrono::milliseconds kShownAfter{500};
+    const auto passed = Clock::now() - began_;
+    if (!is_wanted_ || passed < kShownAfter || (is_shown_ && !is_terminal_)) return;
+    const std::string line = fmt::format("[ tacho record: {}, Ctrl-C skips it ", what_);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(passed).count();
+    put(is_terminal_ ? fmt::format("\r\033[K{}({} s) ]", line, seconds) : line + "]\n");
     is_shown_ = true;
   }
 
  private:
-  static void put(std::string_view line) {
+  static void put(std::string_view text) {
     std::chrono::milliseconds patience{0};
-    write_patiently(STDERR_FILENO, fmt::format("\r\033[K{}", line), patience);
+    write_patiently(STDERR_FILENO, text, patience);
   }
-  bool is_wanted_, is_shown_ = false;
+  std::string what_;
+  bool is_wanted_, is_terminal_, is_shown_ = false;
+  Clock::time_point began_ = Clock::now();
 };
 
 // Reads the messages that have come. More than the limit is dropped.
@@ -125,13 +142,11 @@ void read_messages(const Child& child, std::string& messages) {
 // renaming it; a second one kills it, and a temporary file may stay. When its time is over, it gets some more
 // seconds, then SIGTERM, then SIGKILL; then it is abandoned, since a file system that does not answer can
 // block it.
-End wait_for(const Child& child, const Packing& packing, std::optional<std::chrono::seconds> longest,
+End wait_for(const Child& child, WaitLine& line, std::optional<std::chrono::seconds> longest,
              const StopSignals& signals) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kGrace{10};
-  constexpr int kShowEvery = 500;  // ms
+  constexpr int kShowEvery = 250;  // ms
   End end;
-  WaitLine line(!packing.is_quiet);
   const auto began = Clock::now();
   int steps = 0;  // of ending a late child
   const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
@@ -140,7 +155,7 @@ End wait_for(const Child& child, const Packing& packing, std::optional<std::chro
     read_messages(child, end.messages);
     if (got == child.pid || (got < 0 && errno != EINTR)) return end;
     const auto passed = Clock::now() - began;
-    line.at(std::chrono::duration_cast<std::chrono::seconds>(passed));
+    line.show();
     if (longest && passed > *longest + (steps + 1) * kGrace) {
       end.is_too_late = true;
       end.status = SIGKILL;  // reported, though it may still be blocked
@@ -174,56 +189,233 @@ void relay(std::string_view lines, const Messages& messages) {
   }
 }
 
-// Runs tacho-report to its end. Returns why it failed; empty: it did not.
-std::string run(std::vector<std::string> words, const Packing& packing,
-                std::optional<std::chrono::seconds> longest, const StopSignals& signals,
-                const Messages& messages) {
-  const auto child = start(std::move(words), packing);
-  if (!child) return child.error().what;
-  const End end = wait_for(*child, packing, longest, signals);
-  relay(end.messages, messages);
+// Why a child did not do its work; empty: it did.
+struct Outcome {
+  std::string why;
+  bool is_interrupted = false;
+};
+
+Outcome outcome_of(const End& end, std::chrono::seconds longest) {
   const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
   if (exit == cli::kWhole || exit == cli::kIncomplete) return {};
-  if (end.is_interrupted) return "a signal stopped it";
-  if (end.is_too_late) return fmt::format("it took longer than {} s (--max-pack-time)", longest->count());
-  return exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above";
+  if (end.is_interrupted) return {"a signal stopped it", true};
+  if (end.is_too_late) return {fmt::format("it took longer than {} s (--max-pack-time)", longest.count())};
+  return {exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above"};
+}
+
+// Runs tacho-report to its end.
+Outcome run(std::vector<std::string> words, const Packing& packing,
+            std::optional<std::chrono::seconds> longest, WaitLine& line, const StopSignals& signals,
+            const Messages& messages) {
+  const auto child = start(std::move(words), packing);
+  if (!child) return {child.error().what};
+  const End end = wait_for(*child, line, longest, signals);
+  relay(end.messages, messages);
+  return outcome_of(end, longest.value_or(std::chrono::seconds(0)));
+}
+
+std::vector<std::string> words_to_pack(const std::string& program, const Packing& packing) {
+  return {program, "pack",         "--brief", "--max-file-time", std::to_string(packing.longest.count()),
+          "-i",    packing.capture};
+}
+std::vector<std::string> words_to_unwind(const std::string& program, const Packing& packing) {
+  return {program,      "convert",         "--unwind",
+          "--in-place", "--max-file-time", std::to_string(packing.longest.count()),
+          "-i",         packing.capture};
+}
+
+constexpr std::string_view kPackingNames = "Packing names";
+
+Outcome pack(const std::string& program, const Packing& packing, WaitLine& line, const StopSignals& signals,
+             const Messages& messages) {
+  if (std::string why = reason_against(packing, kMostPackedBytes); !why.empty()) return {std::move(why)};
+  return run(words_to_pack(program, packing), packing, packing.longest, line, signals, messages);
+}
+
+Outcome unwind(const std::string& program, const Packing& packing, WaitLine& line, const StopSignals& signals,
+               const Messages& messages) {
+  if (std::string why = reason_against(packing, kMostPackedBytes); !why.empty()) return {std::move(why)};
+  return run(words_to_unwind(program, packing), packing, packing.longest, line, signals, messages);
+}
+
+void say_not_unwound(const std::string& capture, const std::string& why, const Messages& messages) {
+  messages.note(fmt::format(
+      "{}: copies of stacks stay as they are, and are unwound by readers on this host: {}", capture, why));
+}
+
+void describe_pinned(const PinnedFiles* pinned, const Messages& messages) {
+  if (pinned == nullptr) return;
+  messages.detail(pinned->failure.empty() ? fmt::format("files held open while it recorded: {}; refused: {}",
+                                                        pinned->files.size(), pinned->refused)
+                                          : "no file was held open while it recorded: " + pinned->failure);
 }
 
 }  // namespace
 
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages) {
-  const auto not_packed = [&](const std::string& why) {
-    messages.note(fmt::format("{}: symbols are not packed into it: {}; tacho pack {} packs them",
-                              packing.capture, why, cli::shell_word(packing.capture)));
-  };
-  const auto program = report_program();
-  if (!program)
-    return messages.detail("symbols are not packed: tacho-report is not installed beside tacho-record");
-  if (const std::string why = reason_against(packing, kMostPackedBytes); !why.empty()) return not_packed(why);
-  if (packing.pinned != nullptr && !packing.pinned->failure.empty())
-    messages.detail("no file was held open while it recorded: " + packing.pinned->failure);
-  else if (packing.pinned != nullptr)
-    messages.detail(fmt::format("files held open while it recorded: {}; refused: {}",
-                                packing.pinned->files.size(), packing.pinned->refused));
-  const std::string why = run({*program, "pack", "--brief", "--max-file-time",
-                               std::to_string(packing.longest.count()), "-i", packing.capture},
-                              packing, packing.longest, signals, messages);
-  if (!why.empty()) not_packed(why);
+  pack_files({packing.capture}, Copies::None, packing, signals, messages);
 }
 
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages) {
   const auto program = report_program();
-  std::string why =
-      program ? reason_against(packing, kMostPackedBytes) : "tacho-report is not installed here";
-  if (why.empty())
-    why = run({*program, "convert", "--unwind", "--in-place", "--max-file-time",
-               std::to_string(packing.longest.count()), "-i", packing.capture},
-              packing, packing.longest, signals, messages);
-  if (!why.empty())
-    messages.note(
-        fmt::format("{}: copies of stacks stay as they are, and are unwound by readers on this host: {}",
-                    packing.capture, why));
+  WaitLine line(kPackingNames, !packing.is_quiet);
+  const Outcome done = program ? unwind(*program, packing, line, signals, messages)
+                               : Outcome{"tacho-report is not installed here"};
+  if (!done.why.empty()) say_not_unwound(packing.capture, done.why, messages);
 }
+
+void pack_files(const std::vector<std::string>& captures, Copies copies, const Packing& packing,
+                const StopSignals& signals, const Messages& messages) {
+  constexpr std::size_t kMostNamed = 3;
+  if (captures.empty()) return;
+  const auto program = report_program();
+  if (!program)
+    return messages.detail("symbols are not packed: tacho-report is not installed beside tacho-record");
+  describe_pinned(packing.pinned, messages);
+  const auto until = Clock::now() + packing.longest;
+  WaitLine line(captures.size() == 1 ? std::string(kPackingNames)
+                                     : fmt::format("{} into {} files", kPackingNames, captures.size()),
+                !packing.is_quiet);
+  std::size_t not_packed = 0;
+  bool is_interrupted = false;
+  for (const std::string& capture : captures) {
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
+    Packing one = packing;
+    one.capture = capture;
+    one.longest = std::max(left, std::chrono::seconds(1));
+    Outcome done;
+    if (is_interrupted)
+      done.why = "a signal stopped it";
+    else if (left.count() < 0)
+      done.why = fmt::format("it took longer than {} s (--max-pack-time)", packing.longest.count());
+    if (done.why.empty() && copies == Copies::Unwound) {
+      const Outcome unwound = unwind(*program, one, line, signals, messages);
+      if (!unwound.why.empty()) say_not_unwound(capture, unwound.why, messages);
+      if (unwound.is_interrupted) done = unwound;
+    }
+    if (done.why.empty()) done = pack(*program, one, line, signals, messages);
+    is_interrupted |= done.is_interrupted;
+    if (!done.why.empty() && ++not_packed <= kMostNamed)
+      messages.note(fmt::format("{}: symbols are not packed into it: {}; tacho pack {} packs them", capture,
+                                done.why, cli::shell_word(capture)));
+  }
+  if (not_packed > kMostNamed)
+    messages.note(fmt::format("symbols are not packed into {} more files of {}, up to {}",
+                              not_packed - kMostNamed, captures.size(), captures.back()));
+}
+
+// The files in the order in which they were finished; the child of the first one.
+class FilePacker::Work {
+ public:
+  Work(CaptureOutput& output, FilePinner* pinner, Packing packing, Copies copies, Messages messages)
+      : output_(output),
+        pinner_(pinner),
+        packing_(std::move(packing)),
+        copies_(copies),
+        messages_(std::move(messages)) {}
+
+  void add(const std::string& capture) { waiting_.push_back(capture); }
+
+  void step() {
+    if (child_) {
+      if (!has_ended()) return;
+      finish_child();
+    }
+    while (!child_ && !waiting_.empty()) {
+      packing_.capture = waiting_.front();
+      waiting_.pop_front();
+      // A file that was removed already needs no names.
+      if (output_.begin_rewrite(packing_.capture)) begin(copies_);
+    }
+  }
+
+  std::vector<std::string> stop() {
+    constexpr int kTries = 50;
+    if (child_) {
+      // It blocks SIGTERM between writing its file and renaming it.
+      ::kill(child_->pid, SIGTERM);
+      bool is_ended = false;
+      for (int i = 0; i < kTries && !(is_ended = has_ended()); ++i) {
+        if (i == kTries / 2) ::kill(child_->pid, SIGKILL);
+        ::usleep(kLookEvery * 1000);
+      }
+      // It may have ended by itself, but only with the first of two steps; pack_files() does both.
+      if (std::exchange(is_unwinding_, false)) end_.status = SIGTERM;
+      finish_child();
+    }
+    failed_.insert(failed_.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    return std::exchange(failed_, {});
+  }
+
+ private:
+  void begin(Copies copies) {
+    is_unwinding_ = copies == Copies::Unwound;
+    end_ = {};
+    began_ = Clock::now();
+    const auto program = report_program();
+    std::string why =
+        program ? reason_against(packing_, kMostPackedBytes) : "tacho-report is not installed here";
+    if (why.empty()) {
+      const auto words =
+          is_unwinding_ ? words_to_unwind(*program, packing_) : words_to_pack(*program, packing_);
+      const auto start_with = [&](const PinnedFiles* pinned) {
+        packing_.pinned = pinned;
+        auto started = record::start(words, packing_);
+        if (!started) return;
+        make_idle(*started);
+        child_.emplace(std::move(*started));
+      };
+      if (pinner_ != nullptr)
+        pinner_->use([&](const PinnedFiles& pinned) { start_with(&pinned); });
+      else
+        start_with(nullptr);
+      packing_.pinned = nullptr;
+    }
+    if (child_) return;
+    output_.end_rewrite();
+    failed_.push_back(packing_.capture);
+  }
+
+  bool has_ended() {
+    const pid_t got = ::waitpid(child_->pid, &end_.status, WNOHANG);
+    read_messages(*child_, end_.messages);
+    if (got == child_->pid || (got < 0 && errno != EINTR)) return true;
+    if (Clock::now() - began_ > packing_.longest) ::kill(child_->pid, SIGKILL);
+    return false;
+  }
+
+  // What is not done is tried again at the end, and is said then.
+  void finish_child() {
+    child_.reset();
+    const bool is_done = outcome_of(end_, packing_.longest).why.empty();
+    for (std::string_view lines = end_.messages; is_done && !lines.empty();)
+      messages_.detail(take_until(lines, '\n'));
+    if (std::exchange(is_unwinding_, false)) return begin(Copies::None);
+    output_.end_rewrite();
+    if (!is_done) failed_.push_back(packing_.capture);
+  }
+
+  CaptureOutput& output_;
+  FilePinner* pinner_;
+  Packing packing_;
+  Copies copies_;
+  Messages messages_;
+  std::deque<std::string> waiting_;
+  std::vector<std::string> failed_;
+  std::optional<Child> child_;  // of packing_.capture
+  End end_;
+  Clock::time_point began_;
+  bool is_unwinding_ = false;
+};
+
+FilePacker::FilePacker(CaptureOutput& output, FilePinner* pinner, Packing packing, Copies copies,
+                       Messages messages)
+    : work_(std::make_unique<Work>(output, pinner, std::move(packing), copies, std::move(messages))) {}
+FilePacker::~FilePacker() { (void)stop(); }
+void FilePacker::add(const std::string& capture) { work_->add(capture); }
+void FilePacker::step() { work_->step(); }
+std::vector<std::string> FilePacker::stop() { return work_->stop(); }
 
 Result<> check_redaction() {
   if (report_program()) return Done{};
@@ -244,7 +436,8 @@ Result<> redact_capture(const Packing& packing, const std::string& classes, cons
   std::vector<std::string> words{*program, "redact", "--brief", "--in-place"};
   if (!classes.empty()) words.insert(words.end(), {"--keep", "all", "--hide", classes});
   words.insert(words.end(), {"--", packing.capture});
-  const std::string why = run(std::move(words), packing, {}, signals, messages);
+  WaitLine line("Redacting", !packing.is_quiet);
+  const std::string why = run(std::move(words), packing, {}, line, signals, messages).why;
   return why.empty() ? Result<>(Done{}) : fail(why);
 }
 

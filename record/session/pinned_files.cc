@@ -425,6 +425,11 @@ void FilePinner::look(format::Bytes records) {
   }
 }
 
+void FilePinner::use(const std::function<void(const PinnedFiles&)>& what) {
+  const std::lock_guard lock(state_->mutex);
+  what(state_->held);
+}
+
 PinnedFiles FilePinner::take() {
   if (!std::exchange(is_running_, false)) return {};
   std::unique_lock lock(state_->mutex);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,8 @@ class FilePinner {
   Result<> start(const format::EventAttr& attr, std::vector<int> processes);
   // Queues the mappings in these whole records for the thread.
   void look(format::Bytes records);
+  // Calls `what` with the files that are pinned now; pinning waits meanwhile.
+  void use(const std::function<void(const PinnedFiles&)>& what);
   // Ends the thread and returns its files. A thread that hangs in a file system is abandoned after 2 s.
   PinnedFiles take();
 

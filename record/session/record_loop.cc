@@ -102,6 +102,7 @@ class RecordLoop::Loop {
         pass();
         hand_over_if_due();
         keep_switching();
+        recording_.pack_finished();
         check_limits();
         check_command();
         if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));

@@ -12,6 +12,10 @@ namespace tacho::record {
 
 namespace abi = format::abi;
 
+Copies copies_of(const Plan& plan) {
+  return std::ranges::any_of(plan.events, &PlannedEvent::copies_stacks) ? Copies::Unwound : Copies::None;
+}
+
 CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
                                       const RecordOptions& options,
                                       const std::vector<std::string>& command_line) {
@@ -85,6 +89,11 @@ RunningRecording::RunningRecording(OpenedRecording& recording, std::unique_ptr<C
     output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
                                              callbacks_of(recording, &channels_, options, command_line));
   output_ = output.get();
+  if (options.files.packs_files() && (options.files.is_named_by_time || options.files.overwrite)) {
+    Packing packing{options.output, options.files.least_free, options.quiet};
+    packing.longest = options.files.longest_packing;
+    packer_.emplace(*output_, pinner, std::move(packing), copies_of(*recording.plan), messages);
+  }
   recording.events.when_samples_switch(
       [this](std::span<const std::size_t> switched, Sampling now) { switch_samples(switched, now); });
 }
@@ -132,7 +141,7 @@ Result<> RunningRecording::end_objects() const {
 void RunningRecording::drop_rights() {
   const OutputOptions& files = options_.files;
   const bool makes_files = files.is_named_by_time || files.overwrite;
-  const bool packs = files.is_packed_at_end();
+  const bool packs = files.packs_files();
   const LaterWork work{
       .describes_again = makes_files,
       .lists_programs =
@@ -157,7 +166,20 @@ Result<KernelEvents::Reopened> RunningRecording::reopen_cpu(int cpu) {
 }
 
 void RunningRecording::file_begun() {
-  for (const std::string& name : output_->take_finished()) messages_.bracketed("Finished " + name);
+  for (const std::string& name : output_->take_finished()) {
+    messages_.bracketed("Finished " + name);
+    if (packer_) packer_->add(name);
+  }
+}
+
+void RunningRecording::pack_finished() {
+  if (packer_) packer_->step();
+}
+
+std::vector<std::string> RunningRecording::take_unpacked() {
+  if (!packer_) return {};
+  for (const std::string& name : output_->take_finished()) packer_->add(name);
+  return packer_->stop();
 }
 
 Result<> RunningRecording::write_end(const RecordCounts& counts) {

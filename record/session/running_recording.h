@@ -21,9 +21,13 @@
 #include "record/output/record_queue.h"
 #include "record/session/capture_series.h"
 #include "record/session/control.h"
+#include "record/session/packing.h"
 #include "record/session/pinned_files.h"
 
 namespace tacho::record {
+
+// Whether samples have copies of stacks, which are unwound when a file is finished.
+Copies copies_of(const Plan& plan);
 
 // Callbacks that make the further captures of a recording.
 CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
@@ -65,6 +69,10 @@ class RunningRecording {
   Result<KernelEvents::Reopened> reopen_cpu(int cpu);
   // The next file of a series was started.
   void file_begun();
+  // Packs names into finished files of a series. Does not wait; call it often.
+  void pack_finished();
+  // After the recording: the files that have no packed names yet.
+  std::vector<std::string> take_unpacked();
   // Runs the programs that emit in-flight calls and waits. Call it once, at the end, before events are
   // disabled.
   Result<> end_objects() const;
@@ -89,6 +97,7 @@ class RunningRecording {
   Schedule schedule_;
   Channels channels_;
   CaptureEnd end_;
+  std::optional<FilePacker> packer_;  // of several files
 };
 
 }  // namespace tacho::record

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """tacho-record has tacho-report pack symbols into the capture at the end; if that fails, the capture
 is complete and the exit status is that of the command."""
+import json
+import re
 import shutil
 import signal
 import subprocess
@@ -42,6 +44,24 @@ class Packing(programs.Scratch):
         # Kernel symbols can come only from the pack: there is no kallsyms.
         self.assertIn(b"call_at_depth", self.tacho("script", "-i", "x.data", "--symfs", self.folder).stdout)
         self.assertEqual(self.samples(), 5)
+
+    def test_each_file_of_a_recording_has_names_and_each_loss_once(self):
+        calls = 200_000
+        done = self.run_program(programs.BIN / "tacho-record", "-z0", "-m", "64K", "--switch-output=1M", "-g", "-e",
+                                "syscalls:sys_enter_getppid", "-o", "sw", "--", programs.BIN / "getppid_load", str(calls))
+        said = done.stderr.decode()
+        samples, lost = map(int, re.search(r"\((\d+) samples, (\d+) lost\)", said).groups())
+        self.assertEqual(samples + lost, calls, said)
+        files = sorted(self.folder.glob("sw.*"))
+        self.assertGreater(len(files), 2, said)
+        lost_in_files = 0
+        for file in files:
+            head = self.tacho("header", "-i", file).stdout.decode()
+            self.assertIn("# packed symbols : names of ", head, f"{file}: {said}")
+            self.assertNotIn("# attached : kallsyms", head)
+            self.assertIn(b"call_at_depth", self.tacho("folded", "-i", file, "--symfs", self.folder, status=None).stdout, file)
+            lost_in_files += json.loads(self.tacho("summary", "--json", "-i", file, status=None).stdout)["lost_samples"]
+        self.assertEqual(lost_in_files, lost, said)
 
     def test_an_unusable_list_of_symbols_is_reported(self):
         self.tacho("record", "-e", "sched:sched_process_exec", "-g", "-o", "x.data", "--", "true")

@@ -159,6 +159,38 @@ TEST_F(Series, OldFilesOfOursAreRemoved) {
   EXPECT_TRUE(fs::exists(folder + "/perf.data.2001"));
 }
 
+TEST_F(Series, AFileThatAnotherProcessRewritesStaysOneOfTheSeries) {
+  CaptureSeries series = make(2);
+  ASSERT_TRUE(series.prepare_next());
+  ASSERT_TRUE(series.begin_next());
+  const std::string first = series.take_finished().at(0);
+  const auto rewrite = [&] {
+    std::ofstream(folder + "/new") << "with names";
+    fs::rename(folder + "/new", first);
+  };
+  EXPECT_FALSE(series.begin_rewrite(folder + "/perf.data.2001")) << "it is no file of the series";
+  ASSERT_TRUE(series.begin_rewrite(first));
+  rewrite();
+  series.end_rewrite();
+  ASSERT_TRUE(series.begin_rewrite(first));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(series.begin_next());
+  EXPECT_FALSE(fs::exists(first)) << "removed, though it is another file now";
+  rewrite();
+  series.end_rewrite();
+  EXPECT_FALSE(fs::exists(first)) << "it is not there again";
+  EXPECT_FALSE(series.begin_rewrite(first));
+}
+
+TEST_F(Series, TheNextFileWaitsForTheDescription) {
+  CaptureSeries series = make();
+  EXPECT_FALSE(series.is_next_prepared());
+  ASSERT_TRUE(series.prepare_next());
+  for (int i = 0; i < 1000 && !series.is_next_prepared(); ++i) usleep(1000);
+  EXPECT_TRUE(series.is_next_prepared());
+  ASSERT_TRUE(series.begin_next());
+  EXPECT_TRUE(series.is_next_prepared()) << "of the same description";
+}
+
 TEST_F(Series, AFailureBetweenTwoFilesHarmsNeither) {
   CaptureSeries series = make();
   ASSERT_TRUE(series.prepare_next());
