@@ -27,6 +27,8 @@ const RecorderRow* find_recorder(std::string_view name);  // null when there is 
 // For a message about an unknown event that is a tool of bcc or bpftrace: the events and the view that do the
 // same. Empty: there is no such tool.
 std::string instead_of_tool(std::string_view name);
+// Whether an object's path is the name of a recorder: files end in .c or .o.
+inline bool is_recorder(std::string_view object) { return object.find('.') == std::string_view::npos; }
 // The view when these options are set.
 std::string_view view_of(const RecorderRow& row, std::span<const ConstantSetting> options);
 // For a message: a common reason why a recorder of this object has no events. Empty: none is known.

@@ -8,6 +8,7 @@
 #include "cli/expression.h"
 #include "format/records/perf_abi.h"
 #include "record/events/condition.h"
+#include "record/events/recorders.h"
 
 namespace tacho::record {
 namespace {
@@ -71,6 +72,10 @@ Error lacks_filter(const bpf::UserObject& object, const EventRequest& request) {
 }
 
 Error lacks_member_filter(const bpf::UserObject& object, const bpf::Channel& channel) {
+  if (is_recorder(object.path()))
+    return use_error(std::string(kOption) + ": -e " + object.path() +
+                     " cannot compare members of its event; use its options (" + object.path() +
+                     "/help/), or filter the capture with tacho script --where");
   return use_error(std::string(kOption) + ": " + object.path() + " does not check its event '" +
                    channel.event +
                    "' after filling it, so members cannot be compared; use tacho_wants_this(" +

@@ -12,6 +12,7 @@
 #include "cli/nearest.h"
 #include "record/events/event_names.h"
 #include "record/events/probe_arguments.h"
+#include "record/events/recorders.h"
 
 namespace tacho::record {
 namespace {
@@ -210,8 +211,18 @@ constexpr int kMonotonic = 1;  // CLOCK_MONOTONIC
 
 using bpf::ChannelKind;
 
-// Files end in .c or .o.
-bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
+// Options that a ready-made recorder cannot have, whose events come through ring buffers or maps of BPF.
+Result<> check_recorder(const std::string& name, bool is_summary, const RecordOptions& options) {
+  if (options.files.overwrite)
+    return use_error("--overwrite: -e " + name +
+                     (is_summary ? " is counted in the kernel and read at the end; leave the option out"
+                                 : " does not write into the rings that are overwritten; --switch-output "
+                                   "--switch-max-files N keeps the last files"));
+  if (!options.target.cgroups.empty())
+    return use_error("-G: -e " + name + " chooses cgroups by its own option: -e \"" + name +
+                     "/cgroup='NAME'/\" -a");
+  return Done{};
+}
 
 // A map has counts, without time and CPU.
 Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
@@ -243,8 +254,10 @@ Result<> check_summary(const std::string& summary, const std::string& object, Ch
 Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
                        const RecordOptions& options) {
   if (options.target.per_thread)
-    return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
+    return use_error("--per-thread: events of BPF programs have a ring for each CPU; leave the option out");
   if (kind == ChannelKind::PerfEventArray) return Done{};
+  if (is_recorder(object))
+    if (auto done = check_recorder(object, bpf::is_summary(kind), options); !done) return done;
   if (bpf::is_summary(kind)) return check_summary("the summary '" + map + "'", object, kind, options);
   const std::string ring = "the ring buffer '" + map + "'";
   if (options.files.overwrite)
@@ -535,9 +548,11 @@ class Planner {
       const auto& with_stacks = objects_[connection.object].rings_with_stacks;
       const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
+      const ObjectFacts& object = objects_[connection.object];
       if (has_stack && !brings_stack)
         plan_.notes.push_back(
-            bpf::is_summary(connection.kind)
+            object.is_recorder() ? "-e " + object.path + " records no stacks"
+            : bpf::is_summary(connection.kind)
                 ? "the summary '" + connection.map +
                       "' has only stacks that its program puts into the map (ROLE(\"stack\") in "
                       "tacho/event.h)"
@@ -656,7 +671,7 @@ class Planner {
       PlannedEvent& event = plan_.events[connection.event];
       if (event.leader)
         return use_error("the event '" + event.name +
-                         "' of a BPF channel is in a group, which can be recorded with -a only");
+                         "' of a BPF program is in a group, which can be recorded with -a only");
       event.system_wide = true;
       event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
     }
@@ -785,8 +800,7 @@ Result<Plan> make_plan(const RecordOptions& options, std::span<const EventReques
   if (!has_ring) return Planner(options, objects, threads, host).make(requests);
   // BPF programs have only this clock, and all records need the same one.
   if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)
-    return use_error(
-        "-k: events of ring buffers have times of CLOCK_MONOTONIC; -k mono is the default with them");
+    return use_error("-k: BPF programs have times of CLOCK_MONOTONIC only; -k mono is the default with them");
   RecordOptions with_clock = options;
   with_clock.sampling.clock = kMonotonic;
   return Planner(with_clock, objects, threads, host).make(requests);

@@ -16,6 +16,7 @@
 #include "format/records/perf_abi.h"
 #include "record/events/event_request.h"
 #include "record/events/event_spec.h"
+#include "record/events/recorders.h"
 #include "record/events/sample_fields.h"
 #include "record/host/host.h"
 #include "record/options/options.h"
@@ -122,6 +123,7 @@ inline constexpr std::uint64_t kFieldsBehindPayload[] = {
 // Facts of an opened object that the plan needs.
 struct ObjectFacts {
   std::string path;
+  bool is_recorder() const { return record::is_recorder(path); }
   std::vector<MapBinding> channels;                                  // map and name of the event
   std::vector<std::string> sample_programs;                          // of section "perf_event"
   std::vector<std::pair<std::string, bpf::ChannelKind>> rings = {};  // channels that are ring buffers

@@ -54,7 +54,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
   if (options.time.interval && options.time.needs_summary &&
       (summaries == nullptr || !summaries->are_read_at_intervals())) {
     messages.warn(
-        "--interval has no effect: no event is counted in a map (SUMMARY()); tacho table --interval "
+        "--interval has no effect: none of the events is counted in the kernel; tacho table --interval "
         "prints a table for each interval, --switch-output=TIME writes a file for each");
   }
   std::unique_ptr<RunningRecording> running(new RunningRecording(recording, output, pinner, options, messages,

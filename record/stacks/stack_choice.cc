@@ -64,10 +64,11 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
       event.unwound_frames = 0;  // of a ring buffer without stacks
       continue;
     }
-    bool is_fed = false, is_walked = true;
+    bool is_fed = false, is_walked = true, feeds_recorder = false;
     for (const Connection& connection : plan.connections) {
       if (connection.event != i) continue;
       is_fed = true;
+      feeds_recorder |= objects[connection.object].is_recorder();
       const bool is_ring = connection.kind != bpf::ChannelKind::PerfEventArray;
       const bpf::WalkUse& use = objects[connection.object].walk_use;
       event.unwinds_in_program = is_ring;
@@ -76,7 +77,8 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
     if (!is_fed) use_frame_pointers(plan, event, "a program without tacho/event.h writes its samples");
     if (is_fed && !is_walked)
       use_frame_pointers(plan, event,
-                         event.unwinds_in_program
+                         feeds_recorder ? "its recorder takes the kernel's stacks"
+                         : event.unwinds_in_program
                              ? "its BPF program takes them itself, without tacho_user_stack() of tacho/emit.h"
                              : "its BPF program was compiled without tacho/event.h, or an older one");
   }

@@ -53,7 +53,7 @@ Ends ends_of(const StackCounts& counts) {
       "at the maximum of frames",
       "in processes that had just started",
       "at an address whose mapping was not known yet",
-      "at code whose unwind table was not ready yet",
+      "at code whose unwind table was not read yet",
       "in code without unwind information",
       "at an unwind rule that tables cannot represent",
       "where the stack was not in memory",
@@ -61,7 +61,7 @@ Ends ends_of(const StackCounts& counts) {
       "of 32-bit programs",
       "as their processes ended",
       "in execve, between two programs",
-      "beyond the copy of a stack that the recorder finished",
+      "deeper than the part of the stack that was copied",
       "as their processes are outside of this pid namespace"};
   constexpr std::size_t kWithoutStack[] = {TACHO_END_EXITING, TACHO_END_EXEC, TACHO_END_OUTSIDE};
   Ends ends;

@@ -158,7 +158,7 @@ class Summaries(programs.Scratch):
         self.assertEqual({(time - times[0]) % 20_000_000 for time in times[:-1]}, {0}, times)
 
     def test_an_interval_without_anything_to_read_gives_a_line(self):
-        line = b"--interval has no effect: no event is counted in a map"
+        line = b"--interval has no effect: none of the events is counted in the kernel"
         done = self.tacho("record", "-e", "cpu-clock", "--interval", "20ms", "-o", "none.data", "--", "true")
         self.assertIn(line, done.stderr)
         done = self.tacho("live", "--view", "table --by comm", "--interval", "50ms", "cpu-clock", "--", "true")

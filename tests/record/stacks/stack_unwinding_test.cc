@@ -26,7 +26,7 @@ TEST(StackText, SharesAreOfStacksThatThereWere) {
   ASSERT_EQ(facts.size(), 6u);
   EXPECT_EQ(facts[0].second, "100");
   EXPECT_EQ(facts[1].second, "95 (95.00 %)");
-  EXPECT_EQ(facts[2].first, "others end beyond the copy of a stack that the recorder finished");
+  EXPECT_EQ(facts[2].first, "others end deeper than the part of the stack that was copied");
   EXPECT_EQ(facts[2].second, "4 (4.00 %)");
   EXPECT_EQ(facts[4].first, "samples where there is none, in execve, between two programs");
   EXPECT_EQ(facts[4].second, "50");
