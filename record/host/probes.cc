@@ -190,4 +190,27 @@ Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests
   return out;
 }
 
+std::vector<std::string> warnings_of_return_probes(std::span<const EventRequest> requests) {
+  std::vector<std::string> warnings, seen;
+  for (const EventRequest& request : requests) {
+    const ProbeRequest* const probe = request.probe();
+    if (probe == nullptr || !probe->at_return || probe->kind == ProbeKind::Kernel) continue;
+    if (std::ranges::find(seen, request.probe_target) != seen.end()) continue;
+    seen.push_back(request.probe_target);
+    const auto file = format::read_file(request.probe_target);
+    const auto functions = file ? functions_of(*file) : Result<FunctionOffsets>(Error{});
+    if (!functions) continue;
+    if (functions->is_go)
+      warnings.push_back(
+          fmt::format("-e {}: {} is a Go program, whose stacks move: a return probe may crash it",
+                      request.text, request.probe_target));
+    else if (functions->throws)
+      warnings.push_back(fmt::format(
+          "-e {}: {} throws exceptions: an exception through a probed function would terminate its process, "
+          "recorded or not; probe functions through which none is thrown",
+          request.text, request.probe_target));
+  }
+  return warnings;
+}
+
 }  // namespace tacho::record

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "format/base/result.h"
@@ -16,5 +18,9 @@ namespace tacho::record {
 Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests,
                                               const std::function<bool()>& stop = {},
                                               const Pmus& pmus = Pmus());
+
+// Warnings about return probes in programs that they may break: an exception cannot unwind through a return
+// address that the kernel replaced, and Go moves stacks. `requests`: as find_probes() returns them.
+std::vector<std::string> warnings_of_return_probes(std::span<const EventRequest> requests);
 
 }  // namespace tacho::record

@@ -224,6 +224,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
     messages.warn(fmt::format("warning: there is no process or thread {}; the others are recorded", id));
   auto probes = find_probes(options.events, out.stop);
   if (!probes) return std::move(probes.error());
+  for (const std::string& warning : warnings_of_return_probes(*probes)) messages.warn("warning: " + warning);
   auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
   const auto sees_pids = [](const EventRequest& each) {
@@ -366,7 +367,7 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what + ", and the" : "the";
   messages.warn(options.output + ": " + what +
-                " disk does not respond: the file ends with the last whole round that was written" +
+                " disk does not respond: the file ends with what was written before" +
                 not_redacted(options));
   _exit(cli::kNoOutput);
 }
