@@ -70,9 +70,6 @@ constexpr AbsentCommand kAbsentCommands[] = {
      "uprobe:FILE: lists them"},
     {"sched",
      "tacho record -e runqlat -a, then tacho hist; tacho record -e offcpu,waking -a, then tacho report"},
-    {"stat",
-     "perf stat counts without samples; tacho record -s -e EVENT -- COMMAND, then tacho report -T, counts by "
-     "thread"},
     {"test", "script/test in the sources"},
     {"timechart", "tacho script --importer is drawn over time by Firefox Profiler and speedscope"},
     {"trace", "tacho live syscall -p PID, or tacho record -e 'raw_syscalls:*' -- COMMAND, then tacho script"},
@@ -151,6 +148,7 @@ std::vector<Command> commands() {
       {"record", "record events with stacks into a capture"},
       {"live", "record and show at once what comes"},
       {"top", "what runs now, on the terminal: functions with their call graphs"},
+      {"stat", "count events of a command, of processes or of the system, without samples"},
       {"list", "list the events that can be recorded here"},
       {"doctor",
        "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere"}};
@@ -196,7 +194,7 @@ bool means_record(const std::string& word) {
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
   // Without tacho-report its commands are unknown.
-  return names.size() > 5 && std::ranges::find(names, word) == names.end() &&
+  return names.size() > 6 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }
 
@@ -249,8 +247,8 @@ int main(int count, char** texts) {
   if ((word == "stacks" && names_a_capture_first(arguments)) ||
       (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
     return execute("tacho-report", std::move(arguments));
-  if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks" ||
-      word == "bpf") {
+  if (word == "list" || word == "live" || word == "top" || word == "stat" || word == "doctor" ||
+      word == "stacks" || word == "bpf") {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return execute("tacho-record", std::move(arguments));
   }

@@ -34,6 +34,7 @@
 #include "record/session/recording.h"
 #include "record/session/running_recording.h"
 #include "record/session/workload.h"
+#include "record/stat/command_stat.h"
 
 namespace {
 
@@ -249,6 +250,10 @@ int run_program(const std::vector<std::string>& command_line) {
   if (first == "--doctor") return run_doctor(rest());
   if (first == "--live") return run_live(command_line);
   if (first == "--top") return run_top(command_line);
+  if (first == "--stat") {
+    const auto status = run_stat(rest());
+    return status ? *status : fail(status.error(), "stat");
+  }
   if (first == "--bpf") return run_bpf(rest(), command_line);
   if (first == "--stacks") return run_stacks(rest(), command_line);
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});

@@ -698,7 +698,7 @@ class Parser {
 
   Error unknown_event(std::size_t at, std::string_view name) const {
     if (std::ranges::find(kToolEvents, name) != std::end(kToolEvents))
-      return wrong(at, fmt::format("'{}' only counts and has no samples; use perf stat", name));
+      return wrong(at, fmt::format("'{}' only counts and has no samples; tacho stat prints the times", name));
     if (const std::string reason = cache_event_error(name); !reason.empty())
       return wrong(at, fmt::format("there is no '{}': {}", name, reason));
     std::vector<std::string> names;

@@ -103,7 +103,7 @@ constexpr std::string_view kClang =
 
 // Options of perf record that are refused, with what to use instead.
 constexpr cli::AbsentOption kAbsent[] = {
-    {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
+    {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; tacho stat counts them"},
     {"-r,--realtime", Takes::Value,
      "the thread that drains the rings raises its own priority; chrt -f PRIORITY tacho record gives it more"},
     {"-S,--snapshot", Takes::Optional, kTraces},

@@ -53,7 +53,7 @@ TAKEN = [
     ["--sample-cpu"], ["--sample-identifier"], ["--off-cpu"], ["-e", "sched:sched_process_exec", "--filter", "pid > 0"],
     ["-e", "faults", "--filter", 'comm == "sh" && uid == 0'], ["-e", "cpu-clock", "--filter", "cpu == 0"],
     ["-e", "sched:sched_process_exec", "--exclude-perf"], ["-e", "open", "--sample-rate", "1/2"], ["-e", "open", "--max-rate", "100"],
-    (["-e", "open", "--filter", "pid > 0"], "use its options"), (["-n"], "perf stat"), (["--group"], "braces"), (["--snapshot"], "AUX"),
+    (["-e", "open", "--filter", "pid > 0"], "use its options"), (["-n"], "tacho stat"), (["--group"], "braces"), (["--snapshot"], "AUX"),
     (["--aux-sample"], "AUX"), (["-r", "5"], "chrt"), (["--kcore"], "kernel's code"), (["--vmlinux=x"], "-k FILE"),
     (["--debuginfod"], "tacho script and tacho report"), (["--dry-run"], "true"), (["--clang-path=/x"], "TACHO_CLANG"),
     (["--clang-opt=-O1"], "TACHO_CLANG"), (["--no-bpf-event"], "always recorded"), (["--synth=no"], "always recorded"),
