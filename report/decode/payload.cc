@@ -143,19 +143,20 @@ std::uint32_t shown_elements(const PayloadField& field, Bytes payload, std::endi
   return count;
 }
 
-std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload, std::endian order) {
-  using Limits = std::numeric_limits<std::int64_t>;
+std::string decimal_text(Int128 number) { return fmt::format("{}", number); }
+
+std::optional<Int128> number_of(const FieldValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return *number;
+  const auto* const number = std::get_if<double>(&value);
+  if (number == nullptr) return std::nullopt;
+  if (!(*number > static_cast<double>(kLowest))) return kLowest;
+  return *number < static_cast<double>(kHighest) ? static_cast<Int128>(*number) : kHighest;
+}
+
+std::optional<Int128> read_number(const PayloadField& field, Bytes payload, std::endian order) {
   const auto value = read_field(field, payload, order);
-  if (!value) return std::nullopt;
-  if (const auto* number = std::get_if<std::int64_t>(&*value)) return *number;
-  if (const auto* number = std::get_if<std::uint64_t>(&*value)) {
-    return static_cast<std::int64_t>(std::min<std::uint64_t>(*number, Limits::max()));
-  }
-  if (const auto* number = std::get_if<double>(&*value)) {
-    if (!(*number > -9.2e18)) return Limits::min();
-    return *number < 9.2e18 ? static_cast<std::int64_t>(*number) : Limits::max();
-  }
-  return std::nullopt;
+  return value ? number_of(*value) : std::nullopt;
 }
 
 std::uint64_t bits_of(const FieldValue& value) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,9 +48,16 @@ bool is_list(const PayloadField& field);
 std::uint32_t elements_of(const PayloadField& field, Bytes payload);
 // The number of elements to show: a stack ends at its first 0.
 std::uint32_t shown_elements(const PayloadField& field, Bytes payload, std::endian order);
-// The field as an integer, for histograms and weights: fractions are cut off, values above the signed range
-// become its maximum. nullopt for a text.
-std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload, std::endian order);
+// Holds signed and unsigned 64-bit numbers, and sums and products of two.
+__extension__ using Int128 = __int128;
+// The lowest and the highest number of 64 bits.
+inline constexpr Int128 kLowest = std::numeric_limits<std::int64_t>::min();
+inline constexpr Int128 kHighest = std::numeric_limits<std::uint64_t>::max();
+std::string decimal_text(Int128 number);
+// A value as an integer, for histograms and weights: from kLowest to kHighest, fractions are cut off. nullopt
+// for a text.
+std::optional<Int128> number_of(const FieldValue& value);
+std::optional<Int128> read_number(const PayloadField& field, Bytes payload, std::endian order);
 // The enumerator for the value; empty when there is none.
 std::string_view name_of(const PayloadField& field, const FieldValue& value);
 // Whether the field's format or role makes it an address or a mask.

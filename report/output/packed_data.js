@@ -46,12 +46,13 @@ const readNumbers = (bytes, count, into) => {
   }
   return into;
 };
-// Zigzag: 0, -1, 1, -2, 2, ...
+// Zigzag: 0, -1, 1, -2, 2, ... The sign is read from the bytes: a large number has lost its last bits.
 const readSigned = (bytes, count, areDifferences) => {
   const numbers = readNumbers(bytes, count, new Float64Array(count));
-  let before = 0;
+  let before = 0, at = 0;
   for (let i = 0; i < count; i++) {
-    const value = numbers[i], half = Math.floor(value / 2), shown = value % 2 === 0 ? half : -half - 1;
+    const half = Math.floor(numbers[i] / 2), shown = bytes[at] % 2 === 0 ? half : -half - 1;
+    while (bytes[at++] > 127);
     numbers[i] = before + shown;
     if (areDifferences) before = numbers[i];
   }

@@ -128,15 +128,9 @@ void Unweighed::report(format::Diagnostics& diagnostics) const {
 
 namespace {
 
-__extension__ using Wide = __int128;  // holds the difference of any two values
+constexpr Int128 kMostEmptyRows = 20;  // a longer gap is left out
 
-constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostEmptyRows = 20;  // a longer gap is left out
-
-std::uint64_t magnitude_of(std::int64_t value) {
-  return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-}
+std::uint64_t magnitude_of(Int128 value) { return static_cast<std::uint64_t>(value < 0 ? -value : value); }
 
 // Parts of powers of two. Numbers below 2^bits are buckets by themselves, and each power from there on
 // continues the numbering.
@@ -159,43 +153,36 @@ std::pair<std::uint64_t, std::uint64_t> values_of_part(std::int64_t part, int bi
 }  // namespace
 
 // Powers of two: 0 for values 0 and 1, n for 2^n to 2^(n+1)-1, -(n+1) for the mirror image of 2^n.
-std::int64_t Distribution::index_of(std::int64_t value) const {
+Int128 Distribution::index_of(Int128 value) const {
+  value = std::clamp(value, kLowest, kHighest);
   if (step_ == 0 && bits_ != 0) {
     const std::int64_t part = part_of(magnitude_of(value), bits_);
     return value < 0 ? -part : part;
   }
   if (step_ == 0) {
-    const auto exponent = static_cast<std::int64_t>(std::bit_width(magnitude_of(value) | 1) - 1);
+    const auto exponent = static_cast<std::int64_t>(std::bit_width(magnitude_of(value) | 1)) - 1;
     return value < 0 ? -exponent - 1 : exponent;
   }
-  const auto step = static_cast<std::int64_t>(step_);
+  const Int128 step = step_;
   return value / step - (value % step < 0 ? 1 : 0);  // rounds down, towards the lower row
 }
 
-Bucket Distribution::bucket_at(std::int64_t index) const {
-  if (step_ == 0 && bits_ != 0) {
-    const auto [low, high] = values_of_part(index < 0 ? -index : index, bits_);
-    if (index >= 0) return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), 0};
-    // The lowest negative bucket would otherwise end below the least number.
-    const auto lowest = high > magnitude_of(kLowest) ? kLowest : static_cast<std::int64_t>(0 - high);
-    return {lowest, static_cast<std::int64_t>(0 - low), 0};
+Bucket Distribution::bucket_at(Int128 index) const {
+  const auto limited = [](Int128 low, Int128 high) {
+    return Bucket{std::max(low, kLowest), std::min(high, kHighest)};
+  };
+  if (const Int128 step = step_; step != 0) return limited(index * step, index * step + step - 1);
+  if (bits_ != 0) {
+    const auto [low, high] = values_of_part(static_cast<std::int64_t>(index < 0 ? -index : index), bits_);
+    return index < 0 ? limited(-Int128{high}, -Int128{low}) : limited(low, high);
   }
-  if (step_ == 0) {
-    if (index == 0) return {0, 1, 0};
-    const auto exponent = static_cast<int>(index > 0 ? index : -index - 1);
-    if (exponent >= 63) return {kLowest, kLowest, 0};  // only -2^63 has this magnitude
-    const std::int64_t low = std::int64_t{1} << exponent;
-    const std::int64_t high = low - 1 + low;
-    return index > 0 ? Bucket{low, high, 0} : Bucket{-high, -low, 0};
-  }
-  // Saturates at the ends of the number range.
-  const Wide low = Wide{index} * static_cast<Wide>(step_);
-  const Wide high = low + static_cast<Wide>(step_) - 1;
-  return {low < kLowest ? kLowest : static_cast<std::int64_t>(low),
-          high > kHighest ? kHighest : static_cast<std::int64_t>(high), 0};
+  if (index == 0) return {0, 1};
+  const auto exponent = static_cast<int>(index > 0 ? index : -index - 1);
+  const Int128 low = Int128{1} << exponent, high = 2 * low - 1;
+  return index > 0 ? limited(low, high) : limited(-high, -low);
 }
 
-void Distribution::add(std::int64_t value, std::uint64_t count) {
+void Distribution::add(Int128 value, std::uint64_t count) {
   counts_[index_of(value)] += count;
   total_ += count;
 }
@@ -203,16 +190,16 @@ void Distribution::add(std::int64_t value, std::uint64_t count) {
 std::vector<Bucket> Distribution::buckets() const {
   std::vector<Bucket> rows;
   if (counts_.empty()) return rows;
-  Wide next = counts_.begin()->first;
+  Int128 next = counts_.begin()->first;
   for (const auto& [index, count] : counts_) {
     const bool is_whole_power = step_ == 0 && bits_ == 0;
     if (is_whole_power || index - next <= kMostEmptyRows) {
-      for (; next < index; ++next) rows.push_back(bucket_at(static_cast<std::int64_t>(next)));
+      for (; next < index; ++next) rows.push_back(bucket_at(next));
     }
     rows.push_back(bucket_at(index));
     rows.back().count = count;
     rows.back().left_out = static_cast<std::uint64_t>(index - next);
-    next = Wide{index} + 1;
+    next = index + 1;
   }
   return rows;
 }

@@ -95,7 +95,7 @@ class WeightChoice {
 };
 
 struct Bucket {
-  std::int64_t low = 0, high = 0;  // inclusive
+  Int128 low = 0, high = 0;  // inclusive, from kLowest to kHighest
   std::uint64_t count = 0;
   std::uint64_t left_out = 0;  // number of empty buckets before it that are left out
 };
@@ -111,7 +111,7 @@ class Distribution {
       : step_(std::min(step, kWidestStep)), bits_(std::clamp(bits, 0, kMostBits)) {}
   static constexpr int kMostBits = 6;
 
-  void add(std::int64_t value, std::uint64_t count = 1);
+  void add(Int128 value, std::uint64_t count = 1);
 
   // All buckets from the lowest to the highest with a count. Empty ones between are included; with steps and
   // parts of powers, long gaps are left out and counted.
@@ -119,15 +119,16 @@ class Distribution {
   bool has_steps() const { return step_ != 0; }
   std::uint64_t total() const { return total_; }
 
-  // The index of a value's bucket, ascending with values; and the bucket itself, without a count.
-  std::int64_t index_of(std::int64_t value) const;
-  Bucket bucket_at(std::int64_t index) const;
+  // The index of a value's bucket, ascending with values; and the bucket itself, without a count. Values
+  // beyond kLowest and kHighest are in the buckets of these.
+  Int128 index_of(Int128 value) const;
+  Bucket bucket_at(Int128 index) const;
 
  private:
   static constexpr std::uint64_t kWidestStep = std::uint64_t{1} << 62;
   std::uint64_t step_;
   int bits_;
-  std::map<std::int64_t, std::uint64_t> counts_;  // by bucket index, ascending
+  std::map<Int128, std::uint64_t> counts_;  // by bucket index, ascending
   std::uint64_t total_ = 0;
 };
 

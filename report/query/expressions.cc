@@ -442,7 +442,7 @@ std::optional<BoundExpression::SlotInDoubt> BoundExpression::doubt_of(std::size_
     const double least = number.kind == ExpressionValue::Kind::Real    ? number.real
                          : number.kind == ExpressionValue::Kind::Whole ? static_cast<double>(number.whole)
                                                                        : -1;
-    constexpr double kMost = 1ULL << 62;
+    constexpr double kMost = 0x1p64;
     if (!(least >= 0 && least < kMost)) continue;
     // The least value on the side of the larger values.
     const bool with_number =
@@ -450,8 +450,7 @@ std::optional<BoundExpression::SlotInDoubt> BoundExpression::doubt_of(std::size_
                   : compared.operation == Operation::Less || compared.operation == Operation::GreaterOrEqual;
     const bool is_same = compared.operation == Operation::Equal || compared.operation == Operation::Unequal;
     const double floor = std::floor(least);
-    const auto begin =
-        static_cast<std::int64_t>(floor) + (with_number || is_same ? (floor < least ? 1 : 0) : 1);
+    const Int128 begin = static_cast<Int128>(floor) + (with_number || is_same ? (floor < least ? 1 : 0) : 1);
     const auto slot = slot_of(*one.field, begin);
     if (slot.lowest != begin) return SlotInDoubt{node, one.field->name, slot.lowest, slot.highest};
   }
@@ -549,9 +548,9 @@ class Where : public SampleCondition {
  private:
   std::string note_on(const BoundExpression::SlotInDoubt& doubt) const {
     return option_ + " '" + expression_.source + "': '" + doubt.field +
-           "' was counted in slots, and the slot " + std::to_string(doubt.lowest) + " to " +
-           std::to_string(doubt.highest) + " has values on both sides of the number; all of it counts as " +
-           std::to_string(doubt.lowest);
+           "' was counted in slots, and the slot " + decimal_text(doubt.lowest) + " to " +
+           decimal_text(doubt.highest) + " has values on both sides of the number; all of it counts as " +
+           decimal_text(doubt.lowest);
   }
 
   // About `event == "NAME"` with an unknown event, which matches nothing, or with != everything.
@@ -758,16 +757,14 @@ ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue
   return ExpressionValue::of(low.whole + step_of(field) - 1);
 }
 
-Slot slot_of(const PayloadField& field, std::int64_t number) {
+Slot slot_of(const PayloadField& field, Int128 number) {
   if (!has_slots(field)) return {number, number};
   if (field.format == kLog2) {
-    const auto low = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0)));
-    if (low <= 1) return {0, 1};
-    return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(2 * low - 1)};
+    const Int128 low = std::bit_floor(static_cast<std::uint64_t>(std::clamp(number, Int128{0}, kHighest)));
+    return low <= 1 ? Slot{0, 1} : Slot{low, 2 * low - 1};
   }
-  const auto step = static_cast<std::int64_t>(std::min(step_of(field), std::uint64_t{1} << 62));
-  const std::int64_t low = number / step * step;
-  return {low, low + (step - 1)};
+  const Int128 step = step_of(field), low = number / step * step;
+  return {low, low + step - 1};
 }
 
 void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& value, std::uint64_t count,

@@ -38,9 +38,6 @@ bool is_own_name(std::string_view name);
 // "comm, pid, tid, ...", for messages.
 std::string own_value_names();
 
-// Holds signed and unsigned 64-bit numbers, and sums and products of two.
-__extension__ using Int128 = __int128;
-
 // The value of an expression: an integer, a fraction, a text, or nothing.
 struct ExpressionValue {
   enum class Kind : std::uint8_t { Nothing, Whole, Real, Text };
@@ -108,7 +105,7 @@ class BoundExpression {
   struct SlotInDoubt {
     std::size_t node = 0;  // of the comparison
     std::string field;
-    std::int64_t lowest = 0, highest = 0;  // in the slot
+    Int128 lowest = 0, highest = 0;  // in the slot
   };
   std::optional<SlotInDoubt> slot_in_doubt() const;
 
@@ -194,9 +191,9 @@ ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue
 bool has_slots(const PayloadField& field);
 // The histogram slot of a number that is not negative.
 struct Slot {
-  std::int64_t lowest = 0, highest = 0;
+  Int128 lowest = 0, highest = 0;
 };
-Slot slot_of(const PayloadField& field, std::int64_t number);
+Slot slot_of(const PayloadField& field, Int128 number);
 
 // How the values of a sample are added to a Summary.
 struct ValueOfMany {

@@ -116,7 +116,7 @@ Result<> Waits::find_events() {
   return Done{};
 }
 
-std::optional<std::int64_t> Waits::number(const PayloadField* field, const ResolvedSample& sample) const {
+std::optional<Int128> Waits::number(const PayloadField* field, const ResolvedSample& sample) const {
   return field == nullptr ? std::nullopt : read_number(*field, sample.fields->raw, sample.order);
 }
 
@@ -173,8 +173,8 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
     return std::nullopt;
   }
   Wait wait = begun_by(sample);
-  wait.queued = static_cast<std::uint64_t>(
-      std::clamp<std::int64_t>(number(facts.queued, sample).value_or(0), 0, *duration));
+  wait.queued =
+      static_cast<std::uint64_t>(std::clamp(number(facts.queued, sample).value_or(0), Int128{0}, *duration));
   return ended(wait, static_cast<std::uint64_t>(*duration), sample.fields->time);
 }
 

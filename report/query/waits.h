@@ -141,7 +141,7 @@ class Waits {
   void note_wake(std::uint32_t thread, std::uint64_t time);
   void wake(const ResolvedSample& sample, std::uint32_t thread);
   Wait ended(Wait wait, std::uint64_t duration, std::uint64_t end);
-  std::optional<std::int64_t> number(const PayloadField* field, const ResolvedSample& sample) const;
+  std::optional<Int128> number(const PayloadField* field, const ResolvedSample& sample) const;
   std::string_view waker_name(const ResolvedSample& sample, const PayloadField* field);
   Waker waker_of(const ResolvedSample& sample);
 

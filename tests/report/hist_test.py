@@ -55,6 +55,20 @@ class Hist(programs.Scratch):
         written(probe=[Field("n")], other=[Field("m")])
         self.assertIn("several events have a default field; choose with --event NAME: probe: n; other: m", self.output(status=1)[1])
 
+    def test_numbers_from_2_to_63_on_have_rows_of_their_own(self):
+        capture = made_payload.capture(op=[Field("u", role="value")])
+        for value in (1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, (1 << 64) - 2):
+            capture.sample(raw=struct.pack("<Q", value))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        [(_, rows, _)] = self.histograms()
+        self.assertEqual([row for row in rows if row[2]], [
+            (0, 1, 1), (1 << 62, (1 << 63) - 1, 1), (1 << 63, (1 << 64) - 1, 3)])
+        [found] = map(json.loads, self.output("--json")[0].splitlines())
+        self.assertEqual(found["rows"][-1], {"low": 1 << 63, "high": (1 << 64) - 1, "count": 3})
+        self.assertIn(f" {(1 << 64) - 2} ", self.output("--linear", "1")[0])
+        heat = json.loads(self.tacho("heatmap", "--json").stdout)
+        self.assertEqual(heat["rows"][-1]["high"], (1 << 64) - 1)
+
     def test_percentiles_equal_those_of_the_values(self):
         self.write_operations()
         [(_, _, text)] = self.histograms("--percentiles", "0,50,p90,99.9")

@@ -185,7 +185,7 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
   if (!time || !function || !depth) return Flow::Continue;
   Call call;
   call.end = sample.fields->time;
-  const auto duration = static_cast<std::uint64_t>(std::max<std::int64_t>(*time, 0));
+  const auto duration = static_cast<std::uint64_t>(std::max<Int128>(*time, 0));
   call.begin = call.end - std::min(call.end, duration);
   call.pid = sample.pid();
   call.tid = sample.tid();

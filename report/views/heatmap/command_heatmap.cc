@@ -256,7 +256,7 @@ std::optional<std::string> times_of(const HeatBox& box, const HeatFacts& facts,
   std::vector<Filter::TimeRange> ranges;
   const Filter::TimeRange all{box.from, box.until == kEver ? kEver : box.until - 1};
   const std::uint64_t period = facts.period;
-  const bool is_part = period != 0 && (box.low > 0 || box.high < static_cast<std::int64_t>(period) - 1);
+  const bool is_part = period != 0 && (box.low > 0 || box.high < Int128{period} - 1);
   if (!is_part) {
     ranges.push_back(all);
   } else {

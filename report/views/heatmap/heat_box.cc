@@ -26,13 +26,11 @@ bool is_measure(const PayloadField& field) {
   return is_number && !is_shown_in_hex(field) && !is_named_address(field);
 }
 
-std::optional<std::int64_t> number_in(const KeyValue& value) {
+std::optional<Int128> number_in(const KeyValue& value) {
   if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
-  if (const auto* const bits = std::get_if<std::uint64_t>(&value))
-    return static_cast<std::int64_t>(std::min<std::uint64_t>(*bits, kHighest));
+  if (const auto* const bits = std::get_if<std::uint64_t>(&value)) return *bits;
   const auto* const real = std::get_if<double>(&value);
-  if (real == nullptr || !(std::abs(*real) < 9.2e18)) return std::nullopt;
-  return static_cast<std::int64_t>(*real);
+  return real == nullptr ? std::nullopt : number_of(*real);
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -141,7 +139,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
   struct Merged {
     const Facet* shown_by = nullptr;
     std::map<std::string, Tally> values;
-    std::map<std::int64_t, Tally> ranges;
+    std::map<Int128, Tally> ranges;
     bool is_overfull = false;
   };
   std::map<std::pair<std::string, bool>, Merged> by_name;
@@ -169,7 +167,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
     if (!has_ranges) continue;
     for (const auto& [range, tally] : field.ranges) {
       const Bucket bucket = powers_.bucket_at(range);
-      finding.value = fmt::format("{}..{}", bucket.low, bucket.high);
+      finding.value = decimal_text(bucket.low) + ".." + decimal_text(bucket.high);
       finding.tally = tally;
       add(found, finding);
     }

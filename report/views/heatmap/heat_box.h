@@ -86,7 +86,7 @@ class BoxSink : public Sink {
     bool has_ranges = false;
     bool is_overfull = false;
     std::map<KeyValue, Tally, KeyValueLess> values;
-    std::map<std::int64_t, Tally> ranges;  // by the number of a Distribution's bucket
+    std::map<Int128, Tally> ranges;  // by the number of a Distribution's bucket
   };
   struct ThreadKey {
     std::uint32_t pid = 0, tid = 0;

@@ -58,7 +58,7 @@ std::optional<std::uint64_t> seconds_in(std::string_view text) {
 }
 
 // "-5", "1.5ms" or "4k", in the field's unit; fractions are rounded up, or down.
-std::optional<std::int64_t> value_in(std::string_view text, std::string_view unit, bool up) {
+std::optional<Int128> value_in(std::string_view text, std::string_view unit, bool up) {
   const auto parsed = cli::parse_expression("", text);
   if (!parsed) return std::nullopt;
   const bool is_negative = parsed->root().operation == cli::Operation::Minus;
@@ -71,17 +71,12 @@ std::optional<std::int64_t> value_in(std::string_view text, std::string_view uni
     size = of_field->size;
   }
   const bool is_whole = node.operation == cli::Operation::Whole;
-  if (is_whole && size == 1) {
-    if (is_negative)
-      return node.whole >= std::uint64_t{1} << 63 ? kLowest : -static_cast<std::int64_t>(node.whole);
-    return static_cast<std::int64_t>(std::min<std::uint64_t>(node.whole, kHighest));
-  }
+  if (is_whole && size == 1) return is_negative ? std::max(-Int128{node.whole}, kLowest) : node.whole;
   if (!is_whole && node.operation != cli::Operation::Real) return std::nullopt;
   double number = is_whole ? static_cast<double>(node.whole) : node.real;
   number = (is_negative ? -number : number) / static_cast<double>(size);
   number = up ? std::ceil(number) : std::floor(number);
-  if (!(std::abs(number) < 9.2e18)) return number > 0 ? kHighest : kLowest;
-  return static_cast<std::int64_t>(number);
+  return number_of(number);
 }
 
 }  // namespace
@@ -93,7 +88,7 @@ std::string seconds_text(std::uint64_t time) {
   return text;
 }
 
-std::string amount_text(std::int64_t value, std::string_view unit) {
+std::string amount_text(Int128 value, std::string_view unit) {
   const auto known = field_unit(unit);
   if (value == 0) return "0";
   if (!known) {
@@ -105,10 +100,10 @@ std::string amount_text(std::int64_t value, std::string_view unit) {
 }
 
 std::string period_text(std::uint64_t period) {
-  return period == kSecond ? "second" : amount_text(static_cast<std::int64_t>(period), "ns");
+  return period == kSecond ? "second" : amount_text(period, "ns");
 }
 
-std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& facts) {
+std::string values_text(Int128 low, Int128 high, const HeatFacts& facts) {
   if (low == high) return amount_text(low, facts.unit);
   const std::string last = high == kHighest ? "any" : amount_text(high + 1, facts.unit);
   return (low == kLowest ? "any" : amount_text(low, facts.unit)) + " to " + last;
@@ -120,8 +115,8 @@ std::string box_argument(const HeatBox& box, const HeatFacts& facts) {
   if (facts.period != 0)
     return text + "," + seconds_text(static_cast<std::uint64_t>(box.low)) + ".." +
            seconds_text(static_cast<std::uint64_t>(box.high) + 1);
-  return text + "," + (box.low == kLowest ? "" : std::to_string(box.low)) + ".." +
-         (box.high == kHighest ? "" : std::to_string(box.high));
+  return text + "," + (box.low == kLowest ? "" : decimal_text(box.low)) + ".." +
+         (box.high == kHighest ? "" : decimal_text(box.high));
 }
 
 std::string box_text(const HeatBox& box, const HeatFacts& facts) {
@@ -141,8 +136,8 @@ HeatBox box_of(const HeatMap& map, std::size_t column, std::size_t row) {
 std::string map_text(const HeatMap& map) {
   return fmt::format("{} sample{} in {} column{} of {} and {} row{}",
                      with_commas(static_cast<double>(map.total)), map.total == 1 ? "" : "s", map.columns,
-                     map.columns == 1 ? "" : "s", amount_text(static_cast<std::int64_t>(map.interval), "ns"),
-                     map.rows.size(), map.rows.size() == 1 ? "" : "s");
+                     map.columns == 1 ? "" : "s", amount_text(map.interval, "ns"), map.rows.size(),
+                     map.rows.size() == 1 ? "" : "s");
 }
 
 Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts) {
@@ -157,7 +152,7 @@ Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts) {
   const auto time = [](std::string_view end, std::uint64_t open) {
     return end.empty() ? std::optional(open) : seconds_in(end);
   };
-  const auto value = [&](std::string_view end, std::int64_t open, bool up) {
+  const auto value = [&](std::string_view end, Int128 open, bool up) {
     return end.empty() ? std::optional(open) : value_in(end, facts.unit, up);
   };
   const auto from = time(times.first, box.from), until = time(times.last, box.until);
@@ -168,8 +163,8 @@ Result<BoxArgument> parse_box(std::string_view text, const HeatFacts& facts) {
     const auto low = time(values.first, 0), high = time(values.last, facts.period);
     if (!low || !high || *low >= facts.period || *high > facts.period || *high == 0)
       return wrong_box(text, facts);
-    box.low = static_cast<std::int64_t>(*low);
-    box.high = static_cast<std::int64_t>(*high - 1);
+    box.low = *low;
+    box.high = *high - 1;
   } else {
     const auto low = value(values.first, box.low, true), high = value(values.last, box.high, false);
     if (!low || !high || (argument.is_value_point && values.first.empty())) return wrong_box(text, facts);
@@ -198,8 +193,8 @@ Result<HeatBox> find_box(const BoxArgument& argument, const HeatMap& map, const 
         map.rows, [&](const Bucket& one) { return box.low >= one.low && box.low <= one.high; });
     if (row == map.rows.end())
       return use_error("--box: " + amount_text(box.low, facts.unit) +
-                       " is outside of the map, which goes from " + std::to_string(map.rows.front().low) +
-                       " to " + std::to_string(map.rows.back().high));
+                       " is outside of the map, which goes from " + decimal_text(map.rows.front().low) +
+                       " to " + decimal_text(map.rows.back().high));
     box.low = row->low;
     box.high = row->high;
   }
@@ -373,8 +368,8 @@ void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts
   to.begin_list("rows");
   for (const Bucket& row : map.rows) {
     to.begin_object({});
-    to.signed_number("low", row.low);
-    to.signed_number("high", row.high);
+    to.json("low", decimal_text(row.low));
+    to.json("high", decimal_text(row.high));
     to.number("count", row.count);
     to.end_object();
   }

@@ -20,9 +20,9 @@ inline constexpr std::uint64_t kEver = std::numeric_limits<std::uint64_t>::max()
 // within a period.
 struct HeatBox {
   std::uint64_t from = 0, until = kEver;
-  std::int64_t low = kLowest, high = kHighest;
+  Int128 low = kLowest, high = kHighest;
 
-  bool has(std::uint64_t time, std::int64_t value) const {
+  bool has(std::uint64_t time, Int128 value) const {
     return time >= from && time < until && value >= low && value <= high;
   }
 };
@@ -38,11 +38,11 @@ struct HeatFacts {
 // Nanoseconds as seconds: "12.5".
 std::string seconds_text(std::uint64_t time);
 // To three digits, in a unit that suits: "1.05 ms", "4 KiB", "1.2k".
-std::string amount_text(std::int64_t value, std::string_view unit);
+std::string amount_text(Int128 value, std::string_view unit);
 // A period of offsets, from ns: "second", "100 ms".
 std::string period_text(std::uint64_t period);
 // A range, or one number if it has one value: "1.05 ms to 2.1 ms", "7".
-std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& facts);
+std::string values_text(Int128 low, Int128 high, const HeatFacts& facts);
 // The argument of --box: "12.5..12.6,1024..2047", of offsets "12..13,0.34..0.36".
 std::string box_argument(const HeatBox& box, const HeatFacts& facts);
 // "12.5 s to 12.6 s, lat_ns 1024..2047".

@@ -13,15 +13,14 @@
 namespace tacho::report {
 namespace {
 
-__extension__ using Wide = __int128;
-
 constexpr std::uint64_t kFiner = 10;  // internal columns or rows for each one shown
 // Factors by which an internal box may be widened.
 constexpr std::uint64_t kSteps[] = {1, 2, 5, 10, 20, 50, 100};
 
 // Rows between two values, both included.
-std::uint64_t count_of(const Distribution& rows, std::int64_t low, std::int64_t high) {
-  return static_cast<std::uint64_t>(Wide{rows.index_of(high)} - rows.index_of(low)) + 1;
+std::uint64_t count_of(const Distribution& rows, Int128 low, Int128 high) {
+  const Int128 count = rows.index_of(high) - rows.index_of(low) + 1;
+  return static_cast<std::uint64_t>(std::min(count, kHighest));
 }
 
 // Columns from one time to another, both included.
@@ -31,7 +30,7 @@ std::uint64_t count_of(std::uint64_t interval, std::uint64_t first, std::uint64_
 
 }  // namespace
 
-void HeatGrid::add(std::uint64_t time, std::int64_t value, std::uint64_t count) {
+void HeatGrid::add(std::uint64_t time, Int128 value, std::uint64_t count) {
   if (cells_.empty()) {
     first_ = last_ = time;
     lowest_ = highest_ = value;
@@ -94,18 +93,17 @@ HeatMap HeatGrid::finish(std::size_t most_columns, std::size_t most_rows) const 
   map.begin = first_column * map.interval;
   map.columns = count_of(map.interval, first_, last_);
   const Distribution rows = shown_rows(most_rows);
-  const std::int64_t lowest_row = rows.index_of(lowest_);
+  const Int128 lowest_row = rows.index_of(lowest_);
   // If there are too many powers of two, adjacent ones share a row.
   const std::uint64_t count = count_of(rows, lowest_, highest_);
   const std::uint64_t rows_merged = (count + most_rows - 1) / most_rows;
   for (std::uint64_t row = 0; row < count; row += rows_merged) {
     const std::uint64_t last = std::min(row + rows_merged, count) - 1;
-    map.rows.push_back({rows.bucket_at(lowest_row + static_cast<std::int64_t>(row)).low,
-                        rows.bucket_at(lowest_row + static_cast<std::int64_t>(last)).high, 0});
+    map.rows.push_back({rows.bucket_at(lowest_row + row).low, rows.bucket_at(lowest_row + last).high, 0});
   }
   map.counts.resize(map.columns * map.rows.size());
   for (const auto& [key, samples] : cells_) {
-    const std::int64_t index = rows.index_of(fine_.bucket_at(key.row).low);
+    const Int128 index = rows.index_of(fine_.bucket_at(key.row).low);
     const std::size_t row = static_cast<std::uint64_t>(index - lowest_row) / rows_merged;
     const std::size_t column = key.column / by - first_column;
     std::uint64_t& box = map.counts[column * map.rows.size() + row];
@@ -221,16 +219,14 @@ Result<> HeatSource::find(const HeatRequest& request, Session& session) {
   return Done{};
 }
 
-std::optional<std::int64_t> HeatSource::value_of(const ResolvedSample& sample) const {
+std::optional<Int128> HeatSource::value_of(const ResolvedSample& sample) const {
   if (field_ != nullptr) return read_number(*field_, sample.fields->raw, sample.order);
-  if (own_ == nullptr) return static_cast<std::int64_t>(sample.fields->time % period_);
+  if (own_ == nullptr) return sample.fields->time % period_;
   const auto value = own_->of(sample);
-  if (!value) return std::nullopt;
-  if (const auto* const number = std::get_if<std::int64_t>(&*value)) return *number;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(bits_of(*value), kHighest));
+  return value ? number_of(*value) : std::nullopt;
 }
 
-std::string HeatSource::condition(std::int64_t low, std::int64_t high) const {
+std::string HeatSource::condition(Int128 low, Int128 high) const {
   if (is_offset()) return {};
   const std::string name = own_ != nullptr ? "sample." + name_ : name_;
   if (!is_name(name)) return {};
@@ -238,12 +234,12 @@ std::string HeatSource::condition(std::int64_t low, std::int64_t high) const {
   const bool has_fractions = field_ != nullptr && field_->kind == format::FieldKind::Float;
   std::string text;
   if (low != kLowest)
-    text = has_fractions && low <= 0 ? name + " > " + std::to_string(low - 1)
-                                     : name + " >= " + std::to_string(low);
+    text =
+        has_fractions && low <= 0 ? name + " > " + decimal_text(low - 1) : name + " >= " + decimal_text(low);
   if (high == kHighest) return text;
   if (!text.empty()) text += " && ";
-  return text + (has_fractions && high >= 0 ? name + " < " + std::to_string(high + 1)
-                                            : name + " <= " + std::to_string(high));
+  return text + (has_fractions && high >= 0 ? name + " < " + decimal_text(high + 1)
+                                            : name + " <= " + decimal_text(high));
 }
 
 HeatScale usual_scale(const HeatSource& source, std::size_t most_columns, std::size_t most_rows,
@@ -253,7 +249,7 @@ HeatScale usual_scale(const HeatSource& source, std::size_t most_columns, std::s
   scale.most_rows = most_rows;
   if (const std::uint64_t period = source.period(); period != 0) {
     scale.interval = period;
-    scale.shown_range = Bucket{0, static_cast<std::int64_t>(period) - 1};
+    scale.shown_range = Bucket{0, Int128{period} - 1};
     scale.step = std::max<std::uint64_t>(period / offsets, 1);
   }
   scale.is_linear = source.is_offset() || (source.own() != nullptr && source.name() != "period");

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -18,10 +17,6 @@
 #include "report/samples/session.h"
 
 namespace tacho::report {
-
-// The limits of a box without a lower or an upper limit.
-inline constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
-inline constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 
 // The least sizes of boxes. Columns and linear rows have these sizes, or 2, 5, 10, 20, ... times these if
 // there would be too many.
@@ -52,7 +47,7 @@ class HeatGrid {
   explicit HeatGrid(const HeatScale& scale)
       : scale_(scale), interval_(scale.interval), step_(scale.step), fine_(rows_of(step_)) {}
 
-  void add(std::uint64_t time, std::int64_t value, std::uint64_t count);
+  void add(std::uint64_t time, Int128 value, std::uint64_t count);
   HeatMap finish() const { return finish(scale_.most_columns, scale_.most_rows); }
   // The map of a scale with fewer columns and rows, at least a tenth of this scale's.
   HeatMap finish(std::size_t most_columns, std::size_t most_rows) const;
@@ -61,7 +56,7 @@ class HeatGrid {
   // A box of the internal grid, which has up to ten times as many columns and rows as the map.
   struct Key {
     std::uint64_t column = 0;
-    std::int64_t row = 0;
+    Int128 row = 0;
     bool operator==(const Key&) const = default;
   };
   struct Hash {
@@ -80,7 +75,7 @@ class HeatGrid {
   Distribution fine_;                                   // rows at present
   std::unordered_map<Key, std::uint64_t, Hash> cells_;  // samples of each box
   std::uint64_t first_ = 0, last_ = 0;                  // ns
-  std::int64_t lowest_ = 0, highest_ = 0;               // values
+  Int128 lowest_ = 0, highest_ = 0;                     // values
   std::uint64_t total_ = 0;
 };
 
@@ -106,9 +101,8 @@ class HeatSource {
   Result<> find(const HeatRequest& request, Session& session);
 
   bool takes(std::size_t event) const { return event < taken_.size() ? taken_[event] : takes_unknown_; }
-  // The sample's value; nullopt: the payload ends before the field. Fractions are truncated, numbers above
-  // the signed range become its largest.
-  std::optional<std::int64_t> value_of(const ResolvedSample& sample) const;
+  // The sample's value; nullopt: the payload ends before the field. Fractions are truncated.
+  std::optional<Int128> value_of(const ResolvedSample& sample) const;
   std::uint64_t count_of(const ResolvedSample& sample) const { return report::count_of(count_, sample); }
 
   bool is_offset() const { return field_ == nullptr && own_ == nullptr; }
@@ -125,7 +119,7 @@ class HeatSource {
 
   // The condition of --where for values from `low` to `high`: "lat_ns >= 1024 && lat_ns <= 2047". Empty:
   // offsets, both limits are open, or the field's name cannot be part of an expression.
-  std::string condition(std::int64_t low, std::int64_t high) const;
+  std::string condition(Int128 low, Int128 high) const;
 
  private:
   std::optional<EventSchemas> schemas_;

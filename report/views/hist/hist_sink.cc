@@ -240,23 +240,15 @@ bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<s
   Group& group = groups.try_emplace(std::move(keys), step_, bits_).first->second;
   const std::uint64_t count = count_of(count_, sample);
   group.total += count;
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (own_ != nullptr) {
-    const auto* const number = std::get_if<std::int64_t>(&*value);
-    add_number(group,
-               number != nullptr ? *number : static_cast<std::int64_t>(std::min(bits_of(*value), kMost)),
-               count);
-  } else if (between) {
-    add_number(group, static_cast<std::int64_t>(std::min(*between, kMost)), count);
-  } else if (is_counted_by_value(field)) {
+  if (own_ == nullptr && !between && is_counted_by_value(field)) {
     group.counts[key_value(*value)] += count;
-  } else if (const auto number = read_number(field, sample.fields->raw, sample.order)) {
+  } else if (const auto number = number_of(*value)) {
     add_number(group, *number, count);
   }
   return true;
 }
 
-void HistSink::add_number(Group& group, std::int64_t number, std::uint64_t count) const {
+void HistSink::add_number(Group& group, Int128 number, std::uint64_t count) const {
   group.distribution.add(number, count);
   if (options_->percentiles.empty()) return;
   const ExpressionValue low = ExpressionValue::of(number);
@@ -381,8 +373,8 @@ void HistSink::write_json(const Keys& keys, const Group& group) const {
     for (const Bucket& bucket : group.distribution.buckets()) {
       if (bucket.count == 0) continue;
       to.begin_object({});
-      to.signed_number("low", bucket.low);
-      to.signed_number("high", bucket.high);
+      to.json("low", decimal_text(bucket.low));
+      to.json("high", decimal_text(bucket.high));
       to.number("count", bucket.count);
       to.end_object();
     }

@@ -400,9 +400,7 @@ bool is_json_number(std::string_view text) {
 std::string end_of_slot(const FieldKey& key, const KeyValue& value) {
   if (key.field() == nullptr || !has_slots(*key.field())) return {};
   const auto* const low = std::get_if<std::uint64_t>(&value);
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-  if (low == nullptr || *low > kMost) return {};
-  return " -> " + std::to_string(slot_of(*key.field(), static_cast<std::int64_t>(*low)).highest);
+  return low == nullptr ? std::string() : " -> " + decimal_text(slot_of(*key.field(), *low).highest);
 }
 
 }  // namespace

@@ -112,8 +112,7 @@ class LiveSink : public Sink {
     if (options_.has_buckets) {
       const ExpressionValue value = event->value ? event->value->value(sample) : ExpressionValue();
       if (value.kind != ExpressionValue::Kind::Whole) return !opened_;
-      constexpr Int128 kMost = std::numeric_limits<std::int64_t>::max();
-      keys.emplace_back(Distribution().index_of(static_cast<std::int64_t>(std::min(value.whole, kMost))));
+      keys.emplace_back(static_cast<std::int64_t>(Distribution().index_of(value.whole)));
     }
     const bool is_taken = !opened_ || keys == *opened_;
     if (is_taken && opened_ && !failure_) list(sample);

@@ -183,7 +183,7 @@ void HeatView::draw(Frame& frame) {
   const std::size_t rows = map_.rows.size(), shown = std::min(rows, height_);
   const std::string numbers =
       fmt::format(": {} samples, columns of {}{}", with_commas(static_cast<double>(map_.total)),
-                  amount_text(static_cast<std::int64_t>(map_.interval), "ns"), note_);
+                  amount_text(map_.interval, "ns"), note_);
   const std::size_t room = frame.size.width - std::min<std::size_t>(numbers.size(), frame.size.width);
   frame.bar(0, Style::Bar, fit_middle(facts_.title, std::max<std::size_t>(room, 1)) + numbers);
   const auto classes = count_classes(map_, facts_, kHeatDigits);

@@ -91,7 +91,7 @@ void LiveTable::add_buckets(const TableCounts::Rows& rows, std::size_t keys) {
         for (std::size_t i = 0; i < keys; ++i)
           one.texts.push_back(row->second.event->keys[i].show(row->first[i], Names::Safe));
         const Bucket bucket = powers.bucket_at(at);
-        one.texts.push_back(fmt::format("{:>12} -> {}", bucket.low, bucket.high));
+        one.texts.push_back(fmt::format("{:>12} -> {}", decimal_text(bucket.low), decimal_text(bucket.high)));
         constexpr double kBar = 40;
         const double stars = kBar * static_cast<double>(count) / static_cast<double>(largest);
         one.bar = std::string(static_cast<std::size_t>(stars), '*');

@@ -58,11 +58,15 @@ TEST(Payload, ReadsTheOtherByteOrder) {
   EXPECT_EQ(read_number(field("n", FieldKind::Unsigned, 0, 32), bytes, std::endian::big), 0x200000);
 }
 
-TEST(Payload, NumbersBeyondTheSignedRangeAreHeldAtItsEnd) {
+TEST(Payload, UnsignedNumbersBeyondTheSignedRangeAreWhole) {
   ByteWriter bytes;
   bytes.u64(~std::uint64_t{0});
-  EXPECT_EQ(read_number(field("n", FieldKind::Unsigned, 0, 64), bytes.view(), std::endian::native),
-            std::numeric_limits<std::int64_t>::max());
+  EXPECT_TRUE(read_number(field("n", FieldKind::Unsigned, 0, 64), bytes.view(), std::endian::native) ==
+              kHighest);
+  EXPECT_TRUE(read_number(field("n", FieldKind::Signed, 0, 64), bytes.view(), std::endian::native) == -1);
+  EXPECT_TRUE(number_of(1e30) == kHighest);
+  EXPECT_TRUE(number_of(-1e30) == kLowest);
+  EXPECT_TRUE(number_of(1.5e19) == static_cast<Int128>(15'000'000'000'000'000'000ULL));
 }
 
 TEST(Payload, AnArrayWithoutCountTakesWhatThereIs) {

@@ -82,9 +82,6 @@ TEST(Weight, CountsWhatCannotBeWeighed) {
 
 namespace {
 
-constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-
 TEST(Distribution, NoughtAndOneShareTheFirstRow) {
   Distribution values;
   for (const std::int64_t value : {0, 1, 2, 3, 4, 7, 8}) values.add(value);
@@ -115,15 +112,16 @@ TEST(Distribution, PowersInPartsHoldEachNumberOnceWithoutGaps) {
     Distribution values(0, bits);
     for (std::int64_t value = -5000; value <= 5000; ++value) values.add(value);
     for (const Bucket& row : values.buckets()) {
-      EXPECT_TRUE(row.low == next || next == -5000) << bits << ": " << row.low;
+      const auto low = static_cast<std::int64_t>(row.low), high = static_cast<std::int64_t>(row.high);
+      EXPECT_TRUE(low == next || next == -5000) << bits << ": " << low;
       // No row is wider than its part of the power that it begins in.
-      const std::int64_t least = std::min(std::abs(row.low), std::abs(row.high));
-      EXPECT_LE((row.high - row.low + 1) << bits, std::max<std::int64_t>(least, 1)
-                                                      << (least < (1 << bits) ? bits : 0));
+      const std::int64_t least = std::min(std::abs(low), std::abs(high));
+      EXPECT_LE((high - low + 1) << bits, std::max<std::int64_t>(least, 1)
+                                              << (least < (1 << bits) ? bits : 0));
       const std::int64_t counted =
-          std::min<std::int64_t>(row.high, 5000) - std::max<std::int64_t>(row.low, -5000) + 1;
+          std::min<std::int64_t>(high, 5000) - std::max<std::int64_t>(low, -5000) + 1;
       EXPECT_EQ(row.count, static_cast<std::uint64_t>(counted));
-      next = row.high + 1;
+      next = high + 1;
     }
     EXPECT_GT(next, 5000);
   }
@@ -171,9 +169,9 @@ TEST(Distribution, NegativeValuesMirrorPositiveOnes) {
 TEST(Distribution, EveryValueFallsIntoTheRowThatHoldsIt) {
   for (const std::uint64_t step :
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{1} << 62}) {
-    for (const std::int64_t value : {kLowest, kLowest + 1, std::int64_t{-1000}, std::int64_t{-8},
-                                     std::int64_t{-7}, std::int64_t{-1}, std::int64_t{0}, std::int64_t{1},
-                                     std::int64_t{6}, std::int64_t{7}, std::int64_t{1} << 40, kHighest}) {
+    for (const Int128 value :
+         {kLowest, kLowest + 1, Int128{-1000}, Int128{-8}, Int128{-7}, Int128{-1}, Int128{0}, Int128{1},
+          Int128{6}, Int128{7}, Int128{1} << 40, Int128{1} << 63, kHighest - 1, kHighest}) {
       Distribution values(step);
       values.add(value);
       const auto rows = values.buckets();
@@ -199,7 +197,20 @@ TEST(Distribution, AWideGapBetweenStepsIsLeftOut) {
   const auto rows = values.buckets();
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[1].left_out, (std::uint64_t{1} << 63) - 1);
-  EXPECT_EQ(rows[2].left_out, (std::uint64_t{1} << 63) - 2);
+  EXPECT_EQ(rows[2].left_out, ~std::uint64_t{0} - 1);
+}
+
+TEST(Distribution, NumbersFrom2To63HaveARowOfTheirOwn) {
+  for (const auto& [bits, low] : {std::pair(0, Int128{1} << 63), std::pair(1, Int128{3} << 62)}) {
+    Distribution values(0, bits);
+    values.add((Int128{1} << 63) - 1);
+    values.add(kHighest, 2);
+    const auto rows = values.buckets();
+    EXPECT_TRUE(rows.front().high == (Int128{1} << 63) - 1);
+    EXPECT_EQ(rows.front().count, 1u);
+    EXPECT_TRUE(rows.back().low == low && rows.back().high == kHighest);
+    EXPECT_EQ(rows.back().count, 2u);
+  }
 }
 
 TEST(Distribution, AWideGapBetweenPartsOfPowersIsCounted) {

@@ -17,7 +17,7 @@ namespace {
 
 struct Sample {
   std::uint64_t time;
-  std::int64_t value;
+  Int128 value;
 };
 
 HeatMap map_of(const std::vector<Sample>& samples, HeatScale scale) {
@@ -70,16 +70,15 @@ TEST(HeatGrid, EveryBoxHasTheSamplesInIt) {
 }
 
 TEST(HeatGrid, TheWidestRangesFit) {
-  using Limits = std::numeric_limits<std::int64_t>;
   const std::vector<Sample> samples{
-      {0, 0}, {~std::uint64_t{0} - 1, Limits::max()}, {1, Limits::min()}, {1u << 31, -1}, {77, 1}};
+      {0, 0}, {~std::uint64_t{0} - 1, kHighest}, {1, kLowest}, {1u << 31, -1}, {77, 1}};
   for (const bool is_linear : {false, true}) {
     HeatScale scale;
     scale.is_linear = is_linear;
     const HeatMap map = map_of(samples, scale);
     expect_counts(samples, map);
-    EXPECT_EQ(map.rows.front().low, Limits::min());
-    EXPECT_EQ(map.rows.back().high, Limits::max());
+    EXPECT_EQ(map.rows.front().low, kLowest);
+    EXPECT_EQ(map.rows.back().high, kHighest);
   }
 }
 
@@ -111,12 +110,10 @@ TEST(HeatWords, ABoxReadsAsItIsWritten) {
   HeatFacts facts;
   facts.name = "lat";
   facts.unit = "us";
-  const HeatBox boxes[] = {
-      {12'500'000'000, 12'600'000'000, 1024, 2047},
-      {1, 2, -7, -1},
-      {0, std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::int64_t>::min(),
-       std::numeric_limits<std::int64_t>::max()},
-      {3'000'000'000, std::numeric_limits<std::uint64_t>::max(), 5, 5}};
+  const HeatBox boxes[] = {{12'500'000'000, 12'600'000'000, 1024, 2047},
+                           {1, 2, -7, -1},
+                           {0, std::numeric_limits<std::uint64_t>::max(), kLowest, kHighest},
+                           {3'000'000'000, std::numeric_limits<std::uint64_t>::max(), 5, 5}};
   const auto same = [](const HeatBox& a, const HeatBox& b) {
     return std::tie(a.from, a.until, a.low, a.high) == std::tie(b.from, b.until, b.low, b.high);
   };
