@@ -499,7 +499,7 @@ LocationFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress i
 }
 
 std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module& module,
-                                                                   std::uint64_t shown_address) {
+                                                                   format::ElfAddress address) {
   if (module.kind != ModuleKind::User) return std::nullopt;
   State& state = *state_;
   const auto [known, is_new] = state.in_files.try_emplace(&module);
@@ -510,9 +510,11 @@ std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module&
     source = state.open_elf(module);
     source.use_own_table();
   }
-  const Symbol* const symbol = source.table ? source.table->find(shown_address) : nullptr;
+  // Segments differ in the distance of addresses and offsets: that of data is another one than that of code.
+  const auto offset = source.table ? source.loads.offset_of(address) : std::nullopt;
+  const Symbol* const symbol = offset ? source.table->find(offset->value) : nullptr;
   if (symbol == nullptr) return std::nullopt;
-  return SymbolInFile{state.shown(source, symbol->name), symbol->start};
+  return SymbolInFile{state.shown(source, symbol->name), offset->value - symbol->start};
 }
 
 std::vector<Md5> Symbolizer::source_sums(const Module& module, std::string_view file) {

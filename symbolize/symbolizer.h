@@ -69,9 +69,9 @@ class Symbolizer {
   // or has none there. The name is valid as long as this.
   struct SymbolInFile {
     std::string_view name;
-    std::uint64_t start = 0;  // in shown addresses
+    std::uint64_t offset = 0;  // of the address in the symbol
   };
-  std::optional<SymbolInFile> symbol_in_file(const Module& module, std::uint64_t shown_address);
+  std::optional<SymbolInFile> symbol_in_file(const Module& module, format::ElfAddress address);
 
   // The MD5 sums of a source file when the module's program was compiled; empty: unknown.
   std::vector<Md5> source_sums(const Module& module, std::string_view file);

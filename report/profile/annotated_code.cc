@@ -498,8 +498,8 @@ std::string CodeAnnotator::name_of_target(const FunctionContext& context, std::u
   const std::uint64_t ip = context.start_ip + (*shown - context.function.start);
   std::string name = name_and_offset(session_->resolver().frame(context.at(ip, false)));
   if (!name.empty() || context.packed == nullptr) return name;
-  const auto symbol = session_->resolver().symbol_in_file(*context.function.module, *shown);
-  return symbol ? name_and_offset(symbol->name, *shown - symbol->start) : std::string();
+  const auto symbol = session_->resolver().symbol_in_file(*context.function.module, {address});
+  return symbol ? name_and_offset(symbol->name, symbol->offset) : std::string();
 }
 
 }  // namespace tacho::report

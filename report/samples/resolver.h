@@ -68,8 +68,8 @@ class Resolver {
   bool is_64_bit(const Location& location);
   // The symbol of the module's file here, for names that the capture does not have.
   std::optional<symbolize::Symbolizer::SymbolInFile> symbol_in_file(const symbolize::Module& module,
-                                                                    std::uint64_t shown_address) {
-    return symbolizer_.symbol_in_file(module, shown_address);
+                                                                    format::ElfAddress address) {
+    return symbolizer_.symbol_in_file(module, address);
   }
   // The module's part of the pack in the capture; null if it has none. Lives as long as this.
   symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }

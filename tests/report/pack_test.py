@@ -116,6 +116,20 @@ class Pack(programs.Scratch):
         self.assertLess(len(without), len(expected))
 
     @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_packed_names_do_not_hide_those_of_variables(self):
+        (self.folder / "data.c").write_text("volatile int wanted = 5;\n__attribute__((noinline)) int leaf(void) { return wanted; }\n"
+                                            "int main(void) { return leaf(); }\n")
+        self.run_program("cc", "-O1", "-fPIE", "-pie", "-o", "program", "data.c")
+        [leaf] = [int(line.split()[0], 16) for line in self.run_program("nm", "program").stdout.decode().splitlines()
+                  if line.endswith(" leaf")]
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
+        capture.mapped(made.PID, CODE, 0x8000, 0, str(self.folder / "program")).sample(ip=CODE + leaf)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.tacho("pack", "perf.data", "-o", "packed.data")
+        for name in ("perf.data", "packed.data"):
+            self.assertIn(b"<wanted>", self.tacho("annotate", "--stdio", "-i", name, "leaf", status=None).stdout, name)
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
     def test_with_code_instructions_are_shown_without_the_file(self):
         program, symbols = self.build()
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
