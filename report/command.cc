@@ -151,6 +151,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
             symbols.names_memory_files = false;
             symbols.unnamed = symbolize::Unnamed::Addresses;
             symbols.checks_inodes = false;
+            symbols.labels = symbolize::Labels::All;
             options.session.leaves_out_guests = true;
             options.width = 0;
             return Done{};

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/inline_calls.h"
 #include "symbolize/frame.h"
 
@@ -49,6 +50,7 @@ struct SymbolOptions {
   // Generated code in a memfd or an unlinked file has the names of perf maps; in perf 6.1 it has none.
   bool names_memory_files = true;
   Unnamed unnamed = Unnamed::Functions;
+  Labels labels = Labels::OutsideFunctions;
   // On the recorded host, a file with another inode than the mapping's is not used; perf 6.1 uses it.
   bool checks_inodes = true;
   UseSymbolName use_symbol_name = UseSymbolName::Outermost;

@@ -66,7 +66,7 @@ struct Symbolizer::State {
               options.checks_inodes ? &capture_features : nullptr),
         demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
         servers(connect()),
-        module_files(files, servers ? &*servers : nullptr, demangling()),
+        module_files(files, servers ? &*servers : nullptr, demangling(), options.labels),
         kernel_names(options, features, kernel),
         pack(features.symbol_pack),
         simpleperf(features) {}

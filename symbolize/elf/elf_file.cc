@@ -188,18 +188,38 @@ struct ElfFile::State {
   }
 
   // Adds all entries of one symbol table.
-  void add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const {
+  void add_symbols(const Section& rows, const State& loaded, Labels labels, SymbolTable& table) const {
     const Section* const strings = section(rows.header.sh_link);
     Elf_Data* const found = data(rows);
     if (!strings || !found) return;
     const std::string_view texts = table.own(std::string(text(*strings)));
     const std::size_t count = symbol_count(*found);
     table.reserve(count);
+    const RangeIndex functions =
+        labels == Labels::All ? RangeIndex() : functions_around_labels(*found, count);
     for (std::size_t i = 0; i < count; ++i) {
       GElf_Sym symbol;
       if (!gelf_getsym(found, static_cast<int>(i), &symbol)) return;
+      if (is_label(symbol) && functions.find(symbol.st_value)) continue;
       add_symbol(symbol, text_at(texts, symbol.st_name), loaded, table);
     }
+  }
+
+  // The ranges of functions, each without its first byte; none if there are no labels, as in most files.
+  RangeIndex functions_around_labels(Elf_Data& rows, std::size_t count) const {
+    std::vector<RankedRange> functions;
+    bool has_labels = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Sym symbol;
+      if (!gelf_getsym(&rows, static_cast<int>(i), &symbol)) break;
+      has_labels |= is_label(symbol);
+      if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_size < 2)
+        continue;
+      functions.push_back({.start = symbol.st_value + 1,
+                           .end = format::end_of_range(symbol.st_value, symbol.st_size),
+                           .owner = static_cast<std::uint32_t>(functions.size())});
+    }
+    return has_labels ? RangeIndex(std::move(functions)) : RangeIndex();
   }
 
   // Adds one entry of a symbol table.
@@ -386,13 +406,14 @@ Error wrong_build_id(const format::BuildId& seen) {
 bool ElfFile::has_full_symbols() const { return state_->symbols(".symtab", SHT_SYMTAB) != nullptr; }
 bool ElfFile::has_dynamic_symbols() const { return state_->symbols(".dynsym", SHT_DYNSYM) != nullptr; }
 
-Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Demangler* demangler) {
+Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Demangler* demangler,
+                                 Labels labels) {
   const ElfFile::State& state = *file.state_;
   if (!file.has_full_symbols() && !file.has_dynamic_symbols()) return Error{"has no symbol table"};
   SymbolTable table;
   for (const Section* rows : {state.symbols(".symtab", SHT_SYMTAB), state.symbols(".dynsym", SHT_DYNSYM)}) {
     if (!rows) continue;
-    state.add_symbols(*rows, *loaded.state_, table);
+    state.add_symbols(*rows, *loaded.state_, labels, table);
     table.fix_up([demangler](std::string_view name) { return demangler ? demangler->shown(name) : name; });
   }
   if (table.empty()) return Error{"its symbol table is empty or cannot be read"};

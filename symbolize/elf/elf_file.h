@@ -38,6 +38,11 @@ class LoadMap {
   std::vector<Segment> segments_;
 };
 
+// Labels (NOTYPE symbols without a size) of assembler sources that are symbols of the table.
+// OutsideFunctions: those inside the range of a function are not, so that all addresses of the function have
+// its name. All: as in perf.
+enum class Labels : std::uint8_t { OutsideFunctions, All };
+
 class ElfFile {
  public:
   // `file` is open for reading. The error does not name it.
@@ -66,7 +71,7 @@ class ElfFile {
   std::optional<format::ElfAddress> address_of(std::string_view symbol) const;
 
  private:
-  friend Result<SymbolTable> read_symbols(const ElfFile&, const ElfFile&, Demangler*);
+  friend Result<SymbolTable> read_symbols(const ElfFile&, const ElfFile&, Demangler*, Labels);
   struct State;
   explicit ElfFile(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -79,6 +84,7 @@ Error wrong_build_id(const format::BuildId& seen);
 // the file that ran; it differs from `file` if that is a debug file, whose sections have no contents.
 // Addresses are file offsets of `loaded`, as perf's are. Without a `demangler` mangled names are compared; it
 // must outlive the table. Both files may be closed afterwards.
-Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Demangler* demangler);
+Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Demangler* demangler,
+                                 Labels labels = Labels::OutsideFunctions);
 
 }  // namespace tacho::symbolize

@@ -249,7 +249,8 @@ Result<std::optional<SymbolTable>> ModuleFiles::embedded(const ElfFile& file) co
   auto image = unpack_xz(packed, most_embedded(packed.size()));
   if (!image && image.error().code == EFBIG) return std::move(image.error()).in("its .gnu_debugdata");
   auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(image.error());
-  auto table = elf ? read_symbols(*elf, file, demangler_) : Result<SymbolTable>(std::move(elf.error()));
+  auto table =
+      elf ? read_symbols(*elf, file, demangler_, labels_) : Result<SymbolTable>(std::move(elf.error()));
   return table ? std::optional(std::move(*table)) : std::nullopt;
 }
 
@@ -266,7 +267,7 @@ Result<ModuleSymbols> ModuleFiles::read(const Opened& file, const ElfFile& loade
     else
       symbols.missing_reason = std::move(found.error());
   }
-  auto table = read_symbols(file.elf, loaded, demangler_);
+  auto table = read_symbols(file.elf, loaded, demangler_, labels_);
   if (table) symbols.table = std::move(*table);
   if (!table && !symbols.embedded)
     return symbols.missing_reason ? std::move(*symbols.missing_reason) : std::move(table.error());
@@ -328,7 +329,7 @@ Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) c
   if (!module.build_id.empty() && elf->build_id() != module.build_id) {
     return Error{"has another build id, " + elf->build_id().hex()}.in(name);
   }
-  auto table = read_symbols(*elf, *elf, demangler_);
+  auto table = read_symbols(*elf, *elf, demangler_, labels_);
   if (!table) return std::move(table.error()).in(name);
   ModuleSymbols symbols;
   symbols.table = std::move(*table);

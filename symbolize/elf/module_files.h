@@ -55,8 +55,9 @@ struct KernelSymbols {
 class ModuleFiles {
  public:
   // `servers`: debuginfod servers; null: none. `demangler` may be null. Both must outlive this.
-  ModuleFiles(DebugFiles files, Debuginfod* servers, Demangler* demangler)
-      : files_(std::move(files)), servers_(servers), demangler_(demangler) {}
+  ModuleFiles(DebugFiles files, Debuginfod* servers, Demangler* demangler,
+              Labels labels = Labels::OutsideFunctions)
+      : files_(std::move(files)), servers_(servers), demangler_(demangler), labels_(labels) {}
 
   // As in perf: names come from a debug file if one matches, file offsets from the file that ran. The error
   // names the files that were tried. If the file that ran has no symbols, `missing_reason` is set.
@@ -107,6 +108,7 @@ class ModuleFiles {
   DebugFiles files_;
   Debuginfod* servers_;
   Demangler* demangler_;
+  Labels labels_;
 };
 
 // The instructions of a module, from its file.

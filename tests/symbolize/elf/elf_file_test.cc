@@ -51,7 +51,7 @@ TEST(ReadSymbols, NamesAreChosenAsPerfChooses) {
   auto elf = open("names.so");
   ASSERT_TRUE(elf);
   Demangler demangler;
-  auto table = read_symbols(*elf, *elf, &demangler);
+  auto table = read_symbols(*elf, *elf, &demangler, Labels::All);
   ASSERT_TRUE(table);
   // What perf 6.1 printed for one sample at each of these places.
   EXPECT_EQ(name_at(*table, kInit + 0x1f), "_init");
@@ -78,6 +78,17 @@ TEST(ReadSymbols, WithoutDemanglingTheMangledNamesAreCompared) {
   EXPECT_EQ(name_at(*table, kText + 0x50), "short_c_longer") << "an underscore counts more than length";
 }
 
+TEST(ReadSymbols, ALabelInAFunctionIsPartOfIt) {
+  auto elf = open("names.so");
+  ASSERT_TRUE(elf);
+  auto table = read_symbols(*elf, *elf, nullptr);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(name_at(*table, kText + 0x10), "inner") << "a function in another one";
+  EXPECT_EQ(name_at(*table, kText + 0x20), "outer");
+  EXPECT_EQ(name_at(*table, kText + 0x30), "outer");
+  EXPECT_EQ(name_at(*table, kText + 0x40), "global_name");
+}
+
 TEST(ReadSymbols, AStrippedFileStillHasItsDynamicSymbols) {
   auto elf = open("names-stripped.so");
   ASSERT_TRUE(elf);
@@ -92,7 +103,7 @@ TEST(ReadSymbols, ADebugFileNamesThePlacesOfTheFileThatRan) {
   ASSERT_TRUE(stripped && debug);
   auto table = read_symbols(*debug, *stripped, nullptr);
   ASSERT_TRUE(table);
-  EXPECT_EQ(name_at(*table, kText + 0x20), "label");
+  EXPECT_EQ(name_at(*table, kText + 0x70), "calls");
   EXPECT_EQ(name_at(*table, kPlt + 0x10), "write_it@plt");
   EXPECT_EQ(name_at(*table, 0x1010), "object") << "the offset in the file, not the address 0x2010";
 }
