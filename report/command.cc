@@ -150,8 +150,8 @@ cli::Option as_perf_option(ReadingOptions& options) {
             symbols.unwinds_32_bit = false;
             symbols.names_memory_files = false;
             symbols.unnamed = symbolize::Unnamed::Addresses;
-            symbols.checks_inodes = false;
             symbols.labels = symbolize::Labels::All;
+            symbols.checks_inodes = false;
             options.session.leaves_out_guests = true;
             options.width = 0;
             return Done{};
@@ -349,25 +349,12 @@ sandbox::KernelSymbols kernel_symbols_for(const symbolize::SymbolOptions& symbol
 cli::CommandLine command_line(std::string_view name, std::string description) {
   cli::CommandLine line;
   line.program = "tacho " + std::string(name);
-  line.synopsis = "[options]";
+  line.synopsis = "[FILE] [options]";
   line.description = std::move(description);
-  line.words = [program = line.program](const std::vector<std::string>& words) -> Result<> {
-    if (words.empty()) return Done{};
-    return use_error("'" + words[0] + "' is no option of " + program + "; a capture is named by -i FILE");
-  };
   line.epilog =
       "Exit status: 0 whole; 1 wrong use; 2 the capture cannot be read; 3 a result was given but something\n"
       "is missing from it (stderr says what); 4 the output could not be written.";
   return line;
-}
-
-std::function<Result<>(std::vector<std::string>)> capture_word(std::string command, std::string& input) {
-  return [command = std::move(command), &input](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1)
-      return use_error(command + " takes one capture, and '" + words[1] + "' is a second one");
-    input = words.front();
-    return Done{};
-  };
 }
 
 std::optional<double> parse_percentage(std::string_view text) {
@@ -377,8 +364,40 @@ std::optional<double> parse_percentage(std::string_view text) {
   return is_number && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
 }
 
-Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vector<std::string>& arguments,
+namespace {
+
+// Makes the word of a command line the capture to read, as -i does. `input`: the row of -i. `named`: the
+// value of -i. Both must outlive the parsing.
+void take_capture_word(cli::CommandLine& line, cli::Option& input, std::optional<std::string>& named) {
+  input.set = [&named, set = input.set](std::string_view text) {
+    named = text;
+    return set(text);
+  };
+  const bool has_symbols = std::ranges::any_of(
+      line.options, [](const cli::Option& row) { return row.names.ends_with("--symbol-filter"); });
+  line.words = [&, has_symbols](const std::vector<std::string>& words) -> Result<> {
+    if (words.size() > 1)
+      return use_error(line.program + " takes one capture, and '" + words[1] + "' is a second one");
+    const std::string& word = words.front();
+    if (named) return use_error("the capture is named twice: -i " + *named + " and " + word);
+    struct stat facts {};
+    const bool is_missing = word != "-" && ::stat(word.c_str(), &facts) != 0 && errno == ENOENT;
+    if (is_missing && has_symbols)
+      return use_error("'" + word + "' is no file: " + line.program +
+                       " FILE reads a capture, and --symbol-filter " + word +
+                       " shows functions with this in their names");
+    return input.set(word);
+  };
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_command(const cli::CommandLine& given, const std::vector<std::string>& arguments,
                                     const std::function<Result<cli::ExitStatus>()>& work) {
+  cli::CommandLine line = given;
+  std::optional<std::string> named;
+  const auto input = std::ranges::find(line.options, "-i,--input", &cli::Option::names);
+  if (!line.words && input != line.options.end()) take_capture_word(line, *input, named);
   const auto parsed = cli::parse(line, arguments);
   if (!parsed) return parsed.error();
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;

@@ -139,15 +139,14 @@ sandbox::FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::S
 // Whether the input can be opened and read a second time (a file and not a pipe).
 bool can_be_read_again(const std::string& input);
 
-// The command line of a command that takes options only: any other word is refused.
+// The command line of a command that takes options and a capture.
 cli::CommandLine command_line(std::string_view name, std::string description);
-// The handler (CommandLine::words) of a command that takes one word, the capture, which sets `input`.
-std::function<Result<>(std::vector<std::string>)> capture_word(std::string command, std::string& input);
 
 // A number from 0 to 100; nullopt: the text is no such number.
 std::optional<double> parse_percentage(std::string_view text);
 
-// Parses the command line and calls `work`, or prints --help.
+// Parses the command line and calls `work`, or prints --help. A word that is not an option is the capture, as
+// with -i, unless the command line has its own words.
 Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vector<std::string>& arguments,
                                     const std::function<Result<cli::ExitStatus>()>& work);
 

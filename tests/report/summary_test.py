@@ -202,6 +202,20 @@ class SummaryView(programs.Scratch):
     def test_a_second_capture_is_refused(self):
         self.assertIn("a second one", self.tacho("summary", "a.data", "b.data", status=1).stderr.decode())
 
+    def test_every_view_takes_the_name_of_a_capture(self):
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        capture.sample(chain=[made.CONTEXT_USER, made.LEAF_A + 4])
+        (self.folder / "named.data").write_bytes(capture.file())
+        for words in (["report", "--stdio"], ["script"], ["folded"], ["flamegraph", "-o", "-"], ["header"], ["evlist"],
+                      ["dump"], ["heatmap"], ["summary"]):
+            named = self.tacho(*words, "named.data", status=None)
+            self.assertEqual((named.returncode, named.stdout), (lambda done: (done.returncode, done.stdout))(
+                self.tacho(*words, "-i", "named.data", status=None)), words)
+        for words, said in ((["script", "-i", "a.data", "named.data"], "named twice: -i a.data and named.data"),
+                            (["report", "leaf_a"], "--symbol-filter leaf_a"),
+                            (["annotate", "named.data"], "is a capture")):
+            self.assertIn(said, self.tacho(*words, status=1).stderr.decode())
+
 
 if __name__ == "__main__":
     programs.main()

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "cli/absent_options.h"
@@ -136,6 +137,13 @@ constexpr cli::AbsentOption kAbsent[] = {
      "types of data are not known here; perf annotate --type-stat of perf 6.7 has them"},
 };
 
+bool names_capture(const std::string& path) {
+  std::string magic(8, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  return file && (magic == "PERFILE2" || magic == "2ELIFREP");
+}
+
 }  // namespace
 
 cli::CommandLine describe_annotate(AnnotateOptions& options) {
@@ -160,6 +168,9 @@ cli::CommandLine describe_annotate(AnnotateOptions& options) {
       return use_error("'" + words.back() +
                        "' is a second function; annotate shows one, or all without a name");
     options.symbol = words.front();
+    if (names_capture(options.symbol))
+      return use_error("'" + options.symbol +
+                       "' is a capture, and a word of tacho annotate is a function: -i " + options.symbol);
     return Done{};
   };
   line.epilog =

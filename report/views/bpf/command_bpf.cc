@@ -72,7 +72,6 @@ cli::CommandLine describe(Options& options) {
        }});
   rows.push_back(wide_option("--wide", options.reading));
   rows.push_back(flag("--json", "one JSON object a program, each on a line (docs/bpf.md)", options.as_json));
-  line.words = capture_word("bpf", options.reading.session.input);
   line.epilog =
       "Examples:\n"
       "  tacho bpf                            what is loaded now\n"

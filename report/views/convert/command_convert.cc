@@ -207,7 +207,7 @@ Result<cli::ExitStatus> make_copy(const CommandLine& line) {
 Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
   CommandLine command;
   auto line = command_line("convert", std::string(kDescription));
-  line.synopsis = "-i FILE -o FILE [options]";
+  line.synopsis = "FILE -o OUT [options]";
   add_options(line.options, command);
   line.epilog = std::string(kExamples) + line.epilog;
   return run_command(line, arguments, [&command]() -> Result<cli::ExitStatus> {

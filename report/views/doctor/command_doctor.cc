@@ -254,7 +254,6 @@ cli::CommandLine describe(Options& options) {
                             options.at_least = *share;
                             return Done{};
                           }});
-  line.words = capture_word("doctor", options.reading.session.input);
   line.epilog =
       "Examples:\n"
       "  tacho doctor perf.data\n"

@@ -394,11 +394,6 @@ cli::CommandLine describe(Options& options) {
   add_file_options(rows, options.reading);
   rows.push_back(kcore_option(options.reading));
   options.reading.session.input = "perf.data";  // a pipe cannot be rewritten
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1) return use_error("pack takes one capture, and '" + words[1] + "' is a second one");
-    if (!words.empty()) options.reading.session.input = words.front();
-    return Done{};
-  };
   line.epilog = std::string(kExamples) + line.epilog;
   return line;
 }

@@ -43,7 +43,6 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(cli::number("--max-stack", "N", "at most N frames of a stack (default: 1024)", 1, 65535,
                              options.reading.session.max_stack));
   add_filter_options(rows, options.reading.session.filter);
-  line.words = capture_word("stacks", options.reading.session.input);
   return line;
 }
 

@@ -151,7 +151,6 @@ struct Options {
 
 cli::CommandLine describe(Options& options) {
   auto line = command_line("summary", std::string(kDescription));
-  line.synopsis = "[FILE] [options]";
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(cli::flag("--json",
@@ -161,12 +160,6 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       cli::flag("-w,--wide", "as wide as names need; by default lines fit the terminal", options.is_wide));
   add_filter_options(rows, options.reading.session.filter);
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1)
-      return use_error("summary takes one capture, and '" + words[1] + "' is a second one");
-    if (!words.empty()) options.reading.session.input = words.front();
-    return Done{};
-  };
   line.epilog = std::string(kExamples) + line.epilog;
   return line;
 }

@@ -558,18 +558,6 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   std::string base;
   auto line = describe_report(options);
   add_base_option(line.options, base);
-  // Unlike perf report, the name of a capture may be given without -i.
-  const bool names_input = std::ranges::any_of(
-      arguments, [](const std::string& one) { return one.starts_with("-i") || one.starts_with("--input"); });
-  line.words = [&options, names_input,
-                refuse = line.words](const std::vector<std::string>& words) -> Result<> {
-    struct stat facts {};
-    const bool is_capture =
-        words.size() == 1 && !names_input && ::stat(words[0].c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
-    if (!is_capture) return refuse(words);
-    options.reading.session.input = words[0];
-    return Done{};
-  };
   return run_command(line, arguments, [&options, &base] { return show_report(options, base); });
 }
 
@@ -597,16 +585,10 @@ Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments) {
   auto line = describe_report(options);
   add_base_option(line.options, base);
   line.program = "tacho tui";
-  line.synopsis = "[FILE] [options]";
   line.description =
       "Shows an interactive report on the terminal: rows with their call graphs, filters, zooms, annotated "
       "code. tacho report opens the same view on a terminal. It takes the options of tacho report; h lists "
       "the keys, and docs/terminal.md explains them.";
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1) return use_error("'" + words[1] + "' is one word too many: tacho tui FILE");
-    if (words.size() == 1) options.reading.session.input = words[0];
-    return Done{};
-  };
   return run_command(line, arguments, [&options, &base] {
     options.face = ReportFace::Screen;
     return show_report(options, base);
