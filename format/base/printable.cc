@@ -12,7 +12,7 @@ struct Range {
 };
 
 // Valid UTF-8 that must not reach a terminal: C1 controls, invisible characters, marks of the direction of
-// writing, and line separators.
+// writing, and line separators. The two joiners, 200c and 200d, are safe inside a word (joins_letters()).
 constexpr Range kUnsafe[] = {
     {0x80, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},   {0x2028, 0x202e},
     {0x2060, 0x2069}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f},
@@ -21,6 +21,7 @@ constexpr Range kUnsafe[] = {
 struct Character {
   std::size_t size = 1;  // bytes
   bool is_safe = false;
+  std::uint32_t value = 0;  // 0: not valid UTF-8
 };
 
 // The character that starts at `at`, whose first byte is 0x80 or more.
@@ -38,7 +39,20 @@ Character character_at(std::string_view text, std::size_t at) {
   if (is_overlong || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) return {};
   const bool is_unsafe = std::ranges::any_of(
       kUnsafe, [&](const Range& range) { return value >= range.first && value <= range.last; });
-  return {size, !is_unsafe};
+  return {size, !is_unsafe, value};
+}
+
+// Whether the character at `at` is a joiner between two characters of scripts in which
+// joiners have a meaning: emoji, Arabic, Indic scripts. All of these come after Latin, Greek and Cyrillic,
+// where a joiner only makes two names look equal. `before`: the character in front of it; 0: none, or unsafe.
+bool joins_letters(const Character& joiner, std::uint32_t before, std::string_view text, std::size_t at) {
+  constexpr std::uint32_t kNonJoiner = 0x200c, kJoiner = 0x200d, kFirstLetter = 0x590;
+  if (joiner.value != kNonJoiner && joiner.value != kJoiner) return false;
+  const std::size_t end = at + joiner.size;
+  if (before < kFirstLetter || end >= text.size() || static_cast<std::uint8_t>(text[end]) < 0x80)
+    return false;
+  const Character after = character_at(text, end);
+  return after.is_safe && after.value >= kFirstLetter;
 }
 
 void append_escaped(std::string& out, std::string_view bytes) {
@@ -78,15 +92,18 @@ bool is_plain(std::string_view name) {
 std::string printable(std::string_view name, Names names) {
   if (names == Names::Raw || is_plain(name)) return std::string(name);
   std::string safe;
+  std::uint32_t before = 0;  // the character in front; 0: none, or unsafe
   for (std::size_t at = 0; at < name.size();) {
     const auto byte = static_cast<std::uint8_t>(name[at]);
-    const Character next = byte < 0x80 ? Character{1, byte >= 0x20 && byte != 0x7f} : character_at(name, at);
+    const Character next =
+        byte < 0x80 ? Character{1, byte >= 0x20 && byte != 0x7f, byte} : character_at(name, at);
     const std::string_view bytes = name.substr(at, next.size);
-    if (next.is_safe) {
+    if (next.is_safe || joins_letters(next, before, name, at)) {
       safe += bytes;
     } else {
       append_escaped(safe, bytes);
     }
+    before = next.is_safe ? next.value : 0;
     at += next.size;
   }
   return safe;

@@ -16,8 +16,9 @@ enum class Names : std::uint8_t {
 // Whether every byte is printable ASCII, so that nothing has to be escaped.
 bool is_plain(std::string_view name);
 
-// For a terminal or a text file: control characters, invalid UTF-8, line separators and direction overrides
-// become \xNN, byte for byte; everything else stays.
+// For a terminal or a text file: control characters, invalid UTF-8, line separators, direction overrides and
+// invisible characters become \xNN, byte for byte; everything else stays. Joiners (ZWJ and ZWNJ) stay between
+// characters of emoji, Arabic and other scripts that use them.
 std::string printable(std::string_view name, Names names = Names::Safe);
 
 // For text of several lines: as above, but newlines and tabs stay. Make names in it printable before.

@@ -392,7 +392,7 @@ std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const
 std::string style() {
   const std::vector<Fill> all = fills();
   std::string css =
-      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;"
+      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:isolate;"
       "white-space:pre}"
       ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}"
       "g.labels{pointer-events:none}"

@@ -413,7 +413,7 @@ static_assert(std::size(kDark) == kCount);
 
 std::string style() {
   std::string css =
-      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;"
+      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:isolate;"
       "white-space:pre}"
       ".title{font-size:17px}.ground{fill:#f3f3f1}.boxes{cursor:pointer;shape-rendering:crispEdges}"
       ".axis text{pointer-events:none}.axis path{stroke:#767676}"

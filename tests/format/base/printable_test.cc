@@ -46,6 +46,20 @@ TEST(Printable, ShowsDirectionOverridesAndHiddenMarksAsNumbers) {
   EXPECT_EQ(printable("\xe2\x80\xa8"), "\\xe2\\x80\\xa8") << "a line separator";
 }
 
+TEST(Printable, JoinersStayInScriptsThatUseThem) {
+  const std::string family = "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9";  // man, ZWJ, woman
+  const std::string heart = "\xe2\x9d\xa4\xef\xb8\x8f\xe2\x80\x8d\xf0\x9f\x94\xa5";
+  const std::string persian = "\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae";  // mi, ZWNJ, kh
+  for (const std::string& name : {family, heart, persian}) EXPECT_EQ(printable(name), name);
+  EXPECT_EQ(printable("ma\xe2\x80\x8din"), "ma\\xe2\\x80\\x8din") << "looks like main";
+  EXPECT_EQ(printable("\xc3\xa9\xe2\x80\x8c\xc3\xa9"), "\xc3\xa9\\xe2\\x80\\x8c\xc3\xa9");
+  EXPECT_EQ(printable("\xd9\x85\xe2\x80\x8c"), "\xd9\x85\\xe2\\x80\\x8c") << "at the end";
+  EXPECT_EQ(printable("\xd9\x85\xe2\x80\x8c\xe2\x80\x8c\xd8\xae"),
+            "\xd9\x85\\xe2\\x80\\x8c\\xe2\\x80\\x8c\xd8\xae")
+      << "two of them";
+  EXPECT_EQ(printable("\xd9\x85\xe2\x80\xae\xd8\xae"), "\xd9\x85\\xe2\\x80\\xae\xd8\xae") << "an override";
+}
+
 TEST(Printable, NoByteBelowABlankSurvivesWhateverStandsAroundIt) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
