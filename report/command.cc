@@ -142,6 +142,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
                                   .dumps_payloads = true,
                                   .keeps_zero_periods = true,
                                   .orders_siblings = true,
+                                  .leaves_out_parameters = true,
                                   .leaves_out_guests = true};
             options.names = Names::Raw;
             symbolize::SymbolOptions& symbols = options.session.symbols;

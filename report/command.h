@@ -59,6 +59,8 @@ struct PerfBytes {
   bool keeps_zero_periods = false;
   // report: siblings of equal weight in call graphs are sorted by address, the highest first.
   bool orders_siblings = false;
+  // report: overloads have their name without parameters, and inlined ones are one frame of a call graph.
+  bool leaves_out_parameters = false;
   // Samples of guests (cpumode 4 and 5) are left out.
   bool leaves_out_guests = false;
 };

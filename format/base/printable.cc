@@ -122,7 +122,11 @@ std::string printable_lines(std::string_view text) {
 
 std::string printable_folded(std::string_view name, Names names) {
   std::string safe = printable(name, names);
-  if (names == Names::Safe) std::ranges::replace(safe, ';', ':');
+  if (names == Names::Raw) return safe;
+  std::ranges::replace(safe, ';', ':');
+  const auto blank = safe.rfind(' ');
+  if (blank != std::string::npos && is_decimal(std::string_view(safe).substr(blank + 1)))
+    safe.replace(blank, 1, "\\x20");
   return safe;
 }
 

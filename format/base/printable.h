@@ -24,7 +24,8 @@ std::string printable(std::string_view name, Names names = Names::Safe);
 // For text of several lines: as above, but newlines and tabs stay. Make names in it printable before.
 std::string printable_lines(std::string_view text);
 
-// For folded stacks: as above, and ';' (the separator of frames) becomes ':'.
+// For folded stacks: as above, ';' (the separator of frames) becomes ':', and the blank before a number at
+// the end becomes \x20, since a number at the end of a line is a weight.
 std::string printable_folded(std::string_view name, Names names = Names::Safe);
 
 // For text in quotes: as printable(), and \ and " are escaped by \, so that the original bytes can be

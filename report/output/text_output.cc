@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -129,6 +130,8 @@ std::string xml_text(std::string_view text) {
 }
 
 std::string with_commas(double value) {
+  constexpr double kWithFraction = 100;
+  if (value != std::floor(value) && std::abs(value) < kWithFraction) return fmt::format("{:.3g}", value);
   std::string digits = fmt::format("{:.0f}", value);
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<std::size_t>(at), 1, ',');

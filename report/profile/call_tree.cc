@@ -12,7 +12,8 @@ namespace {
 std::strong_ordering order_of(const Function& a, const Function& b, ChainKey key) {
   const auto is_last = [](bool a_is, bool b_is) { return static_cast<int>(a_is) <=> static_cast<int>(b_is); };
   if (const auto order = is_last(a.name().empty(), b.name().empty()); order != 0) return order;
-  if (a.name_number != b.name_number) return a.name() <=> b.name();
+  if (a.name_number != b.name_number)
+    if (const auto order = a.shown_name() <=> b.shown_name(); order != 0) return order;
   if (key == ChainKey::SourceLine && a.line() != b.line()) return a.line() <=> b.line();
   if (a.module != b.module) {
     if (const auto order = is_last(a.module == nullptr, b.module == nullptr); order != 0) return order;

@@ -102,7 +102,9 @@ std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step)
   if (step == 0) return outermost;
   return by_step_.find_or_make(step, outermost, [&] {
     const Function& known = functions_[outermost];
-    Made made{.function = known, .named = {.name = known.name(), .end = known.end()}, .rare = {}};
+    Made made{.function = known,
+              .named = {.name = known.name(), .shown_name = known.shown_name(), .end = known.end()},
+              .rare = {}};
     if (known.rare() != nullptr) made.rare = *known.rare();
     made.rare.step = step;
     return append(made);
@@ -113,8 +115,8 @@ std::uint32_t FunctionTable::of_name(std::string_view name) {
   const auto [known, is_new] = of_names_.try_emplace(name, 0);
   if (!is_new) return known->second;
   Made made;
-  made.named.name = name;
-  made.function.name_number = number_of_text(names_, name) + 1;
+  made.named.name = made.named.shown_name = name;
+  made.function.name_number = names_.number_of(name) + 1;
   made.function.symbol = symbols_.new_number();
   made.function.chain_key = chain_keys_.new_number();
   return known->second = append(made);
@@ -158,7 +160,7 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   const bool is_known = !frame.function.empty();
   Made all;
   Function& made = all.function;
-  all.named.name = frame.function;
+  all.named.name = all.named.shown_name = frame.function;
   made.module = frame.module;
   made.start = is_known ? frame.function_start : grain_ == Grain::Names ? 0 : unknown_at;
   all.named.end = is_known ? frame.function_end : 0;
@@ -169,7 +171,9 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
     using symbolize::LineState;
     made.has_line = frame.line_state == LineState::Known || frame.line_state == LineState::Unknown;
   }
-  if (is_known) made.name_number = number_of_text(names_, frame.function) + 1;
+  if (is_known)
+    made.name_number =
+        names_.number_of(frame.function, names_as_perf_ ? std::string_view() : linker_name_of(frame)) + 1;
   if (frame.module != nullptr) {
     const ModuleNumbers& numbers = numbers_of(*frame.module);
     made.module_number = numbers.name;
@@ -239,11 +243,18 @@ std::uint32_t FunctionTable::add(Made& made) {
 std::uint32_t FunctionTable::append(const Made& made) {
   Function function = made.function;
   NamedFacts named = made.named;
+  named.name_number = function.name_number;
   if (made.rare != RareFacts()) named.rare = &rare_.emplace_back(made.rare);
   const bool has_facts = !named.name.empty() || named.end != 0 || named.rare != nullptr;
   function.named = has_facts ? &named_.emplace_back(named) : nullptr;
   functions_.push_back(function);
   return static_cast<std::uint32_t>(functions_.size() - 1);
+}
+
+void FunctionTable::show_parameters() {
+  if (std::exchange(named_so_far_, names_.size()) == names_.size()) return;
+  for (NamedFacts& named : named_)
+    if (named.name_number != 0) named.shown_name = names_.shown(named.name_number - 1);
 }
 
 void FunctionTable::end_lookups() {
@@ -257,7 +268,6 @@ void FunctionTable::end_lookups() {
   chain_keys_.forget();
   alone_.forget();
   only_.forget();
-  names_.forget();
   modules_.forget();
   met_modules_.forget();
   decltype(module_numbers_)().swap(module_numbers_);
@@ -349,13 +359,6 @@ namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kDeleted = " (deleted)";  // which the kernel appends to the path
-constexpr std::string_view kInlinedByJit = "->";
-
-// Go's methods look like "net/http.(*Client).Do".
-bool looks_like_go(std::string_view name) {
-  const auto open = name.find(".(");
-  return open != std::string_view::npos && name.find(").", open + 2) != std::string_view::npos;
-}
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -376,21 +379,6 @@ std::string module_as_name(const symbolize::Frame& frame, const FrameMarks& mark
 
 }  // namespace
 
-std::string tidied_name(std::string name, bool is_java) {
-  std::ranges::replace(name, ';', ':');
-  if (!looks_like_go(name)) {
-    constexpr std::string_view kKept = "(anonymous namespace)";
-    for (auto at = name.find('('); at != std::string::npos; at = name.find('(', at + 1)) {
-      if (name.compare(at, kKept.size(), kKept) == 0) continue;
-      name.resize(at);
-      break;
-    }
-  }
-  std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
-  if (is_java && name.starts_with('L') && name.find('/') != std::string::npos) name.erase(0, 1);
-  return name;
-}
-
 bool is_jit_map(std::string_view module) {
   constexpr std::string_view kStart = "/tmp/perf-";
   for (auto at = module.find(kStart); at != std::string_view::npos; at = module.find(kStart, at + 1)) {
@@ -401,30 +389,14 @@ bool is_jit_map(std::string_view module) {
   return false;
 }
 
-std::vector<std::string> names_of_frame(const symbolize::Frame& frame, const FrameMarks& marks,
-                                        bool is_java) {
-  const bool is_jit = frame.module != nullptr && is_jit_map(frame.module->path);
-  std::vector<std::string> names;
-  if (frame.function.empty()) {
-    names.push_back(module_as_name(frame, marks));
-  } else if (!is_jit) {
-    names.emplace_back(frame.function);
+std::string name_of_frame(const symbolize::Frame& frame, const FrameMarks& marks) {
+  std::string name = frame.function.empty() ? module_as_name(frame, marks) : std::string(frame.function);
+  if (marks.kernel && is_of_kernel(frame.module)) {
+    name += kKernelMark;
+  } else if (marks.jit && frame.module != nullptr && is_jit_map(frame.module->path)) {
+    name += kJitMark;
   }
-  for (std::string_view rest = is_jit ? frame.function : std::string_view(); !rest.empty();) {
-    const auto arrow = rest.find(kInlinedByJit);
-    if (arrow != 0) names.push_back(tidied_name(std::string(rest.substr(0, arrow)), is_java));
-    rest = arrow == std::string_view::npos ? std::string_view() : rest.substr(arrow + kInlinedByJit.size());
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) {
-      names[i] += kInlinedMark;
-    } else if (marks.kernel && is_of_kernel(frame.module)) {
-      names[i] += kKernelMark;
-    } else if (marks.jit && is_jit) {
-      names[i] += kJitMark;
-    }
-  }
-  return names;
+  return name;
 }
 
 CodeKind code_kind(const symbolize::Frame& frame) {
@@ -449,18 +421,18 @@ CodeKind code_kind(const symbolize::Frame& frame) {
   return is_jit ? CodeKind::Jit : CodeKind::User;
 }
 
-void FrameNames::append(std::span<const std::uint32_t> frames, Order order, bool is_java,
+void FrameNames::append(std::span<const std::uint32_t> frames, Order order,
                         std::vector<std::uint32_t>& names) {
   const auto begin = static_cast<std::ptrdiff_t>(names.size());
   // Leaf first, as perf: the names of some inlined functions depend on earlier look-ups.
   for (const std::uint32_t location : frames) {
     if (of_ == Of::Locations) {
-      add(of_location(location, is_java), names);
+      add(of_location(location), names);
       continue;
     }
     FrameAddress address{location, 0};
     for (const std::uint32_t function : functions_.of_frame(location)) {
-      add(of_function(function, address, is_java), names);
+      add(of_function(function, address), names);
       ++address.inlined;
     }
   }
@@ -473,33 +445,32 @@ void FrameNames::add(const NameList& list, std::vector<std::uint32_t>& names) co
   names.insert(names.end(), all.begin(), all.end());
 }
 
-FrameNames::NameList FrameNames::of_location(std::uint32_t location, bool is_java) {
-  if (const NameList known = by_location_[is_java].find(location); known.count != NameList::kNotMade)
-    return known;
+FrameNames::NameList FrameNames::of_location(std::uint32_t location) {
+  if (const NameList known = by_location_.find(location); known.count != NameList::kNotMade) return known;
   made_.clear();
   FrameAddress address{location, 0};
   for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(location))) {
-    make_(frame, address, is_java, made_);
+    make_(frame, address, made_);
     ++address.inlined;
   }
-  return by_location_[is_java][location] = kept(made_);
+  return by_location_[location] = kept(made_);
 }
 
-FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FrameAddress& address,
-                                             bool is_java) {
-  if (const NameList known = by_function_[is_java].find(function); known.count != NameList::kNotMade)
-    return known;
+FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FrameAddress& address) {
+  if (const NameList known = by_function_.find(function); known.count != NameList::kNotMade) return known;
   // The offset in the function is not shown.
   const Function& known_function = functions_[function];
   symbolize::Frame frame;
   frame.module = known_function.module;
   frame.function = known_function.name();
+  if (known_function.name_number != 0)
+    frame.linker_name = functions_.names().linker_name(known_function.name_number - 1);
   frame.function_start = frame.shown_address = known_function.start;
   frame.is_inlined = known_function.is_inlined;
   frame.is_unnamed = known_function.is_unnamed;
   made_.clear();
-  make_(frame, address, is_java, made_);
-  return by_function_[is_java][function] = kept(made_);
+  make_(frame, address, made_);
+  return by_function_[function] = kept(made_);
 }
 
 FrameNames::NameList FrameNames::kept(std::span<const std::uint32_t> names) {

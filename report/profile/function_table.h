@@ -25,6 +25,7 @@
 
 #include "format/base/large_pages.h"
 #include "format/base/seeded_hash.h"
+#include "report/profile/function_names.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
 #include "report/samples/tables.h"
@@ -59,8 +60,10 @@ struct RareFacts {
 // Facts of functions with a name.
 struct NamedFacts {
   std::string_view name;            // lives as long as the session
+  std::string_view shown_name;      // see FunctionTable::show_parameters(); lives as long as the table
   std::uint64_t end = 0;            // see Function::start
   const RareFacts* rare = nullptr;  // null: none
+  std::uint32_t name_number = 0;    // Function::name_number
 };
 
 // A capture may have millions of functions, most without a name, so each byte counts.
@@ -72,7 +75,7 @@ struct Function {
   std::uint64_t first_ip = 0;         // its first sampled address; with the grain Addresses: its address
   const NamedFacts* named = nullptr;  // null: none
   std::uint32_t module_rank = 0;      // perf prints the module of higher rank first; 0: none
-  std::uint32_t name_number = 0;      // equal names have equal numbers; 0: unknown
+  std::uint32_t name_number = 0;      // of FunctionNames, plus 1; 0: unknown
   std::uint32_t module_number = 0;    // equal short names have equal numbers; 0: nothing is mapped there
   std::uint32_t symbol = 0;
   std::uint32_t chain_key = 0;
@@ -90,8 +93,10 @@ struct Function {
            (is_guess || (module != nullptr && module->is_unsure()));
   }
 
-  // Empty: unknown.
+  // In perf's short form. Empty: unknown.
   std::string_view name() const { return named == nullptr ? std::string_view() : named->name; }
+  // The same with parameters, where another function has this name.
+  std::string_view shown_name() const { return named == nullptr ? std::string_view() : named->shown_name; }
   bool has_symbol() const { return !name().empty() && !is_unnamed; }
   std::uint64_t end() const { return named == nullptr ? 0 : named->end; }
   std::uint64_t runtime_start() const { return rare() == nullptr ? 0 : rare()->runtime_start; }
@@ -180,6 +185,13 @@ class FunctionTable {
   explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions,
                          SourceNames sources = SourceNames::Bare);
 
+  // Call it before the first look-up: functions of one name are then one node of a call graph, as in perf,
+  // and have no parameters.
+  void name_as_perf() { names_as_perf_ = true; }
+  // Sets Function::shown_name() by the names of all functions so far.
+  void show_parameters();
+  const FunctionNames& names() const { return names_; }
+
   // Call it before the first look-up: functions then have mapped_bytes().
   void keep_mapped_bytes() { keeps_mapped_bytes_ = true; }
 
@@ -260,7 +272,7 @@ class FunctionTable {
   ChainKey key_;
   Grain grain_;
   SourceNames sources_;
-  bool keeps_mapped_bytes_ = false, has_ended_ = false;
+  bool keeps_mapped_bytes_ = false, has_ended_ = false, names_as_perf_ = false;
   bool has_rows_ = false;  // functions are found by their rows, where they can be
   // By location number; kNone: not looked up. Separate arrays, so that they fit into the cache.
   ByNumber<std::uint32_t> alone_{kNone};  // of samples' own addresses
@@ -284,7 +296,9 @@ class FunctionTable {
   AddressTable by_step_;            // functions of branch ends: by step and the function without a step
   std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
   format::SeededTextHash hash_;
-  KeyNumbers<std::string_view> names_, modules_;
+  FunctionNames names_{FunctionNames::Texts::Stay};
+  std::size_t named_so_far_ = 0;  // names_.size() at the last show_parameters()
+  KeyNumbers<std::string_view> modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
   KeyNumbers<const symbolize::Module*> met_modules_;
   std::vector<ModuleNumbers, format::LargePages<ModuleNumbers>> module_numbers_;  // by number in these
@@ -316,12 +330,14 @@ struct FrameMarks {
   bool addresses = false;  // code without a name gets its address
 };
 
-// The names of a frame, caller first. Usually one; JIT code has several if the compiler wrote "outer->inner",
-// and all but the first then end with kInlinedMark. `is_java`: the process's name begins with "java"; names
-// of JIT code are shortened further.
-std::vector<std::string> names_of_frame(const symbolize::Frame& frame, const FrameMarks& marks, bool is_java);
-// A JIT compiler's name without parameters, quotes and semicolons.
-std::string tidied_name(std::string name, bool is_java);
+// The frame's linker name for FunctionNames. DWARF has none for static functions of C++.
+inline std::string_view linker_name_of(const symbolize::Frame& frame) {
+  return frame.is_inlined && frame.linker_name == frame.function ? std::string_view() : frame.linker_name;
+}
+
+// The name of a frame in folded stacks and pictures: the whole name of its function, with its mark;
+// "[libc.so.6]" for code without a name.
+std::string name_of_frame(const symbolize::Frame& frame, const FrameMarks& marks);
 // Whether the path is a perf map, /tmp/perf-PID.map.
 bool is_jit_map(std::string_view module);
 
@@ -342,10 +358,10 @@ class FrameNames {
   enum class Order : std::uint8_t { RootFirst, LeafFirst };
   // Whether all addresses of a function have the same names.
   enum class Of : std::uint8_t { Functions, Locations };
-  // Appends the numbers that a view gives to a frame's names, innermost first. With Of::Functions, the frame
-  // has only its module, its function's name and start, and whether it is inlined. `address`: its first
-  // address.
-  using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& address, bool is_java,
+  // Appends the numbers that a view gives to a frame's names, innermost first: usually one. With
+  // Of::Functions, the frame has only its module, its function's name and start, and whether it is inlined.
+  // `address`: its first address.
+  using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& address,
                                   std::vector<std::uint32_t>& names)>;
   // The session must outlive this.
   FrameNames(Session& session, Of of, Make make)
@@ -354,10 +370,8 @@ class FrameNames {
         of_(of),
         make_(std::move(make)) {}
 
-  // Appends the numbers of the names of frames, given by their locations, leaf first. `is_java`: the
-  // process's name begins with "java".
-  void append(std::span<const std::uint32_t> frames, Order order, bool is_java,
-              std::vector<std::uint32_t>& names);
+  // Appends the numbers of the names of frames, given by their locations, leaf first.
+  void append(std::span<const std::uint32_t> frames, Order order, std::vector<std::uint32_t>& names);
 
  private:
   // The names of a frame, or of all frames of an address, innermost first: usually one, which is stored here;
@@ -368,17 +382,16 @@ class FrameNames {
     std::uint32_t first = 0;  // the name, or the index of the first one in several_
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
-  NameList of_location(std::uint32_t location, bool is_java);
-  NameList of_function(std::uint32_t function, const FrameAddress& address, bool is_java);
+  NameList of_location(std::uint32_t location);
+  NameList of_function(std::uint32_t function, const FrameAddress& address);
   NameList kept(std::span<const std::uint32_t> names);
 
   FunctionTable functions_;
   Resolver* resolver_;
   Of of_;
   Make make_;
-  // Two of each: the second is for Java's processes.
-  ByNumber<NameList> by_function_[2];
-  ByNumber<NameList> by_location_[2];  // with Of::Locations
+  ByNumber<NameList> by_function_;
+  ByNumber<NameList> by_location_;  // with Of::Locations
   std::vector<std::uint32_t> several_, made_;
 };
 

@@ -66,7 +66,8 @@ std::string_view module_name(Show show, const symbolize::Module* module) {
 
 // "main.c:12"; without source lines "FUNCTION+OFFSET".
 std::string line_of(Show show, const Function& function) {
-  if (function.line().starts_with('+')) return shown(show, function.name()) + std::string(function.line());
+  if (function.line().starts_with('+'))
+    return shown(show, function.shown_name()) + std::string(function.line());
   return function.line().empty() ? std::string("??:0") : shown(show, function.line());
 }
 
@@ -86,7 +87,7 @@ std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
 Order symbol_order(Show, Row a, Row b) {
   const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
   if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
-  return a.function->name() <=> b.function->name();
+  return a.function->shown_name() <=> b.function->shown_name();
 }
 
 std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
@@ -116,7 +117,7 @@ std::string show_address(Show show, const FactAddress& at, std::uint64_t address
   if (!at.has_name()) return text + show_unknown(level, address);
   text += fmt::format("[{}] ", level);
   const bool is_data = at.function->is_data;
-  add_name(text, shown(show, at.function->name()), is_data ? kAnyWidth : width);
+  add_name(text, shown(show, at.function->shown_name()), is_data ? kAnyWidth : width);
   if (is_data) text += fmt::format("+0x{:x}", address - at.runtime_start());
   return text;
 }
@@ -125,7 +126,8 @@ std::string show_address(Show show, const FactAddress& at, std::uint64_t address
 std::size_t address_width(Show show, const FactAddress& at) {
   constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
   if (!at.has_name()) return kUnknownWidth;
-  return shown(show, at.function->name()).size() + kLevel + (show.facts.options().is_verbose ? kVerbose : 0);
+  return shown(show, at.function->shown_name()).size() + kLevel +
+         (show.facts.options().is_verbose ? kVerbose : 0);
 }
 
 // Of the row of a module: paths differ with -v, else short names.
@@ -263,7 +265,7 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   if (!has_address && show.facts.options().marks_missing) return text + "[-] (no address)";
   if (function.name().empty()) return text + show_unknown(row.level, function.start);
   text += fmt::format("[{}] ", row.level);
-  add_name(text, shown(show, function.name()), function.is_data ? kAnyWidth : width);
+  add_name(text, shown(show, function.shown_name()), function.is_data ? kAnyWidth : width);
   // perf subtracts an address of the process from one that, in a sample's own row, is relative to the module.
   if (function.is_data) return text + fmt::format("+0x{:x}", row.address - function.runtime_start());
   if (function.is_inlined) text += " (inlined)";
@@ -276,7 +278,7 @@ std::size_t symbol_width(Show show, Row row) {
   constexpr std::size_t kLevel = 4, kHexMark = 2, kSource = 3;
   const std::size_t verbose = show.facts.options().is_verbose ? kAddressWidth + kHexMark + kSource : 0;
   if (row.function->name().empty()) return kAddressWidth + kLevel + kHexMark;
-  return shown(show, row.function->name()).size() + kLevel + verbose;
+  return shown(show, row.function->shown_name()).size() + kLevel + verbose;
 }
 
 std::string source_line(Show show, Row row) { return line_of(show, *row.function); }
@@ -297,7 +299,7 @@ std::string show_size(Show, Row row) {
 }
 
 std::string_view parent_name(Row row) {
-  return row.parent == nullptr ? std::string_view("[other]") : row.parent->name();
+  return row.parent == nullptr ? std::string_view("[other]") : row.parent->shown_name();
 }
 // Rows without one are last.
 Order parent_order(Show, Row a, Row b) {
@@ -423,7 +425,7 @@ constexpr SortKey kSortKeys[] = {
      .order = parent_order,
      .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
      .width = [](Show show, Row row) -> std::size_t {
-       return row.parent == nullptr ? 0 : shown(show, row.parent->name()).size();
+       return row.parent == nullptr ? 0 : shown(show, row.parent->shown_name()).size();
      }},
     {.name = "cpu",
      .header = "CPU",
@@ -659,7 +661,7 @@ std::string show_end_address_in(Show show, Row row, std::size_t width) {
   const auto level = static_cast<char>(show.fact(row) >> kLevelAt);
   if (!end.has_name()) return show_unknown(level, end.address);
   std::string text = fmt::format("[{}] ", level);
-  add_name(text, shown(show, end.function->name()), end.function->is_data ? kAnyWidth : width);
+  add_name(text, shown(show, end.function->shown_name()), end.function->is_data ? kAnyWidth : width);
   const std::uint64_t offset = end.address - end.function->start;
   if (end.function->is_data) return text + fmt::format("+0x{:x}", end.address - end.runtime_start());
   return offset == 0 ? text : text + fmt::format("+0x{:x}", offset);
@@ -825,7 +827,7 @@ std::string show_data(Show show, Row row) { return show_data_in(show, row, kAnyW
 std::size_t data_width(Show show, Row row) {
   constexpr std::size_t kOffset = 18;  // of an offset in a variable
   const FactAddress at = fact_address_of(show, row);
-  return at.has_name() ? shown(show, at.function->name()).size() + 4 + kOffset : kUnknownWidth;
+  return at.has_name() ? shown(show, at.function->shown_name()).size() + 4 + kOffset : kUnknownWidth;
 }
 
 // Cache lines. As perf, lines of private memory differ by process, others by file.

@@ -159,7 +159,10 @@ std::optional<std::string> demangle(std::string_view name, NameForm form) {
   if (!starts_mangled(name)) return JavaName::read(name);
   const std::string terminated(name);
   Collected collected;
-  const int options = form == NameForm::Whole ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS;
+  constexpr int kWhole = DMGL_PARAMS | DMGL_ANSI;
+  const int options = form == NameForm::Short   ? DMGL_NO_OPTS
+                      : form == NameForm::Whole ? kWhole
+                                                : kWhole | DMGL_RET_DROP;
   for (const Language language : {rust_demangle_callback, cplus_demangle_v3_callback}) {
     if (collect_with(language, terminated.c_str(), options, collected)) {
       return std::string(collected.text.get(), collected.size);

@@ -14,8 +14,9 @@
 namespace tacho::symbolize {
 
 enum class NameForm : std::uint8_t {
-  Short,  // as perf
-  Whole,  // as addr2line -C: with parameters, and return types of templates
+  Short,       // as perf
+  Parameters,  // with parameters
+  Whole,       // as addr2line -C: with parameters, and return types of templates
 };
 
 // Whether the name has the form of a mangled one. Most names are C's, and have not.

@@ -391,6 +391,17 @@ class FlameGraph(programs.Scratch):
             done = subprocess.run([programs.BIN / "tacho", "flamegraph", "--folded", "-"], stdin=file, capture_output=True, check=True)
         self.assertEqual(Picture(done.stdout.decode()).weights(), right.weights())
 
+    def test_folded_text_of_other_programs(self):
+        marked = self.draw_folded(b"\xef\xbb\xbfm;a 1\nm;b 2\n")
+        self.assertEqual(marked.weights(), weights_of_folded("m;a 1\nm;b 2\n"), "a byte order mark is no part of a name")
+        parts = self.draw_folded("m;a 0.5\nm;b 0.25\n")
+        self.assertEqual(parts.weights(), {(): 0.75, ("m",): 0.75, ("m", "a"): 0.5, ("m", "b"): 0.25})
+        self.assertIn("a (0.5, 66.67 %)", [one.text for one in parts.root.iter(f"{SVG}title")])
+
+    def test_what_folded_escapes_is_read_back(self):
+        picture = self.draw_folded("\\x23m;name with number\\x2012;a\\x3bb 5\n")
+        self.assertEqual([frame.name for frame in picture.panes[0]], ["all", "#m", "name with number 12", "a;b"])
+
     def test_kinds_and_their_legend(self):
         picture = self.draw_folded("t;user 1\nt;kernel_[k] 1\nt;inlined_[i] 1\nt;jit_[j] 1\nt;[lib.so] 1\n")
         kinds = {frame.name: (frame.kind, frame.classes[0][0]) for frame in picture.panes[0] if frame.row == 2}

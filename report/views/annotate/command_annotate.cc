@@ -13,6 +13,7 @@
 #include "report/filter_options.h"
 #include "report/output/terminal.h"
 #include "report/samples/resolver.h"
+#include "symbolize/names/demangle.h"
 
 namespace tacho::report {
 namespace {
@@ -376,7 +377,8 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
   for (const HitFunction& function : functions) names.push_back(function.name);
   std::erase_if(functions, [&wanted](const HitFunction& function) {
     return function.name != wanted && function.linker_name != wanted &&
-           whole_name(function.name, function.linker_name) != wanted;
+           whole_name(function.name, function.linker_name) != wanted &&
+           symbolize::demangle(function.linker_name, symbolize::NameForm::Parameters) != wanted;
   });
   if (!functions.empty()) return Done{};
   const std::string guess = cli::suggestion(wanted, names);

@@ -445,6 +445,7 @@ Result<> draw(Picture& picture, TextOutput& out, const Options& options, std::ve
               format::WorkerPool& pool) {
   FlameLook& look = picture.look;
   look.notes = std::move(notes);
+  picture.frames.show_parameters();
   if (picture.graphs.empty()) (void)picture.graph_of("");
   if (picture.has_several())
     look.notes.emplace_back("weights of different units are not added up: each has its own graph");

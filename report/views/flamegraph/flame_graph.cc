@@ -5,25 +5,45 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "report/output/packed_data.h"
 
 namespace tacho::report {
 
-std::uint32_t FlameFrames::number_of(std::string_view name, std::string_view module, FrameKind kind) {
-  if (const auto known = numbers_.find({name, module, kind}); known != numbers_.end()) return known->second;
+std::uint32_t FlameFrames::number_of(std::string_view name, std::string_view module, FrameKind kind,
+                                     std::string_view linker_name) {
+  const std::uint32_t name_number = names_.number_of(name, linker_name);
+  if (const auto known = numbers_.find({name_number, module, kind}); known != numbers_.end())
+    return known->second;
   const auto number = static_cast<std::uint32_t>(frames_.size());
-  const FlameFrame kept{texts_.keep(name), texts_.keep(module), kind};
+  const FlameFrame kept{names_.name(name_number), texts_.keep(module), kind, name_number};
   frames_.push_back(kept);
-  numbers_.emplace(std::tuple(kept.name, kept.module, kept.kind), number);
+  numbers_.emplace(std::tuple(name_number, kept.module, kind), number);
   return number;
 }
 
+std::uint32_t FlameFrames::as_kind(std::uint32_t number, FrameKind kind) {
+  const FlameFrame frame = frames_[number];
+  return number_of(frame.name, frame.module, kind, names_.linker_name(frame.name_number));
+}
+
+void FlameFrames::show_parameters() {
+  for (FlameFrame& frame : frames_) {
+    const std::string_view shown = names_.shown(frame.name_number);
+    if (shown != frame.name) frame.name = texts_.keep(printable(shown));
+  }
+}
+
 std::vector<std::uint32_t> FlameFrames::ranks() const {
-  std::vector<std::uint32_t> ranks(frames_.size());
-  std::uint32_t rank = 0;
-  for (const auto& [frame, number] : numbers_) ranks[number] = rank++;
+  std::vector<std::uint32_t> order(frames_.size()), ranks(frames_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [this](std::uint32_t number) {
+    const FlameFrame& frame = frames_[number];
+    return std::tuple(frame.name, frame.module, frame.kind, number);
+  });
+  for (std::uint32_t rank = 0; rank < order.size(); ++rank) ranks[order[rank]] = rank;
   return ranks;
 }
 
@@ -428,7 +448,7 @@ std::string style() {
 // A number in an attribute; integers without ".000".
 std::string plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 9e15 ? fmt::format("{:.0f}", value)
-                                                              : fmt::format("{:.3f}", value);
+                                                              : fmt::format("{:.9g}", value);
 }
 
 // ---- the file -----------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "format/base/result.h"
 #include "format/base/worker_pool.h"
 #include "report/output/text_output.h"
+#include "report/profile/function_names.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
@@ -42,21 +43,28 @@ enum class FrameKind : char {
 struct FlameFrame {
   std::string_view name, module;  // the module's short name; empty: none
   FrameKind kind = FrameKind::User;
+  std::uint32_t name_number = 0;  // of FunctionNames
 };
 
 // The distinct frames, by number.
 class FlameFrames {
  public:
-  // Equal frames have equal numbers.
-  std::uint32_t number_of(std::string_view name, std::string_view module, FrameKind kind);
+  // Equal frames have equal numbers. `linker_name`: see FunctionNames.
+  std::uint32_t number_of(std::string_view name, std::string_view module, FrameKind kind,
+                          std::string_view linker_name = {});
+  // The number of the same function as a frame of another kind.
+  std::uint32_t as_kind(std::uint32_t number, FrameKind kind);
+  // After all frames have numbers: overloads get their parameters.
+  void show_parameters();
   const FlameFrame& operator[](std::uint32_t number) const { return frames_[number]; }
   std::size_t size() const { return frames_.size(); }
   // By number: the rank of each frame when sorted by name, module and kind.
   std::vector<std::uint32_t> ranks() const;
 
  private:
+  FunctionNames names_{FunctionNames::Texts::Copied};
   TextStore texts_;
-  std::map<std::tuple<std::string_view, std::string_view, FrameKind>, std::uint32_t> numbers_;
+  std::map<std::tuple<std::uint32_t, std::string_view, FrameKind>, std::uint32_t> numbers_;
   std::vector<FlameFrame> frames_;
 };
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "format/base/parse_text.h"
 #include "report/output/text_output.h"
 #include "report/profile/profile.h"
 #include "report/profile/wall_times.h"
@@ -65,17 +66,13 @@ class FrameAddresses {
 // Frames of call chains as frames of a graph, by the names of folded stacks.
 FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& addresses) {
   const auto make = [&frames, &addresses](const symbolize::Frame& frame, const FrameAddress& address,
-                                          bool is_java, std::vector<std::uint32_t>& numbers) {
+                                          std::vector<std::uint32_t>& numbers) {
     const std::string module = frame.module == nullptr ? "" : printable(frame.module->short_name);
-    const std::vector<std::string> names = names_of_frame(frame, {}, is_java);
-    for (std::size_t i = names.size(); i-- > 0;) {  // several where a JIT wrote "outer->inner" into one name
-      std::string_view name = names[i];
-      const bool is_inlined = i > 0 && name.ends_with(kInlinedMark);
-      if (is_inlined) name.remove_suffix(kInlinedMark.size());
-      numbers.push_back(
-          frames.number_of(printable(name), module, is_inlined ? FrameKind::Inlined : kind_of(frame)));
-      addresses.keep(numbers.back(), address);
-    }
+    const std::string_view linker = linker_name_of(frame);
+    const std::string name = printable(name_of_frame(frame, {}));
+    numbers.push_back(
+        frames.number_of(name, module, kind_of(frame), linker == frame.function ? name : linker));
+    addresses.keep(numbers.back(), address);
   };
   return {session, FrameNames::Of::Functions, make};
 }
@@ -220,7 +217,6 @@ class FlameSink : public Sink, private SumView {
     std::size_t event_index = 0;
     std::vector<std::uint32_t> frames;
     std::string text;  // rows differ by its address
-    bool is_java = false;
   };
 
   SumShape shape() const override {
@@ -269,9 +265,8 @@ class FlameSink : public Sink, private SumView {
     return last_->text;
   }
   Roots& make_roots(const ResolvedSample& sample) {
-    std::string key = sample.comm.starts_with("java") ? "j" : " ";
     const std::string event = shown(events_.name_of(sample));
-    key += event + '\0';
+    std::string key = event + '\0';
     std::vector<std::string> texts;
     for (const FlameRoot root : source_.roots) {
       texts.push_back(root_text(root, sample, events_.name_of(sample)));
@@ -283,7 +278,6 @@ class FlameSink : public Sink, private SumView {
     roots.text = key;
     roots.event = frames_.number_of(event, "", FrameKind::Group);
     roots.event_index = sample.event_index;
-    roots.is_java = sample.comm.starts_with("java");
     for (const std::string& text : texts)
       roots.frames.push_back(frames_.number_of(text, "", FrameKind::Group));
     return roots;
@@ -329,8 +323,7 @@ class FlameSink : public Sink, private SumView {
     for (std::size_t row = starts_.size(); row < rows_.size(); ++row) {
       starts_.push_back(stacks_.size());
       stacks_.insert(stacks_.end(), rows_[row]->frames.begin(), rows_[row]->frames.end());
-      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, rows_[row]->is_java,
-                    stacks_);
+      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, stacks_);
       if (source_.is_reversed)
         std::reverse(stacks_.begin() + static_cast<std::ptrdiff_t>(starts_.back()), stacks_.end());
       ends_.push_back(stacks_.size());
@@ -363,9 +356,8 @@ class FlameSink : public Sink, private SumView {
 // Replaces frames by frames of the kind Waker with the same functions.
 void make_wakers(FlameFrames& frames, FrameAddresses& addresses, std::span<std::uint32_t> stack) {
   for (std::uint32_t& frame : stack) {
-    const FlameFrame plain = frames[frame];
     const FrameAddress address = addresses.of(frame);
-    frame = frames.number_of(plain.name, plain.module, FrameKind::Waker);
+    frame = frames.as_kind(frame, FrameKind::Waker);
     addresses.keep(frame, address);
   }
 }
@@ -408,12 +400,12 @@ class FlameWaits : public Sink {
       const std::string text = root_text(root, wait.pid, wait.tid, wait.comm);
       stack_.push_back(frames_.number_of(text, "", FrameKind::Group));
     }
-    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
+    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, stack_);
     for (const Waker& waker : wait.wakers) {
       stack_.push_back(mark_);
       const std::size_t begin = stack_.size();
       if (waker.stack != nullptr)
-        names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, false, stack_);
+        names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, stack_);
       make_wakers(frames_, addresses_, std::span(stack_).subspan(begin));
       stack_.push_back(frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
     }
@@ -506,7 +498,7 @@ class FlameWall : public Sink {
       if (marks[i] == WaitChains::kAddress) {
         const std::size_t begin = stack.size();
         names_.append(chain.frames.subspan(i, 1),
-                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
+                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, stack);
         if (is_waker) make_wakers(frames_, addresses_, std::span(stack).subspan(begin));
         continue;
       }
@@ -579,7 +571,6 @@ constexpr double kMostFolded = 2e19;
 
 // The number at the end of a line, after a blank; it is cut off.
 std::optional<double> take_weight(std::string_view& line) {
-  while (line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) line.remove_suffix(1);
   const auto blank = line.find_last_of(" \t");
   if (blank == std::string_view::npos) return std::nullopt;
   const std::string_view number = line.substr(blank + 1);
@@ -589,6 +580,16 @@ std::optional<double> take_weight(std::string_view& line) {
   if (!is_number || !(weight >= 0 && weight <= kMostFolded)) return std::nullopt;
   line = line.substr(0, blank);
   return weight;
+}
+
+// The name of a frame of folded stacks without the escapes that tacho folded adds to printable() names.
+std::string unfolded_name(std::string_view text) {
+  constexpr std::pair<std::string_view, char> kEscapes[] = {{"\\x20", ' '}, {"\\x23", '#'}, {"\\x3b", ';'}};
+  std::string name = printable(text);
+  for (const auto& [escape, letter] : kEscapes)
+    for (auto at = name.find(escape); at != std::string::npos; at = name.find(escape, at + 1))
+      name.replace(at, escape.size(), 1, letter);
+  return name;
 }
 
 std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
@@ -605,7 +606,7 @@ std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
     kind = of_ending;
     break;
   }
-  return frames.number_of(printable(text), "", kind);
+  return frames.number_of(unfolded_name(text), "", kind);
 }
 
 }  // namespace
@@ -622,7 +623,9 @@ FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& fra
     ++read.lines;
     bytes += whole.size() + 1;
     std::string_view line = whole;
+    if (read.lines == 1) format::take_prefix(line, "\xef\xbb\xbf");  // a byte order mark
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
+    while (line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) line.remove_suffix(1);
     const auto last = take_weight(line);
     if (!last) {
       if (read.faults++ == 0) read.first_fault = read.lines;

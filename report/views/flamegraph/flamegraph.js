@@ -263,7 +263,9 @@ const matched = (pane, top) => {
 
 // ---- words --------------------------------------------------------------------------------------------------------
 
-const grouped = (value) => Math.round(value).toLocaleString('en-US');
+// Weights of folded text may be below 1.
+const grouped = (value) => (Math.abs(value) < 100 ? Number(value.toPrecision(3)) : Math.round(value))
+    .toLocaleString('en-US', {maximumFractionDigits: 20});
 const amount = (pane, value) => `${grouped(value)} ${pane.unit}`.trim();
 const share = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(2)} %` : '0.00 %';
 const signed = (value) => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;

@@ -126,9 +126,13 @@ class FoldedSink : public Sink, private SumView {
         folded_(options.reading.names),
         names_(
             folded_frame_names(session, folded_, options.fold, {options.expands_inlines, options.context})),
-        merge_by_(stack_merge_by(session,
-                                 options.expands_inlines || options.fold.marks.addresses ||
-                                     options.reading.session.symbols.inlines == symbolize::Inlines::All)) {}
+        merge_by_(
+            stack_merge_by(session, options.expands_inlines || options.fold.marks.addresses ||
+                                        options.reading.session.symbols.inlines == symbolize::Inlines::All)) {
+    if (options.fold.as_perl)
+      java_names_.emplace(folded_frame_names(session, folded_, options.fold,
+                                             {options.expands_inlines, options.context}, true));
+  }
 
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
@@ -159,7 +163,7 @@ class FoldedSink : public Sink, private SumView {
     return notes;
   }
   // Call it after the capture is read.
-  const FoldedStacks& folded() {
+  FoldedStacks& folded() {
     name_new_rows();
     if (slow_) {
       slow_->split([this](std::uint32_t row, SlowIntervals::Side side, std::uint64_t weight) {
@@ -226,8 +230,8 @@ class FoldedSink : public Sink, private SumView {
   void name_new_rows() {
     for (std::size_t row = lines_.size(); row < begins_.size(); ++row) {
       stack_ = {begins_[row].root, begins_[row].name};
-      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, begins_[row].is_java,
-                    stack_);
+      FrameNames& names = begins_[row].is_java && java_names_ ? *java_names_ : names_;
+      names.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, stack_);
       lines_.push_back(folded_.row_of(stack_));
     }
   }
@@ -241,6 +245,7 @@ class FoldedSink : public Sink, private SumView {
   std::deque<FoldedStarts> starts_;             // one for each name of an event
   std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: no sample yet
   FrameNames names_;
+  std::optional<FrameNames> java_names_;  // with as_perl
   MergeBy merge_by_;
   Profile profile_{{EventBlock{}}, ProfileShape{}};  // its key is the comm, with which a line begins
   std::vector<Begin> begins_;                        // of lines, by the profile's row
@@ -269,7 +274,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   FoldedSink sink(session, options, std::move(slow));
   run_with_progress(session, sink, out);
   if (auto sound = sink.events().check(); !sound) return std::move(sound.error());
-  const FoldedStacks& folded = sink.folded();
+  FoldedStacks& folded = sink.folded();
   folded.write(out, sink.has_roots() ? 0 : 1);
   Shown shown(Symbols::Used);
   if (!sink.has_samples())

@@ -83,6 +83,28 @@ std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint
   return options.shows_pid ? fmt::format("-{}", process) : std::string();
 }
 
+// Go's methods look like "net/http.(*Client).Do".
+bool looks_like_go(std::string_view name) {
+  const auto open = name.find(".(");
+  return open != std::string_view::npos && name.find(").", open + 2) != std::string_view::npos;
+}
+
+// A name without parameters, quotes and semicolons.
+std::string tidied_name(std::string name, bool is_java) {
+  std::ranges::replace(name, ';', ':');
+  if (!looks_like_go(name)) {
+    constexpr std::string_view kKept = "(anonymous namespace)";
+    for (auto at = name.find('('); at != std::string::npos; at = name.find('(', at + 1)) {
+      if (name.compare(at, kKept.size(), kKept) == 0) continue;
+      name.resize(at);
+      break;
+    }
+  }
+  std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
+  if (is_java && name.starts_with('L') && name.find('/') != std::string::npos) name.erase(0, 1);
+  return name;
+}
+
 std::string folded_name(std::string_view function, const Parts& parts, const FoldOptions& options,
                         bool is_java, bool is_first) {
   std::string name(function);
@@ -152,23 +174,6 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
   return is_found;
 }
 
-std::uint32_t FoldedStacks::name(std::string_view text) {
-  return number_of(printable_folded(text, safety_), false);
-}
-
-std::uint32_t FoldedStacks::name_that_stays(std::string_view text) {
-  const bool is_safe = safety_ == Names::Raw || (is_plain(text) && text.find(';') == std::string_view::npos);
-  return is_safe ? number_of(text, true) : name(text);
-}
-
-std::uint32_t FoldedStacks::number_of(std::string_view safe, bool stays) {
-  if (const auto known = numbers_.find(safe); known != numbers_.end()) return known->second;
-  const auto number = static_cast<std::uint32_t>(names_.size());
-  names_.push_back(stays ? safe : texts_.keep(safe));
-  numbers_.emplace(names_.back(), number);
-  return number;
-}
-
 std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {
   std::uint64_t hash = stack.size();
   for (const std::uint32_t name : stack) hash = by_frames_.hash.add(hash, name);
@@ -187,50 +192,86 @@ std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {
 
 // Lines are ordered byte by byte, so the first names that differ decide, by their ranks: the order of the
 // names with a ';' appended. A name at the end of its line has no ';'.
-bool FoldedStacks::is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const {
+bool FoldedStacks::is_before(const Stack& a, const Stack& b, const LineNames& names) const {
   const std::uint32_t* const a_names = frames_.data() + a.start;
   const std::uint32_t* const b_names = frames_.data() + b.start;
   const std::size_t shorter = std::min(a.size, b.size);
   std::size_t at = 0;
-  while (at < shorter && a_names[at] == b_names[at]) ++at;
+  while (at < shorter && names.ranks[a_names[at]] == names.ranks[b_names[at]]) ++at;
   if (at == shorter) return a.size < b.size;
-  if (at + 1 < a.size && at + 1 < b.size) return ranks[a_names[at]] < ranks[b_names[at]];
+  if (at + 1 < a.size && at + 1 < b.size) return names.ranks[a_names[at]] < names.ranks[b_names[at]];
   const auto as_in_line = [&](const Stack& stack, std::uint32_t name) {
-    return std::string(names_[name]) + (at + 1 < stack.size ? ";" : "");
+    return names.texts[name] + (at + 1 < stack.size ? ";" : "");
   };
   return as_in_line(a, a_names[at]) < as_in_line(b, b_names[at]);
 }
 
-void FoldedStacks::write(TextOutput& out, std::size_t skipped) const {
-  std::vector<std::uint32_t> by_name(names_.size()), ranks(names_.size());
+FoldedStacks::LineNames FoldedStacks::line_names() {
+  LineNames names;
+  std::unordered_map<std::string_view, std::uint32_t> counts;
+  for (std::uint32_t name = 0; name < names_.size(); ++name)
+    names.texts.push_back(printable_folded(names_.shown(name), safety_));
+  for (const std::string& text : names.texts) ++counts[text];
+  // A name with ';' that reads like another name with ':'.
+  std::vector<std::uint32_t> alike;
+  for (std::uint32_t name = 0; safety_ == Names::Safe && name < names_.size(); ++name)
+    if (counts[names.texts[name]] > 1 && names_.shown(name).find(';') != std::string_view::npos)
+      alike.push_back(name);
+  for (const std::uint32_t name : alike) {
+    std::string text;
+    for (const char c : names_.shown(name)) c == ';' ? text += "\\x3b" : text += c;
+    names.texts[name] = printable_folded(text);
+  }
+  std::vector<std::uint32_t> by_name(names_.size());
+  names.ranks.resize(names_.size());
   std::iota(by_name.begin(), by_name.end(), 0U);
   const auto ended = [](std::string_view name) { return std::string(name) + ';'; };
   std::ranges::sort(by_name, [&](std::uint32_t a, std::uint32_t b) {
-    const std::string_view x = names_[a], y = names_[b];
+    const std::string_view x = names.texts[a], y = names.texts[b];
     const auto difference = std::ranges::mismatch(x, y);
     const bool is_prefix = difference.in1 == x.end() || difference.in2 == y.end();
     return is_prefix ? ended(x) < ended(y) : x < y;
   });
-  for (std::uint32_t rank = 0; rank < by_name.size(); ++rank) ranks[by_name[rank]] = rank;
+  for (std::uint32_t i = 0; i < by_name.size(); ++i) {
+    const bool is_equal = i > 0 && names.texts[by_name[i]] == names.texts[by_name[i - 1]];
+    names.ranks[by_name[i]] = is_equal ? names.ranks[by_name[i - 1]] : i;
+  }
+  return names;
+}
 
+void FoldedStacks::write(TextOutput& out, std::size_t skipped) {
+  const LineNames names = line_names();
   std::vector<const Stack*> lines;
   for (const Stack& stack : stacks_)
     if (stack.is_counted) lines.push_back(&stack);
-  std::ranges::sort(lines, [&](const Stack* a, const Stack* b) { return is_before(*a, *b, ranks); });
-  for (const Stack* stack : lines) {
+  std::ranges::sort(lines, [&](const Stack* a, const Stack* b) { return is_before(*a, *b, names); });
+  for (std::size_t i = 0; i < lines.size();) {
+    // Different names may be shown alike: those of a function with and without known parameters.
+    const Stack& stack = *lines[i];
+    std::uint64_t weight = 0, other = 0;
+    for (; i < lines.size() && !is_before(stack, *lines[i], names); ++i) {
+      const auto row = static_cast<std::size_t>(lines[i] - stacks_.data());
+      weight += lines[i]->weight;
+      if (row < others_.size()) other += others_[row];
+    }
     bool is_first = true;
-    for (const std::uint32_t name : std::span(frames_).subspan(stack->start, stack->size).subspan(skipped)) {
-      if (!is_first) out.character(';');
-      out.text(names_[name]);
+    for (const std::uint32_t name : std::span(frames_).subspan(stack.start, stack.size).subspan(skipped)) {
+      std::string_view text = names.texts[name];
+      if (!is_first) {
+        out.character(';');
+      } else if (text.starts_with('#') && safety_ == Names::Safe) {  // such a line would be a comment
+        out.text("\\x23");
+        text.remove_prefix(1);
+      }
+      out.text(text);
       is_first = false;
     }
     if (!others_.empty()) {
-      const auto row = static_cast<std::size_t>(stack - stacks_.data());
       out.character(' ');
-      out.decimal(row < others_.size() ? others_[row] : 0);
+      out.decimal(other);
     }
     out.character(' ');
-    out.decimal(stack->weight);
+    out.decimal(weight);
     out.end_line();
   }
 }
@@ -261,25 +302,21 @@ std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context 
 }
 
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
-                              FoldedInlines inlines) {
+                              FoldedInlines inlines, bool is_java) {
   const bool shows_addresses = options.marks.addresses || inlines.context == Context::FileAndLine;
-  const auto make = [&folded, options, inlines](const symbolize::Frame& frame,
-                                                const FrameAddress& /*address*/, bool is_java,
-                                                std::vector<std::uint32_t>& numbers) {
-    const auto expanded =
-        inlines.are_expanded ? expanded_name(frame, inlines.context) : std::optional<std::string>();
-    if (expanded) {
-      const bool is_the_name = inlines.context == Context::None;
-      return numbers.push_back(is_the_name ? folded.name_that_stays(frame.function) : folded.name(*expanded));
+  const auto make = [&folded, options, inlines, is_java](const symbolize::Frame& frame,
+                                                         const FrameAddress& /*address*/,
+                                                         std::vector<std::uint32_t>& numbers) {
+    if (inlines.are_expanded)
+      if (const auto expanded = expanded_name(frame, inlines.context))
+        return numbers.push_back(folded.name(*expanded));
+    if (!options.as_perl) {
+      const std::string name = name_of_frame(frame, options.marks);
+      return numbers.push_back(folded.name(name, name == frame.function ? linker_name_of(frame) : ""));
     }
-    std::vector<std::string> names;
-    if (options.as_perl) {
-      TextBuffer line;
-      write_frame(line, frame, kLineFields, Names::Raw);
-      names = fold_frame(line.view(), options, is_java);
-    } else {
-      names = names_of_frame(frame, options.marks, is_java);
-    }
+    TextBuffer line;
+    write_frame(line, frame, kLineFields, Names::Raw);
+    const std::vector<std::string> names = fold_frame(line.view(), options, is_java);
     for (auto name = names.rbegin(); name != names.rend(); ++name) numbers.push_back(folded.name(*name));
   };
   return {session, shows_addresses ? FrameNames::Of::Locations : FrameNames::Of::Functions, make};
@@ -367,7 +404,7 @@ class WaitSink : public Sink {
         marker_(folded_.name(kWakerMark)) {}
 
   Waits& waits() { return waits_; }
-  const FoldedStacks& folded() const { return folded_; }
+  FoldedStacks& folded() { return folded_; }
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
 
@@ -379,7 +416,7 @@ class WaitSink : public Sink {
  private:
   void add(const Wait& wait) {
     stack_.assign(1, name_of_thread(wait.comm, wait.pid, wait.tid));
-    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
+    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, stack_);
     for (const Waker& waker : wait.wakers) add(waker);
     folded_.add(folded_.row_of(stack_), wait.duration);
     if (folded_.bytes() > kMostChainBytes) waits_.leave_wakers_out();
@@ -389,7 +426,7 @@ class WaitSink : public Sink {
   void add(const Waker& waker) {
     stack_.push_back(marker_);
     if (waker.stack != nullptr)
-      names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, false, stack_);
+      names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, stack_);
     stack_.push_back(waker.is_interrupt ? folded_.name(waker.comm)
                                         : name_of_thread(waker.comm, waker.pid, waker.tid));
   }
@@ -425,7 +462,7 @@ class WallSink : public Sink {
     return Flow::Continue;
   }
 
-  const FoldedStacks& folded() {
+  FoldedStacks& folded() {
     std::vector<std::uint32_t> stack;
     for (const WallRow& row : times_.rows()) {
       const WallThread& thread = times_.threads()[row.thread];
@@ -445,7 +482,7 @@ class WallSink : public Sink {
     for (std::size_t i = chain.frames.size(); i-- > 0;) {
       if (marks[i] == WaitChains::kAddress) {
         names_.append(chain.frames.subspan(i, 1),
-                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
+                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, stack);
         continue;
       }
       const std::string_view name = times_.chains().name(marks[i]);

@@ -13,6 +13,7 @@
 
 #include "report/command.h"
 #include "report/output/text_output.h"
+#include "report/profile/function_names.h"
 #include "report/profile/function_table.h"
 #include "report/query/waits.h"
 #include "report/samples/resolved_sample.h"
@@ -47,11 +48,11 @@ bool fold_last_start(std::string_view lines, FoldedStart& start);
 class FoldedStacks {
  public:
   explicit FoldedStacks(Names names) : safety_(names) {}
-  // The number of a frame or process name.
-  std::uint32_t name(std::string_view text);
-  // The same for a text that lives as long as this object: it is not copied.
-  std::uint32_t name_that_stays(std::string_view text);
-  std::string_view text(std::uint32_t name) const { return names_[name]; }  // its bytes do not move
+  // The number of a frame or process name. `linker_name`: see FunctionNames.
+  std::uint32_t name(std::string_view text, std::string_view linker_name = {}) {
+    return names_.number_of(text, linker_name);
+  }
+  std::string_view text(std::uint32_t name) const { return names_.name(name); }  // its bytes do not move
   // The row of a stack. Its first name is the process's, then come the frames, root first.
   std::uint32_t row_of(const std::vector<std::uint32_t>& stack);
   void add(std::uint32_t row, std::uint64_t weight) {
@@ -67,7 +68,7 @@ class FoldedStacks {
   // Lines get two numbers, even if the other one is always 0.
   void has_two_sides() { others_.resize(stacks_.size()); }
   // All lines, sorted. The first `skipped` names of each stack, which are equal in all, are not written.
-  void write(TextOutput& out, std::size_t skipped = 0) const;
+  void write(TextOutput& out, std::size_t skipped = 0);
   bool empty() const { return stacks_.empty(); }
   std::size_t bytes() const { return frames_.size() * sizeof(std::uint32_t); }  // of the stacks' names
 
@@ -77,12 +78,15 @@ class FoldedStacks {
     std::uint64_t weight = 0;
     bool is_counted = false;
   };
-  bool is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const;
-  std::uint32_t number_of(std::string_view safe, bool stays);
+  // Names as lines have them, by number, with their ranks in the order of lines.
+  struct LineNames {
+    std::vector<std::string> texts;
+    std::vector<std::uint32_t> ranks;
+  };
+  LineNames line_names();
+  bool is_before(const Stack& a, const Stack& b, const LineNames& names) const;
   Names safety_;
-  TextStore texts_;
-  std::unordered_map<std::string_view, std::uint32_t> numbers_;
-  std::vector<std::string_view> names_;  // the keys of numbers_
+  FunctionNames names_{FunctionNames::Texts::Copied};
   IndexTable by_frames_;
   std::vector<std::uint32_t> frames_;
   std::vector<Stack> stacks_;
@@ -105,8 +109,9 @@ struct FoldedInlines {
 };
 // The names of frames in folded stacks; with --as-perf, as stackcollapse-perf.pl makes them. `folded` numbers
 // them. It and the session must outlive the result.
+// `is_java`: they are of a process whose name begins with "java"; the script shortens these further.
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
-                              FoldedInlines inlines);
+                              FoldedInlines inlines, bool is_java = false);
 
 // The first name of a folded line: the name of the sample's thread; with --as-perf, what
 // stackcollapse-perf.pl parses as the name from the first line of perf's text.

@@ -176,7 +176,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
 
 std::string BoxSink::name_of(std::uint32_t function, Names names) const {
   const Function& one = functions_[function];
-  if (!one.name().empty()) return printable(one.name(), names);
+  if (!one.name().empty()) return printable(one.shown_name(), names);
   return one.module == nullptr ? "[unknown]" : "[" + printable(one.module->short_name, names) + "]";
 }
 
@@ -235,6 +235,7 @@ std::vector<Finding> BoxSink::findings(Names names) {
                 .tally = thread.tally});
   }
   find_fields(found, names);
+  functions_.show_parameters();
   find_functions(found, names);
   const auto order = [](const Finding& one) {
     return std::tuple(-one.g2, one.kind, std::string_view(one.name), std::string_view(one.value));

@@ -196,6 +196,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     before->report_missing_symbols();
     std::ranges::move(findings_text(before->diagnostics(), options.base), std::back_inserter(shown.notes));
     if (before->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+  }
+  parts.tree.show_parameters(parts.functions, parts.texts);
+  if (base) {
     common = compare_by_names(parts, samples, *base);
     if (!common.has_threads)
       shown.notes.emplace_back(

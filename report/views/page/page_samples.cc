@@ -27,12 +27,20 @@ std::uint32_t PageTexts::number_of(std::string_view text) {
 
 std::uint32_t PageTree::frame_of(const PageFrame& frame) {
   return by_frame_.find_or_make(
-      by_frame_.hash(frame.name, frame.module, static_cast<int>(frame.kind)),
+      by_frame_.hash(frame.name, frame.module, static_cast<int>(frame.kind), frame.function),
       [&](std::uint32_t known) { return frames_[known] == frame; },
       [&] {
         frames_.push_back(frame);
         return static_cast<std::uint32_t>(frames_.size() - 1);
       });
+}
+
+void PageTree::show_parameters(FunctionNames& functions, PageTexts& texts) {
+  for (PageFrame& frame : frames_) {
+    if (frame.function == 0) continue;
+    const std::string_view shown = functions.shown(frame.function - 1);
+    if (shown != functions.name(frame.function - 1)) frame.name = texts.number_of(printable(shown));
+  }
 }
 
 std::uint32_t PageTree::node_of(std::span<const std::uint32_t> chain) {
@@ -71,7 +79,7 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
   std::iota(sorted.begin(), sorted.end(), 0U);
   const auto key = [&](std::uint32_t frame) {
     const PageFrame& one = frames_[frame];
-    return std::tuple(texts[one.name], texts[one.module], one.kind);
+    return std::tuple(texts[one.name], texts[one.module], one.kind, frame);
   };
   std::ranges::sort(sorted, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   for (std::uint32_t rank = 0; rank < sorted.size(); ++rank) ranks[sorted[rank]] = rank;
@@ -117,24 +125,23 @@ constexpr std::string_view kTooMuch = "[left out: too much text]";
 
 FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
                       std::vector<FrameAddress>& addresses) {
-  const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address, bool is_java,
+  const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address,
                         std::vector<std::uint32_t>& numbers) {
     const std::uint32_t module =
         frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
-    const std::vector<std::string> found = names_of_frame(frame, {}, is_java);
-    for (std::size_t i = found.size(); i-- > 0;) {  // several where a JIT wrote "outer->inner" into one name
-      std::string_view name = found[i];
-      const bool is_inlined = i > 0 && name.ends_with(kInlinedMark);
-      if (is_inlined) name.remove_suffix(kInlinedMark.size());
-      // PageKind has the letters of code_kind().
-      const PageKind kind = is_inlined ? PageKind::Inlined : PageKind{static_cast<char>(code_kind(frame))};
-      const std::string shown =
-          kind == PageKind::Unnamed ? names.text_with_paths(name) : std::string(printable(name));
-      numbers.push_back(parts.tree.frame_of({parts.texts.number_of(shown), module, kind}));
-      if (numbers.back() >= addresses.size()) addresses.resize(numbers.back() + 1);
-      FrameAddress& first = addresses[numbers.back()];
-      if (first.location == FrameAddress::kNone) first = address;
+    const PageKind kind{static_cast<char>(code_kind(frame))};  // which has the same letters
+    const std::string name = name_of_frame(frame, {});
+    PageFrame shown{.module = module, .kind = kind};
+    if (kind == PageKind::Unnamed) {
+      shown.name = parts.texts.number_of(names.text_with_paths(name));
+    } else {
+      shown.name = parts.texts.number_of(printable(name));
+      shown.function = parts.functions.number_of(name, linker_name_of(frame)) + 1;
     }
+    numbers.push_back(parts.tree.frame_of(shown));
+    if (numbers.back() >= addresses.size()) addresses.resize(numbers.back() + 1);
+    FrameAddress& first = addresses[numbers.back()];
+    if (first.location == FrameAddress::kNone) first = address;
   };
   return {session, FrameNames::Of::Functions, make};
 }
@@ -307,7 +314,7 @@ std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
   if (is_new) {
     const std::string name = names_.of(Content::Comm, sample.comm);
     const std::uint32_t text = parts_.texts.number_of(name.empty() ? "[unnamed]" : name);
-    comms_.push_back({parts_.tree.frame_of({text, 0, PageKind::Thread}), sample.comm.starts_with("java")});
+    comms_.push_back(parts_.tree.frame_of({text, 0, PageKind::Thread}));
   }
   const Row row{static_cast<std::uint32_t>(sample.event_index), comm->second, sample.stack,
                 sample.stack == nullptr ? sample.location_number : 0};
@@ -333,7 +340,7 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
   // The last name of the thread: that of the program after its last exec.
   const auto comm = comm_numbers_.find(sample.comm.data());
   if (comm != comm_numbers_.end())
-    thread.comm = parts_.tree.frames()[comms_[comm->second].frame].name;
+    thread.comm = parts_.tree.frames()[comms_[comm->second]].name;
   else
     thread.comm = parts_.texts.number_of(names_.of(Content::Comm, sample.comm));
   return known->second;
@@ -342,11 +349,10 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
 void PageSamples::name_new_rows() {
   for (std::size_t row = row_nodes_.size(); row < rows_.size(); ++row) {
     const Row& one = rows_[row];
-    const Comm& comm = comms_[one.comm];
     chain_.clear();
-    if (roots_ == Roots::Comm) chain_.push_back(comm.frame);
+    if (roots_ == Roots::Comm) chain_.push_back(comms_[one.comm]);
     const auto chain = one.stack == nullptr ? std::span(&one.location, 1) : one.stack->frames;
-    frames_.append(chain, FrameNames::Order::RootFirst, comm.is_java, chain_);
+    frames_.append(chain, FrameNames::Order::RootFirst, chain_);
     row_nodes_.push_back(parts_.tree.node_of(chain_));
   }
 }

@@ -17,6 +17,7 @@
 #include "report/output/field_sinks.h"
 #include "report/output/packed_data.h"
 #include "report/output/text_output.h"
+#include "report/profile/function_names.h"
 #include "report/profile/function_table.h"
 #include "report/profile/weight.h"
 #include "report/redaction.h"
@@ -58,6 +59,7 @@ enum class PageKind : char {
 struct PageFrame {
   std::uint32_t name = 0, module = 0;  // texts; no module: 0
   PageKind kind = PageKind::User;
+  std::uint32_t function = 0;  // of PageParts::functions, plus 1; 0: no function
   bool operator==(const PageFrame&) const = default;
 };
 
@@ -71,6 +73,8 @@ class PageTree {
   // Each frame becomes frames[frame], and nodes that are then equal are merged. Returns by node its new
   // number.
   std::vector<std::uint32_t> replace_frames(std::span<const std::uint32_t> frames);
+  // After all frames have numbers: overloads get their parameters.
+  void show_parameters(FunctionNames& functions, PageTexts& texts);
 
   struct Node {
     std::uint32_t parent = 0, frame = 0;
@@ -99,6 +103,7 @@ class PageTree {
 // Tables that all captures of a page share.
 struct PageParts {
   PageTexts texts;
+  FunctionNames functions{FunctionNames::Texts::Copied};
   PageTree tree;
 };
 
@@ -163,10 +168,6 @@ class PageSamples : public Sink {
     std::uint32_t location = 0;  // of samples without a stack
     std::uint64_t weight = 0, samples = 0;
   };
-  struct Comm {
-    std::uint32_t frame = 0;
-    bool is_java = false;
-  };
   struct FieldColumn {
     const PayloadField* field = nullptr;
     bool is_text = false;
@@ -205,7 +206,7 @@ class PageSamples : public Sink {
   bool reads_payloads_;
   std::uint64_t left_out_ = 0;
 
-  std::vector<Comm> comms_;
+  std::vector<std::uint32_t> comms_;                             // frames
   std::unordered_map<const char*, std::uint32_t> comm_numbers_;  // equal names share their bytes
   IndexTable by_row_;
   std::vector<Row> rows_;

@@ -25,14 +25,14 @@ RawValue of_time(Show show, Row row) { return show.fact(row) == kUntimed ? RawVa
 // Unknown indices are -1 in the capture.
 RawValue of_index(Show show, Row row) { return show.fact(row) == ~0U ? RawValue() : number(show.fact(row)); }
 RawValue of_function(Show, Row row) {
-  return row.function->name().empty() ? address(row.function->start) : text(row.function->name());
+  return row.function->name().empty() ? address(row.function->start) : text(row.function->shown_name());
 }
 RawValue of_size(Show, Row row) {
   return row.function->name().empty() ? RawValue() : number(row.function->end() - row.function->start);
 }
 RawValue of_location(Show show, Row row) {
   const FactAddress at = fact_address(show, show.fact(row));
-  return at.has_name() ? text(at.function->name()) : address(at.address);
+  return at.has_name() ? text(at.function->shown_name()) : address(at.address);
 }
 RawValue of_branch_address(Show show, Row row) {
   return address(fact_address(show, show.fact(row)).location->ip.value);
@@ -41,7 +41,7 @@ RawValue of_branch_address(Show show, Row row) {
 RawValue of_touched(Show show, Row row) {
   const FactAddress at = fact_address(show, show.fact(row));
   const std::uint64_t ip = at.location->ip.value;
-  return at.has_name() ? text(fmt::format("{}+{:#x}", at.function->name(), ip - at.runtime_start()))
+  return at.has_name() ? text(fmt::format("{}+{:#x}", at.function->shown_name(), ip - at.runtime_start()))
                        : address(ip);
 }
 RawValue of_blocked(Show show, Row row) {
@@ -409,7 +409,7 @@ class ReportJson : public RowForm {
     if (function.name().empty()) {
       to_.hex("address", function.start);
     } else {
-      to_.text("symbol", function.name());
+      to_.text("symbol", function.shown_name());
     }
     if (function.module != nullptr) to_.text("dso", function.module->path);
     if (function.is_unsure()) to_.flag("unsure", true);

@@ -768,7 +768,8 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
     if (!holds(f.comms, row.comm()) || !holds(f.pids, row.thread->pid) || !holds(f.tids, row.thread->tid))
       refused |= kByThread;
     if (!holds(f.dsos, name) && !holds(f.dsos, path)) refused |= kByModule;
-    if (!holds(f.symbols, function.name()) && !has_address(row)) refused |= kBySymbol;
+    const bool is_named = holds(f.symbols, function.name()) || holds(f.symbols, function.shown_name());
+    if (!is_named && !has_address(row)) refused |= kBySymbol;
     if (options.socket && facts[rows.socket_fact] != *options.socket) refused |= kBySocket;
     if (!options.parallelism.empty() && !holds(options.parallelism, facts[rows.parallelism_fact]))
       refused |= kByParallelism;

@@ -285,6 +285,7 @@ void ReportSink::make_names() {
                            options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
   if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->has_mapped_bytes; }))
     plan_->functions->keep_mapped_bytes();
+  if (options_->reading.perf_bytes.leaves_out_parameters) plan_->functions->name_as_perf();
   plan_->facts.functions = &*plan_->functions;
   // As perf: with --hierarchy, graphs do not show how branches went.
   const bool shows_steps = plan_->branch_chains && !options_->has_levels;
@@ -428,6 +429,7 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
 void ReportSink::settle_early() {
   if (!plan_->names) make_names();
   plan_->names->name_all();
+  plan_->functions->show_parameters();
 }
 
 void ReportSink::settle() {
@@ -492,6 +494,7 @@ void ReportSink::write(TextOutput& out) {
     }
     entry_options.latency = latency ? &*latency : nullptr;
     const Entries entries(*plan_->names, block, index, entry_options);
+    functions.show_parameters();
     std::uint64_t samples = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)
       samples += entries.total(member).samples;
@@ -552,7 +555,7 @@ void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const En
                            .is_symbol_shown = {}};
   if (!options_->filter.symbol_part.empty()) {
     options.is_symbol_shown = [&part = options_->filter.symbol_part](const Function& function) {
-      return function.name().find(part) != std::string_view::npos;
+      return function.shown_name().find(part) != std::string_view::npos;
     };
   }
   const Hierarchy hierarchy(entries, plan_->columns.keys, plan_->facts, std::move(options));
@@ -645,7 +648,9 @@ std::vector<std::string> ReportSink::unmatched_names() const {
       all[1].known.emplace(function.module->short_name);
       all[1].known.emplace(function.module->path);
     }
-    if (!filter.symbols.empty()) all[2].known.emplace(function.name());
+    if (filter.symbols.empty()) continue;
+    all[2].known.emplace(function.name());
+    all[2].known.emplace(function.shown_name());
   }
   for (const NameFilter& one : all) {
     const std::vector<std::string> known(one.known.begin(), one.known.end());

@@ -176,7 +176,7 @@ std::string CallGraphText::frame_text(std::uint32_t id) const {
   const Function& function = (*functions_)[id];
   if (function.name().empty())
     return function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start);  // as %#lx
-  std::string text = printable(function.name(), names_);
+  std::string text = printable(function.shown_name(), names_);
   if (options_.key == ChainKey::Address ? !function.line().empty()
                                         : options_.key == ChainKey::SourceLine && function.has_line) {
     text += ' ';
@@ -562,7 +562,7 @@ void ReportText::fit(std::vector<Cell>& cells) const {
 
 bool ReportText::is_hidden(const Entries& entries, std::uint32_t entry) const {
   if (options_->symbol_filter.empty()) return false;
-  return entries.facts(entry).function->name().find(options_->symbol_filter) == std::string_view::npos;
+  return entries.facts(entry).function->shown_name().find(options_->symbol_filter) == std::string_view::npos;
 }
 
 std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::uint64_t total,

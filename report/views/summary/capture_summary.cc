@@ -125,6 +125,7 @@ class Summarizer : public Sink {
       list_processes(most);
       list_functions(most);
     }
+    functions_.show_parameters();
     list_waits(most);
     return std::move(summary_);
   }
@@ -309,6 +310,7 @@ class Summarizer : public Sink {
     std::ranges::stable_sort(heaviest,
                              [](const auto& a, const auto& b) { return a.second.period > b.second.period; });
     heaviest.resize(std::min(heaviest.size(), most));
+    functions_.show_parameters();
     for (const auto& [function, weight] : heaviest) {
       const symbolize::Module* const module = functions_[function].module;
       summary_.heaviest_functions.push_back(
@@ -328,7 +330,7 @@ class Summarizer : public Sink {
 
   std::string name_of(std::uint32_t function) const {
     const Function& one = functions_[function];
-    return one.name().empty() ? fmt::format("{:#x}", one.start) : std::string(one.name());
+    return one.name().empty() ? fmt::format("{:#x}", one.start) : std::string(one.shown_name());
   }
   void list_waits(std::size_t most) {
     if (!summary_.waits) return;

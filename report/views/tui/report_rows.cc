@@ -216,7 +216,7 @@ void ReportRows::filter() {
   if (!choice_.symbol.empty() || limit > 0) {
     std::erase_if(rows_, [this, limit](std::uint32_t entry) {
       if (!choice_.symbol.empty() &&
-          entries_->facts(entry).function->name().find(choice_.symbol) == std::string_view::npos)
+          entries_->facts(entry).function->shown_name().find(choice_.symbol) == std::string_view::npos)
         return true;
       return percent_of(entries_->value(weight(), entry, 0), totals_.weights[0]) < limit;
     });
@@ -409,7 +409,7 @@ std::string ReportRows::frame_text(std::uint32_t id) const {
   const Function& function = sink_->functions()[id];
   std::string text = function.name().empty()
                          ? (function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start))
-                         : printable(function.name());
+                         : printable(function.shown_name());
   if (options_->graph.key != ChainKey::Function && !function.line().empty())
     text += ' ' + printable(function.line());
   if (function.is_inlined) text += " (inlined)";

@@ -20,7 +20,7 @@ namespace {
 bool is_yes(const KeyPress& press) { return press.key == Key::Enter || press.is('y') || press.is('Y'); }
 
 std::string function_name(const Function& function) {
-  return function.name().empty() ? fmt::format("{:#x}", function.start) : std::string(function.name());
+  return function.name().empty() ? fmt::format("{:#x}", function.start) : std::string(function.shown_name());
 }
 
 // The action of a menu item after which the view stays.

@@ -24,7 +24,7 @@ bool ChosenSamples::accepts_function(std::uint32_t id) {
   const auto is_named = [&](const SampleChoice::Named& wanted) {
     return function.name() == wanted.name &&
            (module == nullptr ? wanted.module.empty() : module->short_name == wanted.module) &&
-           (function.has_symbol() || function.start == wanted.start);
+           (function.is_inlined || function.start == wanted.start);  // not another overload
   };
   const bool is_accepted =
       (!choice_.module || path_of(module) == *choice_.module) &&

@@ -152,6 +152,9 @@ TEST(SvgText, NumbersHaveCommas) {
   EXPECT_EQ(with_commas(0), "0");
   EXPECT_EQ(with_commas(999), "999");
   EXPECT_EQ(with_commas(1234567), "1,234,567");
+  EXPECT_EQ(with_commas(12345.6), "12,346");
+  EXPECT_EQ(with_commas(0.75), "0.75");
+  EXPECT_EQ(with_commas(0.00012345), "0.000123");
 }
 
 TEST(SvgText, WhereACaptureComesFromIsSaidAsFarAsItIsKnown) {

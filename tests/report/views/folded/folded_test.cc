@@ -94,6 +94,36 @@ TEST(FoldedStacks, AddsUpEqualStacksAndSortsLines) {
   ::close(fd);
 }
 
+std::string lines_of(FoldedStacks& stacks) {
+  TextOutput out(-1);
+  stacks.write(out);
+  return std::string(out.view());
+}
+
+TEST(FoldedStacks, DifferentNamesAreDifferentFrames) {
+  FoldedStacks stacks(Names::Safe);
+  for (const std::string_view name : {"a;b", "a:b", "c;d", "#1", "f 12", "f"})
+    stacks.add(stacks.row_of({stacks.name(name)}), 1);
+  EXPECT_EQ(lines_of(stacks), "\\x231 1\na:b 1\na\\x3bb 1\nc:d 1\nf 1\nf\\x2012 1\n");
+}
+
+TEST(FoldedStacks, OverloadsHaveParameters) {
+  FoldedStacks stacks(Names::Safe);
+  const auto one = stacks.name("A::f", "_ZN1A1fEi"), other = stacks.name("A::f", "_ZN1A1fEl");
+  stacks.add(stacks.row_of({one}), 1);
+  stacks.add(stacks.row_of({other}), 2);
+  EXPECT_EQ(lines_of(stacks), "A::f(int) 1\nA::f(long) 2\n");
+}
+
+TEST(FoldedStacks, LinesThatReadAlikeAreOne) {
+  FoldedStacks stacks(Names::Safe);
+  const auto known = stacks.name("f", "_Z1fi"), unknown = stacks.name("f"), leaf = stacks.name("leaf");
+  stacks.add(stacks.row_of({known, leaf}), 1);
+  stacks.add(stacks.row_of({known}), 4);
+  stacks.add(stacks.row_of({unknown, leaf}), 2);
+  EXPECT_EQ(lines_of(stacks), "f 4\nf;leaf 3\n");
+}
+
 TEST(FoldedStacks, LinesAreOrderedByTheirBytes) {
   FoldedStacks stacks(Names::Safe);
   const std::vector<std::vector<std::string>> all = {{"a", "b"},   {"a"},        {"a b"},
