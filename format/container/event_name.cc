@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 12> kSoftware{
     "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 constexpr std::array<std::string_view, 7> kCaches{"L1-dcache", "L1-icache", "LLC", "dTLB",
                                                   "iTLB",      "branch",    "node"};
-constexpr std::size_t kMostTypes = std::size_t{1} << 20;  // tracepoints
+constexpr std::size_t kMostTracepointTypes = std::size_t{1} << 20;  // tracepoints
 constexpr std::array<std::string_view, 3> kCacheOperations{"load", "store", "prefetch"};
 
 // The modifiers after the colon, by perf's rules: G and H are written if they differ from the default, which
@@ -89,7 +89,7 @@ void EventNames::name_waiting(EventSet& events, std::uint64_t id, const std::str
 void EventNames::add_event_type(Cursor type, EventSet& events) {
   const std::uint64_t id = type.u64();
   const std::string name(type.text(kTypeSize - sizeof id));
-  if (type.failed() || tracepoints_.size() >= kMostTypes) return;
+  if (type.failed() || tracepoints_.size() >= kMostTracepointTypes) return;
   const auto [known, is_new] = tracepoints_.try_emplace(id, name);
   if (is_new) name_waiting(events, id, name);
 }
