@@ -303,7 +303,8 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
       const auto* const number = value ? std::get_if<std::uint64_t>(&*value) : nullptr;
       column.values.add(number == nullptr ? 0 : *number);
     } else {
-      column.values.add_signed(read_number(field, sample.fields->raw, sample.order).value_or(0));
+      const auto* const number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+      column.values.add_signed(number == nullptr ? 0 : *number);
     }
   }
 }
