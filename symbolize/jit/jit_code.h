@@ -60,7 +60,7 @@ class JitCode {
     std::uint64_t size = 0;
     std::vector<JitLine> lines;
     format::Bytes code;                       // empty: not known
-    format::Bytes eh_frame;                   // empty: not known
+    std::optional<format::Bytes> eh_frame;    // nothing: not known; empty: no rules
     std::endian order = std::endian::native;  // of eh_frame
 
     // Where perf's file has .eh_frame: behind the code.

@@ -22,8 +22,8 @@ constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2, kUnwinding = 4;  // id
 
 struct Reading {
   std::vector<JitEvent>& events;
-  std::vector<JitLine> lines;  // of the next function, by address
-  Bytes eh_frame;              // of the next function
+  std::vector<JitLine> lines;     // of the next function, by address
+  std::optional<Bytes> eh_frame;  // of the next function
 };
 
 JitEvent read_event(Cursor& in, std::uint64_t time) {
@@ -41,7 +41,7 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   event.name = in.terminated();
   if (in.failed()) return false;
   if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
-  event.eh_frame = std::exchange(reading.eh_frame, {});
+  event.eh_frame = std::exchange(reading.eh_frame, std::nullopt);
   event.lines = std::exchange(reading.lines, {});
   // Lines outside of the function.
   std::erase_if(event.lines, [&](const JitLine& line) {
@@ -82,7 +82,8 @@ bool read_lines(Cursor in, std::uint64_t /*time*/, Reading& reading) {
 bool read_unwinding(Cursor in, std::uint64_t /*time*/, Reading& reading) {
   const std::uint64_t size = in.u64(), header_size = in.u64();
   in.u64();  // mapped size
-  reading.eh_frame = header_size <= size ? in.take(size - header_size) : Bytes();
+  const Bytes eh_frame = header_size <= size ? in.take(size - header_size) : Bytes();
+  if (!in.failed() && header_size <= size) reading.eh_frame = eh_frame;
   return true;
 }
 
@@ -118,7 +119,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   in.skip(size - kHeaderSize);
   if (in.failed()) return Error{"a jitdump with a truncated header"};
 
-  Reading reading{dump.events_, {}, {}};
+  Reading reading{dump.events_, {}, std::nullopt};
   while (in.left() > 0 && !dump.is_cut_short_) {
     const std::uint32_t id = in.u32(), record_size = in.u32();
     const std::uint64_t time = in.u64();
@@ -179,9 +180,9 @@ void write_lines(format::ByteWriter& out, const JitEvent& event) {
 }
 
 void write_unwinding(format::ByteWriter& out, const JitEvent& event) {
-  if (event.eh_frame.empty()) return;
+  if (!event.eh_frame) return;
   const std::size_t start = begin_record(out, kUnwinding, event.time);
-  out.u64(event.eh_frame.size()).u64(0).u64(0).bytes(event.eh_frame);
+  out.u64(event.eh_frame->size()).u64(0).u64(0).bytes(*event.eh_frame);
   finish_record(out, start);
 }
 
@@ -193,7 +194,7 @@ struct Limits {
 std::uint64_t size_of(const JitEvent& event, const Limits& limits) {
   if (event.is_move) return kMoveSize;
   std::uint64_t size = kLoadSize + event.name.size();
-  if (!event.eh_frame.empty()) size += kUnwindingSize + event.eh_frame.size();
+  if (event.eh_frame) size += kUnwindingSize + event.eh_frame->size();
   if (!limits.has_lines || event.lines.empty()) return size;
   size += kLinesSize;
   for (std::size_t i = 0; i < event.lines.size(); ++i)

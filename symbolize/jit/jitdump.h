@@ -16,6 +16,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,9 @@ struct JitEvent {
   std::string_view name;       // of a load
   std::vector<JitLine> lines;  // ascending
   format::Bytes code;          // of a load; empty: not in the file
-  format::Bytes eh_frame;      // of a load; empty: not in the file
+  // Unwinding information of a load; empty: V8 has no rules for it, so that frame pointers are followed;
+  // nothing: not in the file.
+  std::optional<format::Bytes> eh_frame = {};
 };
 
 class Jitdump {

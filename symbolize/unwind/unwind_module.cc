@@ -42,7 +42,7 @@ std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
 
 CfiTable CfiTable::from_jit(const JitCode::Function& function) {
   ElfImage::Section section{function.eh_frame_address(),
-                            {function.eh_frame.begin(), function.eh_frame.end()}};
+                            {function.eh_frame->begin(), function.eh_frame->end()}};
   return CfiTable(std::move(section), CfiForm::EhFrame, function.order, 8);
 }
 
@@ -147,7 +147,7 @@ void UnwindModule::open_again() {
 }
 
 void UnwindModule::use_jit_function(const JitCode::Function& function) {
-  if (function.eh_frame.empty()) {
+  if (!function.eh_frame) {
     disable("its jitdump has no unwinding information");
     return;
   }

@@ -333,15 +333,20 @@ TEST(JitCode, UnwindingInformationBelongsToTheNextFunction) {
                          .unwinding(frames.bytes, 20)
                          .load(100, 3, 0x1000, kSize, "described")
                          .load(110, 4, 0x2000, kSize, "plain")
+                         .unwinding({}, 20)
+                         .load(120, 5, 0x3000, kSize, "builtin")
                          .bytes();
   const auto dump = Jitdump::parse(bytes);
   ASSERT_TRUE(dump);
   const auto again = Jitdump::parse(*unpack_attached_text(attached(events_of(*dump)).attachment));
   ASSERT_TRUE(again);
   for (const Jitdump* const each : {&*dump, &*again}) {
-    ASSERT_EQ(each->events().size(), 2u);
-    EXPECT_TRUE(std::ranges::equal(each->events()[0].eh_frame, frames.bytes));
-    EXPECT_TRUE(each->events()[1].eh_frame.empty());
+    ASSERT_EQ(each->events().size(), 3u);
+    ASSERT_TRUE(each->events()[0].eh_frame);
+    EXPECT_TRUE(std::ranges::equal(*each->events()[0].eh_frame, frames.bytes));
+    EXPECT_FALSE(each->events()[1].eh_frame);
+    ASSERT_TRUE(each->events()[2].eh_frame) << "known to have no rules";
+    EXPECT_TRUE(each->events()[2].eh_frame->empty());
   }
   JitCode::Function function{.size = kSize, .eh_frame = dump->events()[0].eh_frame, .order = dump->order()};
   EXPECT_EQ(function.eh_frame_address(), JitCode::kTextOffset + kRounded);
