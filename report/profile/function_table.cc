@@ -257,6 +257,12 @@ void FunctionTable::show_parameters() {
     if (named.name_number != 0) named.shown_name = names_.shown(named.name_number - 1);
 }
 
+void FunctionTable::show_parameters_beside(const FunctionTable& other) {
+  for (std::uint32_t name = 0; name < other.names_.size(); ++name)
+    (void)names_.number_of(other.names_.name(name), other.names_.linker_name(name));
+  show_parameters();
+}
+
 void FunctionTable::end_lookups() {
   has_ended_ = true;
   by_identity_.forget();

@@ -190,6 +190,9 @@ class FunctionTable {
   void name_as_perf() { names_as_perf_ = true; }
   // Sets Function::shown_name() by the names of all functions so far.
   void show_parameters();
+  // The same by the names of `other` too, as of another capture, so that both tables show a function by one
+  // name. `other` must outlive this.
+  void show_parameters_beside(const FunctionTable& other);
   const FunctionNames& names() const { return names_; }
 
   // Call it before the first look-up: functions then have mapped_bytes().

@@ -227,6 +227,20 @@ class Comparison(programs.Scratch):
             found[line.split()[-1]] = tuple(float(one.strip(" %")) if one.strip() else None for one in numbers)
         return found
 
+    def test_overloads_have_one_name_in_both_captures(self):
+        """Of the earlier capture one overload has samples, of the later one both have."""
+        names = [(0x41010, b"_ZN1A1fEi"), (0x41030, b"_ZN1A1fEl")]
+        body = b"/system/lib64/libgone.so\0" + struct.pack("<IQI", 2, 0x41000, len(names))
+        body += b"".join(struct.pack("<QI", at, 0x20) + name + b"\0" for at, name in names) + struct.pack("<Q", 0x1000)
+        for name, places in (("before.data", [0x10]), ("after.data", [0x10, 0x30])):
+            capture = made_capture.Capture(made_capture.Event("cycles", made_capture.SOFTWARE, 0, made_capture.USUAL),
+                                           features={128: struct.pack("<I", len(body)) + body}).started()  # simpleperf's symbols
+            capture.mapped(made_capture.PID, 0x70000000, 0x1000, 0x1000, "/system/lib64/libgone.so")
+            for place in places:
+                capture.sample(ip=0x70000000 + place)
+            (self.folder / name).write_bytes(capture.file())
+        self.assertEqual(self.rows(self.compare()), {"A::f(int)": (100, 50, -50), "A::f(long)": (None, 50, 50)})
+
     def test_shares_and_their_differences(self):
         self.write("before.data", [(made_capture.LEAF_A, 6), (made_capture.LEAF_B, 2)])
         self.write("after.data", [(made_capture.LEAF_A, 1), (made_capture.LEAF_B, 1), (made_capture.MAIN, 2)])

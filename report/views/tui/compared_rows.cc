@@ -449,6 +449,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   if (!has_after) return Error(has_after.error());
   const auto has_before = read_rows(*other, before, out);
   if (!has_before) return Error(has_before.error()).in("--base " + printable(base));
+  after.functions().show_parameters_beside(before.functions());
+  before.functions().show_parameters_beside(after.functions());
   const auto form =
       make_form(out, {*other, before, base}, {session, after, options.reading.session.input}, options);
   form->begin();
