@@ -249,7 +249,7 @@ int main(int count, char** texts) {
     return execute("tacho-report", std::move(arguments));
   if (word == "list" || word == "live" || word == "top" || word == "stat" || word == "doctor" ||
       word == "stacks" || word == "bpf") {
-    arguments.front() = word == "list" ? "--list-events" : "--" + word;
+    arguments.front() = word == "list" ? "--list-events" : word == "stat" ? "--count-events" : "--" + word;
     return execute("tacho-record", std::move(arguments));
   }
   const auto* const absent = std::ranges::find(kAbsentCommands, word, &AbsentCommand::name);

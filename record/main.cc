@@ -250,7 +250,7 @@ int run_program(const std::vector<std::string>& command_line) {
   if (first == "--doctor") return run_doctor(rest());
   if (first == "--live") return run_live(command_line);
   if (first == "--top") return run_top(command_line);
-  if (first == "--stat") {
+  if (first == "--count-events") {
     const auto status = run_stat(rest());
     return status ? *status : fail(status.error(), "stat");
   }

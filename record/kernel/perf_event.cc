@@ -150,8 +150,7 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
     if (row != std::end(kProbeRefusals)) return refused(event.probe_target + ": " + row->reason);
   }
   if (event.attr.type > abi::kBreakpoint && is_unsupported)
-    return refused(
-        "its PMU takes no samples (many only count: tacho stat), or only of whole CPUs (-a)");
+    return refused("its PMU takes no samples (many only count: tacho stat), or only of whole CPUs (-a)");
   const bool is_missing = code == ENOENT || code == EOPNOTSUPP || code == ENODEV;
   const bool is_counter =
       event.attr.type == abi::kHardware || event.attr.type == abi::kHwCache || event.attr.type == abi::kRaw;

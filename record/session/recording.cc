@@ -367,8 +367,7 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what + ", and the" : "the";
   messages.warn(options.output + ": " + what +
-                " disk does not respond: the file ends with what was written before" +
-                not_redacted(options));
+                " disk does not respond: the file ends with what was written before" + not_redacted(options));
   _exit(cli::kNoOutput);
 }
 

@@ -38,6 +38,11 @@ class Dispatcher(programs.Scratch):
         self.assertEqual(self.call("list", "-v", "sched:*", status=7)[0], "tacho-record <--list-events> <-v> <sched:*>")
         self.assertEqual(self.call("help", "list", status=7)[0], "tacho-record <--list-events> <--help>")
 
+    def test_stat_counts_and_record_stat_is_an_option(self):
+        self.add_programs()
+        self.assertEqual(self.call("stat", "-a", status=7)[0], "tacho-record <--count-events> <-a>")
+        self.assertEqual(self.call("record", "--stat", "true", status=7)[0], "tacho-record <--stat> <true>")
+
     def test_every_other_word_is_a_command_of_the_reader(self):
         self.add_programs()
         self.assertEqual(self.call("script", "-F", "+payload", status=7)[0], "tacho-report <script> <-F> <+payload>")
