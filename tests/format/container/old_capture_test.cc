@@ -125,7 +125,7 @@ std::vector<std::byte> old_file(const Form& form) {
 }
 
 // What a reader finds, as text.
-std::string read_back(Bytes bytes) {
+std::string what_is_read(Bytes bytes) {
   const TemporaryFile file(bytes);
   Diagnostics diagnostics;
   auto reader = CaptureReader::open(file.path(), diagnostics);
@@ -149,7 +149,7 @@ std::string read_back(Bytes bytes) {
   return found;
 }
 
-constexpr std::string_view kRecords =
+constexpr std::string_view kOldRecords =
     "mapping of /bin/x\nfork of 7 at 0\nsample of cpu-clock:HG\nsample of sched:sched_switch\n";
 constexpr std::string_view kBuildIds = "4141 [kernel.kallsyms]\n4141 /bin/x\n";
 
@@ -157,16 +157,16 @@ class OldCaptures : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(BothByteOrders, OldCaptures, testing::Bool());
 
 TEST_P(OldCaptures, AreReadWithTheMagicUntil2012) {
-  const std::string whole = std::string(kRecords) + std::string(kBuildIds);
-  EXPECT_EQ(read_back(old_file({.is_swapped = GetParam()})), whole);
-  EXPECT_EQ(read_back(old_file({.is_swapped = GetParam(), .is_version_1 = false})), whole);
-  EXPECT_EQ(read_back(old_file({.is_swapped = GetParam(), .has_features = false})), kRecords)
+  const std::string whole = std::string(kOldRecords) + std::string(kBuildIds);
+  EXPECT_EQ(what_is_read(old_file({.is_swapped = GetParam()})), whole);
+  EXPECT_EQ(what_is_read(old_file({.is_swapped = GetParam(), .is_version_1 = false})), whole);
+  EXPECT_EQ(what_is_read(old_file({.is_swapped = GetParam(), .has_features = false})), kOldRecords)
       << "the header of 72 bytes of 2.6.31";
 }
 
 TEST_P(OldCaptures, TheFeaturesOf32BitRecordersAreRead) {
-  EXPECT_EQ(read_back(old_file({.is_swapped = GetParam(), .is_32_bit = true})),
-            std::string(kRecords) + std::string(kBuildIds))
+  EXPECT_EQ(what_is_read(old_file({.is_swapped = GetParam(), .is_32_bit = true})),
+            std::string(kOldRecords) + std::string(kBuildIds))
       << "without HOSTNAME, which is newer";
 }
 
@@ -178,7 +178,7 @@ TEST_P(OldCaptures, APipeHasTheNamesOfItsTracepoints) {
   out.u64(11);
   out.record(abi::kRecordEventType, 0, 8 + 72).u64(kTracepointId).text("sched:sched_switch", 64);
   out.record(abi::kRecordSample, abi::kCpumodeUser, 32).u64(0x1010).u32(7).u32(7).u64(500);
-  EXPECT_EQ(read_back(out.view()), "sample of sched:sched_switch\n");
+  EXPECT_EQ(what_is_read(out.view()), "sample of sched:sched_switch\n");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::string text_of(const std::vector<Call>& calls) {
   return text;
 }
 
-std::string calls_at(LineSource& tables, std::uint64_t address) {
+std::string go_calls_at(LineSource& tables, std::uint64_t address) {
   std::vector<Call> calls;
   tables.find({address}, {}, UseSymbolName::Outermost, calls);
   return text_of(calls);
@@ -46,20 +46,20 @@ void check_program(const GoForm& form) {
   EXPECT_EQ(run->name, "main.run");
   EXPECT_EQ(std::pair(run->start, run->end), std::pair(GoProgram::kText, GoProgram::kMain));
   EXPECT_EQ(main->name, "main.main");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kText), "main.run /src/run.go:10\n");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kText + 0x2f),
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kText), "main.run /src/run.go:10\n");
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kText + 0x2f),
             "main.scaled /src/lib.go:21\nmain.run /src/run.go:11\n");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kText + 0x30),
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kText + 0x30),
             "main.twice /src/lib.go:31\nmain.scaled /src/lib.go:21\nmain.run /src/run.go:11\n");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kText + 0x40), "main.run /src/run.go:12\n");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kEnd - 1), "main.main /src/run.go:40\n");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kEnd), "");
-  EXPECT_EQ(calls_at(*tables, GoProgram::kText - 1), "");
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kText + 0x40), "main.run /src/run.go:12\n");
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kEnd - 1), "main.main /src/run.go:40\n");
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kEnd), "");
+  EXPECT_EQ(go_calls_at(*tables, GoProgram::kText - 1), "");
   EXPECT_EQ(tables->missing_reason(), "");
 }
 
 // The versions differ in the header, the records of functions, and where inlined calls are.
-std::vector<GoForm> versions() {
+std::vector<GoForm> go_versions() {
   return {{.magic = 0xfffffffb, .inline_index = 1, .tree_index = 2, .call_size = 16},  // Go 1.9
           {.magic = 0xfffffffb, .inline_index = 1, .tree_index = 2},                   // Go 1.12
           {.magic = 0xfffffffb, .tree_index = 4},                                      // Go 1.13
@@ -69,7 +69,7 @@ std::vector<GoForm> versions() {
 }
 
 TEST(GoTables, EveryVersionGivesFunctionsLinesAndInlinedCalls) {
-  for (GoForm form : versions()) {
+  for (GoForm form : go_versions()) {
     for (const std::uint8_t word : {std::uint8_t{4}, std::uint8_t{8}}) {
       for (const bool is_swapped : {false, true}) {
         SCOPED_TRACE(testing::Message() << std::hex << form.magic << " tree " << int{form.tree_index}
@@ -83,7 +83,7 @@ TEST(GoTables, EveryVersionGivesFunctionsLinesAndInlinedCalls) {
 }
 
 TEST(GoTables, AFileWithoutSectionHeadersIsSearched) {
-  for (GoForm form : versions()) {
+  for (GoForm form : go_versions()) {
     SCOPED_TRACE(form.magic);
     form.has_sections = false;
     check_program(form);
@@ -93,7 +93,7 @@ TEST(GoTables, AFileWithoutSectionHeadersIsSearched) {
 // A table says anything: every fifth byte is changed in turn, by two values.
 TEST(GoTables, DamagedTablesCostNamesOnly) {
   constexpr std::size_t kTables = 0x2000;
-  for (const GoForm& form : versions()) {
+  for (const GoForm& form : go_versions()) {
     const std::string whole = GoProgram(form).file();
     for (std::size_t at = kTables; at < whole.size(); at += 5) {
       for (const char value : {'\xff', '\x7f'}) {
@@ -102,7 +102,7 @@ TEST(GoTables, DamagedTablesCostNamesOnly) {
         auto tables = tables_of(changed);
         if (!tables) continue;
         for (std::uint64_t address = GoProgram::kText; address < GoProgram::kEnd; address += 0x10)
-          (void)calls_at(*tables, address);
+          (void)go_calls_at(*tables, address);
       }
     }
     for (std::size_t size = kTables; size < whole.size(); size += 3) (void)tables_of(whole.substr(0, size));
@@ -134,7 +134,7 @@ TEST(GoTables, AProgramWithoutSymbolsHasTheirs) {
   EXPECT_EQ(found->end, 0x1100u);
   auto lines = files.lines(module);
   ASSERT_TRUE(lines && *lines);
-  EXPECT_EQ(calls_at(**lines, GoProgram::kText + 0x20),
+  EXPECT_EQ(go_calls_at(**lines, GoProgram::kText + 0x20),
             "main.scaled /src/lib.go:21\nmain.run /src/run.go:11\n");
 }
 
