@@ -150,6 +150,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
             symbols.use_symbol_name = symbolize::UseSymbolName::AsPerf;
             symbols.unwinds_32_bit = false;
             symbols.names_memory_files = false;
+            symbols.keeps_pid_zero = true;
             symbols.unnamed = symbolize::Unnamed::Addresses;
             symbols.labels = symbolize::Labels::All;
             symbols.checks_inodes = false;

@@ -250,7 +250,7 @@ struct AddressSpaces::State {
   ByNumber<MappingList> processes;
   ByNumber<Thread> threads;       // by tid
   ByNumber<std::uint64_t> forks;  // by pid: when a process was forked, ns
-  bool keeps_memory_files = false;
+  bool keeps_memory_files = false, keeps_pid_zero = false;
   MappingList kernel;
   ByNumber<std::unique_ptr<const SpaceVersion>> versions;  // by pid, of processes with mappings
   std::unique_ptr<const SpaceVersion> unmapped;            // of all others
@@ -289,6 +289,9 @@ struct AddressSpaces::State {
     if (other->mapped.inode == 0) other->mapped = file;
     return other;
   }
+
+  // Whether the user mappings and the name in a record are of one process.
+  bool identifies(std::uint32_t pid) const { return keeps_pid_zero || identifies_task(pid); }
 
   // Adds a mapping that overlaps no other.
   void add(MappingList& maps, const Mapping& mapping) {
@@ -354,11 +357,14 @@ struct AddressSpaces::State {
   void apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
     // The mappings of the old program are kept until new ones replace them: before execve returns, user
     // addresses of call chains are the old program's.
+    if (!identifies(record.tid)) return;
     thread(record.pid, record.tid).comm = texts.add(record.name);
   }
 
   void apply(const format::TaskRecord& record, std::uint16_t misc) {
     if (record.is_exit) return;  // its last samples may come later
+    if (!identifies(record.tid)) return;
+    if (!identifies(record.parent_tid)) return begin_process(record);
     // The parent's tid belongs to another process now: its EXIT record was lost, and the tid was reused.
     Thread parent = thread(record.parent_pid, record.parent_tid);
     if (parent.pid != record.parent_pid) {
@@ -385,6 +391,14 @@ struct AddressSpaces::State {
       processes.erase(record.pid);
     else
       processes[record.pid] = std::move(copy);
+  }
+
+  // A process whose parent is not known: without a name and mappings.
+  void begin_process(const format::TaskRecord& record) {
+    threads[record.tid] = Thread{record.pid, kNoText};
+    forks.erase(record.pid);
+    replace_version(record.pid);
+    processes.erase(record.pid);
   }
 
   void apply(const format::KsymbolRecord& record, std::uint16_t /*misc*/) {
@@ -452,6 +466,7 @@ struct AddressSpaces::State {
   }
 
   void apply_user_mmap(const format::MmapRecord& record) {
+    if (!identifies(record.pid)) return;
     // An MMAP record has no protection: it is of code, unless it is marked as data.
     const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
     Mapping mapping{.start = record.start,
@@ -511,14 +526,17 @@ struct AddressSpaces::State {
 };
 
 AddressSpaces::AddressSpaces() : state_(std::make_unique<State>()) {
-  // The idle task is never named by a record.
-  state_->threads[0] = Thread{0, state_->texts.add("swapper")};
+  name_tid_zero("swapper");  // the idle task, which no record names
 }
 AddressSpaces::AddressSpaces(AddressSpaces&&) noexcept = default;
 AddressSpaces& AddressSpaces::operator=(AddressSpaces&&) noexcept = default;
 AddressSpaces::~AddressSpaces() = default;
 
 void AddressSpaces::keep_memory_files() { state_->keeps_memory_files = true; }
+void AddressSpaces::keep_pid_zero() { state_->keeps_pid_zero = true; }
+void AddressSpaces::name_tid_zero(std::string_view name) {
+  state_->threads[0] = Thread{0, state_->texts.add(name)};
+}
 
 void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
   std::visit(

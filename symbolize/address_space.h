@@ -44,6 +44,10 @@ struct AddressRange {
   const Mapping* mapping = nullptr;
 };
 
+// Whether a pid or tid identifies one task. A capture made in a pid namespace has pid and tid 0 for all tasks
+// outside of it, and the idle tasks have 0 as well; tasks that have released their pid have -1.
+constexpr bool identifies_task(std::uint32_t pid) { return pid != 0 && pid != ~std::uint32_t{0}; }
+
 // The mappings of one address space by address, without overlaps. A persistent search tree: copies share
 // nodes, and a write copies only the path to the changed node. So a fork is free, and a change in the child
 // takes a few hundred bytes.
@@ -125,6 +129,11 @@ class AddressSpaces {
   // Call it before the first record: generated code in a memfd or an unlinked file belongs to that file, as
   // in perf, and has no names of perf maps.
   void keep_memory_files();
+  // Call it before the first record: mappings and names of pid 0 are used as those of one process, as in
+  // perf.
+  void keep_pid_zero();
+  // The name of tid 0; "swapper" if this was not called.
+  void name_tid_zero(std::string_view name);
 
   // Applies COMM, MMAP, FORK, EXIT and KSYMBOL records, in the order of time; others are ignored.
   void apply(const format::Record& record, std::uint16_t misc);

@@ -49,6 +49,9 @@ struct SymbolOptions {
   bool unwinds_32_bit = true;  // unwind stack copies of 32-bit processes; perf 6.1 does not
   // Generated code in a memfd or an unlinked file has the names of perf maps; in perf 6.1 it has none.
   bool names_memory_files = true;
+  // Mappings and names of pid 0, which all processes outside of the recorder's pid namespace have, are used
+  // as those of one process, as in perf 6.1.
+  bool keeps_pid_zero = false;
   Unnamed unnamed = Unnamed::Functions;
   Labels labels = Labels::OutsideFunctions;
   // On the recorded host, a file with another inode than the mapping's is not used; perf 6.1 uses it.

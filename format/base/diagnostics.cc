@@ -29,6 +29,7 @@ constexpr std::array kDamage{
     DamageRow{Damage::NoSymbols, "no symbols", false},
     DamageRow{Damage::BadSymbolSource, "symbols left out", true},
     DamageRow{Damage::WrongNames, "names of another file", true},
+    DamageRow{Damage::Outside, "samples of unknown processes", false},
     DamageRow{Damage::Lost, "lost while recording", false},
     DamageRow{Damage::Note, "note", false},
 };

@@ -21,6 +21,7 @@ enum class Damage : std::uint8_t {
   NoSymbols,        // a module without symbols: the result is complete, but has fewer names
   BadSymbolSource,  // a symbol table, or a part of it, exceeds the limits for its file's size: ignored
   WrongNames,       // names of another file were used, since the build id came too late in the capture
+  Outside,          // samples of processes outside of the recorder's pid namespace: which ones is not known
   Lost,             // events that the kernel lost while recording
   Note,             // a message; nothing is missing
 };

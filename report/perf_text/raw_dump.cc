@@ -50,7 +50,9 @@ class RawTrace {
         is_pipe_(capture.layout().is_pipe),
         file_(is_pipe_ ? "pipe" : printable(file, names)),
         names_(names),
-        known_events_(capture.events().size()) {}
+        known_events_(capture.events().size()) {
+    spaces_.keep_pid_zero();  // as perf's dump
+  }
 
   void run() {
     while (const auto record = capture_.next()) {

@@ -14,6 +14,15 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 
+// Whether the record is of a user process with tid 0.
+bool is_of_tid_zero(const format::Record& record, std::uint16_t misc) {
+  if (const auto* const mmap = std::get_if<format::MmapRecord>(&record))
+    return mmap->pid == 0 && (misc & abi::kCpumodeMask) == abi::kCpumodeUser;
+  if (const auto* const task = std::get_if<format::TaskRecord>(&record)) return task->tid == 0;
+  const auto* const comm = std::get_if<format::CommRecord>(&record);
+  return comm != nullptr && comm->tid == 0 && !comm->name.starts_with("swapper");
+}
+
 // Whether the record changes kernel mappings or JIT code, which all processes share.
 bool changes_shared_data(const format::Record& record, std::uint16_t misc) {
   const auto* const mmap = std::get_if<format::MmapRecord>(&record);
@@ -37,8 +46,10 @@ BatchReader::BatchReader(format::CaptureReader& capture, const symbolize::Symbol
     : capture_(&capture),
       diagnostics_(&diagnostics),
       records_(capture, diagnostics),
-      jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.pinned), symbols.access) {
+      jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.pinned), symbols.access),
+      keeps_pid_zero_(symbols.keeps_pid_zero) {
   if (!symbols.names_memory_files) spaces_.keep_memory_files();
+  if (keeps_pid_zero_) spaces_.keep_pid_zero();
   jit_.use(capture.features());
 }
 
@@ -119,6 +130,8 @@ BatchReader::Outcome BatchReader::process_build_id(const RecordView& view, const
 }
 
 void BatchReader::replay(const format::Record& record, std::uint16_t misc) {
+  // A jitdump of an unknown process has pids of another namespace.
+  if (!keeps_pid_zero_ && is_of_tid_zero(record, misc)) return note_outside();
   if (const auto* const mmap = std::get_if<format::MmapRecord>(&record);
       mmap == nullptr || !jit_.consumes(*mmap, symbolize::clock_of(capture_->events()))) {
     spaces_.apply(record, misc);
@@ -206,13 +219,40 @@ void BatchReader::add_sample(const OrderedRecord& record, Batch& batch) {
   const auto cpumode = static_cast<std::uint8_t>(record.view.misc & abi::kCpumodeMask);
   if (options_->leaves_out_guests && is_guest(cpumode) && !event.has_values) return;
   const auto [pid, tid] = pid_and_tid(record, event);
-  const KnownThread& thread = threads_.find(pid, tid, spaces_);
+  const bool is_outside = pid == 0 && event.pid_tid_offset != 0 && !keeps_pid_zero_ && is_of_outside(record);
+  const KnownThread& thread = is_outside ? outside_ : threads_.find(pid, tid, spaces_);
   const std::string_view comm = threads_.comm(thread);
   if (!event.has_values && !options_->filter->accepts_comm(comm)) return;
   BatchRecord& item = add(record, batch);
   item.is_sample = true;
   set_thread(item, thread);
   item.space = &space_of(pid);
+  if (is_outside) ++of_outside_;
+}
+
+// Whether a sample with pid 0 was taken in a user process. An idle task has no user code: no user ip, call
+// chain or registers.
+bool BatchReader::is_of_outside(const OrderedRecord& record) {
+  const auto cpumode = static_cast<std::uint8_t>(record.view.misc & abi::kCpumodeMask);
+  const format::EventAttr& attr = capture_->events()[record.event].attr;
+  bool is_outside = cpumode == abi::kCpumodeUser;
+  constexpr std::uint64_t kStacks = abi::kSampleCallchain | abi::kSampleRegsUser;
+  if (cpumode == abi::kCpumodeKernel && (attr.sample_type & kStacks) != 0) {
+    const format::Sample* const sample = outside_parser_.parse(record.view, attr);
+    if (sample == nullptr) return false;
+    is_outside = sample->user_registers.abi != 0;
+    for (std::size_t i = 0; i < sample->callchain.size() && !is_outside; ++i)
+      is_outside = sample->callchain[i] == abi::kContextUser;
+  }
+  if (is_outside) note_outside();
+  return is_outside;
+}
+
+// Without user code, a sample with pid 0 may be of an idle task or of a process outside.
+void BatchReader::note_outside() {
+  if (std::exchange(has_outside_, true)) return;
+  spaces_.name_tid_zero("[idle or outside]");
+  threads_.apply({.kernel = false, .renamed = 0, .forked = {}}, spaces_);
 }
 
 void BatchReader::add_other(const OrderedRecord& record, const format::Record& parsed,
@@ -238,6 +278,12 @@ void BatchReader::count_losses(const format::Record& record) {
 
 // In a pipe, the section that says where and when events were lost comes after the LOST records.
 void BatchReader::report_losses() {
+  if (const std::uint64_t outside = of_outside_ - std::exchange(reported_outside_, of_outside_); outside > 0)
+    diagnostics_->add(
+        Damage::Outside, format::Diagnostics::kNoOffset,
+        "recorded in a pid namespace, processes outside of it all have pid 0, and their code has no names; "
+        "record on the host, or in a container with its pid namespace (docker: --pid=host)",
+        outside);
   const std::uint64_t before = capture_->features().environment.losses.counted_before;
   const std::uint64_t all = std::max(lost_records_ - std::min(lost_records_, before), lost_samples_);
   const std::uint64_t more = all - std::exchange(reported_losses_, all);

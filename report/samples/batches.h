@@ -96,7 +96,8 @@ class BatchReader {
   const symbolize::AddressSpaces& spaces() const { return spaces_; }
   const symbolize::JitCode& jit() const { return jit_; }
   const CgroupNames& cgroups() const { return cgroups_; }  // thread-safe
-  // At the end of a run: adds lost samples to the diagnostics, if there are new ones.
+  // At the end of a run: adds to the diagnostics what is new about lost samples and about samples of
+  // processes outside of the recorder's pid namespace.
   void report_losses();
   std::uint64_t lost_samples() const { return lost_samples_; }
   // No records follow: frees the state that replaying needs.
@@ -127,6 +128,8 @@ class BatchReader {
   const SampleLayout& layout_of_event(std::uint32_t event);
   std::pair<std::uint32_t, std::uint32_t> pid_and_tid(const OrderedRecord& record, const SampleLayout& event);
   const symbolize::SpaceVersion& space_of(std::uint32_t pid);
+  bool is_of_outside(const OrderedRecord& record);
+  void note_outside();
   void count_losses(const format::Record& record);
 
   format::CaptureReader* capture_;
@@ -136,6 +139,10 @@ class BatchReader {
   symbolize::AddressSpaces spaces_;
   symbolize::JitCode jit_;
   Threads threads_;
+  const KnownThread outside_{.thread = {0, 0, kOutsideName}};
+  format::SampleParser outside_parser_;
+  bool keeps_pid_zero_, has_outside_ = false;
+  std::uint64_t of_outside_ = 0, reported_outside_ = 0;  // samples
   CgroupNames cgroups_;
   std::vector<SampleLayout> layouts_;     // index: event
   std::optional<OrderedRecord> pending_;  // the record before which the last batch ended

@@ -28,6 +28,9 @@ struct Thread {
   std::string_view comm;
 };
 
+// The name of threads outside of the recorder's pid namespace, which all have tid 0.
+inline constexpr std::string_view kOutsideName = "[outside]";
+
 // Paths of cgroups by id, from the capture's CGROUP records. The reading thread adds names while other
 // threads look them up. The first record of an id counts, so a returned name stays valid.
 class CgroupNames {

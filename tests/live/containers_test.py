@@ -277,6 +277,18 @@ class InsideAPidNamespace(programs.Scratch):
             $TACHO record -q -g -e syscalls:sys_enter_getppid -o c.data -p $pid -- sleep 0.5""")
         self.check_stacks()
 
+    def test_processes_outside_have_no_names(self):
+        outer = subprocess.Popen([self.built / "outer"])
+        self.addCleanup(outer.wait)
+        self.addCleanup(outer.kill)
+        done = self.inside(script="$LOAD & $TACHO record -g -a -e syscalls:sys_enter_getppid -o c.data -- sleep 0.5")
+        self.assertIn("this is a pid namespace", done.stderr.decode())
+        folded, said = self.text("folded")
+        self.assertRegex(folded, r"(?m)^deep;.*main;middle;leaf;")
+        self.assertNotIn("outer", folded)
+        self.assertRegex(folded, r"(?m)^\[outside\];\[unknown\] ")
+        self.assertRegex(said, r"samples of unknown processes: .*--pid=host\) \(\d+ times\)")
+
     def test_recorders_have_the_numbers_of_the_namespace(self):
         self.need_recorder("offcpu")
         self.inside(programs.BIN / "tacho-record", "-q", "-g", "-e", "offcpu", "-o", "c.data", "--", self.built / "deep")

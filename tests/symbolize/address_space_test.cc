@@ -146,6 +146,30 @@ TEST_F(AddressSpacesTest, AfterExecOldMappingsLastUntilCovered) {
   EXPECT_EQ(path_at(7, 0x1000), "/bin/ls");
 }
 
+TEST_F(AddressSpacesTest, PidZeroOfManyProcessesHasNoMappingsAndNoName) {
+  for (const std::uint32_t unknown : {0U, kNobody}) {
+    user(mmap(unknown, 0x1000, 0x1000, 0, "/bin/outside"));
+    comm(unknown, unknown, "outside");
+    EXPECT_EQ(path_at(unknown, 0x1000), "");
+    // A process that a program outside put into the namespace.
+    fork(7, 7, unknown, unknown);
+    EXPECT_EQ(path_at(7, 0x1000), "");
+    EXPECT_EQ(spaces.comm(7, 7), ":7");
+  }
+  EXPECT_EQ(spaces.comm(0, 0), "swapper");
+  EXPECT_EQ(spaces.comm(kNobody, kNobody), ":-1");
+  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 0, "[kernel.kallsyms]_text"));
+  EXPECT_EQ(path_at(0, 0xffffffff81000000, abi::kCpumodeKernel), "[kernel.kallsyms]");
+}
+
+TEST_F(AddressSpacesTest, PidZeroIsOneProcessAsInPerfIfItIsKept) {
+  spaces.keep_pid_zero();
+  user(mmap(0, 0x1000, 0x1000, 0, "/bin/outside"));
+  comm(0, 0, "outside");
+  EXPECT_EQ(path_at(0, 0x1000), "/bin/outside");
+  EXPECT_EQ(spaces.comm(0, 0), "outside");
+}
+
 TEST_F(AddressSpacesTest, NamesOfThreads) {
   EXPECT_EQ(spaces.comm(0, 0), "swapper");
   EXPECT_EQ(spaces.comm(5, 5), ":5");

@@ -306,7 +306,8 @@ class SummaryText {
     std::size_t others = 0;
     for (const format::Finding& finding : session_.diagnostics().findings()) {
       const bool is_damage = finding.kind != format::Damage::NoSymbols &&
-                             finding.kind != format::Damage::Lost && finding.kind != format::Damage::Note;
+                             finding.kind != format::Damage::Lost &&
+                             finding.kind != format::Damage::Outside && finding.kind != format::Damage::Note;
       if (is_damage && damage.empty())
         damage = safe(format::Diagnostics::describe(finding));
       else if (is_damage)

@@ -362,6 +362,50 @@ TEST(Session, LossesAreCountedAndTold) {
   EXPECT_EQ(ran.session->diagnostics().findings()[0].count, 7u);
 }
 
+// In a pid namespace, the kernel writes pid and tid 0 for all processes outside of it.
+CaptureBuilder capture_of_a_namespace() {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  const auto add = [&capture](std::uint64_t time, std::uint32_t pid, std::uint16_t cpumode,
+                              std::vector<std::uint64_t> chain) {
+    SampleFields fields = at(time, pid);
+    fields.misc = cpumode;
+    fields.callchain = std::move(chain);
+    capture.sample(fields);
+  };
+  const std::uint64_t kKernelCode = 0xffffffff81000010;
+  capture.comm(0, 0, "alpha").mmap(0, 0x1000, 0x1000, 0, "/bin/alpha");
+  capture.comm(0, 0, "beta").mmap(0, 0x1000, 0x1000, 0, "/bin/beta");
+  capture.comm(5, 5, "inside").mmap(5, 0x1000, 0x1000, 0, "/bin/inside");
+  add(10, 0, abi::kCpumodeUser, {abi::kContextUser, 0x1000});
+  add(20, 0, abi::kCpumodeKernel, {abi::kContextKernel, kKernelCode, abi::kContextUser, 0x1000});
+  add(30, 0, abi::kCpumodeKernel, {abi::kContextKernel, kKernelCode});
+  add(40, 5, abi::kCpumodeUser, {abi::kContextUser, 0x1000});
+  return capture;
+}
+
+TEST(Session, ProcessesOutsideOfThePidNamespaceAreUnknownAndReported) {
+  const Ran ran = run(capture_of_a_namespace().file());
+  EXPECT_EQ(ran.sink.lines,
+            (std::vector<std::string>{"swapper 5 1 cpu-clock #1", "[outside] 10 1 cpu-clock #1",
+                                      "[outside] 20 1 cpu-clock #2", "[idle or outside] 30 1 cpu-clock #1",
+                                      "inside 40 1 cpu-clock #1"}));
+  const auto& findings = ran.session->diagnostics().findings();
+  const auto found = std::ranges::find(findings, format::Damage::Outside, &format::Finding::kind);
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->count, 2u);
+  EXPECT_FALSE(ran.session->diagnostics().incomplete());
+}
+
+TEST(Session, ProcessesOutsideOfThePidNamespaceHaveTheirLastNameAsInPerfIfItIsKept) {
+  SessionOptions options;
+  options.symbols.keeps_pid_zero = true;
+  const Ran ran = run(capture_of_a_namespace().file(), options);
+  ASSERT_EQ(ran.sink.lines.size(), 4u);
+  EXPECT_EQ(ran.sink.lines[0], "beta 10 1 cpu-clock #1");
+  EXPECT_TRUE(ran.session->diagnostics().findings().empty());
+}
+
 TEST(Session, ALossToldByTheKernelAndByTheRecorderIsOneLoss) {
   CaptureBuilder capture;
   const auto attr = test::software_event(abi::kCpuClock);
