@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "format/records/perf_abi.h"
+#include "symbolize/address_space.h"
 
 namespace tacho::report {
 namespace {
@@ -130,7 +131,8 @@ void WallTimes::take(const ResolvedSample& sample) {
   begin_ = std::min(begin_, time);
   end_ = std::max(end_, time);
   const auto tid = sample.tid();
-  if (tid != 0 && sample.thread != nullptr) {  // 0: an idle CPU
+  const bool is_thread = symbolize::identifies_task(tid);  // 0: an idle CPU, or several threads
+  if (is_thread && sample.thread != nullptr) {
     known_threads_[tid] = sample.thread;
     Track& track = track_of(tid);
     track.thread = sample.thread;
@@ -140,7 +142,7 @@ void WallTimes::take(const ResolvedSample& sample) {
   if (has_waits_) {
     const auto wait = waits_.take(sample);
     for (const Wait& lost : waits_.take_without_end()) add_lost(lost);
-    if (wait && wait->tid != 0) add(*wait);
+    if (wait && symbolize::identifies_task(wait->tid)) add(*wait);
   }
   const bool is_of_cpu = sample.event_index < samples_cpu_.size() && samples_cpu_[sample.event_index];
   if (!is_of_cpu) return;
@@ -149,7 +151,7 @@ void WallTimes::take(const ResolvedSample& sample) {
     const auto left = by_tid_.find(last);
     if (last != tid && left != by_tid_.end()) tracks_[left->second].left_cpu = true;
   }
-  if (tid == 0 || chosen(time, time + 1) == 0) return;
+  if (!is_thread || chosen(time, time + 1) == 0) return;
   Track& track = track_of(tid);
   const std::uint64_t period = std::max<std::uint64_t>(sample.period, 1);
   track.sampled += period;
@@ -167,6 +169,7 @@ void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
   if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
     end_ = std::max(end_, time);
+    if (!symbolize::identifies_task(fork->tid)) return;
     if (fork->is_exit) {
       // Its last samples, and the switch away from it, come later.
       if (const auto known = by_tid_.find(fork->tid); known != by_tid_.end())
@@ -238,6 +241,7 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
 
 // In that time it waited, and then ran until its next sleep.
 void WallTimes::add_lost(const Wait& wait) {
+  if (!symbolize::identifies_task(wait.tid)) return;
   Track& track = track_of(wait.tid);
   if (!track.has_waits) begin_at(track, wait.begin(), WallState::OnCpu);
   track.lost += chosen(std::max(wait.begin(), track.covered), wait.end);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "report/query/field_choice.h"
+#include "symbolize/address_space.h"
 
 namespace tacho::report {
 namespace {
@@ -52,6 +53,7 @@ Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
   if (name == "sched:sched_switch") {
     facts.what = What::Switch;
     facts.state = field_named(*schema, "prev_state");
+    facts.leaver = field_named(*schema, "prev_pid");
     facts.thread = field_named(*schema, "next_pid");
     if (facts.state == nullptr || facts.thread == nullptr) facts = {};
     return facts;
@@ -130,8 +132,9 @@ std::optional<Wait> Waits::take(const ResolvedSample& sample) {
       leave(sample, facts);
       return thread ? arrive(static_cast<std::uint32_t>(*thread), sample.fields->time) : std::nullopt;
     case What::Wake:
-      if (thread && options_.takes_all) note_wake(static_cast<std::uint32_t>(*thread), sample.fields->time);
-      if (thread && options_.wakers > 0) wake(sample, static_cast<std::uint32_t>(*thread));
+      if (!thread || !symbolize::identifies_task(static_cast<std::uint32_t>(*thread))) return std::nullopt;
+      if (options_.takes_all) note_wake(static_cast<std::uint32_t>(*thread), sample.fields->time);
+      if (options_.wakers > 0) wake(sample, static_cast<std::uint32_t>(*thread));
       return std::nullopt;
     case What::Wait:
       return take_wait(sample, facts);
@@ -175,7 +178,7 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
   Wait wait = begun_by(sample);
   wait.queued =
       static_cast<std::uint64_t>(std::clamp(number(facts.queued, sample).value_or(0), Int128{0}, *duration));
-  return ended(wait, static_cast<std::uint64_t>(*duration), sample.fields->time);
+  return ended(wait, sample.tid(), static_cast<std::uint64_t>(*duration), sample.fields->time);
 }
 
 std::optional<Wait> Waits::take_queue(const ResolvedSample& sample, const EventFacts& facts) {
@@ -190,8 +193,26 @@ std::optional<Wait> Waits::take_queue(const ResolvedSample& sample, const EventF
   return wait;
 }
 
+void Waits::learn_tids(const ResolvedSample& sample, std::uint32_t kernel_tid) {
+  const std::uint32_t own = sample.tid();
+  if (own == ~0U) return;  // it exits
+  is_in_namespace_ = is_in_namespace_ || own != kernel_tid;
+  if (!is_in_namespace_ || !symbolize::identifies_task(own) || own_tids_.size() >= kMostThreads) return;
+  kernel_tids_[own] = kernel_tid;
+  own_tids_[kernel_tid] = own;
+}
+
+std::uint32_t Waits::kernel_tid_of(const ResolvedSample& sample) const {
+  const std::uint32_t own = sample.tid();
+  if (!symbolize::identifies_task(own)) return 0;
+  if (!is_in_namespace_) return own;
+  const auto known = kernel_tids_.find(own);
+  return known == kernel_tids_.end() ? 0 : known->second;
+}
+
 void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
-  const std::uint32_t thread = sample.tid();
+  const auto thread = static_cast<std::uint32_t>(number(facts.leaver, sample).value_or(sample.tid()));
+  learn_tids(sample, thread);
   const auto state = number(facts.state, sample);
   if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
   if (const auto slept = asleep_.find(thread); slept != asleep_.end()) {
@@ -218,6 +239,7 @@ void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   if (asleep_.size() >= kMostThreads) return;
   const bool could_run = state && (*state & kStates) == 0;
   asleep_[thread] = {sample.fields->time, could_run ? sample.fields->time : 0, begun_by(sample)};
+  if (sample.tid() == 0) asleep_[thread].wait.comm = kOutsideName;  // no idle task: it has a number
   if (options_.takes_all) seen_.insert(thread);
 }
 
@@ -227,6 +249,11 @@ std::optional<Wait> Waits::first_seen(std::uint32_t thread, std::uint64_t time) 
     return std::nullopt;
   Wait wait;
   wait.tid = thread;
+  if (is_in_namespace_) {
+    const auto own = own_tids_.find(thread);
+    if (own == own_tids_.end()) return std::nullopt;
+    wait.tid = own->second;
+  }
   wait.end = time;
   wait.has_begin = false;
   const auto woken = woken_unseen_.find(thread);
@@ -265,7 +292,7 @@ std::optional<Wait> Waits::arrive(std::uint32_t thread, std::uint64_t time) {
   asleep_.erase(slept);
   if (time <= asleep.since) return std::nullopt;
   if (asleep.woken_at != 0 && asleep.woken_at < time) asleep.wait.queued = time - asleep.woken_at;
-  return ended(asleep.wait, time - asleep.since, time);
+  return ended(asleep.wait, thread, time - asleep.since, time);
 }
 
 // Of several wake-ups during one wait the first counts: later ones found the thread awake.
@@ -277,7 +304,7 @@ void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
   woken.is_new = true;
   woken.by.push_back(waker_of(sample));
   // No thread woke an interrupt, so the chain of wakers ends here.
-  const auto before = woken_.find(sample.tid());
+  const auto before = woken_.find(has_switches_ ? kernel_tid_of(sample) : sample.tid());
   if (!woken.by.front().is_interrupt && before != woken_.end()) {
     const auto& by = before->second.by;
     const auto more = std::min<std::size_t>(by.size(), options_.wakers - 1);
@@ -286,11 +313,11 @@ void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
   woken_[thread] = std::move(woken);
 }
 
-Wait Waits::ended(Wait wait, std::uint64_t duration, std::uint64_t end) {
+Wait Waits::ended(Wait wait, std::uint32_t thread, std::uint64_t duration, std::uint64_t end) {
   ++waits_;
   wait.duration = duration;
   wait.end = end;
-  const auto woken = woken_.find(wait.tid);
+  const auto woken = woken_.find(thread);
   if (woken == woken_.end() || !woken->second.is_new) return wait;
   ++with_waker_;
   woken->second.is_new = false;
@@ -333,6 +360,7 @@ Waker Waits::waker_of(const ResolvedSample& sample) {
   }
   waker.pid = sample.pid();
   waker.tid = sample.tid();
+  if (is_in_namespace_ && waker.tid == 0) waker.comm = kOutsideName;
   return waker;
 }
 

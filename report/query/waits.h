@@ -113,6 +113,7 @@ class Waits {
   struct EventFacts {
     What what = What::Nothing;
     const PayloadField* state = nullptr;   // Switch: state of the thread that leaves the CPU
+    const PayloadField* leaver = nullptr;  // Switch: that thread; null: the sample's
     const PayloadField* thread = nullptr;  // Switch: the thread that runs next; Wake: the woken thread
     const PayloadField* time = nullptr;    // Wait, Queue: duration
     const PayloadField* queued = nullptr;  // Wait: the part of it in a run queue
@@ -134,13 +135,19 @@ class Waits {
   bool is_wanted(const ResolvedSample& sample) const;
   Wait begun_by(const ResolvedSample& sample) const;
   std::optional<Wait> take_wait(const ResolvedSample& sample, const EventFacts& facts);
+  // Fields of the kernel's tracepoints have tids of the initial pid namespace, samples have those of the
+  // recorder's. Waits from sched_switch are kept by the former: outside of the recorder's namespace, samples
+  // of all threads have tid 0.
+  void learn_tids(const ResolvedSample& sample, std::uint32_t kernel_tid);
+  std::uint32_t kernel_tid_of(const ResolvedSample& sample) const;  // 0: not known
   void leave(const ResolvedSample& sample, const EventFacts& facts);
   std::optional<Wait> take_queue(const ResolvedSample& sample, const EventFacts& facts);
   std::optional<Wait> arrive(std::uint32_t thread, std::uint64_t time);
   std::optional<Wait> first_seen(std::uint32_t thread, std::uint64_t time);
   void note_wake(std::uint32_t thread, std::uint64_t time);
   void wake(const ResolvedSample& sample, std::uint32_t thread);
-  Wait ended(Wait wait, std::uint64_t duration, std::uint64_t end);
+  // `thread`: its number in woken_.
+  Wait ended(Wait wait, std::uint32_t thread, std::uint64_t duration, std::uint64_t end);
   std::optional<Int128> number(const PayloadField* field, const ResolvedSample& sample) const;
   std::string_view waker_name(const ResolvedSample& sample, const PayloadField* field);
   Waker waker_of(const ResolvedSample& sample);
@@ -151,7 +158,9 @@ class Waits {
   EventSchemas schemas_;
   std::vector<EventFacts> events_;
   bool has_switches_ = false, has_queues_ = false, keeps_wakers_ = true;
-  std::unordered_map<std::uint32_t, Asleep> asleep_;  // by thread
+  bool is_in_namespace_ = false;                                             // the two kinds of tids differ
+  std::unordered_map<std::uint32_t, std::uint32_t> kernel_tids_, own_tids_;  // of each other, if they differ
+  std::unordered_map<std::uint32_t, Asleep> asleep_;                         // by thread
   std::unordered_map<std::uint32_t, Woken> woken_;
   // With takes_all: threads that were seen on a CPU, and the first wake-up of the others.
   std::unordered_set<std::uint32_t> seen_;

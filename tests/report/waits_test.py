@@ -104,6 +104,26 @@ class Waits(programs.Scratch):
         (self.folder / name).write_bytes(self.capture.file())
         return name
 
+    def test_threads_outside_of_the_pid_namespace_are_kept_apart(self):
+        # Recorded in a container: samples of all threads outside have tid 0; the fields have the kernel's tids.
+        self.begin(**{"sched:sched_switch": [Field("prev_pid", size=4), Field("next_pid", size=4), Field("prev_state")],
+                      "sched:sched_waking": [Field("pid", size=4), Field("pad", size=4)]})
+        wait = ["schedule", "do_wait", "entry"]
+        inside, outside, other = 9001, 9002, 9003  # the kernel's numbers; MAIN is the one of `inside` in the container
+
+        def switch(tid, kernel_tid, to, stack):
+            self.take("sched:sched_switch", tid, stack, "<IIQ", kernel_tid, to, SLEEPING)
+
+        switch(MAIN, inside, outside, wait)
+        switch(0, outside, other, ["schedule", "busy"])
+        self.take("sched:sched_waking", 0, ["do_wake", "entry"], "<II", inside, 0)  # by `other`
+        switch(0, other, inside, ["schedule", "do_wake"])
+        switch(MAIN, inside, outside, wait)
+        folded, _ = self.folded("--off-cpu")
+        self.assertEqual(folded, {"main;entry;do_wait;schedule": 3 * STEP, "[outside];busy;schedule": 3 * STEP})
+        folded, _ = self.folded("--off-cpu", "--wakers=1", "--comm", "main")
+        self.assertEqual(list(folded), ["main;entry;do_wait;schedule;-- waker --;do_wake;entry;[outside]"])
+
     def test_waits_per_event_are_compared(self):
         # Before: 2 requests of 2 steps. After: 4 requests, with the same total.
         self.requests("before", 2, 3, 1)
