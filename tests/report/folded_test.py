@@ -46,6 +46,18 @@ class Folded(programs.Scratch):
         starts = [stack.partition(";")[0] for stack in self.folded("--tid", "--as-perf")[0]]
         self.assertIn("two_words-?/111", starts)
 
+    def test_root_frames_are_those_of_by(self):
+        self.named_threads()
+        roots = lambda *words: {stack.rpartition(";")[0].rpartition(";")[0]: weight for stack, weight in self.folded(*words)[0].items()}
+        self.assertEqual(roots("--by", "pid"), {f"pid {made.PID}": sum(range(1, 13))})
+        self.assertEqual(roots("--by", "cgroup,tid")["N/A;tid 107"], 7)
+        self.assertEqual(roots("--by", "event,comm")["cycles;two_words"], 11)
+        self.assertEqual(roots("--by", "none"), {"": sum(range(1, 13))})
+        self.assertEqual(roots("--by", "comm"), roots())
+        for words, said in ((["--by", "nosuch"], "'nosuch' is not known"), (["--by", "pid", "--as-perf"], "leave out --as-perf"),
+                            (["--by", "cpu", "--off-cpu"], "takes comm, pid and tid")):
+            self.assertIn(said, self.tacho("folded", *words, status=1).stderr.decode())
+
     def test_several_events_stand_below_their_names(self):
         kind = made.USUAL | made.CALLCHAIN
         capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, kind), made.Event("page faults", made.SOFTWARE, 2, kind),

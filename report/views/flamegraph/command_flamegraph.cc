@@ -161,17 +161,16 @@ cli::CommandLine describe(Options& options) {
        [&options](std::string_view text) { return set_width_of(options, text); }});
   rows.push_back(
       cli::flag("--normalize", "with --base: scale the totals before to those after", options.is_normalized));
-  rows.push_back(
-      {"--by", cli::Takes::Value, "LIST",
-       "root frames, outermost first: a list of comm, pid, tid, cpu, cgroup and event, or none (default: "
-       "comm; event,comm if several events of one unit have samples)",
-       [&options](std::string_view text) -> Result<> {
-         auto roots = parse_flame_roots(text);
-         if (!roots) return std::move(roots.error());
-         options.source.roots = std::move(*roots);
-         options.has_roots = true;
-         return Done{};
-       }});
+  rows.push_back({"--by", cli::Takes::Value, "LIST",
+                  "root frames, outermost first: " + std::string(kRootFrameNames) +
+                      " (default: comm; event,comm if several events of one unit have samples)",
+                  [&options](std::string_view text) -> Result<> {
+                    auto roots = parse_root_frames("--by", text);
+                    if (!roots) return std::move(roots.error());
+                    options.source.roots = std::move(*roots);
+                    options.has_roots = true;
+                    return Done{};
+                  }});
   rows.push_back(
       cli::text("--highlight", "REGEX",
                 "mark functions whose names match, and print their percentage: an extended regular "
@@ -613,7 +612,7 @@ Result<> check_wall(Options& options) {
   if (!options.source.weight.empty() || !options.source.event.empty())
     return use_error("--wall: the weight is time; leave out --weight and --event");
   if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return fit;
-  if (!options.has_roots) options.source.roots = {FlameRoot::Comm, FlameRoot::Tid};
+  if (!options.has_roots) options.source.roots = {RootFrame::Comm, RootFrame::Tid};
   if (!are_of_threads(options.source.roots)) return use_error("--wall: --by takes comm, pid and tid");
   return Done{};
 }

@@ -27,10 +27,6 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::pair<std::string_view, FlameRoot> kRoots[] = {
-    {"comm", FlameRoot::Comm}, {"pid", FlameRoot::Pid},       {"tid", FlameRoot::Tid},
-    {"cpu", FlameRoot::Cpu},   {"cgroup", FlameRoot::Cgroup}, {"event", FlameRoot::Event}};
-
 // FrameKind has the letters of CodeKind.
 FrameKind kind_of(const symbolize::Frame& frame) { return FrameKind{static_cast<char>(code_kind(frame))}; }
 
@@ -79,27 +75,6 @@ FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& ad
 
 // A text as the name of a frame.
 std::string shown(std::string_view name) { return name.empty() ? "[unnamed]" : printable(name); }
-
-// A root that are_of_threads() allows.
-std::string root_text(FlameRoot root, std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
-  if (root == FlameRoot::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(pid));
-  if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(tid));
-  return shown(comm);
-}
-
-std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_view event) {
-  switch (root) {
-    case FlameRoot::Cpu:
-      return sample.event().attr.samples(abi::kSampleCpu) ? fmt::format("cpu {}", sample.fields->cpu)
-                                                          : "cpu not recorded";
-    case FlameRoot::Cgroup:
-      return shown(sample.cgroup());
-    case FlameRoot::Event:
-      return shown(event);
-    default:
-      return root_text(root, sample.pid(), sample.tid(), sample.comm);
-  }
-}
 
 // Counts the event that costs are divided by.
 class UnitCount {
@@ -154,7 +129,7 @@ class FlameSink : public Sink, private SumView {
   MergeBy merge_by() const override { return merge_by_; }
   SumView* sum_view() override {
     const bool has_more =
-        sees_periods_ || units_.has_event() || has_root(FlameRoot::Cpu) || has_root(FlameRoot::Cgroup);
+        sees_periods_ || units_.has_event() || has_root(RootFrame::Cpu) || has_root(RootFrame::Cgroup);
     return has_more ? nullptr : this;
   }
 
@@ -194,7 +169,7 @@ class FlameSink : public Sink, private SumView {
       const auto frames = std::span(stacks_).subspan(starts_[row], ends_[row] - starts_[row]);
       stack.assign(frames.begin(), frames.end());
       const std::string& unit = units[rows_[row]->event_index];
-      if (names[unit].size() > 1 && !has_root(FlameRoot::Event))
+      if (names[unit].size() > 1 && !has_root(RootFrame::Event))
         stack.insert(source_.is_reversed ? stack.end() : stack.begin(), rows_[row]->event);
       take(stack, weights[row], unit);
     }
@@ -222,7 +197,7 @@ class FlameSink : public Sink, private SumView {
   SumShape shape() const override {
     SumShape shape;
     shape.by_location = false;
-    shape.by_thread = has_root(FlameRoot::Pid) || has_root(FlameRoot::Tid);
+    shape.by_thread = has_root(RootFrame::Pid) || has_root(RootFrame::Tid);
     shape.needs_stack = shape.counts_nought = true;
     shape.merge_by = merge_by_;
     return shape;
@@ -246,15 +221,13 @@ class FlameSink : public Sink, private SumView {
     if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while others read on
     return row;
   }
-  bool has_root(FlameRoot root) const {
-    return std::ranges::find(source_.roots, root) != source_.roots.end();
-  }
+  bool has_root(RootFrame root) const { return contains_root(source_.roots, root); }
   bool reads_more() {
-    return has_root(FlameRoot::Cgroup) || periods_.reads_payloads(session_.events().size());
+    return has_root(RootFrame::Cgroup) || periods_.reads_payloads(session_.events().size());
   }
   // The frames below the sample's stack, which are a key of the profile's rows.
   std::string_view roots_of(const ResolvedSample& sample) {
-    const bool is_comm_alone = source_.roots.size() == 1 && source_.roots.front() == FlameRoot::Comm;
+    const bool is_comm_alone = source_.roots.size() == 1 && source_.roots.front() == RootFrame::Comm;
     if (is_comm_alone) {  // equal names share their bytes
       const auto [known, is_new] = by_comm_.try_emplace({sample.comm.data(), sample.event_index}, nullptr);
       if (is_new) known->second = &make_roots(sample);
@@ -268,8 +241,8 @@ class FlameSink : public Sink, private SumView {
     const std::string event = shown(events_.name_of(sample));
     std::string key = event + '\0';
     std::vector<std::string> texts;
-    for (const FlameRoot root : source_.roots) {
-      texts.push_back(root_text(root, sample, events_.name_of(sample)));
+    for (const RootFrame root : source_.roots) {
+      texts.push_back(shown(root_text(root, sample, events_.name_of(sample))));
       key += texts.back() + '\0';
     }
     const auto [known, is_new] = by_text_.try_emplace(key);
@@ -396,8 +369,8 @@ class FlameWaits : public Sink {
   void add(const Wait& wait) {
     has_waits_ = true;
     stack_.clear();
-    for (const FlameRoot root : source_.roots) {
-      const std::string text = root_text(root, wait.pid, wait.tid, wait.comm);
+    for (const RootFrame root : source_.roots) {
+      const std::string text = shown(root_text(root, wait.pid, wait.tid, wait.comm));
       stack_.push_back(frames_.number_of(text, "", FrameKind::Group));
     }
     names_.append(wait.stack->frames, FrameNames::Order::RootFirst, stack_);
@@ -481,9 +454,9 @@ class FlameWall : public Sink {
     for (const WallRow& row : times_.rows()) {
       const WallThread& thread = times_.threads()[row.thread];
       stack.clear();
-      for (const FlameRoot root : source_.roots)
-        stack.push_back(
-            frames_.number_of(root_text(root, thread.pid, thread.tid, thread.comm), "", FrameKind::Group));
+      for (const RootFrame root : source_.roots)
+        stack.push_back(frames_.number_of(shown(root_text(root, thread.pid, thread.tid, thread.comm)), "",
+                                          FrameKind::Group));
       stack.push_back(frames_.number_of(name_of(row.state), "", kind_of(row.state)));
       if (row.stack != nullptr) append(*row.stack, stack);
       if (source_.is_reversed) std::ranges::reverse(stack);
@@ -526,26 +499,6 @@ Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCo
 }
 
 }  // namespace
-
-Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
-  std::vector<FlameRoot> roots;
-  if (text == "none") return roots;
-  for (const std::string& name : parse_name_list(text)) {
-    const auto* const known = std::ranges::find(kRoots, name, &std::pair<std::string_view, FlameRoot>::first);
-    if (known == std::end(kRoots))
-      return use_error("--by: '" + name +
-                       "' is not known; it is a list of comm, pid, tid, cpu, cgroup and event, or none");
-    roots.push_back(known->second);
-  }
-  if (roots.empty()) return use_error("--by: names nothing; --by none leaves threads out");
-  return roots;
-}
-
-bool are_of_threads(std::span<const FlameRoot> roots) {
-  return std::ranges::all_of(roots, [](FlameRoot root) {
-    return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
-  });
-}
 
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
                                       const RunSession& run, const StackCallback& take) {

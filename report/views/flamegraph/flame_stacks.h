@@ -12,21 +12,15 @@
 #include "format/base/result.h"
 #include "report/profile/function_table.h"
 #include "report/profile/slow_intervals.h"
+#include "report/query/root_frames.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_graph.h"
 
 namespace tacho::report {
 
-// The frames below the functions of a stack, outermost first: command, thread, CPU, ...
-enum class FlameRoot : std::uint8_t { Comm, Pid, Tid, Cpu, Cgroup, Event };
-// "comm,cpu"; "none": nothing.
-Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text);
-// Whether all of them are facts of a thread: comm, pid and tid.
-bool are_of_threads(std::span<const FlameRoot> roots);
-
 struct FlameSource {
-  std::vector<FlameRoot> roots{FlameRoot::Comm};
+  std::vector<RootFrame> roots{RootFrame::Comm};
   std::string event, weight;  // as for tacho folded; empty: its defaults
   std::string per;            // --per: an event that is counted and not drawn; empty: none
   WaitOptions waits;

@@ -93,6 +93,14 @@ cli::CommandLine describe(Options& options) {
                   [&fold, &filter](std::string_view text) {
                     return part_or_choose("--tid", text, fold.shows_tid, filter.tids);
                   }});
+  rows.push_back({"--by", cli::Takes::Value, "LIST",
+                  "root frames, outermost first: " + std::string(kRootFrameNames) + " (default: comm)",
+                  [&fold](std::string_view text) -> Result<> {
+                    auto roots = parse_root_frames("--by", text);
+                    if (!roots) return std::move(roots.error());
+                    fold.roots = std::move(*roots);
+                    return Done{};
+                  }});
   rows.push_back(event_list_option("--event-filter,--event",
                                    "default: all, below their names where several have samples",
                                    options.event_filter));
@@ -139,7 +147,10 @@ class FoldedSink : public Sink, private SumView {
   MergeBy merge_by() const override { return merge_by_; }
   // Only periods and sample counts are added up by several threads; weights in fields are read by one.
   SumView* sum_view() override {
-    return options_.as_perl || slow_ || events_.reads_fields() ? nullptr : this;
+    const bool is_serial = options_.as_perl || slow_ || events_.reads_fields() ||
+                           contains_root(options_.roots, RootFrame::Cpu) ||
+                           contains_root(options_.roots, RootFrame::Cgroup);
+    return is_serial ? nullptr : this;
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
@@ -187,7 +198,9 @@ class FoldedSink : public Sink, private SumView {
   SumShape shape() const override {
     SumShape shape;
     shape.by_location = false;
-    shape.by_thread = options_.shows_pid || options_.shows_tid;
+    shape.by_thread = options_.shows_pid || options_.shows_tid ||
+                      contains_root(options_.roots, RootFrame::Pid) ||
+                      contains_root(options_.roots, RootFrame::Tid);
     shape.needs_stack = shape.counts_nought = true;
     shape.merge_by = merge_by_;
     return shape;
@@ -209,7 +222,8 @@ class FoldedSink : public Sink, private SumView {
     if (!start.is_seen) return IndexTable::kNone;
     const std::uint32_t row = profile_.row_for(LateSample{.comm = start.key, .stack = sample.stack});
     if (profile_.rows().size() > begins_.size())
-      begins_.push_back({starts.root(), start.name, start.is_java});
+      begins_.push_back({starts.root(), options_.is_by_comm() ? start.names.front() : 0, start.is_java,
+                         options_.is_by_comm() ? nullptr : &start});
     if (merge_by_ == MergeBy::Address) name_new_rows();  // now, while other threads read on
     return row;
   }
@@ -217,20 +231,28 @@ class FoldedSink : public Sink, private SumView {
   struct Begin {
     std::uint32_t root = 0, name = 0;  // of the event, and of the thread
     bool is_java = false;
+    const FoldedStarts::Start* roots = nullptr;  // unless FoldOptions::is_by_comm()
   };
   FoldedStarts& starts_of(const ResolvedSample& sample) {
     if (sample.event_index >= starts_by_event_.size()) starts_by_event_.resize(sample.event_index + 1);
     FoldedStarts*& starts = starts_by_event_[sample.event_index];
     if (starts != nullptr) return *starts;
-    const std::uint32_t root = folded_.name(options_.as_perl ? "" : events_.name_of(sample));
+    const bool has_no_root = options_.as_perl || contains_root(options_.roots, RootFrame::Event);
+    const std::uint32_t root = folded_.name(has_no_root ? "" : events_.name_of(sample));
     const auto known = std::ranges::find(starts_, root, &FoldedStarts::root);
     starts = known != starts_.end() ? &*known : &starts_.emplace_back(folded_, root, options_);
     return *starts;
   }
   void name_new_rows() {
     for (std::size_t row = lines_.size(); row < begins_.size(); ++row) {
-      stack_ = {begins_[row].root, begins_[row].name};
-      FrameNames& names = begins_[row].is_java && java_names_ ? *java_names_ : names_;
+      const Begin& begin = begins_[row];
+      if (begin.roots == nullptr) {
+        stack_ = {begin.root, begin.name};
+      } else {
+        stack_.assign(1, begin.root);
+        stack_.insert(stack_.end(), begin.roots->names.begin(), begin.roots->names.end());
+      }
+      FrameNames& names = begin.is_java && java_names_ ? *java_names_ : names_;
       names.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, stack_);
       lines_.push_back(folded_.row_of(stack_));
     }
@@ -296,6 +318,10 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
     // stackcollapse-perf.pl --inline asks addr2line for each address anew.
     if (options.expands_inlines && options.reading.perf_bytes.is_asked_for)
       options.reading.session.symbols.use_symbol_name = symbolize::UseSymbolName::Innermost;
+    if (!options.fold.is_by_comm() && options.fold.as_perl)
+      return use_error("--by: stackcollapse-perf.pl has no such frames; leave out --as-perf");
+    if ((options.is_wall || options.waits.is_asked_for) && !are_of_threads(options.fold.roots))
+      return use_error("--wall and --off-cpu show threads: --by takes comm, pid and tid");
     if (auto sound = check_slow(options.slow); !sound) return std::move(sound.error());
     if (options.slow.is_asked_for() && (options.is_wall || options.waits.is_asked_for))
       return use_error("--slowest and --slow-where compare samples, without --wall and --off-cpu");

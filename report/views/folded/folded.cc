@@ -346,9 +346,15 @@ std::string first_line(const ResolvedSample& sample, std::string_view event) {
   return std::string(line.view());
 }
 
+std::string thread_name(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid,
+                        std::string_view comm) {
+  return without_blanks(comm.empty() ? kUnnamed : comm) + thread_part(options, pid, tid);
+}
+
 }  // namespace
 
 const FoldedStarts::Start& FoldedStarts::of(const ResolvedSample& sample, std::string_view event) {
+  if (!options_.is_by_comm()) return start_of_roots(sample, event);
   const bool tells_threads = options_.shows_tid, tells_processes = options_.shows_pid || tells_threads;
   const Key key{sample.comm.data(), tells_processes ? sample.pid() : 0, tells_threads ? sample.tid() : 0};
   Recent& recent = recent_[hash_(key) % recent_.size()];
@@ -363,12 +369,39 @@ const FoldedStarts::Start& FoldedStarts::of(const ResolvedSample& sample, std::s
 }
 
 void FoldedStarts::begin(Start& start, const ResolvedSample& sample) {
-  std::string name = without_blanks(sample.comm.empty() ? kUnnamed : sample.comm);
-  name += thread_part(options_, sample.pid(), sample.tid());
+  std::string name = thread_name(options_, sample.pid(), sample.tid(), sample.comm);
   start.is_seen = true;
   start.is_java = name.starts_with(kJava);
-  start.name = folded_->name(name);
+  start.names.push_back(folded_->name(name));
   start.key = keys_.emplace_back(std::move(name));
+}
+
+const FoldedStarts::Start& FoldedStarts::start_of_roots(const ResolvedSample& sample,
+                                                        std::string_view event) {
+  std::string key(1, sample.comm.starts_with(kJava) ? 'j' : ' ');
+  std::vector<std::string> texts;
+  for (const RootFrame root : options_.roots) {
+    texts.push_back(root == RootFrame::Comm ? thread_name(options_, sample.pid(), sample.tid(), sample.comm)
+                                            : root_text(root, sample, event));
+    key += texts.back() + '\0';
+  }
+  const auto [known, is_new] = starts_by_roots_.try_emplace(std::move(key));
+  Start& start = known->second;
+  if (!is_new) return start;
+  start.is_seen = true;
+  start.is_java = known->first.front() == 'j';
+  for (const std::string& text : texts) start.names.push_back(folded_->name(text));
+  start.key = known->first;
+  return start;
+}
+
+std::vector<std::uint32_t> names_of_roots(FoldedStacks& folded, const FoldOptions& options, std::uint32_t pid,
+                                          std::uint32_t tid, std::string_view comm) {
+  std::vector<std::uint32_t> names;
+  for (const RootFrame root : options.roots)
+    names.push_back(folded.name(root == RootFrame::Comm ? thread_name(options, pid, tid, comm)
+                                                        : root_text(root, pid, tid, comm)));
+  return names;
 }
 
 void FoldedStarts::read_as_perl(Start& start, const ResolvedSample& sample, std::string_view event) {
@@ -388,8 +421,8 @@ void FoldedStarts::read_as_perl(Start& start, const ResolvedSample& sample, std:
     name += "-?";
   }
   start.is_java = name.starts_with(kJava);
-  start.name = folded_->name(name);
-  start.key = folded_->text(start.name);
+  start.names.assign(1, folded_->name(name));
+  start.key = folded_->text(start.names.front());
 }
 
 namespace {
@@ -415,7 +448,7 @@ class WaitSink : public Sink {
 
  private:
   void add(const Wait& wait) {
-    stack_.assign(1, name_of_thread(wait.comm, wait.pid, wait.tid));
+    stack_ = names_of_roots(folded_, fold_, wait.pid, wait.tid, wait.comm);
     names_.append(wait.stack->frames, FrameNames::Order::RootFirst, stack_);
     for (const Waker& waker : wait.wakers) add(waker);
     folded_.add(folded_.row_of(stack_), wait.duration);
@@ -432,7 +465,7 @@ class WaitSink : public Sink {
   }
 
   std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
-    return folded_.name(without_blanks(comm.empty() ? kUnnamed : comm) + thread_part(fold_, pid, tid));
+    return folded_.name(thread_name(fold_, pid, tid, comm));
   }
 
   FoldOptions fold_;
@@ -466,8 +499,7 @@ class WallSink : public Sink {
     std::vector<std::uint32_t> stack;
     for (const WallRow& row : times_.rows()) {
       const WallThread& thread = times_.threads()[row.thread];
-      const std::string name = without_blanks(thread.comm.empty() ? kUnnamed : thread.comm);
-      stack.assign(1, folded_.name(name + thread_part(fold_, thread.pid, thread.tid)));
+      stack = names_of_roots(folded_, fold_, thread.pid, thread.tid, thread.comm);
       stack.push_back(folded_.name(name_of(row.state)));
       if (row.stack != nullptr) append(*row.stack, stack);
       folded_.add(folded_.row_of(stack), static_cast<std::uint64_t>(std::llround(row.time)));

@@ -15,6 +15,7 @@
 #include "report/output/text_output.h"
 #include "report/profile/function_names.h"
 #include "report/profile/function_table.h"
+#include "report/query/root_frames.h"
 #include "report/query/waits.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
@@ -27,6 +28,8 @@ struct FoldOptions {
   FrameMarks marks;
   bool shows_pid = false, shows_tid = false;
   bool as_perl = false;  // PerfBytes::folds_as_perl
+  std::vector<RootFrame> roots{RootFrame::Comm};
+  bool is_by_comm() const { return roots.size() == 1 && roots.front() == RootFrame::Comm; }
 };
 
 // The frames that stackcollapse-perf.pl makes of one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)");
@@ -113,16 +116,16 @@ struct FoldedInlines {
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
                               FoldedInlines inlines, bool is_java = false);
 
-// The first name of a folded line: the name of the sample's thread; with --as-perf, what
-// stackcollapse-perf.pl parses as the name from the first line of perf's text.
+// The names of root frames in a folded line: usually only the name of the sample's thread; with --as-perf,
+// what stackcollapse-perf.pl parses as the name from the first line of perf's text.
 class FoldedStarts {
  public:
   struct Start {
     bool is_usual = false;  // --as-perf: perf's line shows the name unchanged
     bool is_seen = false;   // false only with --as-perf, for a line in which the script finds no name
     bool is_java = false;
-    std::uint32_t name = 0;
-    // Identifies this start: the address and length of the name's bytes.
+    std::vector<std::uint32_t> names{};
+    // Identifies this start: the address and length of its bytes.
     std::string_view key{};
   };
   // `root`: the number of the event's name, under which its lines are. `folded` numbers the names, and must
@@ -148,6 +151,7 @@ class FoldedStarts {
     }
   };
   void begin(Start& start, const ResolvedSample& sample);
+  const Start& start_of_roots(const ResolvedSample& sample, std::string_view event);
   void read_as_perl(Start& start, const ResolvedSample& sample, std::string_view event);
   struct Recent {
     Key key;
@@ -159,9 +163,14 @@ class FoldedStarts {
   FoldOptions options_;
   KeyHash hash_;
   std::unordered_map<Key, Start, KeyHash> starts_;
+  std::unordered_map<std::string, Start> starts_by_roots_;  // unless FoldOptions::is_by_comm()
   std::deque<std::string> keys_;
   std::array<Recent, 64> recent_{};  // some of them, by their hash
 };
+
+// The names of a thread's root frames; roots must be are_of_threads().
+std::vector<std::uint32_t> names_of_roots(FoldedStacks& folded, const FoldOptions& options, std::uint32_t pid,
+                                          std::uint32_t tid, std::string_view comm);
 
 // Prints waits instead of the stacks of an event: "comm;root;...;leaf;-- waker --;leaf;...;root;comm
 // NANOSECONDS".

@@ -1,0 +1,64 @@
+#include "report/query/root_frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "format/records/perf_abi.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::pair<std::string_view, RootFrame> kRoots[] = {
+    {"comm", RootFrame::Comm}, {"pid", RootFrame::Pid},       {"tid", RootFrame::Tid},
+    {"cpu", RootFrame::Cpu},   {"cgroup", RootFrame::Cgroup}, {"event", RootFrame::Event}};
+
+}  // namespace
+
+Result<std::vector<RootFrame>> parse_root_frames(std::string_view option, std::string_view text) {
+  std::vector<RootFrame> roots;
+  if (text == "none") return roots;
+  for (const std::string& name : parse_name_list(text)) {
+    const auto* const known = std::ranges::find(kRoots, name, &std::pair<std::string_view, RootFrame>::first);
+    if (known == std::end(kRoots))
+      return use_error(fmt::format("{}: '{}' is not known; it is {}", option, name, kRootFrameNames));
+    roots.push_back(known->second);
+  }
+  if (roots.empty()) return use_error(fmt::format("{0}: names nothing; {0} none leaves threads out", option));
+  return roots;
+}
+
+bool contains_root(std::span<const RootFrame> roots, RootFrame root) {
+  return std::ranges::find(roots, root) != roots.end();
+}
+
+bool are_of_threads(std::span<const RootFrame> roots) {
+  return std::ranges::all_of(roots, [](RootFrame root) {
+    return root == RootFrame::Comm || root == RootFrame::Pid || root == RootFrame::Tid;
+  });
+}
+
+std::string root_text(RootFrame root, std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
+  if (root == RootFrame::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(pid));
+  if (root == RootFrame::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(tid));
+  return std::string(comm);
+}
+
+std::string root_text(RootFrame root, const ResolvedSample& sample, std::string_view event) {
+  switch (root) {
+    case RootFrame::Cpu:
+      return sample.event().attr.samples(format::abi::kSampleCpu) ? fmt::format("cpu {}", sample.fields->cpu)
+                                                                  : "cpu not recorded";
+    case RootFrame::Cgroup:
+      return std::string(sample.cgroup());
+    case RootFrame::Event:
+      return std::string(event);
+    default:
+      return root_text(root, sample.pid(), sample.tid(), sample.comm);
+  }
+}
+
+}  // namespace tacho::report
