@@ -155,15 +155,17 @@ cli::Option as_perf_option(ReadingOptions& options) {
             symbols.labels = symbolize::Labels::All;
             symbols.checks_inodes = false;
             options.session.leaves_out_guests = true;
-            options.width = 0;
+            options.is_wide = true;
             return Done{};
           }};
 }
 
 cli::Option wide_option(std::string names, ReadingOptions& options) {
-  return sets(std::move(names),
-              "do not cut names; by default tables fit the terminal, and long names are cut in the middle",
-              options.width, 0);
+  return sets(
+      std::move(names),
+      "do not cut names; by default tables fit the terminal, or 200 columns where they go to a pipe or "
+      "file by the shell, and long names are cut in the middle",
+      options.is_wide, true);
 }
 
 cli::Option inflate_option(format::ReadOptions& options) {

@@ -73,7 +73,8 @@ struct ReadingOptions {
   std::vector<std::string> other_inputs;  // further captures whose contents the output has
   std::string output;                     // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
-  std::size_t width = 0;  // columns of the terminal on standard output; 0: no limit
+  std::size_t width = 0;  // columns of the terminal on standard output; 0: it is none
+  bool is_wide = false;   // --wide: no limit
   bool follows = false;   // --follow: the capture may still grow
   // Read the capture and the files of its modules in a sandboxed child (sandbox/process.h).
   bool has_worker = false;
@@ -83,8 +84,15 @@ struct ReadingOptions {
   // one.
   std::string kcore;
   const std::string& shown_input() const { return input_name.empty() ? session.input : input_name; }
-  // The columns that a table must fit into; 0: no limit.
-  std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
+  // The columns that a table must fit into, also in a pipe; 0: no limit.
+  std::size_t room() const {
+    constexpr std::size_t kPipeWidth = 200;
+    if (is_wide || !is_standard_output()) return 0;
+    return width != 0 ? width : kPipeWidth;
+  }
+  // Only those of a terminal; 0: no limit.
+  std::size_t terminal_room() const { return is_wide || !is_standard_output() ? 0 : width; }
+  bool is_standard_output() const { return output.empty() || output == "-"; }
 };
 
 // The first given option that applies to printed text only, not to the screen; empty: none. `own`: options of

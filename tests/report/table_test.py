@@ -184,6 +184,18 @@ class Table(programs.Scratch):
         self.assertEqual(head.split(), ["kind", "count", "max"])
         self.assertEqual(len({len(row) for row in [head, *rows]}), 1)
 
+    def test_text_in_a_pipe_is_no_wider_than_200_columns(self):
+        long_name = "begin" + "x" * 300 + "end"
+        capture = made_payload.capture(op=[Field("lat", unit="ns", role="value"), Field("file", TEXT, 1, 312, role="key")])
+        capture.sample(raw=struct.pack("<Q312s", 1, long_name.encode()))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        lines = self.output()[0].splitlines()
+        self.assertLessEqual(max(map(len, lines)), 200)
+        self.assertRegex(lines[-1], "beginx+.{1,3}x+end")
+        for words in (["-w"], ["--csv"], ["--json"], ["-o", "table"]):
+            text = self.output(*words)[0] or (self.folder / "table").read_text()
+            self.assertIn(long_name, text)
+
     def test_many_rows_cost_as_text_what_they_cost_as_csv(self):
         capture = made_payload.capture(op=[Field("lat", unit="ns"), Field("number", role="key")])
         for number in range(20_000):

@@ -201,7 +201,7 @@ Result<std::uint64_t> step_of(const Options& options, const HeatSource& source) 
 // The width of a line of text.
 std::size_t room_of(const Options& options) {
   if (options.width != 0) return options.width;
-  return options.reading.room() != 0 ? options.reading.room() : 80;
+  return options.reading.terminal_room() != 0 ? options.reading.terminal_room() : 80;
 }
 
 Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {

@@ -394,7 +394,7 @@ TextOptions ReportSink::text_options() const {
   text.has_groups = options_->grouping == Grouping::Always ||
                     (options_->grouping == Grouping::AsRecorded && !groups_.empty());
   text.top = options_->top;
-  text.room = options_->reading.room();
+  text.room = options_->separator.empty() ? options_->reading.room() : 0;
   text.symbol_filter = options_->filter.symbol_part;
   text.leaves_out_first = options_->fields.empty() && options_->sort.starts_with("sym");
   if (plan_->has_graph) text.graph = plan_->graph;

@@ -414,7 +414,7 @@ Result<Shown> show_columns(Session& session, TextOutput& out, const Options& opt
                                                         : ColumnsForm::Text;
   FormSink<ColumnsText> sink(
       session, options.switches, out,
-      ColumnsText(std::move(*columns), form, options.reading.names, options.reading.room()));
+      ColumnsText(std::move(*columns), form, options.reading.names, options.reading.terminal_room()));
   run_with_progress(session, sink, out, [&] { sink.writer().flush(out); });
   if (sink.error) return std::move(*sink.error);
   sink.writer().flush(out);

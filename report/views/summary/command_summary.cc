@@ -256,9 +256,9 @@ class SummaryText {
         out_(out),
         input_(options.reading.session.input),
         names_(options.reading.names),
-        room_(options.is_wide               ? 0
-              : options.reading.room() != 0 ? options.reading.room()
-                                            : kDefaultWidth) {}
+        room_(options.is_wide                        ? 0
+              : options.reading.terminal_room() != 0 ? options.reading.terminal_room()
+                                                     : kDefaultWidth) {}
 
   void write() {
     write_head();
