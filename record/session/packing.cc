@@ -197,7 +197,7 @@ struct Outcome {
 
 Outcome outcome_of(const End& end, std::chrono::seconds longest) {
   const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
-  if (exit == cli::kWhole || exit == cli::kIncomplete) return {};
+  if (exit == cli::kWhole || exit == cli::kIncomplete) return {{}, end.is_interrupted};
   if (end.is_interrupted) return {"a signal stopped it", true};
   if (end.is_too_late) return {fmt::format("it took longer than {} s (--max-pack-time)", longest.count())};
   return {exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above"};
@@ -291,7 +291,7 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
     if (done.why.empty() && copies == Copies::Unwound) {
       const Outcome unwound = unwind(*program, one, line, signals, messages);
       if (!unwound.why.empty()) say_not_unwound(capture, unwound.why, messages);
-      if (unwound.is_interrupted) done = unwound;
+      if (unwound.is_interrupted) done = {"a signal stopped it", true};
     }
     if (done.why.empty()) done = pack(*program, one, line, signals, messages);
     is_interrupted |= done.is_interrupted;
@@ -339,8 +339,9 @@ class FilePacker::Work {
         if (i == kTries / 2) ::kill(child_->pid, SIGKILL);
         ::usleep(kLookEvery * 1000);
       }
-      // It may have ended by itself, but only with the first of two steps; pack_files() does both.
-      if (std::exchange(is_unwinding_, false)) end_.status = SIGTERM;
+      // Whatever its status is: pack_files() does the whole work.
+      is_unwinding_ = false;
+      end_.status = SIGTERM;
       finish_child();
     }
     failed_.insert(failed_.end(), waiting_.begin(), waiting_.end());
