@@ -155,6 +155,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
             symbols.labels = symbolize::Labels::All;
             symbols.checks_inodes = false;
             options.session.leaves_out_guests = true;
+            options.session.keeps_hooks = true;
             options.is_wide = true;
             return Done{};
           }};

@@ -482,10 +482,26 @@ struct AddressSpaces::State {
       mapping.module = (protection & kProtExec) != 0
                            ? generated_code(record.pid)
                            : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
+      if ((protection & kProtExec) == 0 && !keeps_memory_files)
+        mapping.beyond_file = mapping_beyond_file(mapping);
     } else {
       mapping.module = module_of_file(record);
     }
     insert(processes[record.pid], mapping);
+  }
+
+  // What `mapping` is behind the file before it; null: there is none.
+  const Mapping* mapping_beyond_file(const Mapping& mapping) {
+    const Mapping* before = processes[mapping.pid].find(mapping.start - 1);
+    if (before != nullptr && before->beyond_file != nullptr) before = before->beyond_file;
+    if (before == nullptr || before->end != mapping.start || before->module->kind != ModuleKind::User ||
+        (before->protection & kProtExec) != 0)
+      return nullptr;
+    Mapping beyond = *before;
+    beyond.page_offset += mapping.start - before->start;
+    beyond.start = mapping.start;
+    beyond.end = mapping.end;
+    return &mappings.emplace_back(beyond);
   }
 
   // All generated code of a process is one module.

@@ -25,6 +25,9 @@ struct Mapping {
   std::uint32_t protection = 0;      // PROT_*
   std::uint32_t pid = 0;             // of the process, for its perf map; -1: the kernel
   bool is_identity = false;          // kernel, BPF: shown addresses are runtime addresses
+  // Of anonymous memory behind the data of a file, which may have variables of that file (.bss): the same
+  // addresses as if the file's mapping went on. Null: it is not behind such a mapping.
+  const Mapping* beyond_file = nullptr;
 
   // perf's map-relative address: an offset in the file.
   std::uint64_t shown_address(format::RuntimeAddress ip) const {

@@ -47,7 +47,8 @@ struct SymbolOptions {
   CutMark cut_mark = CutMark::AsPerf6;
   Callers callers = Callers::ByCall;
   bool unwinds_32_bit = true;  // unwind stack copies of 32-bit processes; perf 6.1 does not
-  // Generated code in a memfd or an unlinked file has the names of perf maps; in perf 6.1 it has none.
+  // Names in memory that perf 6.1 does not have: of generated code in a memfd or an unlinked file (perf
+  // maps), and of variables in anonymous memory behind a file's data (.bss).
   bool names_memory_files = true;
   // Mappings and names of pid 0, which all processes outside of the recorder's pid namespace have, are used
   // as those of one process, as in perf 6.1.

@@ -338,6 +338,16 @@ struct Symbolizer::State {
     return nullptr;
   }
 
+  // Whether a variable of the mapping's file is at an address.
+  bool has_variable(const Mapping& mapping, format::RuntimeAddress ip) {
+    if (left_out) return false;
+    const ScopedRead reading(options.name_access, mapping.module->path);
+    if (reading.is_refused()) return false;
+    const SymbolSource& source = source_of(*mapping.module);
+    const Symbol* const symbol = source.table ? source.table->find(mapping.shown_address(ip)) : nullptr;
+    return symbol != nullptr && symbol->is_data;
+  }
+
   // The frame's symbol, if it has one in a table.
   const Symbol* name(const Mapping& mapping) {
     const Module& module = *mapping.module;
@@ -454,6 +464,8 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
     if (!mapping) state.name_bpf_text();
   }
   if (!mapping) return {&frame, 1};
+  if (mapping->beyond_file != nullptr && state.has_variable(*mapping->beyond_file, ip))
+    mapping = mapping->beyond_file;
   frame.module = mapping->module;
   frame.shown_address = mapping->shown_address(ip);
   at.shown_address = mapping->shown_address(at.ip);
@@ -565,6 +577,27 @@ Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
   SymbolSource& source = state_->source_of(*mapping.module);
   if (source.is_vmlinux || source.is_kernel_module || source.embedded) return {};
   return {source.table, true};
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Symbolizer::functions_of(
+    const Mapping& mapping, const std::function<bool(std::string_view name)>& is_wanted) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  if (state_->left_out) return found;
+  const ScopedRead reading(state_->options.name_access, mapping.module->path);
+  if (reading.is_refused()) return found;
+  const SymbolSource& source = state_->source_of(*mapping.module);
+  if (!source.table) return found;
+  // A file of the kernel has other addresses than the running kernel.
+  Frame begin;
+  begin.module = mapping.module;
+  begin.ip = {mapping.start};
+  begin.shown_address = mapping.shown_address(begin.ip);
+  const std::uint64_t shift = mapping.start - source.offset_of(begin);
+  source.table->each([&](const Symbol& symbol) {
+    if (!symbol.is_data && is_wanted(symbol.name))
+      found.emplace_back(symbol.start + shift, symbol.end + shift);
+  });
+  return found;
 }
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "format/base/diagnostics.h"
 #include "format/container/features.h"
@@ -95,6 +99,11 @@ class Symbolizer {
   };
   // Valid as long as the symbolizer.
   Names names_of(const Mapping& mapping);
+
+  // The addresses, [first, second), of the functions of an identity mapping (the kernel) with such names, in
+  // any order.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> functions_of(
+      const Mapping& mapping, const std::function<bool(std::string_view name)>& is_wanted);
 
   // Reports each module whose missing names were needed, with the reason: "/usr/lib/libfoo.so: has another
   // build id, 4567...; build id 0123... was recorded". At most a thousand lines, then their number.

@@ -735,11 +735,13 @@ class Planner {
     // It takes no samples, but without exclude_kernel the kernel checks the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
-    // Unwinding stack copies needs the data mappings between code mappings, too.
+    // Unwinding stack copies needs the data mappings between code mappings, too, and so do names of data.
     const auto keeps_stack = [](const PlannedEvent& event) {
       return event.attr.samples(abi::kSampleStackUser);
     };
-    if (std::ranges::any_of(plan_.events, keeps_stack)) attr.flags |= abi::kMmapData;
+    if (std::ranges::any_of(plan_.events, keeps_stack) ||
+        std::ranges::any_of(objects_, &ObjectFacts::has_data_addresses))
+      attr.flags |= abi::kMmapData;
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
     plan_.events.push_back(
         {.attr = std::move(attr), .name = user_only ? "dummy:uHG" : "dummy:HG", .is_sideband = true});

@@ -132,6 +132,7 @@ struct ObjectFacts {
   std::vector<std::string> unsupported_output = {};  // messages: output of its programs that is not recorded
   std::vector<std::string> doubts = {};              // messages: declarations without effect
   std::vector<std::pair<std::string, std::string>> unfinished = {};  // map, event
+  bool has_data_addresses = false;  // some payload has addresses of the process's data
 };
 
 // `requests`: with tracepoints resolved; the n-th request of kind BpfObject is `objects[n]`. `threads`: of

@@ -77,6 +77,11 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
       if (channel.summary ? channel.summary->has_stack()
                           : channel.schema && RingLayout(*channel.schema).has_stack())
         fact.rings_with_stacks.push_back(channel.map);
+      const auto is_data_address = [](const format::PayloadField& field) {
+        return field.format == "uaddr" && field.role != "stack";
+      };
+      fact.has_data_addresses |=
+          channel.schema && std::ranges::any_of(channel.schema->fields, is_data_address);
     }
   }
   return facts;

@@ -11,8 +11,19 @@
 
 namespace tacho::report {
 
+namespace {
+
+// The mapping by which the function or variable was found; null: there is none.
+const symbolize::Mapping* mapping_of(const FactAddress& at) {
+  const symbolize::Mapping* const mapping = at.location->mapping;
+  const bool is_beyond = mapping != nullptr && mapping->beyond_file != nullptr && at.function->is_data;
+  return is_beyond ? mapping->beyond_file : mapping;
+}
+
+}  // namespace
+
 std::uint64_t FactAddress::runtime_start() const {
-  const symbolize::Mapping* const mapping = location->mapping;
+  const symbolize::Mapping* const mapping = mapping_of(*this);
   if (mapping == nullptr || mapping->is_identity) return function->start;
   return function->start + mapping->start - mapping->page_offset;
 }
@@ -23,7 +34,7 @@ FactAddress fact_address(Show show, std::uint64_t number) {
   FactAddress at;
   at.location = &show.facts.session().resolver().location(id);
   at.function = &functions[functions.of_location(id)];
-  const symbolize::Mapping* const mapping = at.location->mapping;
+  const symbolize::Mapping* const mapping = mapping_of(at);
   at.address = mapping == nullptr ? at.location->ip.value : mapping->nameless_address(at.location->ip);
   at.level = mapping == nullptr ? 'H' : at.function->level;  // as perf, which found it in no mode
   return at;

@@ -215,7 +215,7 @@ class Gatherer : public Sink {
     if (!needs_all_) return Flow::Continue;
     const EventFacts& facts = facts_[sample.record_event];
     const format::Sample& fields = *sample.fields;
-    if (facts.has_address) look_up_data(sample);
+    if (facts.has_address) look_up_data(sample, sample.fields->addr);
     if (facts.has_branches) {
       constexpr std::size_t kWords = 3;  // from, to, flags
       for (std::size_t i = 0; i + kWords <= fields.branches.size(); i += kWords) {
@@ -241,22 +241,27 @@ class Gatherer : public Sink {
     if (sample.locate_in(address, abi::kCpumodeUser).mapping == nullptr)
       sample.locate_in(address, abi::kCpumodeKernel);
   }
-  // The address of the data that the sample is about, as of -d. The addresses of its stack have been numbered
-  // before.
-  void look_up_data(const ResolvedSample& sample) {
+  // An address of data, as of -d. The addresses of the sample's stack have been numbered before.
+  void look_up_data(const ResolvedSample& sample, std::uint64_t address) {
     const std::size_t before = resolver_.locations();
-    look_up(sample, sample.fields->addr);
+    look_up(sample, address);
     data_.resize(before);
     data_.resize(resolver_.locations(), true);
   }
-  static void look_up_payload(const ResolvedSample& sample, const format::PayloadSchema& schema) {
+  void look_up_value(const ResolvedSample& sample, const format::PayloadField& field, std::uint64_t value) {
+    if (field.format == "uaddr" && field.role != "stack")
+      look_up_data(sample, value);
+    else
+      look_up(sample, value);
+  }
+  void look_up_payload(const ResolvedSample& sample, const format::PayloadSchema& schema) {
     for (const format::PayloadField& field : schema.fields) {
       if (!is_named_address(field)) continue;
       const std::uint32_t count =
           is_list(field) ? shown_elements(field, sample.fields->raw, sample.order) : 1;
       for (std::uint32_t i = 0; i < count; ++i)
         if (const auto value = read_field(field, sample.fields->raw, sample.order, i))
-          look_up(sample, bits_of(*value));
+          look_up_value(sample, field, bits_of(*value));
     }
   }
   // The call chain that the kernel recorded, when the payload's stack replaces it.
@@ -328,6 +333,7 @@ void note_nameless(const symbolize::Module* module, GatheredSymbols& gathered) {
 
 void set_for_gathering(SessionOptions& options) {
   options.max_stack = kDeepestStack;
+  options.keeps_hooks = true;  // which --as-perf shows
   options.symbols.inlines = symbolize::Inlines::No;
   options.symbols.source_lines = symbolize::SourceLines::No;
   options.symbols.use_symbol_name = symbolize::UseSymbolName::Outermost;

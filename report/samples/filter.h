@@ -97,6 +97,7 @@ struct SampleOptions {
   bool leaves_out_guests = false;  // samples of virtual machines, whose cpumode is 4 or 5
   bool keeps_callers = false;      // truncate long chains at the leaf, not at the root (perf: -g caller)
   bool keeps_addresses = false;    // one location for each load address of a module
+  bool keeps_hooks = false;        // as perf: stacks begin in the hook that took them (hook_functions.h)
 };
 
 }  // namespace tacho::report

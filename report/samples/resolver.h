@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/base/diagnostics.h"
@@ -58,6 +59,14 @@ class Resolver {
   // The symbol table of `mapping`, for samples' own addresses.
   symbolize::Symbolizer::Names names_of(const symbolize::Mapping& mapping) {
     return symbolizer_.names_of(mapping);
+  }
+  // Whether records of the kernel's mappings were read.
+  bool knows_kernel() const { return kernel_.text_mapping() != nullptr; }
+  // The addresses of the kernel's functions with such names, in any order.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> kernel_functions(
+      const std::function<bool(std::string_view name)>& is_wanted) {
+    return knows_kernel() ? symbolizer_.functions_of(*kernel_.text_mapping(), is_wanted)
+                          : std::vector<std::pair<std::uint64_t, std::uint64_t>>();
   }
   // A kernel function, for tracepoint texts. Valid until the next call.
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);

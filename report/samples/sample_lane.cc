@@ -1,5 +1,6 @@
 #include "report/samples/sample_lane.h"
 
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -48,7 +49,10 @@ SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::Sy
       unwinder_(symbols, capture.features(), &jit),
       payload_stacks_(capture.features()) {}
 
-void SampleLane::begin(const SampleOptions& options) { options_ = &options; }
+void SampleLane::begin(const SampleOptions& options, const HookFunctions& hooks) {
+  options_ = &options;
+  hooks_ = &hooks;
+}
 
 const format::Sample* SampleLane::parse_sample(const BatchRecord& item) {
   const format::RecordView view = format::whole_record({item.record, item.size}, order_);
@@ -62,6 +66,20 @@ const format::Sample* SampleLane::parse_sample(const BatchRecord& item) {
 }
 
 std::optional<Chain> SampleLane::chain_of(const BatchRecord& item, const format::Sample& sample) {
+  auto chain = whole_chain_of(item, sample);
+  if (!chain || options_->keeps_hooks || !is_taken_by_hook(capture_->events()[item.event].attr)) return chain;
+  const std::size_t hooks = hooks_->count_at_leaf(chain->words, *item.space);
+  if (hooks == 0) return chain;
+  after_hook_.clear();
+  after_hook_.push_back(chain->words[0]);
+  for (std::size_t i = 1 + hooks; i < chain->words.size(); ++i) after_hook_.push_back(chain->words[i]);
+  chain->words = format::U64Array(std::as_bytes(std::span(after_hook_)), std::endian::native);
+  // The sample's own address is in the hook, too.
+  location_is_first_frame_ = !options_->keeps_callers || after_hook_.size() <= options_->max_stack;
+  return chain;
+}
+
+std::optional<Chain> SampleLane::whole_chain_of(const BatchRecord& item, const format::Sample& sample) {
   is_payload_chain_ = location_is_first_frame_ = false;
   if (!options_->wants_stacks) return std::nullopt;
   const format::Event& event = capture_->events()[item.event];

@@ -16,6 +16,7 @@
 #include "report/samples/counter_values.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
+#include "report/samples/hook_functions.h"
 #include "report/samples/location_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sink.h"
@@ -38,12 +39,13 @@ class SampleLane {
   // All but `symbols` must outlive it.
   SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
              const symbolize::JitCode& jit, format::Diagnostics& diagnostics);
-  // Starts a run; `options` must outlive it.
-  void begin(const SampleOptions& options);
+  // Starts a run; `options` and `hooks` must outlive it.
+  void begin(const SampleOptions& options, const HookFunctions& hooks);
 
   // Null: the record is shorter than its fields require. Valid until the next call.
   const format::Sample* parse_sample(const BatchRecord& item);
-  // Returns nullopt if it has no call chain. Valid until the next call.
+  // Without the frames of the hook that took the sample. Returns nullopt if it has no call chain. Valid until
+  // the next call.
   std::optional<Chain> chain_of(const BatchRecord& item, const format::Sample& sample);
   // Whether the last chain came from the payload.
   bool is_payload_chain() const { return is_payload_chain_; }
@@ -56,14 +58,18 @@ class SampleLane {
   format::Diagnostics& diagnostics() { return *diagnostics_; }
 
  private:
+  std::optional<Chain> whole_chain_of(const BatchRecord& item, const format::Sample& sample);
+
   const format::CaptureReader* capture_;
   format::Diagnostics* diagnostics_;
   const SampleOptions* options_ = nullptr;
+  const HookFunctions* hooks_ = nullptr;
   std::endian order_;
   format::SampleParser parser_;
   symbolize::Unwinder unwinder_;
   PayloadStacks payload_stacks_;
-  std::vector<std::uint64_t> words_;  // scratch: a chain that is not the recorded one
+  std::vector<std::uint64_t> words_;       // scratch: a chain that is not the recorded one
+  std::vector<std::uint64_t> after_hook_;  // scratch: a chain without its hook
   bool is_payload_chain_ = false, location_is_first_frame_ = false;
 };
 

@@ -140,6 +140,8 @@ struct Session::State {
   alignas(format::kApart) format::Diagnostics found_in_samples;
   LocationTable location_table;
   StackTable stacks{location_table};
+  HookFunctions hooks;
+  bool knows_hooks = false;
   SampleLane lane;
   SerialLane serial{lane, location_table, stacks, batches.cgroups()};
   Resolver resolver;
@@ -178,6 +180,7 @@ struct Session::State {
   std::vector<std::unique_ptr<Lane>> lanes;
 
   bool can_run_parallel() const;
+  void find_hooks();
   void make_lanes();
   void take_findings();
   template <class Add, class Collect, class Consume, class IsFull>
@@ -271,7 +274,7 @@ void Session::State::begin(bool wants_others) {
   if (options.keeps_addresses) location_table.keep_addresses();
   stacks.reader().use(options, options.symbols);
   location_table.merge_by_name(&merging);
-  lane.begin(options);
+  lane.begin(options, hooks);
 }
 
 void Session::State::end(bool is_at_end) {
@@ -297,6 +300,18 @@ Sink::Flow Session::State::show(const RunControl& control) {
   return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::Continue;
 }
 
+// Once the kernel's mapping is known. Not while another thread looks up names.
+void Session::State::find_hooks() {
+  if (options.keeps_hooks || !options.wants_stacks || knows_hooks || !resolver.knows_kernel()) return;
+  knows_hooks = true;
+  const bool has_any = std::ranges::any_of(capture.events(), [this](const format::Event& event) {
+    const bool has_chain = event.attr.samples(abi::kSampleCallchain) ||
+                           (options.wants_payload_stacks && event.attr.is_bpf_output());
+    return has_chain && is_taken_by_hook(event.attr);
+  });
+  if (has_any) hooks = HookFunctions(resolver.kernel_functions(is_hook_function));
+}
+
 // Whether samples are independent of each other: no differences of counter values, no --where, no filter by
 // names.
 bool Session::State::can_run_parallel() const {
@@ -320,7 +335,7 @@ void Session::State::make_lanes() {
     made.samples =
         i == 0 ? &lane
                : &made.own_samples.emplace(capture, options.symbols, batches.jit(), made.own_diagnostics);
-    if (i > 0) made.samples->begin(options);
+    if (i > 0) made.samples->begin(options, hooks);
   }
 }
 
@@ -342,6 +357,7 @@ bool Session::State::run_parallel(const RunControl& control, std::size_t size, A
                                   Consume&& consume, IsFull&& is_full) {
   format::WorkerPool workers(jobs());
   batches.fill(batch);
+  find_hooks();
   bool has_next = false;
   std::size_t done = 0;  // items of the batch
   for (;;) {
@@ -471,6 +487,7 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
       can_run_parallel() && !sink.resolves_addresses() && sink.merge_by() != Sink::MergeBy::Function;
   if (!was_given) batches.fill(batch);
   for (;;) {
+    find_hooks();
     const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
     // Two threads must not use the tables at once, so this batch is resolved before the next one.
     if (resolves_ahead && batch.resolved.empty()) serial.resolve(batch);

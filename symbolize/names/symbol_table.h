@@ -153,6 +153,11 @@ class SymbolTable {
     return rows_.size() + (unnamed_ && unnamed_->functions ? unnamed_->functions->size() : 0);
   }
   std::size_t symbols() const { return rows_.size(); }  // without these
+  // use(symbol) for each of these.
+  template <class Use>
+  void each(Use&& use) const {
+    for (const Row& row : rows_) use(row.symbol());
+  }
   bool empty() const { return rows_.empty(); }
 
  private:

@@ -52,6 +52,25 @@ class AddressSpacesTest : public testing::Test {
   AddressSpaces spaces;
 };
 
+TEST_F(AddressSpacesTest, MemoryBehindTheDataOfAFileMayHaveItsVariables) {
+  auto data = mmap(7, 0x4000, 0x1000, 0x3000, "/bin/x"), zeroed = mmap(7, 0x5000, 0x8000, 0, "//anon");
+  auto split = mmap(7, 0x6000, 0x1000, 0, "//anon"), apart = mmap(7, 0x20000, 0x1000, 0, "//anon");
+  auto behind_code = mmap(7, 0x2000, 0x1000, 0, "//anon");
+  data.protection = zeroed.protection = split.protection = apart.protection = behind_code.protection = 3;
+  user(mmap(7, 0x1000, 0x1000, 0x1000, "/bin/x"));
+  for (const auto& each : {behind_code, data, zeroed, split, apart}) user(each);
+  ASSERT_NE(at(7, 0x5010), nullptr);
+  EXPECT_EQ(path_at(7, 0x5010), "//anon");
+  const Mapping* const beyond = at(7, 0x5010)->beyond_file;
+  ASSERT_NE(beyond, nullptr);
+  EXPECT_EQ(beyond->module->path, "/bin/x");
+  EXPECT_EQ(beyond->shown_address({0x5010}), 0x4010u);
+  ASSERT_NE(at(7, 0x6010)->beyond_file, nullptr);
+  EXPECT_EQ(at(7, 0x6010)->beyond_file->shown_address({0x6010}), 0x5010u);
+  EXPECT_EQ(at(7, 0x20000)->beyond_file, nullptr);
+  EXPECT_EQ(at(7, 0x2000)->beyond_file, nullptr) << "behind code";
+}
+
 TEST_F(AddressSpacesTest, AMappingHoldsItsStartAndNotItsEnd) {
   user(mmap(7, 0x1000, 0x1000, 0x3000, "/bin/x"));
   EXPECT_EQ(path_at(7, 0xfff), "");

@@ -11,7 +11,7 @@ const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
 struct lock {
   __u64 wait_ns ROLE("value");
-  __u64 addr FORMAT("hex") ROLE("key"); /* of the futex, in its process */
+  __u64 addr FORMAT("uaddr") ROLE("key"); /* of the futex, in its process */
   enum futex op ROLE("table:addr,op,error");
   enum error_name error; /* ETIMEDOUT, EINTR; EAGAIN: the value had changed, so there was no wait */
   __u32 unfinished;      /* 1: still waiting when the recording ended */
