@@ -25,9 +25,10 @@ struct Entry {
   std::optional<Md5> sum;
 };
 
-// Many entries may name one text, so a long one is cut.
+// Many entries may name one text or folder, so a long one is cut.
+constexpr std::size_t kLongest = 4096;  // bytes
+
 std::string_view text_at(format::Bytes section, std::uint64_t offset) {
-  constexpr std::size_t kLongest = 4096;
   if (offset >= section.size()) return {};
   const std::string_view text =
       format::as_text(section.subspan(static_cast<std::size_t>(offset))).substr(0, kLongest);
@@ -55,7 +56,7 @@ class EntryReader {
       format::Bytes bytes;
       switch (field.form) {
         case DW_FORM_string:
-          text = in.terminated();
+          text = in.terminated().substr(0, kLongest);
           break;
         case DW_FORM_line_strp:
           text = text_at(sections_.line_texts, is_64_bit_ ? in.u64() : in.u32());

@@ -72,6 +72,13 @@ TEST(LineSums, UnitsOfSeveralTextsHaveAllOfThem) {
       << "tables of DWARF 4 have none";
 }
 
+// Else many files in one folder with a long name would take the product of both.
+TEST(LineSums, LongNamesAreCut) {
+  const std::string folder = "/" + std::string(5000, 'd');
+  EXPECT_EQ(sums(table({folder}, {{"hot.c", 0, 'a'}}), folder.substr(0, 4096) + "/hot.c"),
+            std::vector{sum_of('a')});
+}
+
 TEST(LineSums, DamageEndsAtOnce) {
   const auto whole = table({"/src", "include"}, {{"hot.c", 0, 'a'}, {"hot.h", 1, 'b'}});
   for (std::size_t size = 0; size < whole.size(); ++size) {
