@@ -89,9 +89,8 @@ void PackMaker::add_lines(Gathered& to, const LocationFacts& facts, PackedAddres
     if (!spot) return;
     address.file = pack_.texts.number_of(spot->file);
     address.line = spot->line;
-    if (address.file != 0 && summed_files_.insert(address.file).second)
-      if (const auto& sums = facts.lines->sums_of(spot->file); !sums.empty())
-        source_sums_.emplace(spot->file, sums);
+    if (address.file != 0 && summed_files_.emplace(facts.lines, address.file).second)
+      add_sums(source_sums_, spot->file, facts.lines->sums_of(spot->file));
     address.function = function_of(
         to, spot->unit, spot->function,
         [&](std::uint32_t number) -> InlineFunction& { return facts.lines->function(spot->unit, number); });

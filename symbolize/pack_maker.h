@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -60,7 +60,8 @@ class PackMaker {
 
   format::SymbolPack pack_;
   SourceSums source_sums_;
-  std::unordered_set<std::uint32_t> summed_files_;  // numbers of texts
+  // Files whose sums were added, by module: programs may be compiled from several texts of one path.
+  std::set<std::pair<const LineSource*, std::uint32_t>> summed_files_;  // number of the path's text
   std::map<std::pair<const Module*, bool>, Gathered>
       modules_;  // key: module, and whether it is the BPF trampolines
 };

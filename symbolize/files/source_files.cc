@@ -304,6 +304,13 @@ bool read_hex(std::string_view text, Md5& sum) {
 
 }  // namespace
 
+void add_sums(SourceSums& to, std::string_view path, std::span<const Md5> sums) {
+  if (sums.empty()) return;
+  std::vector<Md5>& known = to[std::string(path)];
+  for (const Md5& sum : sums)
+    if (std::ranges::find(known, sum) == known.end()) known.push_back(sum);
+}
+
 Result<format::Attachment> attach_sums(const SourceSums& sums) {
   std::string text;
   for (const auto& [path, all] : sums) {

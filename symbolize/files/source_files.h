@@ -1,14 +1,15 @@
 // Source files that debug information names: which of them may be read, and their MD5 sums.
 //
 // Debug information is untrusted and may name any file, and captures with copies of sources are given to
-// others. So a file is read only if it has the name of a source file, is a regular file, and could be read by
-// the user who could have made the debug information; read_source() has the rules.
+// others. So a file is read only if it has the name of a source file, is a regular file, and the user who
+// made the debug information could read it too; read_source() has the rules.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +33,10 @@ struct SourceBytes {
 // empty: this machine's. `program`: the file on this machine whose debug information names the source; empty:
 // unknown.
 //
-// As root: no other user may be able to change the file, a folder or a link on the way. And since root may
-// read every file: all users may read it, or it belongs to the owner of the program, which no other user may
-// be able to change either. Other users read what they may; but where another user can change the way, only
-// what all users may read.
+// For root, two conditions. No other user can change the file, or a folder or link on the way. And, since
+// root's rights cover every file: all users may read the file, or it belongs to the owner of the program, and
+// no other user can change the program. For another user: the user's own rights decide; but if others can
+// change a folder or link on the way, all users must be allowed to read the file.
 //
 // Error codes: ENOENT and ENOTDIR: there is no such file; EPERM: it is refused.
 Result<SourceBytes> read_source(const std::string& root, const std::string& path, const std::string& program);
@@ -45,10 +46,11 @@ Md5 md5_of(format::Bytes bytes);
 // MD5 sums of source files when programs were compiled, by path: several if they were compiled from several
 // texts.
 using SourceSums = std::map<std::string, std::vector<Md5>, std::less<>>;
+// Adds the sums that `to` does not have for the path.
+void add_sums(SourceSums& to, std::string_view path, std::span<const Md5> sums);
 
-// The attachment of a capture with the sums of the source files that its symbol pack names, as lines of
-// md5sum
-// (`tacho pack`).
+// The attachment of a capture with the sums of the source files that its symbol pack names, in lines as
+// md5sum prints them (`tacho pack`).
 inline constexpr std::string_view kAttachedSums = "source-md5";
 Result<format::Attachment> attach_sums(const SourceSums& sums);
 // Ignores lines that have no sum.

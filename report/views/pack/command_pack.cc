@@ -567,12 +567,12 @@ void add_bpf_calls(const format::Features& features, std::vector<format::Attachm
     attachments.push_back(std::move(*packed));
 }
 
-// Adds the MD5 sums of source files to those that an earlier pack has.
-void add_sums(symbolize::SourceSums& sums, const format::Features& features,
-              std::vector<format::Attachment>& attachments) {
+// Attaches the MD5 sums of source files, with those of an earlier pack.
+void attach_source_sums(symbolize::SourceSums& sums, const format::Features& features,
+                        std::vector<format::Attachment>& attachments) {
   if (sums.empty()) return;
   if (const auto* const before = features.attachment(std::string(symbolize::kAttachedSums)))
-    sums.merge(symbolize::sums_in(*before));
+    for (const auto& [path, known] : symbolize::sums_in(*before)) symbolize::add_sums(sums, path, known);
   if (auto packed = symbolize::attach_sums(sums); packed && symbolize::check_attached_size(*packed))
     attachments.push_back(std::move(*packed));
 }
@@ -614,7 +614,7 @@ std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) 
       std::ranges::any_of(session->features().attachments, is_file_copy))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
   std::ranges::move(sources.attachments, std::back_inserter(copies.attachments));
-  add_sums(gathered.source_sums, session->features(), copies.attachments);
+  attach_source_sums(gathered.source_sums, session->features(), copies.attachments);
   if (sources.left_out != 0)
     lines.push_back(
         fmt::format("tacho: {} source files are not packed: there is no room for them", sources.left_out));

@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/base/byte_writer.h"
 
@@ -51,6 +52,15 @@ TEST(Md5, IsThatOfTheRfc) {
   EXPECT_EQ(sum(std::string(64, 'a')), "014842d480b571495a4a0363793f7367");
   EXPECT_EQ(sum("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
             "57edf4a22be3c955ac49da2e2107b67a");
+}
+
+TEST(SourceSums, OfSeveralProgramsAreAllKept) {
+  const Md5 one = md5_of({}), other = {};
+  SourceSums sums;
+  add_sums(sums, "/src/a.c", std::vector{one});
+  add_sums(sums, "/src/a.c", std::vector{other, one});
+  add_sums(sums, "/src/b.c", {});
+  EXPECT_EQ(sums, (SourceSums{{"/src/a.c", {one, other}}}));
 }
 
 TEST(SourceSums, AreKeptAsLines) {
