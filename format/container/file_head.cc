@@ -19,9 +19,10 @@ void set_features(const std::array<std::uint64_t, 4>& words, FileHead& head) {
     head.features[bit] = (words[bit / 64] >> bit % 64 & 1) != 0;
 }
 
-// The bitmap is an array of the writer's longs. In the other byte order it is read as u64. Bits that only a
-// 32-bit machine's halves in their places make sense of are swapped: HOSTNAME is set by every perf since
-// Linux 3.2, and older ones knew bits below 32 only.
+// The bitmap is an array of the writer's longs. In the other byte order it is read as u64, which leaves the
+// halves of each u64 exchanged if the writer was a 32-bit machine. They are put right if HOSTNAME, which
+// every perf since Linux 3.2 sets, is set only then; or if all bits are in the upper half: older perfs have
+// bits below 32 only.
 void read_features(Cursor& in, FileHead& head) {
   std::array<std::uint64_t, 4> words{};
   for (std::uint64_t& word : words) word = in.u64();
@@ -77,6 +78,13 @@ bool is_version_1(std::uint64_t magic) {
 
 bool is_capture_magic(std::uint64_t magic) {
   return magic == abi::kMagic || magic == abi::kMagicSwapped || is_version_1(magic);
+}
+
+bool is_capture_file(const std::string& path) {
+  const auto file = open_input(path);
+  if (!file) return false;
+  const auto start = read_at(file->get(), 0, sizeof(std::uint64_t));
+  return start && start->size() == sizeof(std::uint64_t) && is_capture_magic(Cursor(*start).u64());
 }
 
 Result<FileHead> parse_file_head(Bytes start) {

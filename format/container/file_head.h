@@ -8,6 +8,7 @@
 #include <bitset>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "format/base/byte_writer.h"
@@ -42,6 +43,8 @@ struct FileHead {
 Result<FileHead> parse_file_head(Bytes start);
 // Whether the magic is perf's, in any version and byte order.
 bool is_capture_magic(std::uint64_t magic);
+// Whether the file at `path` begins with such a magic; false if it cannot be read.
+bool is_capture_file(const std::string& path);
 void write_file_head(ByteWriter& out, const FileHead& head);
 
 struct FeatureSection {

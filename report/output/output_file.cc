@@ -20,6 +20,7 @@
 #include "cli/message_text.h"
 #include "format/base/output.h"
 #include "format/base/trusted_path.h"
+#include "format/container/file_head.h"
 
 extern char** environ;
 
@@ -37,16 +38,6 @@ std::vector<std::string> pager_variables() {
   if (std::getenv("LESS") == nullptr) extra.emplace_back("LESS=FRX");
   if (std::getenv("LV") == nullptr) extra.emplace_back("LV=-c");
   return extra;
-}
-
-// Whether a file is a capture, which is kept: unlike a text it cannot be made again.
-bool is_capture(const std::string& path) {
-  constexpr std::string_view kMagics[] = {"PERFILE2", "2ELIFREP", "PERFFILE"};
-  const format::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  std::array<char, 8> begin{};
-  if (!file || ::pread(file.get(), begin.data(), begin.size(), 0) != static_cast<ssize_t>(begin.size()))
-    return false;
-  return std::ranges::find(kMagics, std::string_view(begin.data(), begin.size())) != std::end(kMagics);
 }
 
 std::string folder_of(const std::string& path) {
@@ -148,7 +139,8 @@ Result<OutputFile> OutputFile::create(const std::string& path, mode_t mode) {
   }
   if (exists && ::access(target.c_str(), W_OK) != 0) return file.failed("cannot write", errno);
   file.target_ = target;
-  file.keeps_old_ = exists && is_capture(target);
+  // A capture is kept: unlike a text it cannot be made again.
+  file.keeps_old_ = exists && format::is_capture_file(target);
   if (auto nameless = format::create_nameless(AT_FDCWD, folder_of(target), mode)) {
     file.owned_ = std::move(*nameless);
   } else {

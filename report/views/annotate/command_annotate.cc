@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "cli/absent_options.h"
 #include "cli/nearest.h"
+#include "format/container/file_head.h"
 #include "format/records/perf_abi.h"
 #include "report/decode/bpf_functions.h"
 #include "report/filter_options.h"
@@ -138,13 +138,6 @@ constexpr cli::AbsentOption kAbsent[] = {
      "types of data are not known here; perf annotate --type-stat of perf 6.7 has them"},
 };
 
-bool names_capture(const std::string& path) {
-  std::string magic(8, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(magic.data(), static_cast<std::streamsize>(magic.size()));
-  return file && (magic == "PERFILE2" || magic == "2ELIFREP");
-}
-
 }  // namespace
 
 cli::CommandLine describe_annotate(AnnotateOptions& options) {
@@ -169,7 +162,7 @@ cli::CommandLine describe_annotate(AnnotateOptions& options) {
       return use_error("'" + words.back() +
                        "' is a second function; annotate shows one, or all without a name");
     options.symbol = words.front();
-    if (names_capture(options.symbol))
+    if (format::is_capture_file(options.symbol))
       return use_error("'" + options.symbol +
                        "' is a capture, and a word of tacho annotate is a function: -i " + options.symbol);
     return Done{};
