@@ -411,14 +411,15 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& given, const std::ve
 
 namespace {
 
-// The callbacks that a worker has.
+// What a command needs of a capture: its records alone, or also the symbols of its modules.
 enum class Reads : std::uint8_t { Only, AndSymbols };
 
+// The callbacks that a worker has.
 struct Surroundings {
   std::function<Result<OutputFile>()> open_output;
   std::function<bool()> is_asked_to_stop{};  // --follow
   const ScreenPlan* screen = nullptr;        // null: the output is text
-  Reads reads = Reads::AndSymbols;           // Only: the capture, without names
+  Reads reads = Reads::AndSymbols;
 };
 
 // Refused, as by perf: no sample would match, as if these CPUs had been idle.

@@ -17,8 +17,9 @@ namespace tacho::unwind {
 namespace {
 
 constexpr std::uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, which Debian 12's elf.h lacks
-constexpr std::uint64_t kMostGrowth =
-    1 << 15;  // times; zlib's own limit is 1032, zstd's is near this for blocks of one byte
+// The largest ratio of decompressed to compressed bytes. zlib's is 1032; zstd's is near this limit, for
+// blocks that repeat one byte.
+constexpr std::uint64_t kMostGrowth = 1 << 15;
 constexpr std::size_t kOldMagicSize = 4;
 
 // Fills `unpacked`, which has the size in the header. False: the contents have another size.

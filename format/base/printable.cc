@@ -42,9 +42,10 @@ Character character_at(std::string_view text, std::size_t at) {
   return {size, !is_unsafe, value};
 }
 
-// Whether the character at `at` is a joiner between two characters of scripts in which
-// joiners have a meaning: emoji, Arabic, Indic scripts. All of these come after Latin, Greek and Cyrillic,
-// where a joiner only makes two names look equal. `before`: the character in front of it; 0: none, or unsafe.
+// Whether the character at `at` is a joiner between two characters of scripts in which joiners have a
+// meaning: emoji, Arabic, Indic scripts. Their code points are above those of Latin, Greek and Cyrillic, in
+// which a joiner would be invisible and make different names look equal. `before`: the character in front of
+// it; 0: none, or unsafe.
 bool joins_letters(const Character& joiner, std::uint32_t before, std::string_view text, std::size_t at) {
   constexpr std::uint32_t kNonJoiner = 0x200c, kJoiner = 0x200d, kFirstLetter = 0x590;
   if (joiner.value != kNonJoiner && joiner.value != kJoiner) return false;

@@ -179,7 +179,8 @@ std::optional<std::string> who_else_may_change(const struct stat& status) {
 
 std::optional<std::string> who_else_may_change(const Fd& file, const struct stat& status) {
   auto other = who_else_may_change(status);
-  // With a list, the bits of the group are the most that anyone in it but the owner may do.
+  // Where there is a list, the group bits of the mode are its mask: the most that its users and groups may
+  // do.
   if (other || S_ISLNK(status.st_mode) || (status.st_mode & S_IWGRP) == 0) return other;
   if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0) return std::nullopt;
   std::array<std::byte, 4096> list{};

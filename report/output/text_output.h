@@ -219,7 +219,7 @@ void write_pieces(TextOutput& out, format::WorkerPool& pool, std::size_t count, 
 // Escapes a text for XML content and attributes. Characters that XML forbids become \xNN.
 std::string xml_text(std::string_view text);
 
-// 1234567 -> "1,234,567"; numbers below 100 have three digits: "0.125".
+// 1234567 -> "1,234,567", rounded to an integer; fractions below 100 have three digits: "0.125".
 std::string with_commas(double value);
 
 // "cycles on HOST: COMMAND": `what` (safe to print, may be empty), the recording host, and the first 200

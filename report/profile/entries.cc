@@ -545,7 +545,7 @@ namespace {
 // Statuses besides those of regcomp().
 constexpr int kTooLarge = -1000, kRefersBack = -1001;
 
-constexpr std::uint64_t kLargestPattern = std::uint64_t{1} << 32;  // no number of expanded_size() is larger
+constexpr std::uint64_t kLargestPattern = std::uint64_t{1} << 32;  // the limit of sizes in expanded_size()
 
 // The size of an extended regular expression in characters after regcomp() has repeated what braces repeat:
 // "(ab{3}){2}" has 8. Nothing: it refers back (\1), for which matching may take exponential time.
@@ -608,7 +608,8 @@ NamePattern::~NamePattern() {
 }
 
 std::string NamePattern::fault() const {
-  if (status_ == kTooLarge) return "the pattern repeats too much: more than 4000 characters in all";
+  if (status_ == kTooLarge)
+    return "the pattern repeats too much: it has more than 4000 characters with its repetitions written out";
   if (status_ == kRefersBack) return "the pattern refers back (\\1), which is not supported";
   char text[256] = "";
   regerror(status_, &compiled_, text, sizeof text);

@@ -202,7 +202,7 @@ void Resolver::report_missing(format::Diagnostics& diagnostics,
   if (source_notes_.size() > kMostOfSources)
     diagnostics.add_line(
         format::Damage::Note,
-        "and so of " + std::to_string(source_notes_.size() - kMostOfSources) + " more source files");
+        "and " + std::to_string(source_notes_.size() - kMostOfSources) + " more lines about source files");
   if (!core_error_.empty()) diagnostics.add_line(format::Damage::Note, "the file of --kcore " + core_error_);
   constexpr std::size_t kMaxListed = 20;
   for (std::size_t i = 0; i < std::min(without_code_.size(), kMaxListed); ++i)
@@ -255,7 +255,7 @@ const SourceText& SourceFiles::text_of(const symbolize::Module* module, std::str
     known = files_.emplace(file, SourceText()).first;
     auto bytes = resolver_->source_file(module, known->first);
     if (bytes && bytes->size() > room_) {
-      resolver_->note_source(known->first, "is not shown as source: 256 MB of others are already");
+      resolver_->note_source(known->first, "is not shown as source: 256 MB of other files are shown already");
     } else if (bytes) {
       room_ -= bytes->size();
       known->second = SourceText(std::move(*bytes));
@@ -264,8 +264,9 @@ const SourceText& SourceFiles::text_of(const symbolize::Module* module, std::str
   SourceText& text = known->second;
   if (text.lines() != 0 && line > text.lines()) {
     resolver_->note_source(known->first,
-                           "is not shown as source: it is another text than the program was compiled from, " +
-                               std::to_string(text.lines()) + " lines for at least " + std::to_string(line));
+                           "is not shown as source: it is another text than the program was compiled from, "
+                           "which had at least " +
+                               std::to_string(line) + " lines; it has " + std::to_string(text.lines()));
     text = SourceText();
   }
   return text;

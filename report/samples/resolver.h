@@ -84,8 +84,8 @@ class Resolver {
   symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }
   // A source file that the debug information of `module` (may be null) names: packed into the capture, below
   // --symfs, or on this machine. An error: there is none, it must not be read (symbolize::read_source()), or
-  // it is another text than the program was compiled from. But for a missing file a note says so; it also
-  // says that a file is newer than the program.
+  // it is another text than the program was compiled from. A note says why, except for a missing file.
+  // Another note says that a file is newer than the program.
   Result<std::vector<std::byte>> source_file(const symbolize::Module* module, const std::string& path);
   void note_source(const std::string& path, const std::string& what);
   // Notes about source files so far.
@@ -128,7 +128,7 @@ const symbolize::Frame* frame_at(Resolver& resolver, const ResolvedSample& sampl
 // "vfs_read+0x10", or "vfs_read" at its first byte; empty: no function is known.
 std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address);
 
-// The text of a source file by lines. Its memory is the text's and an eighth of a byte for each line.
+// The text of a source file by lines. Takes the memory of the text and an eighth of a byte for each line.
 class SourceText {
  public:
   SourceText() = default;
@@ -151,9 +151,9 @@ class SourceFiles {
  public:
   explicit SourceFiles(Resolver& resolver) : resolver_(&resolver) {}
 
-  // The text of a file that the debug information of `module` names, which has line `line` there; no lines if
-  // it cannot be shown. A file with fewer lines is another text than the program was compiled from: it is not
-  // shown from then on. Valid as long as this.
+  // The text of a file that the debug information of `module` names, with line `line` of it; without lines if
+  // it cannot be shown. If the file has fewer lines, it is another text than the program was compiled from:
+  // it is not shown from then on, and views of its lines end. The reference is valid as long as this.
   const SourceText& text_of(const symbolize::Module* module, std::string_view file, std::uint32_t line);
 
  private:

@@ -14,15 +14,16 @@ using format::Bytes;
 using format::Cursor;
 using unwind::ElfImage;
 
-constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 28;     // in tables of values, of a file: a second
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 28;  // in all tables of values of a file: a second
 constexpr std::uint64_t kMostSearched = std::uint64_t{1} << 30;  // bytes that are searched for the tables
 constexpr std::size_t kMostSearchedSegments = 32;                // that are searched
-constexpr std::size_t kTried = 64;             // functions with inlined calls by which a layout is chosen
+constexpr std::size_t kTried = 64;             // possible headers, and functions by which a layout is chosen
 constexpr std::size_t kLongestGoName = 65536;  // bytes of a function's name or a path
 constexpr std::array<std::string_view, 2> kSections = {".gopclntab", ".data.rel.ro.gopclntab"};
 constexpr std::array<std::string_view, 2> kMarks = {".note.go.buildid", ".go.buildinfo"};
 constexpr std::uint32_t kNoFile = ~std::uint32_t{0}, kNoData = ~std::uint32_t{0};
-// The words of moduledata before its field `gofunc`, to which FUNCDATA is relative, by version; and `text`.
+// Fields of moduledata, in words from its start: `gofunc`, to which FUNCDATA is relative (where it is depends
+// on the version), and `text`.
 constexpr std::uint8_t kGofunc[] = {38, 40, 41, 42, 43};
 constexpr std::uint8_t kText = 22;
 
@@ -153,7 +154,8 @@ bool GoTables::open_at(std::uint64_t address, std::uint64_t size) {
                      there.first(static_cast<std::size_t>(std::min<std::uint64_t>(size, there.size()))));
 }
 
-// In a file without section headers, or with the tables in another section: by the magic numbers.
+// Searches the segments for the magic numbers: for files without section headers, or with the tables in
+// another section.
 bool GoTables::open_anywhere() {
   std::uint64_t searched = 0;
   std::size_t segments = 0;
@@ -176,7 +178,7 @@ bool GoTables::open_anywhere() {
   return false;
 }
 
-// False: it is no such table, or the first and last function are not where it says.
+// False: this is no such table, or its first and last functions cannot be read.
 bool GoTables::read_header(std::uint64_t address, Bytes table) {
   const auto start = start_of(table, order_);
   if (!start) return false;
@@ -319,7 +321,7 @@ std::optional<GoTables::Function> GoTables::function_at(std::size_t number) cons
   return found ? std::optional(Function{found->start, found->end, name_at(found->name)}) : std::nullopt;
 }
 
-// By the number in a table of values.
+// The path of a source file by its number, a value of the function's table of files.
 std::string_view GoTables::file_of(const Record& function, std::int64_t number) const {
   if (number < 0) return {};
   std::uint64_t offset = 0;
@@ -348,7 +350,8 @@ void GoTables::each_value(const Record& function, std::uint32_t table, Visit&& v
   std::int32_t value = -1;
   for (bool is_first = true; end < function.end; is_first = false) {
     if (++steps_ > kMostSteps) {
-      missing_reason_ = "its Go tables have more entries than a file of its size may have";
+      missing_reason_ =
+          "lookups in its Go tables take too long (lines and inlined calls are left out from here on)";
       return;
     }
     const std::uint32_t difference = read_varint(in);
@@ -372,7 +375,7 @@ std::int64_t GoTables::value_at(const Record& function, std::uint32_t table, std
   return found;
 }
 
-// The table of values; 0: none.
+// The offset of a PCDATA table in values_; 0: none.
 std::uint32_t GoTables::pcdata_at(const Record& function, std::uint32_t index) const {
   if (index >= function.pcdata) return 0;
   return word32(records_, function.tables_at + std::uint64_t{index} * 4).value_or(0);
@@ -437,7 +440,7 @@ std::optional<GoTables::InlinedCall> GoTables::inlined_call(const Record& functi
   return call;
 }
 
-// Whether the functions' trees are as this layout says; false as well if no function has one.
+// Whether the trees of the first functions can be read by this layout; false too if no function has a tree.
 bool GoTables::makes_sense(const Inlining& inlining) {
   if (version_ < inlining.first || version_ > inlining.last) return false;
   std::size_t tried = 0;

@@ -1,16 +1,16 @@
-// The tables of the Go runtime (.gopclntab), which programs have without symbols and DWARF (-ldflags="-s -w",
-// strip): functions, source lines and inlined calls. Formats of Go 1.2 and later.
+// The tables of the Go runtime (.gopclntab): functions, source lines and inlined calls. Programs without
+// symbols and DWARF (-ldflags="-s -w", strip) have them too. Formats of Go 1.2 and later.
 //
 //   header      magic (by it the version: Go 1.2, 1.16, 1.18, 1.20), quantum of addresses, size of a word,
 //               counts of functions and files; offsets of the tables
-//   functions   address and offset of a function's record, ascending; the end of the last one
+//   functions   address of each function, ascending, and offset of its record; then the end of the last one
 //   record      address, name, tables of file and line, then the offsets of PCDATA and FUNCDATA tables
-//   table       of a value by address: pairs of differences, as variable-length numbers
-//   PCDATA      by address: the number of the innermost inlined call in
-//   FUNCDATA    the tree of the function's inlined calls, each with its name and its caller
+//   table       values by address: pairs of differences (value, address), as variable-length numbers
+//   PCDATA      such tables; one of them has the number of the innermost inlined call
+//   FUNCDATA    data of the function; one of them is the tree of its inlined calls, each with name and caller
 //
-// Which PCDATA and FUNCDATA these are depends on the version; as the file does not say it, the layout is
-// taken under which the trees of its functions make sense.
+// Which PCDATA and FUNCDATA these are depends on the version of Go, which the file does not state. So the
+// layouts are tried, and the first one by which the trees of functions can be read is used.
 #pragma once
 
 #include <cstdint>

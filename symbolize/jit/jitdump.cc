@@ -78,7 +78,7 @@ bool read_lines(Cursor in, std::uint64_t /*time*/, Reading& reading) {
   return !in.failed();
 }
 
-// Sizes that do not fit cost the next function's unwinding information only.
+// If the sizes are damaged, only the next function's unwinding information is lost.
 bool read_unwinding(Cursor in, std::uint64_t /*time*/, Reading& reading) {
   const std::uint64_t size = in.u64(), header_size = in.u64();
   in.u64();  // mapped size

@@ -43,8 +43,8 @@ struct JitEvent {
   std::string_view name;       // of a load
   std::vector<JitLine> lines;  // ascending
   format::Bytes code;          // of a load; empty: not in the file
-  // Unwinding information of a load; empty: V8 has no rules for it, so that frame pointers are followed;
-  // nothing: not in the file.
+  // Unwinding information of a load. Empty: the compiler (V8) wrote a record without rules, so frame pointers
+  // are followed. Nothing: the file has none.
   std::optional<format::Bytes> eh_frame = {};
 };
 
@@ -69,9 +69,8 @@ class Jitdump {
 };
 
 // Makes a jitdump of these functions without their code, but with their unwinding information, to be attached
-// to a capture. `events`: in the order
-// of their file `path`. If it exceeds the limit of readers, lines are left out, and
-// then the last functions.
+// to a capture. `events`: in the order of their file `path`. If it exceeds the limit of readers, lines are
+// left out, and then the last functions.
 struct AttachedJitdump {
   format::Attachment attachment;
   bool lacks_lines = false;  // lines were left out

@@ -147,7 +147,7 @@ class Sources(programs.Scratch):
         self.build()
         self.source.write_text("\n".join(SOURCE.split("\n")[:5]))
         os.utime(self.source, (1, 1))
-        why = "hot.c: is not shown as source: it is another text than the program was compiled from, 5 lines for at least "
+        why = "hot.c: is not shown as source: it is another text than the program was compiled from, which had at least "
         self.assert_not_shown(why)
 
     def test_a_newer_text_is_shown_with_a_warning(self):

@@ -18,7 +18,7 @@ namespace tacho::report {
 SourceWalk::SourceWalk(SourceFiles& files, const ShownCode& shown, const CodeOptions& options)
     : files_(options.has_source ? &files : nullptr), module_(shown.function.module) {
   if (files_ == nullptr) return;
-  // A line that a file does not have shows that all of its lines are others.
+  // A line number beyond a file's end shows that the file is another text, so no line of it is shown.
   for (const CodeLine& line : shown.code.lines)
     if (!line.file.empty() && line.line != 0 && line.source.empty())
       (void)files_->text_of(module_, line.file, line.line);
