@@ -93,13 +93,16 @@ class StatOutput {
 
 // Adds up counts of the same row: of all CPUs and threads, or of each.
 std::vector<StatRow> rows_of(const std::vector<Counters::Reading>& readings,
-                             std::span<const CountedEvent> events, StatRows which) {
+                             std::span<const CountedEvent> events, const StatOptions& options) {
+  const StatRows which = options.rows;
   using Key = std::tuple<std::size_t, int, int>;
   std::map<Key, Count> sums;
   for (std::size_t event = 0; event < events.size(); ++event) sums[{event, -1, -1}];
   for (const Counters::Reading& one : readings) {
     Key key{one.event, which == StatRows::Cpus ? one.cpu : -1, which == StatRows::Threads ? one.thread : -1};
-    sums[key] += one.count;
+    Count count = one.count;
+    if (options.scales) count.value = scaled(count);
+    sums[key] += count;
     if (which != StatRows::All) sums.erase({one.event, -1, -1});
   }
   std::vector<StatRow> rows;
@@ -175,14 +178,14 @@ class Run {
     times_.user_s = after.first - children.first;
     times_.system_s = after.second - children.second;
     ++runs_;
-    auto readings = counters->read(options_.scales);
+    auto readings = counters->read();
     if (options_.interval) {
       if (options_.most_intervals != 0 && intervals_ >= options_.most_intervals) return Done{};
       return print_interval(*counters, std::move(readings));
     }
     times_.elapsed_s.add(elapsed);
-    add(rows_of(readings, counters->events(), options_.rows));
-    events_ = describe(*counters);
+    add(rows_of(readings, counters->events(), options_));
+    events_ = counters->events();
     return Done{};
   }
 
@@ -194,11 +197,6 @@ class Run {
   int status() const { return status_; }
 
  private:
-  // The events without their descriptors, which are closed with the counters.
-  static std::vector<CountedEvent> describe(const Counters& counters) {
-    return {counters.events().begin(), counters.events().end()};
-  }
-
   void add(std::vector<StatRow> rows) {
     if (rows_.size() != rows.size()) {
       rows_ = std::move(rows);
@@ -217,7 +215,7 @@ class Run {
     StatTimes times;
     times.elapsed_s.add(seconds(now - std::exchange(interval_began_, now)));
     times.at_s = seconds(now - began_);
-    const auto rows = rows_of(difference(readings, before_), counters.events(), options_.rows);
+    const auto rows = rows_of(difference(readings, before_), counters.events(), options_);
     before_ = std::move(readings);
     return output_.write(stat_text({counters.events(), rows, std::move(times), intervals_++ == 0}, options_));
   }
@@ -270,8 +268,9 @@ class Run {
         if (auto done = counters.start(); !done) return done;
       }
       if (options_.interval && then >= next) {
-        next = std::max(next + *options_.interval, then);
-        if (auto done = print_interval(counters, counters.read(options_.scales)); !done) return done;
+        next += *options_.interval;
+        if (next <= then) next = then + *options_.interval;  // this process was late
+        if (auto done = print_interval(counters, counters.read()); !done) return done;
         if (options_.most_intervals != 0 && intervals_ >= options_.most_intervals) return Done{};
       }
     }

@@ -23,8 +23,8 @@ namespace abi = format::abi;
 
 // What sysfs says about the PMU of an event.
 struct PmuFacts {
-  std::optional<std::vector<int>>
-      cpus;  // the only ones on which it is opened: its counters are shared by others
+  // The only CPUs on which it is opened, since others share its counters; nullopt: all.
+  std::optional<std::vector<int>> cpus;
   std::string unit;
   double scale = 1;
 };
@@ -203,14 +203,14 @@ void Counters::stop() const {
   for (const Counter& counter : counters_) (void)disable_event(counter.fd);
 }
 
-std::vector<Counters::Reading> Counters::read(bool scales) const {
+std::vector<Counters::Reading> Counters::read() const {
   std::vector<Reading> readings;
   for (const Counter& counter : counters_) {
     std::array<std::uint64_t, 3> words{};
-    if (::read(counter.fd.get(), words.data(), sizeof words) != static_cast<ssize_t>(sizeof words)) continue;
-    Count count{words[0], words[1], words[2]};
-    if (scales) count.value = scaled(count);
-    readings.push_back({counter.event, counter.cpu, counter.thread, count});
+    // A pinned event (:D) that lost its counter reads nothing, and is not counted.
+    if (::read(counter.fd.get(), words.data(), sizeof words) != static_cast<ssize_t>(sizeof words))
+      words = {};
+    readings.push_back({counter.event, counter.cpu, counter.thread, {words[0], words[1], words[2]}});
   }
   return readings;
 }

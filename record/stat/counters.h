@@ -16,7 +16,7 @@
 
 namespace tacho::record {
 
-// A count as the kernel has it.
+// A count as the kernel has it, and the times in which the event was enabled and had a counter.
 struct Count {
   std::uint64_t value = 0, enabled_ns = 0, running_ns = 0;
 
@@ -48,13 +48,13 @@ class Counters {
   const std::vector<CountedEvent>& events() const { return events_; }
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // The counts so far, in the order of events(), for each event in the order of CPUs and threads.
+  // The counts so far, not scaled, in the order of events(), threads and CPUs. Each call has the same ones.
   struct Reading {
     std::size_t event = 0;
     int cpu = -1, thread = -1;
     Count count;
   };
-  std::vector<Reading> read(bool scales) const;
+  std::vector<Reading> read() const;
 
  private:
   struct Counter {

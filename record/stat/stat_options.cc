@@ -63,8 +63,7 @@ std::vector<cli::Option> options_of_stat(Words& to) {
       {"-e,--event", Takes::Value, "EVENT",
        "The events to count, repeated or separated by commas, in the language of tacho record: cycles:u, "
        "SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, uprobe:FILE:FUNCTION, {a,b}. Default: task-clock "
-       "(with "
-       "-a cpu-clock), context-switches, cpu-migrations, page-faults, cycles, instructions, branches, "
+       "(with -a cpu-clock), context-switches, cpu-migrations, page-faults, cycles, instructions, branches, "
        "branch-misses",
        [&options](std::string_view text) { return add_events(options.events, text); }},
       cli::flag("-d,--detailed", "Also count loads and misses of the caches L1 and LLC", to.is_detailed),
@@ -148,10 +147,10 @@ constexpr const char* kStatEpilog = R"(Examples:
   tacho stat -- make                      counts of a command, of its threads and children
   tacho stat -e page-faults,sched:sched_switch -p 1234 -- sleep 5
   tacho stat -a -I 1000                   of the whole system, each second, until Ctrl-C
-  tacho stat -r 10 --json -- ./program
+  tacho stat -r 10 -- ./program           means of ten runs, and their standard errors
 
-A row has the count, its event, and what it means: CPUs that were used, events per second of CPU time, cycles per
-ns, instructions per cycle. <not supported>: this machine has no counter for the event, as most virtual machines.
+A row has the count, its event, and a metric: CPUs that were used, events per second of CPU time, cycles per ns,
+instructions per cycle. <not supported>: this machine has no counter for the event, as most virtual machines.
 <not counted>: the event was never on a CPU. (24.91%): counters were shared; the event was counted in that part of
 the time, and the count is scaled up.
 

@@ -177,7 +177,8 @@ std::string noise(const Mean& mean) {
 
 std::string place_of(const StatRow& row, const StatOptions& options) {
   if (options.rows == StatRows::Cpus) return fmt::format("CPU{:<7} ", row.cpu);
-  if (options.rows == StatRows::Threads) return fmt::format("{:>16}-{:<8} ", row.thread_name, row.thread);
+  if (options.rows == StatRows::Threads)
+    return fmt::format("{:>16}-{:<8} ", format::printable(row.thread_name), row.thread);
   return "";
 }
 

@@ -112,6 +112,18 @@ TEST_F(StatOutputTest, JsonHasALineForEachCountOrOneForAll) {
       << document;
 }
 
+TEST_F(StatOutputTest, ANameOfAThreadDoesNothingToTheTerminal) {
+  options.rows = StatRows::Threads;
+  rows = {row(1, 100)};
+  rows[0].thread = 7;
+  rows[0].thread_name = "\033[2Jname";
+  for (const StatForm form : {StatForm::Text, StatForm::Csv, StatForm::Lines, StatForm::Document}) {
+    options.form = form;
+    EXPECT_EQ(text().find('\033'), std::string::npos);
+    EXPECT_NE(text().find("[2Jname"), std::string::npos);
+  }
+}
+
 TEST_F(StatOutputTest, RunsHaveMeansAndErrors) {
   options.runs = 2;
   rows = {row(1, 100)};
@@ -122,7 +134,7 @@ TEST_F(StatOutputTest, RunsHaveMeansAndErrors) {
   const std::string said = text();
   EXPECT_NE(said.find("for 'ls /' (2 runs):"), std::string::npos) << said;
   EXPECT_NE(
-      said.find("               105      page-faults                                                         "
+      said.find("               105      page-faults                                                        "
                 "  ( +-  4.76% )\n"),
       std::string::npos)
       << said;
