@@ -133,8 +133,7 @@ Result<> check_may_load() {
   if (is_in_user_namespace())
     return Error{
         "this is a user namespace (a rootless container), in which the kernel loads no BPF programs; record "
-        "on "
-        "the host, or in a container of the host's root",
+        "on the host, or in a container of the host's root",
         EPERM};
   const std::uint64_t capabilities = effective_capabilities();
   const auto has = [&](unsigned bit) { return (capabilities >> bit & 1U) != 0; };

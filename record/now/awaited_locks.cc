@@ -110,7 +110,8 @@ bool is_in(const ThreadStack& thread, const CurrentCall& call) {
 // Tids by pid namespace: a lock has the tid that its owner has in its own one.
 class OwnerNumbers {
  public:
-  // The owner's tid in this process's namespace; 0: unknown.
+  // In this process's namespace: the owner's tid, which is `tid` in the innermost one of `process`; 0:
+  // unknown.
   std::uint32_t of(std::uint32_t process, std::uint32_t tid, bool is_private) {
     auto [known, is_new] = nested_.try_emplace(process);
     if (is_new) read(process, known->second);
@@ -126,7 +127,7 @@ class OwnerNumbers {
  private:
   using Numbers = std::unordered_map<std::uint32_t, std::uint32_t>;  // innermost to this process's
 
-  // "4711\t12" in a namespace within this process's, "4711" in this one.
+  // "4711,12" in a namespace below this process's, "4711" in this one.
   static std::string numbers_of(const std::string& folder) {
     return numbers_in_namespaces(text_of_file(folder + "/status"));
   }

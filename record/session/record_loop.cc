@@ -219,8 +219,10 @@ class RecordLoop::Loop {
       push_step(FileStep::PrepareNext);
       switching_ = Switching::Prepares;
     } else if (writing_.steps_taken() == steps_asked_) {
-      if (switching_ == Switching::Prepares)
-        return recording_.output().is_next_prepared() ? begin_next_file() : void();
+      if (switching_ == Switching::Prepares) {
+        if (recording_.output().is_next_prepared()) begin_next_file();
+        return;
+      }
       switching_ = Switching::No;
       recording_.file_begun();
       if (control_handler_) control_handler_->snapshot_done();

@@ -267,8 +267,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   if (options.target.watch == Watch::System && out.cgroups.empty() && bpf::is_in_pid_namespace())
     plan->notes.emplace_back(
         "this is a pid namespace (a container): processes outside of it are recorded with pid 0, without "
-        "user "
-        "stacks and names; record on the host, or in a container with its pid namespace (docker run "
+        "user stacks and names; record on the host, or in a container with its pid namespace (docker run "
         "--pid=host)");
   settle_stacks_of_objects(*plan, facts);
   for (const std::string& name : options.target.cgroups) messages.detail("only processes in cgroup " + name);
