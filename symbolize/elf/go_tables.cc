@@ -17,6 +17,7 @@ using unwind::ElfImage;
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 28;  // in all tables of values of a file: a second
 constexpr std::uint64_t kMostSearched = std::uint64_t{1} << 30;  // bytes that are searched for the tables
 constexpr std::size_t kMostSearchedSegments = 32;                // that are searched
+constexpr std::size_t kMostModuleSearches = 8;                   // for moduledata
 constexpr std::size_t kTried = 64;             // possible headers, and functions by which a layout is chosen
 constexpr std::size_t kLongestGoName = 65536;  // bytes of a function's name or a path
 constexpr std::array<std::string_view, 2> kSections = {".gopclntab", ".data.rel.ro.gopclntab"};
@@ -223,6 +224,8 @@ bool GoTables::read_header(std::uint64_t address, Bytes table) {
 
 // The address of moduledata, whose first word is the address of these tables.
 std::optional<std::uint64_t> GoTables::find_module_data() {
+  // A hostile file may have any number of headers that need a search.
+  if (++module_searches_ > kMostModuleSearches) return std::nullopt;
   const auto names = static_cast<std::uint64_t>(names_.data() - table_.data());
   const auto is_it = [&](std::uint64_t at) {
     return memory_.word(at, word_) == address_ && memory_.word(at + word_, word_) == address_ + names;

@@ -129,6 +129,7 @@ class GoTables final : public LineSource {
   std::optional<std::uint64_t> funcdata_base_;  // since Go 1.18
   std::optional<const Inlining*> inlining_;     // null: none makes sense
   std::uint64_t steps_ = 0;                     // taken in tables of values, of kMostSteps
+  std::size_t module_searches_ = 0;             // of kMostModuleSearches
   std::string missing_reason_;
   std::unordered_map<std::uint64_t, InlineFunction> known_;  // by number of function and of inlined call
 };
