@@ -164,8 +164,8 @@ cli::Option as_perf_option(ReadingOptions& options) {
 cli::Option wide_option(std::string names, ReadingOptions& options) {
   return sets(
       std::move(names),
-      "do not cut names; by default tables fit the terminal, or 200 columns where they go to a pipe or "
-      "file by the shell, and long names are cut in the middle",
+      "do not cut names; by default tables fit the terminal, or 200 columns if standard output is a pipe "
+      "or a file, and long names are cut in the middle",
       options.is_wide, true);
 }
 

@@ -73,7 +73,7 @@ struct ReadingOptions {
   std::vector<std::string> other_inputs;  // further captures whose contents the output has
   std::string output;                     // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
-  std::size_t width = 0;  // columns of the terminal on standard output; 0: it is none
+  std::size_t width = 0;  // columns of the terminal on standard output; 0: that is no terminal
   bool is_wide = false;   // --wide: no limit
   bool follows = false;   // --follow: the capture may still grow
   // Read the capture and the files of its modules in a sandboxed child (sandbox/process.h).

@@ -490,7 +490,7 @@ struct AddressSpaces::State {
     insert(processes[record.pid], mapping);
   }
 
-  // What `mapping` is behind the file before it; null: there is none.
+  // See Mapping::beyond_file.
   const Mapping* mapping_beyond_file(const Mapping& mapping) {
     const Mapping* before = processes[mapping.pid].find(mapping.start - 1);
     if (before != nullptr && before->beyond_file != nullptr) before = before->beyond_file;

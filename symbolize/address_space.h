@@ -25,8 +25,8 @@ struct Mapping {
   std::uint32_t protection = 0;      // PROT_*
   std::uint32_t pid = 0;             // of the process, for its perf map; -1: the kernel
   bool is_identity = false;          // kernel, BPF: shown addresses are runtime addresses
-  // Of anonymous memory behind the data of a file, which may have variables of that file (.bss): the same
-  // addresses as if the file's mapping went on. Null: it is not behind such a mapping.
+  // Of anonymous memory directly behind a mapping of a file's data, where variables of that file may be
+  // (.bss): the file's mapping as if it went on here. Null: it is not behind such a mapping.
   const Mapping* beyond_file = nullptr;
 
   // perf's map-relative address: an offset in the file.

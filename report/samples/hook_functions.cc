@@ -48,7 +48,7 @@ std::size_t HookFunctions::count_at_leaf(const format::U64Array& chain,
                                          const symbolize::SpaceVersion& space) const {
   if (chain.size() < 2 || chain[0] != abi::kContextKernel) return 0;
   std::size_t count = 0;
-  // The last word of the kernel's part is not looked at.
+  // The next word is a kernel address too, so the last one of the kernel's part is never counted.
   while (count + 2 < chain.size() && chain[count + 2] < abi::kContextMax && has(chain[count + 1], space))
     ++count;
   return count;

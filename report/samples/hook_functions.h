@@ -18,7 +18,7 @@ namespace tacho::report {
 bool is_hook_function(std::string_view name);
 
 // Whether samples of an event are taken by a hook, and have a kernel stack: those of tracepoints and of BPF
-// programs. Those of clocks and counters are not: hooks in them are what the thread did.
+// programs. Those of clocks and counters are not: a hook in their stacks is where the thread was.
 bool is_taken_by_hook(const format::EventAttr& attr);
 
 class HookFunctions {
@@ -27,8 +27,8 @@ class HookFunctions {
   HookFunctions() = default;
   explicit HookFunctions(std::vector<Range> functions);
 
-  // The number of addresses of hooks at the leaf of a chain. Its first word is PERF_CONTEXT_KERNEL, or there
-  // are none; the outermost kernel function is never counted.
+  // How many addresses at the leaf of a chain are in hooks; 0 unless its first word is PERF_CONTEXT_KERNEL.
+  // The outermost kernel function is never counted.
   std::size_t count_at_leaf(const format::U64Array& chain, const symbolize::SpaceVersion& space) const;
 
  private:

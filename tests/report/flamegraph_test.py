@@ -131,7 +131,7 @@ class FlameGraph(programs.Scratch):
             peak = int(done.stdout)
             self.assertLess(peak, (64 << 20) + 4 * len(text), len(text))
             if text is deep:
-                self.assertIn(b"a.folded: 1 stacks end early: they are deeper", done.stderr)
+                self.assertIn(b"a.folded: stacks that end early: 1; they are deeper", done.stderr)
 
     def test_thin_frames_are_counted(self):
         picture = self.draw_folded("a;wide 1000000\na;thin;deep 1\n")

@@ -652,8 +652,8 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
   if (read.cut_stacks > 0)
     std::fprintf(
         stderr,
-        "tacho: %s: %zu stacks end early: they are deeper, or have more different frames, than stacks of "
-        "a program\n",
+        "tacho: %s: stacks that end early: %zu; they are deeper, or have more different frames, than "
+        "stacks of a program\n",
         printable(name).c_str(), read.cut_stacks);
   return read;
 }
