@@ -152,6 +152,7 @@ class Run {
 
   // Counts once. The rows are added to those of earlier runs.
   Result<> count() {
+    if (options_.syncs) ::sync();
     std::optional<Workload> workload;
     if (!options_.command.empty()) {
       auto created = Workload::create(options_.command);

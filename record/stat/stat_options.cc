@@ -115,6 +115,8 @@ std::vector<cli::Option> options_of_stat(Words& to) {
        }},
       cli::number("-r,--repeat", "N", "Run COMMAND N times, and print means and their standard errors", 1,
                   kMostRuns, options.runs),
+      cli::flag("-S,--sync", "Call sync() before COMMAND, so that earlier writes do not count",
+                options.syncs),
       {"-x,--field-separator", Takes::Value, "SEP", "Print as perf's CSV, with this separator",
        [&to](std::string_view text) -> Result<> {
          to.separator = text == "\\t" ? "\t" : std::string(text);
@@ -137,7 +139,6 @@ std::vector<cli::Option> options_of_stat(Words& to) {
                 false),
       cli::accepted("-v,--verbose", Takes::Nothing, ""),
       cli::accepted("--scale", Takes::Nothing, ""),
-      cli::accepted("-S,--sync", Takes::Nothing, ""),
   };
   cli::add_absent_options(rows, kNotCounted);
   return rows;

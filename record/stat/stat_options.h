@@ -30,6 +30,7 @@ struct StatOptions {
   bool groups_digits = true;  // 1,234,567 in text
   bool scales = true;         // counts of events that shared a counter
   std::uint64_t runs = 1;     // of the command
+  bool syncs = false;         // calls sync() before each run
   std::string output;         // a file; empty: standard error
   bool appends = false;
   std::chrono::milliseconds delay{0};
