@@ -85,7 +85,10 @@ Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   return Done{};
 }
 
-// Replaces the value of a recorder's option `pid` or `tid`, which it compares with the kernel's.
+// Options of recorders that are a pid or tid, which they compare with the kernel's.
+constexpr std::string_view kNumbersOfThreads[] = {"pid", "tid", "ppid", "target"};
+
+// Replaces the value of such an option by the kernel's number.
 Result<> set_kernel_tid(bpf::UserObject& object, const EventRequest& request, const ConstantSetting& setting,
                         const bpf::PidNumbers& numbers) {
   std::uint32_t own = 0;
@@ -136,7 +139,8 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request,
       return error_in_setting(request, (is_in_name ? setting.name_at : setting.value_at) + fault->at,
                               setting.name, fault->what + hint);
     }
-    if (numbers && !request.recorder.empty() && (setting.name == "pid" || setting.name == "tid"))
+    const bool is_number = std::ranges::find(kNumbersOfThreads, setting.name) != std::end(kNumbersOfThreads);
+    if (numbers && !request.recorder.empty() && is_number)
       if (auto done = set_kernel_tid(object, request, setting, *numbers); !done) return done;
     if (request.recorder.empty() || setting.name != kCgroup) continue;
     if (auto done = set_cgroup(object, request, setting); !done) return done;

@@ -19,7 +19,7 @@
 namespace tacho::record {
 
 // Sets globals of an object from its -e. An error points at the column. The option `cgroup` of an embedded
-// recorder is a path, which is replaced by the cgroup's id; `pid` and `tid` are replaced by the kernel's
+// recorder is a path, which is replaced by the cgroup's id; pids and tids are replaced by the kernel's
 // (`numbers`).
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request,
                        const std::optional<bpf::PidNumbers>& numbers);

@@ -308,6 +308,12 @@ class InsideAPidNamespace(programs.Scratch):
             $TACHO record -q -a -e syscall --filter "pid == $wanted" -o d.data -- sleep 0.3
             $TACHO record -q -e syscall -p $wanted -o e.data -- sleep 0.3
             echo $wanted >wanted""")
+        self.inside(script="""
+            sh -c 'for i in $(seq 300); do sleep 0.1; done' & parent=$!
+            $TACHO record -q -a -e "exec/ppid=$parent/" -o f.data -- sleep 0.5""")
+        comms = set(self.tacho("script", "--columns", "comm", "--csv", "-i", "f.data").stdout.decode().split()[1:])
+        self.assertIn("sleep", comms)
+        self.assertLessEqual(comms, {"sleep", "sh"})  # sh: attempts in other folders of PATH
         wanted = (self.folder / "wanted").read_text().strip()
         for name in ("c.data", "d.data", "e.data"):
             pids = self.tacho("script", "--columns", "pid", "--csv", "-i", name).stdout.decode().split()[1:]
