@@ -116,9 +116,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
           "so that the capture can be read on any machine. Of several files (--switch-output, --overwrite) "
           "each is packed at the lowest priority while the recording goes on, and what is left then at its "
           "end. Files that may be gone by then (deleted files, files of containers, maps of JIT code) are "
-          "held "
-          "open: at most 256 files and 4 GB. Not done for pipes, with --max-size, and above 1 GB: use tacho "
-          "pack",
+          "held open: at most 256 files and 4 GB. Not done for pipes, with --max-size, and above 1 GB: use "
+          "tacho pack",
           files.packs, false),
       {"--max-pack-time", Takes::Value, "SECONDS",
        "Embed symbols for at most SECONDS after the recording (default: 300). Addresses without a name by "

@@ -198,16 +198,21 @@ class Run {
   int status() const { return status_; }
 
  private:
+  static std::tuple<std::size_t, int, int> key_of(const StatRow& row) {
+    return {row.event, row.cpu, row.thread};
+  }
+  // A thread that has ended has no rows in later runs.
   void add(std::vector<StatRow> rows) {
-    if (rows_.size() != rows.size()) {
-      rows_ = std::move(rows);
-      return;
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      rows_[i].count.add(rows[i].count.value());
-      rows_[i].enabled_ns.add(rows[i].enabled_ns.value());
-      rows_[i].running_ns.add(rows[i].running_ns.value());
-      rows_[i].is_counted |= rows[i].is_counted;
+    for (StatRow& row : rows) {
+      const auto known = std::ranges::lower_bound(rows_, key_of(row), {}, key_of);
+      if (known == rows_.end() || key_of(*known) != key_of(row)) {
+        rows_.insert(known, std::move(row));
+        continue;
+      }
+      known->count.add(row.count.value());
+      known->enabled_ns.add(row.enabled_ns.value());
+      known->running_ns.add(row.running_ns.value());
+      known->is_counted |= row.is_counted;
     }
   }
 
