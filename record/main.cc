@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "format/base/printable.h"
 #include "record/doctor/doctor.h"
 #include "record/events/sample_fields.h"
+#include "record/host/foreign_reader.h"
 #include "record/host/host.h"
 #include "record/host/report_program.h"
 #include "record/list/listing.h"
@@ -54,10 +56,13 @@ struct Recorded {
 enum class FileState : std::uint8_t { None, Open, Closed };
 
 Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                               StopSignals& signals, FileState& file_state, FilePinner* pinner = nullptr) {
+                               const std::shared_ptr<ForeignReader>& reader, StopSignals& signals,
+                               FileState& file_state, FilePinner* pinner = nullptr) {
   const Messages messages(options);
   for (const std::string& note : options.notes) messages.note(note);
-  auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
+  if (!reader->failure().empty())
+    messages.warn("warning: files and memory of other processes are not read: " + reader->failure());
+  auto prepared = prepare(options, messages, reader, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
   auto opened = open_events(std::move(*prepared), messages);
   if (!opened) return std::move(opened.error());
@@ -74,6 +79,8 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
   }
   if (ran->report.writer_is_stuck) leave_stuck(ran->report, options, messages);
   const auto finished = finish(recording, *ran, **output, options, messages);
+  if (const std::string silence = described_silence(reader->silent()); !silence.empty())
+    messages.warn("warning: " + silence);
   if (finished.is_closed) file_state = FileState::Closed;
   if (!finished.status) {
     if (const auto unpacked = ran->running->take_unpacked(); !unpacked.empty())
@@ -168,6 +175,7 @@ int run_live(const std::vector<std::string>& command_line) {
     return fail(use_error("-o: nothing is kept here; tacho record writes captures"), "live");
   auto words = live_view(*live, options.events);
   if (!words) return fail(words.error(), "live");
+  const auto reader = ForeignReader::start();
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error(), "live");
   auto view = LiveView::start(std::move(*words));
@@ -177,7 +185,7 @@ int run_live(const std::vector<std::string>& command_line) {
   options.compression_level.reset();
   options.time.needs_summary = false;  // the interval is also that of tables
   FileState file_state = FileState::None;
-  const auto recorded = record_events(options, command_line, *signals, file_state);
+  const auto recorded = record_events(options, command_line, reader, *signals, file_state);
   return end_live(*view, recorded, file_state, *signals);
 }
 
@@ -216,6 +224,7 @@ int run_top(const std::vector<std::string>& command_line) {
   if (const auto status = handle_recorder_help(options, "top")) return *status;
   if (options.sampling.show_registers || options.show_version)
     return fail(use_error("only tacho record prints versions and registers"), "top");
+  const auto reader = ForeignReader::start();
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error(), "top");
   auto view = LiveView::start(std::move(parsed->top.view), parsed->top.has_screen);
@@ -229,7 +238,7 @@ int run_top(const std::vector<std::string>& command_line) {
   options.time.needs_summary = false;
   HeldErrors errors(parsed->top.has_screen);
   FileState file_state = FileState::None;
-  const auto recorded = record_events(options, command_line, *signals, file_state);
+  const auto recorded = record_events(options, command_line, reader, *signals, file_state);
   if (!recorded && file_state == FileState::None)
     view->kill();
   else if (recorded && recorded->stop_signal != 0 && parsed->top.has_screen)
@@ -269,12 +278,14 @@ int run_program(const std::vector<std::string>& command_line) {
   if (options.files.to_pipe && !options.files.is_compression_chosen) options.compression_level.reset();
   if (options.files.redacts)
     if (auto done = check_redaction(); !done) return fail(done.error());
+  const auto reader = ForeignReader::start();
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   FileState file_state = FileState::None;
   const bool packs = options.files.packs_files() && report_program();
-  FilePinner pinner;
-  const auto recorded = record_events(options, command_line, *signals, file_state, packs ? &pinner : nullptr);
+  FilePinner pinner(reader);
+  const auto recorded =
+      record_events(options, command_line, reader, *signals, file_state, packs ? &pinner : nullptr);
   const PinnedFiles pinned = pinner.take();
   // The reader of a pipe may end early, which is no failure unless the command has not run.
   if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) {
@@ -288,6 +299,8 @@ int run_program(const std::vector<std::string>& command_line) {
   if (recorded->is_whole && options.files.packs_files()) {
     Packing packing = finishing;
     packing.pinned = &pinned;
+    packing.silent = reader->silent();
+    std::erase_if(packing.silent, [](const std::string& name) { return !name.starts_with('/'); });
     packing.longest = options.files.longest_packing;
     std::vector<std::string> captures = recorded->unpacked;
     if (!options.files.is_named_by_time) captures.push_back(options.output);

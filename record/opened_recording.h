@@ -18,6 +18,7 @@
 #include "format/extensions/attachment.h"
 #include "format/extensions/tracing_data.h"
 #include "record/events/target.h"
+#include "record/host/foreign_reader.h"
 #include "record/host/host.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/kernel_events.h"
@@ -32,6 +33,7 @@ namespace tacho::record {
 // The request of the command line, resolved. Nothing is open in the kernel yet. Made by prepare().
 struct PreparedRecording {
   Host host;
+  std::shared_ptr<ForeignReader> reader;  // of what belongs to recorded processes
   // In a pid namespace, if there are BPF programs that see pids.
   std::optional<bpf::PidNumbers> numbers;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "format/base/file.h"
+#include "format/base/parse_text.h"
 #include "format/base/printable.h"
 #include "sandbox/job.h"
 
@@ -40,7 +41,10 @@ constexpr std::size_t kMostText = std::size_t{1} << 18;  // bytes of a message
 constexpr int kPipeSize = 1 << 20;
 constexpr int kNoMemory = 124;  // exit status of a child
 constexpr std::chrono::milliseconds kLookEvery(100);
-constexpr std::chrono::seconds kMostAfterKill(3);  // until a process is gone
+// Until a process is gone, and one that waits for a silent file system.
+constexpr std::chrono::milliseconds kMostAfterKill(3000), kMostInSilence(200);
+// A file whose reader sleeps so long, and is not woken: its file system counts as silent.
+constexpr std::chrono::milliseconds kMostAsleep(3000);
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::string_view kDied = "the process that reads the files died";
 
@@ -52,6 +56,7 @@ struct CrashMarker {
   std::atomic<std::uint64_t> turn;         // counts files
   std::atomic<std::uint64_t> closed_from;  // turn of the first file that was refused, since time was up
   std::atomic<std::size_t> size;           // of the path; 0: no file is read
+  std::atomic<int> thread;                 // that reads it
   std::array<char, kLongestPath> path;
 
   bool is_at_file() const { return size.load() != 0; }
@@ -79,16 +84,58 @@ SharedMemory share_memory() {
   return shared;
 }
 
+// The mount with a file, if it may be of a network or of FUSE: its device number has the major number 0.
+// Found without access to it. Empty: it is of a disk.
+std::string network_mount_of(std::string_view path) {
+  constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes
+  const auto mounts = format::read_file("/proc/self/mountinfo", kMostMounts);
+  if (!mounts) return {};
+  std::string_view found, device;
+  for (std::string_view text = format::as_text(*mounts); !text.empty();) {
+    std::string_view line = format::take_until(text, '\n');
+    for (int field = 0; field < 2; ++field) format::take_until(line, ' ');
+    const std::string_view number = format::take_until(line, ' ');
+    format::take_until(line, ' ');
+    const std::string_view folder = format::take_until(line, ' ');
+    const bool is_below =
+        folder == "/" || (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
+    if (!is_below || folder.size() < found.size()) continue;
+    found = folder;
+    device = number;
+  }
+  return device.starts_with("0:") ? std::string(found) : std::string();
+}
+
+// How often a thread has gone to sleep, if it waits for a file system: in state D, or in an interruptible
+// wait for a FUSE server. Nothing: it runs, waits for something else, or is gone.
+std::optional<std::uint64_t> sleeps_in_file_system(pid_t process, int thread) {
+  constexpr std::uint64_t kMostBytes = 1 << 16;
+  const std::string folder = "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread);
+  const auto status = format::read_file(folder + "/status", kMostBytes);
+  if (!status) return std::nullopt;
+  const std::string_view text = format::as_text(*status), state = format::field_of_status(text, "State");
+  const auto place = format::read_file(folder + "/wchan", kMostBytes);
+  const bool is_in_fuse = state.starts_with('S') && place && format::as_text(*place) == "request_wait_answer";
+  if (!state.starts_with('D') && !is_in_fuse) return std::nullopt;
+  return format::number_at<std::uint64_t>(format::field_of_status(text, "voluntary_ctxt_switches"));
+}
+
 // In the child: writes the marker, and refuses files at which earlier children died.
 class Access final : public SkippedFiles {
  public:
-  Access(Shared& shared, Purpose purpose, const Task& task, const std::vector<Death>& deaths)
-      : SkippedFiles(task.skipped), shared_(shared), marker_(shared.markers.at(purpose)), deaths_(deaths) {}
+  Access(Shared& shared, Purpose purpose, const Task& task, const std::vector<Death>& deaths,
+         const std::vector<std::string>& silent_mounts)
+      : SkippedFiles(task.skipped),
+        shared_(shared),
+        marker_(shared.markers.at(purpose)),
+        deaths_(deaths),
+        silent_mounts_(silent_mounts) {}
   void set_current(std::string_view path) override {
     // The file that was being read when memory ran out counts as its cause.
     if (path.empty() && std::uncaught_exceptions() > 0) return;
     path = path.substr(0, kLongestPath);
     path.copy(marker_.path.data(), path.size());
+    marker_.thread.store(static_cast<int>(::gettid()));
     marker_.size.store(path.size());
     marker_.turn.fetch_add(1);
   }
@@ -96,6 +143,8 @@ class Access final : public SkippedFiles {
     if (std::string why = SkippedFiles::refusal(path); !why.empty()) return why;
     const auto death = std::ranges::find(deaths_, path.substr(0, kLongestPath), &Death::path);
     if (death != deaths_.end()) return "the process that read it died: " + death->how;
+    if (!silent_mounts_.empty() && std::ranges::count(silent_mounts_, network_mount_of(path)) != 0)
+      return "its file system does not answer";
     return is_closed() ? "no more files are read, as the others took longer than --max-file-time allows" : "";
   }
 
@@ -113,6 +162,7 @@ class Access final : public SkippedFiles {
   Shared& shared_;
   CrashMarker& marker_;
   const std::vector<Death>& deaths_;
+  const std::vector<std::string>& silent_mounts_;
 };
 
 // Measures how long the child takes for each file, and shows on a terminal which file it reads.
@@ -124,6 +174,11 @@ class Watch {
     if (times_.at_all.count() != 0) times_.at_one = std::min(times_.at_one, times_.at_all * 2 / 5);
   }
 
+  // The child that is looked at.
+  void watch(pid_t child) {
+    child_ = child;
+    is_silent_ = false;
+  }
   void begin() {
     for (CrashMarker& marker : shared_.markers) {
       // Time was up, but the previous child ended before a file was refused: this one may read as many files.
@@ -152,6 +207,13 @@ class Watch {
       if (!marker.is_at_file()) continue;
       busy = &marker;
       if (at.since > times_.at_one) stuck = purpose;
+      // A thread that was not woken since the last look waits for the file.
+      const auto sleeps = sleeps_in_file_system(child_, marker.thread.load());
+      at.asleep = sleeps && at.sleeps == sleeps ? at.asleep + passed : Clock::duration::zero();
+      at.sleeps = sleeps;
+      if (at.asleep <= kMostAsleep) continue;
+      stuck = purpose;
+      is_silent_ = true;
     }
     if (busy != nullptr) {
       at_all_ += passed;
@@ -172,11 +234,14 @@ class Watch {
     show_progress_ = {};
   }
   const FileTimes& times() const { return times_; }
+  // Whether look() found that a file system does not answer.
+  bool is_silent() const { return is_silent_; }
 
  private:
   struct AtFile {
     std::uint64_t turn = 0;
-    Clock::duration since{};
+    Clock::duration since{}, asleep{};
+    std::optional<std::uint64_t> sleeps;  // of its thread
   };
   std::string line(const CrashMarker& marker) const {
     constexpr int kShownAfter = 3;           // seconds
@@ -193,6 +258,8 @@ class Watch {
   std::string of_child_;  // its progress line
   Shared& shared_;
   std::array<AtFile, kPurposes> at_{};
+  pid_t child_ = -1;
+  bool is_silent_ = false;
   Clock::duration at_all_{};
   Clock::time_point last_;
 };
@@ -325,12 +392,12 @@ void kill_group(pid_t child) {
   ::kill(child, SIGKILL);
 }
 
-// Kills the child and the processes it started, and waits up to kMostAfterKill. Returns the status of
+// Kills the child and the processes it started, and waits up to `longest`. Returns the status of
 // waitpid(), or nothing when the child does not end because it waits for a file system that does not answer
 // (state D).
-std::optional<int> end_child(pid_t child, JobControl& job) {
+std::optional<int> end_child(pid_t child, JobControl& job, std::chrono::milliseconds longest) {
   kill_group(child);
-  const auto until = Clock::now() + kMostAfterKill;
+  const auto until = Clock::now() + longest;
   int pause = 1;  // milliseconds
   for (; !has_died(child) && Clock::now() < until; pause = std::min(2 * pause, 20))
     (void)::poll(nullptr, 0, pause);
@@ -343,8 +410,8 @@ std::optional<int> end_child(pid_t child, JobControl& job) {
   return status;
 }
 
-std::string how_it_ended(std::optional<int> status, bool took_too_long, const FileTimes& times) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times.at_one).count();
+std::string how_it_ended(std::optional<int> status, bool took_too_long, std::chrono::milliseconds longest) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest).count();
   const std::string late = "it took more than " + std::to_string(seconds) + " s";
   if (!status)
     return (took_too_long ? late + "; " : "") +
@@ -368,6 +435,7 @@ class Supervisor {
  private:
   [[noreturn]] void be_child(const MessageSender& sender, std::vector<int> kept, pid_t parent) noexcept;
   Result<> confine_child(std::vector<int> kept, pid_t parent) const;
+  void open_for_reading(const std::vector<int>& kept) const;
   void work(const MessageSender& sender);
   Output output_of(const MessageSender& sender);
   Result<End> run_child();
@@ -387,6 +455,7 @@ class Supervisor {
   Shared& shared_;
   Watch watch_;
   std::vector<Death> deaths_;
+  std::vector<std::string> silent_mounts_;
   std::size_t unknown_deaths_ = 0;
   bool is_serial_ = false, is_restarted_ = false;
   bool has_terminal_ = false;  // on standard error
@@ -428,7 +497,8 @@ void Supervisor::work(const MessageSender& sender) {
                 std::string_view(error.what).substr(0, kMostText));
   };
   try {
-    Access names(shared_, kNames, task_, deaths_), stacks(shared_, kStacks, task_, deaths_);
+    Access names(shared_, kNames, task_, deaths_, silent_mounts_),
+        stacks(shared_, kStacks, task_, deaths_, silent_mounts_);
     Child child{names,
                 stacks,
                 is_serial_,
@@ -448,6 +518,24 @@ void Supervisor::work(const MessageSender& sender) {
   }
 }
 
+// In the child, before it is confined: those that are O_PATH (pinned files), which may be of another mount
+// namespace. A file that cannot be opened stays so: reads of it fail.
+void Supervisor::open_for_reading(const std::vector<int>& kept) const {
+  Access access(shared_, kNames, task_, deaths_, silent_mounts_);
+  for (const int one : kept) {
+    const int flags = ::fcntl(one, F_GETFL);
+    if (flags < 0 || (flags & O_PATH) == 0) continue;
+    const std::string link = "/proc/self/fd/" + std::to_string(one);
+    std::array<char, kLongestPath> path{};
+    const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+    const std::string_view name(path.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    const symbolize::ScopedRead current(&access, name);
+    if (current.is_refused()) continue;
+    const format::Fd opened(::open(link.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (opened) (void)::dup2(opened.get(), one);
+  }
+}
+
 // The child's process group is in the background of a terminal: it may write there, but not read.
 Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
   // The parent handles Ctrl-C, since it may have to wait for a pager; this process ends with the parent.
@@ -458,6 +546,7 @@ Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
     (void)!::write(score.get(), "1000", 4);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) return Error{"its parent has ended"};
+  open_for_reading(task_.kept);
   kept.insert(kept.end(), task_.kept.begin(), task_.kept.end());
   if (task_.input == "-") kept.push_back(STDIN_FILENO);
   return confine(task_.policy, task_.kernel_symbols, kept);
@@ -592,7 +681,7 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
       kill_group(child);
     }
   }
-  const auto status = end_child(child, job);
+  const auto status = end_child(child, job, watch_.is_silent() ? kMostInSilence : kMostAfterKill);
   if (auto closed = close_screen(); !closed && !failure) failure = std::move(closed.error());
   take_errors(errors);
   if (failure) return std::move(*failure);
@@ -626,11 +715,14 @@ Result<End> Supervisor::run_child() {
   answers.from = format::Fd();
   answers_ = answers.to.get();
   JobControl job(child);
+  watch_.watch(child);
   return serve(child, texts.from.get(), errors.from.get(), job);
 }
 
 Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Purpose> stuck) {
-  const std::string how = how_it_ended(status, stuck.has_value(), watch_.times());
+  const bool is_silent = watch_.is_silent();
+  const std::string how =
+      how_it_ended(status, stuck.has_value(), is_silent ? kMostAsleep : watch_.times().at_one);
   const int signal = status && WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
   const bool at_names = shared_.markers[kNames].is_at_file();
   const bool at_stacks = shared_.markers[kStacks].is_at_file();
@@ -656,6 +748,8 @@ Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Pur
   if (deaths_.size() == kMostDeaths || std::ranges::find(deaths_, path, &Death::path) != deaths_.end())
     return Error{"the processes that read the files die, the last one" + at + ": " + how};
   deaths_.push_back({path, how});
+  if (const std::string mount = is_silent ? network_mount_of(path) : std::string(); !mount.empty())
+    silent_mounts_.push_back(mount);
   return End::Died;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace tacho::unwind {
@@ -21,9 +22,18 @@ Result<ElfImage> ElfImage::open(format::Fd file, Width width) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error("fstat", errno);
   if (!S_ISREG(status.st_mode)) return Error{"is not a regular file", EINVAL};
+  const auto read = [file = std::make_shared<format::Fd>(std::move(file))](std::uint64_t offset,
+                                                                           std::size_t size) {
+    auto bytes = format::read_at(file->get(), offset, size);
+    return bytes ? std::optional(std::move(*bytes)) : std::nullopt;
+  };
+  return open(read, static_cast<std::uint64_t>(status.st_size), width);
+}
+
+Result<ElfImage> ElfImage::open(ReadAt read, std::uint64_t file_size, Width width) {
   ElfImage image;
-  image.file_ = std::move(file);
-  image.size_ = static_cast<std::uint64_t>(status.st_size);
+  image.read_ = std::move(read);
+  image.size_ = file_size;
   if (auto parsed = image.parse(width); !parsed) return std::move(parsed.error());
   return image;
 }
@@ -38,12 +48,12 @@ Result<ElfImage> ElfImage::in_memory(std::vector<std::byte> bytes, Width width) 
 
 std::optional<std::vector<std::byte>> ElfImage::read(std::uint64_t offset, std::uint64_t size) const {
   if (offset > size_ || size > size_ - offset || size > kLargestSection) return std::nullopt;
-  if (!file_) {
+  if (!read_) {
     const auto part =
         format::Bytes(memory_).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
     return std::vector<std::byte>(part.begin(), part.end());
   }
-  auto bytes = format::read_at(file_.get(), offset, static_cast<std::size_t>(size));
+  auto bytes = read_(offset, static_cast<std::size_t>(size));
   if (!bytes || bytes->size() != size) return std::nullopt;
   return std::move(*bytes);
 }

@@ -1,7 +1,9 @@
 // Reads the parts of an ELF file that unwinding needs: loaded segments, a few sections, single words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +22,9 @@ class ElfImage {
   enum class Width : std::uint8_t { Only64, Any };  // Only64: 32-bit files are an error
   // The errors do not name the file.
   static Result<ElfImage> open(format::Fd file, Width width = Width::Only64);
+  // Reads `size` bytes at an offset; fewer: there are no more. Nothing: they cannot be read.
+  using ReadAt = std::function<std::optional<std::vector<std::byte>>(std::uint64_t offset, std::size_t size)>;
+  static Result<ElfImage> open(ReadAt read, std::uint64_t file_size, Width width = Width::Only64);
   static Result<ElfImage> in_memory(std::vector<std::byte> bytes, Width width = Width::Only64);
 
   struct Section {
@@ -68,7 +73,7 @@ class ElfImage {
   // All of `size` bytes, or nothing.
   std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
 
-  format::Fd file_;
+  ReadAt read_;
   std::vector<std::byte> memory_;  // for in_memory()
   std::uint64_t size_ = 0;
   format::ElfHeader header_;

@@ -10,18 +10,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
-#include <new>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "format/base/file.h"
-#include "record/host/host.h"
 #include "record/parse_text.h"
 
 namespace tacho::record {
@@ -64,11 +57,11 @@ format::Fd open_path(const ForeignPath& path) {
 
 }  // namespace
 
-Result<ForeignFile> find_foreign(const ForeignPath& path) {
+Result<FoundFile> find_foreign(const ForeignPath& path) {
   const auto refused = [&](std::string_view why) {
     return Error{fmt::format("{}{}: {}", path.root, path.path, why), EINVAL};
   };
-  ForeignFile file;
+  FoundFile file;
   file.path_fd = open_path(path);
   if (!file.path_fd || ::fstat(file.path_fd.get(), &file.status) != 0)
     return system_error(path.root + path.path, errno);
@@ -81,7 +74,7 @@ Result<ForeignFile> find_foreign(const ForeignPath& path) {
   return file;
 }
 
-Result<format::Fd> open_found(const ForeignFile& file, const std::string& path) {
+Result<format::Fd> open_found(const FoundFile& file, const std::string& path) {
   format::Fd opened(::open(fmt::format("/proc/self/fd/{}", file.path_fd.get()).c_str(),
                            O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!opened) return system_error(path, errno);
@@ -108,20 +101,7 @@ View view_of(const std::string& folder) {
 
 namespace {
 
-// Notes of nearly every binary are in its first page; some linkers put them after the symbol tables.
-constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
-constexpr int kMostHanging = 2;  // of one scope
-constexpr std::chrono::seconds kShortestRest{10};
-constexpr int kLongestRest = 9;  // exponent of 2, of the pause: 1.4 hours
-constexpr int kMostAbandoned = 16;
-constexpr std::size_t kMostPlaces = 4096;
 constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes of the list of mounts
-
-// Threads that wait for files, of all objects of TimedFileReader in the program.
-std::atomic<int>& abandoned_threads() {
-  static std::atomic<int> count = 0;
-  return count;
-}
 
 bool is_below(std::string_view name, std::string_view folder) {
   if (folder == "/") return true;
@@ -151,120 +131,13 @@ std::string device_of(std::string_view name, const std::string& mounts_path) {
 
 }  // namespace
 
-struct TimedFileReader::Shared {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<std::vector<ForeignPath>> paths;  // of the requested file
-  Want want = Want::First;
-  std::optional<Bytes> found;
-  bool is_over = false;
-  bool is_left = false;  // counted as abandoned
-
-  static Bytes read(const std::vector<ForeignPath>& paths, Want want, const Reader& reader) {
-    Bytes first;
-    for (const ForeignPath& path : paths) {
-      auto bytes = reader(path);
-      if (bytes && !first) first = std::move(bytes);
-      if (first && want == Want::First) break;
-    }
-    return first;
-  }
-
-  void run(const Reader& reader) {
-    std::unique_lock lock(mutex);
-    for (;;) {
-      changed.wait(lock, [this] { return is_over || paths; });
-      if (is_over) return;
-      const std::vector<ForeignPath> asked = *std::exchange(paths, std::nullopt);
-      const Want wanted = want;
-      lock.unlock();
-      Bytes bytes;
-      try {
-        bytes = read(asked, wanted, reader);
-      } catch (const std::bad_alloc&) {
-        // Then the file has no build id.
-      }
-      lock.lock();
-      if (is_left) --abandoned_threads();
-      found = std::move(bytes);
-      changed.notify_all();
-    }
-  }
-};
-
-TimedFileReader::Bytes TimedFileReader::read_head(const ForeignPath& path) {
-  const auto file = open_foreign(path);
-  if (!file) return std::nullopt;
-  auto head = format::read_at(file->get(), 0, kHeadOfBinary);
-  return head ? Bytes(std::move(*head)) : std::nullopt;
-}
-
-std::string TimedFileReader::scope_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
-                                      const std::string& folder) {
+std::string scope_of_file(std::uint32_t major, std::uint32_t minor, const std::string& name,
+                          const std::string& folder) {
   std::string device = std::to_string(major) + ":" + std::to_string(minor);
   if (major == 0 && minor == 0) device = device_of(name, folder + "/mountinfo");
   if (device.empty()) device = device_of(name, "/proc/self/mountinfo");
   if (device.empty()) return name.substr(0, name.rfind('/'));
   return device.starts_with("0:") ? device : name;
-}
-
-TimedFileReader::~TimedFileReader() {
-  if (!shared_) return;
-  const std::lock_guard lock(shared_->mutex);
-  shared_->is_over = true;
-  shared_->changed.notify_all();
-}
-
-bool TimedFileReader::start() {
-  auto shared = std::make_shared<Shared>();
-  try {
-    std::thread([shared, reader = reader_] {
-      // The thread may hang in a read before the recorder drops its rights, and would keep them.
-      (void)drop_rights({.holds_files = true}, "");
-      shared->run(reader);
-    }).detach();
-  } catch (const std::system_error&) {
-    return false;
-  }
-  shared_ = std::move(shared);
-  return true;
-}
-
-TimedFileReader::Bytes TimedFileReader::head_of(std::vector<ForeignPath> paths, const std::string& scope) {
-  return ask(std::move(paths), Want::First, scope).value_or(std::nullopt);
-}
-
-bool TimedFileReader::answers(std::vector<ForeignPath> paths, const std::string& scope) {
-  return ask(std::move(paths), Want::All, scope).has_value();
-}
-
-// nullopt: the file did not answer.
-std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPath> paths, Want want,
-                                                           const std::string& scope) {
-  using Clock = std::chrono::steady_clock;
-  if (const auto known = hanging_.find(scope);
-      known != hanging_.end() && known->second.files >= kMostHanging) {
-    const auto rest = kShortestRest * (1 << std::min(known->second.files, kLongestRest));
-    if (Clock::now() - known->second.since < rest) return std::nullopt;
-  }
-  if (abandoned_threads() >= kMostAbandoned || (!shared_ && !start())) return std::nullopt;
-  std::unique_lock lock(shared_->mutex);
-  shared_->paths = std::move(paths);
-  shared_->want = want;
-  shared_->changed.notify_all();
-  if (shared_->changed.wait_for(lock, patience_, [this] { return shared_->found.has_value(); })) {
-    if (!hanging_.empty()) hanging_.erase(scope);
-    return *std::exchange(shared_->found, std::nullopt);
-  }
-  shared_->is_over = shared_->is_left = true;
-  ++abandoned_threads();
-  lock.unlock();
-  shared_.reset();  // the next file gets another thread
-  if (hanging_.size() >= kMostPlaces) hanging_.clear();
-  Hanging& hanging = hanging_[scope];
-  ++hanging.files;
-  hanging.since = Clock::now();
-  return std::nullopt;
 }
 
 }  // namespace tacho::record

@@ -50,6 +50,7 @@ constexpr RightRow kRightRows[] = {
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::holds_files},
     {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::describes_again},  // BPF programs by id
     {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::lists_programs},
+    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::reads_kernel_stacks},
     {CAP_SYSLOG, "cap_syslog", &LaterWork::describes_again},  // addresses in /proc/kallsyms
     {kPerfmon, "cap_perfmon", &LaterWork::describes_again},  // BPF programs that are attached to a tracepoint
     {kPerfmon, "cap_perfmon", &LaterWork::lists_programs},

@@ -29,7 +29,8 @@ struct LaterWork {
   bool reopens_cpus = false;     // opens events of CPUs that come online
   bool maps_rings = false;       // maps rings later, beyond a user's limit of locked memory
   bool holds_files = false;      // reads files of all processes after the recording
-  bool reads_binaries = false;   // reads binaries of all processes for unwind tables, which go into BPF maps
+  bool reads_kernel_stacks = false;  // /proc/PID/stack
+  bool reads_binaries = false;  // reads binaries of all processes for unwind tables, which go into BPF maps
 };
 
 // The capabilities for this work.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +25,8 @@ namespace {
 
 // The table is in the head of each capture: this number of lines is about 20 MB before compression.
 constexpr std::size_t kMostProcesses = 100'000;
+// Notes of nearly every binary are in its first page; some linkers put them after the symbol tables.
+constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
 constexpr std::string_view kHead =
     "pid\tpids\tstart_ns\tpid_namespace\tmount_namespace\tcgroup\texecutable\n";
 
@@ -104,14 +105,24 @@ std::string cgroup_path(std::string_view lines) {
   return second;
 }
 
-ProcessTable::ProcessTable(std::string proc) : proc_(std::move(proc)), text_(kHead) {}
+namespace {
+
+// An execve that waits for a file system holds up readers of most of /proc/PID.
+bool answers_now(ForeignReader* reader, const std::string& folder) {
+  return reader == nullptr || reader->answers(folder + "/stat");
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable(std::shared_ptr<ForeignReader> reader, std::string proc)
+    : reader_(std::move(reader)), proc_(std::move(proc)), text_(kHead) {}
 
 void ProcessTable::add(int process) {
   if (count_ >= kMostProcesses) return;
   const std::string number = std::to_string(process);
   const std::string folder = proc_ + "/" + number;
   const std::string status = text_of_file(folder + "/status");
-  if (status.empty()) return;
+  if (status.empty() || !answers_now(reader_.get(), folder)) return;
   std::string numbers = numbers_in_namespaces(status);
   if (numbers.empty()) numbers = number;
   const std::string stat = text_of_file(folder + "/stat"), cgroups = text_of_file(folder + "/cgroup");
@@ -197,8 +208,10 @@ std::optional<MapsLine> MapsReader::next() {
   return std::nullopt;
 }
 
-void each_code_mapping(std::uint32_t process, const std::function<bool(const format::MmapRecord&)>& use) {
-  const std::string text = text_of_file(folder_of_process(process) + "/maps");
+void each_code_mapping(std::uint32_t process, ForeignReader& foreign,
+                       const std::function<bool(const format::MmapRecord&)>& use) {
+  if (!answers_now(&foreign, fmt::format("/proc/{}", process))) return;
+  const std::string text = foreign.text_of(folder_of_process(process) + "/maps");
   MapsReader reader(text);
   while (auto parsed = reader.next()) {
     parsed->mapping.pid = process;
@@ -222,6 +235,7 @@ std::vector<int> RunningProcesses::busiest_first() const {
   const double now = (static_cast<double>(boot.tv_sec) + static_cast<double>(boot.tv_nsec) / 1e9) * second;
   std::vector<Busy> found;
   for (const int process : all()) {
+    if (!answers_now(reader_.get(), proc_ + "/" + std::to_string(process))) continue;
     const std::string stat = text_of_file(proc_ + "/" + std::to_string(process) + "/stat");
     const auto ticks = [&stat](std::size_t field) {
       return static_cast<double>(number_at<unsigned long long>(field_of_stat(stat, field)));
@@ -253,6 +267,7 @@ void RunningProcesses::describe(int process, format::ByteWriter& out, Describe d
     format::write_fork(out, {pid, parent, tid, parent, 0, false}, trailer_);
     format::write_comm(out, {pid, tid, name, false}, trailer_);
   }
+  if (!answers_now(reader_.get(), folder)) return;
   if (records_.namespaces) describe_namespaces(process, out);
   if (describe == Describe::All) describe_mappings(process, out);
 }
@@ -272,8 +287,9 @@ void RunningProcesses::describe_namespaces(int process, format::ByteWriter& out)
 }
 
 void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
+  if (!reader_) return;
   const std::string folder = folder_of_process(static_cast<std::uint32_t>(process), proc_);
-  const std::string text = text_of_file(folder + "/maps");
+  const std::string text = reader_->text_of(folder + "/maps");
   MapsReader reader(text);
   while (auto parsed = reader.next()) {
     format::MmapRecord& mapping = parsed->mapping;
@@ -294,33 +310,19 @@ format::BuildId RunningProcesses::build_id_of(const std::string& folder, const f
   const auto [found, is_new] = build_ids_.try_emplace({mapping.major, mapping.minor, mapping.inode});
   if (!is_new) return found->second;
   const std::string range = fmt::format("{:x}-{:x}", mapping.start, mapping.start + mapping.length);
+  const std::string scope =
+      scope_of_file(mapping.major, mapping.minor, std::string(mapping.filename), folder);
   // By /proc/PID/map_files, which also works for deleted files, else by its path in the process's root, or as
   // the process's program.
-  const auto head = reader_.head_of(
-      {{"", folder + "/map_files/" + range, mapping.inode},
-       {folder + "/root", std::string(mapping.filename), mapping.inode},
-       {"", folder + "/exe", mapping.inode}},
-      TimedFileReader::scope_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
-  if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
-  return found->second;
-}
-
-std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code) {
-  std::vector<std::byte> bytes(size);
-  iovec to{bytes.data(), bytes.size()};
-  // Page by page: the kernel fails a part as a whole.
-  constexpr std::uint64_t kPage = 4096;
-  std::vector<iovec> from;
-  for (std::uint64_t at = address, left = size; left != 0;) {
-    const std::uint64_t piece = std::min(left, kPage - at % kPage);
-    from.push_back({reinterpret_cast<void*>(at), piece});  // NOLINT: of another process
-    at += piece;
-    left -= piece;
+  for (const ForeignPath& path : {ForeignPath{"", folder + "/map_files/" + range, mapping.inode},
+                                  ForeignPath{folder + "/root", std::string(mapping.filename), mapping.inode},
+                                  ForeignPath{"", folder + "/exe", mapping.inode}}) {
+    const auto head = reader_->head_of(path, kHeadOfBinary, scope, std::string(mapping.filename));
+    if (!head && head.error().code != ETIMEDOUT) continue;
+    if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
+    break;
   }
-  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread), &to, 1, from.data(), from.size(), 0);
-  code = got < 0 ? errno : 0;
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return bytes;
+  return found->second;
 }
 
 std::chrono::nanoseconds thread_cpu_time() {

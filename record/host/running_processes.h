@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,14 +17,15 @@
 #include "format/base/byte_writer.h"
 #include "format/records/build_id.h"
 #include "format/records/record.h"
-#include "record/host/foreign_file.h"
+#include "record/host/foreign_reader.h"
 
 namespace tacho::record {
 
 class ProcessTable {
  public:
-  // `proc`: the directory, "/proc" outside of tests.
-  explicit ProcessTable(std::string proc = "/proc");
+  // `reader`: for processes that do not answer, which are left out. `proc`: the directory, "/proc" outside of
+  // tests.
+  explicit ProcessTable(std::shared_ptr<ForeignReader> reader, std::string proc = "/proc");
   // Adds a line for the process; nothing if it has ended, or there are too many.
   void add(int process);
   // Lines of fields separated by tabs; the first one has their names (docs/capture-format.md, attachment
@@ -31,6 +33,7 @@ class ProcessTable {
   const std::string& text() const { return text_; }
 
  private:
+  std::shared_ptr<ForeignReader> reader_;
   std::string proc_, text_;
   std::size_t count_ = 0;
 };
@@ -66,7 +69,8 @@ class MapsReader {
 
 // The mapped code of a process that runs, from /proc/PID/maps. `use` gets each mapping until it returns
 // false.
-void each_code_mapping(std::uint32_t process, const std::function<bool(const format::MmapRecord&)>& use);
+void each_code_mapping(std::uint32_t process, ForeignReader& reader,
+                       const std::function<bool(const format::MmapRecord&)>& use);
 
 // What is described besides names of threads and code mappings.
 struct ProcessRecords {
@@ -80,8 +84,10 @@ struct ProcessRecords {
 class RunningProcesses {
  public:
   // `proc`: the directory, "/proc" outside of tests. `trailer`: bytes of sample_id_all in every record.
-  RunningProcesses(std::string proc, std::size_t trailer, ProcessRecords records = {})
-      : proc_(std::move(proc)), trailer_(trailer), records_(records) {}
+  // `reader`: of mappings and build ids; null: describe() leaves them out.
+  RunningProcesses(std::string proc, std::size_t trailer, std::shared_ptr<ForeignReader> reader = {},
+                   ProcessRecords records = {})
+      : proc_(std::move(proc)), trailer_(trailer), reader_(std::move(reader)), records_(records) {}
 
   // All processes, ascending.
   std::vector<int> all() const;
@@ -105,13 +111,10 @@ class RunningProcesses {
 
   std::string proc_;
   std::size_t trailer_;
+  std::shared_ptr<ForeignReader> reader_;
   ProcessRecords records_;
-  TimedFileReader reader_;
   std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, even if many processes map it
 };
-
-// Reads memory of another process, at most `size` bytes; fewer if a mapping ends. `code`: errno; 0: none.
-std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code);
 
 // CPU time of the calling thread.
 std::chrono::nanoseconds thread_cpu_time();

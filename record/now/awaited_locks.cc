@@ -83,11 +83,10 @@ std::uint32_t writer_of_glibc_lock(const FutexWait& wait, const FutexWords& word
   return writer(words.before[0], kWriteLocked, 3);
 }
 
-Words words_at(std::uint32_t thread, std::uint64_t address, std::size_t count) {
-  int code = 0;
-  const auto bytes = read_memory(thread, address, count * sizeof(std::uint32_t), code);
-  Words words(bytes.size() / sizeof(std::uint32_t));
-  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint32_t));
+Words words_at(std::uint32_t thread, std::uint64_t address, std::size_t count, ForeignReader& reader) {
+  const auto bytes = reader.memory_of(thread, address, count * sizeof(std::uint32_t));
+  Words words(bytes ? bytes->size() / sizeof(std::uint32_t) : 0);
+  if (!words.empty()) std::memcpy(words.data(), bytes->data(), words.size() * sizeof(std::uint32_t));
   return words;
 }
 
@@ -101,8 +100,9 @@ std::optional<std::uint64_t> switches_of(const ThreadStack& thread) {
 
 // Whether a thread is in this call. The kernel has restart_syscall() there after a wait with a time-out was
 // interrupted by a signal or by ptrace.
-bool is_in(const ThreadStack& thread, const CurrentCall& call) {
-  const auto now = parse_call_line(task_file(thread, "syscall"));
+bool is_in(const ThreadStack& thread, const CurrentCall& call, ForeignReader& reader) {
+  const auto now =
+      parse_call_line(reader.text_of(fmt::format("/proc/{}/task/{}/syscall", thread.pid, thread.tid)));
   return now && (now->call.number == call.number || now->call.number == SYS_restart_syscall) &&
          std::ranges::equal(now->call.arguments, call.arguments);
 }
@@ -182,6 +182,8 @@ std::optional<std::uint64_t> switches_in(std::string_view status) {
 }
 
 struct LockLooks::State {
+  explicit State(ForeignReader& foreign) : reader(foreign) {}
+  ForeignReader& reader;
   OwnerNumbers numbers;
   std::set<std::uint32_t> seen;                               // all threads
   std::set<std::uint32_t> involved;                           // those that wait, and owners
@@ -193,9 +195,9 @@ struct LockLooks::State {
   };
   // Reads the lock for which a thread waits, or waited.
   std::optional<AwaitedLock> read(const ThreadStack& thread, const FutexWait& wait) {
-    const Words from = words_at(thread.tid, wait.address, FutexWords::kFrom);
+    const Words from = words_at(thread.tid, wait.address, FutexWords::kFrom, reader);
     constexpr std::size_t kBytesBefore = FutexWords::kBefore * sizeof(std::uint32_t);
-    const Words before = words_at(thread.tid, wait.address - kBytesBefore, FutexWords::kBefore);
+    const Words before = words_at(thread.tid, wait.address - kBytesBefore, FutexWords::kBefore, reader);
     const auto owner = owner_in(wait, {before, from});
     const std::uint32_t tid = owner ? numbers.of(thread.pid, owner->tid, wait.is_private) : 0;
     if (tid == 0) return std::nullopt;
@@ -206,14 +208,14 @@ struct LockLooks::State {
   // switch.
   std::optional<Look> look(const ThreadStack& thread, const FutexWait& wait) {
     const auto count = switches_of(thread);
-    if (!count || !is_in(thread, thread.call)) return std::nullopt;
+    if (!count || !is_in(thread, thread.call, reader)) return std::nullopt;
     const auto lock = read(thread, wait);
-    if (!lock || !is_in(thread, thread.call) || switches_of(thread) != count) return std::nullopt;
+    if (!lock || !is_in(thread, thread.call, reader) || switches_of(thread) != count) return std::nullopt;
     return Look{*count, *lock};
   }
 };
 
-LockLooks::LockLooks() : state_(std::make_unique<State>()) {}
+LockLooks::LockLooks(ForeignReader& reader) : state_(std::make_unique<State>(reader)) {}
 LockLooks::~LockLooks() = default;
 
 std::vector<int> LockLooks::first(std::span<ThreadStack> threads) {

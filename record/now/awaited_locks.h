@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "record/host/foreign_reader.h"
 #include "record/now/thread_stack.h"
 
 namespace tacho::record {
@@ -49,7 +50,7 @@ std::optional<std::uint64_t> switches_in(std::string_view status);
 // Looks at the locks for which threads wait.
 class LockLooks {
  public:
-  LockLooks();
+  explicit LockLooks(ForeignReader& reader);
   LockLooks(const LockLooks&) = delete;
   LockLooks& operator=(const LockLooks&) = delete;
   ~LockLooks();

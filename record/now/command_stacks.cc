@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -22,6 +24,7 @@
 #include "record/events/sample_fields.h"
 #include "record/events/target.h"
 #include "record/host/attachments.h"
+#include "record/host/foreign_reader.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
@@ -33,6 +36,7 @@
 #include "record/parse_text.h"
 #include "record/plan/plan.h"
 #include "record/session/capture_start.h"
+#include "record/session/closing_lines.h"
 #include "record/session/packing.h"
 #include "record/session/pinned_files.h"
 #include "record/session/workload.h"
@@ -245,7 +249,8 @@ void write_sample(format::ByteWriter& out, const ThreadStack& thread, std::chron
   out.patch(begin + 6, static_cast<std::uint16_t>(out.size() - begin));
 }
 
-Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string>& command_line) {
+Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string>& command_line,
+                            const std::shared_ptr<ForeignReader>& reader) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   auto kernel = read_kernel_symbols(page);
   if (!kernel) return std::move(kernel.error());
@@ -255,7 +260,7 @@ Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string
   if (!head) return std::move(head.error());
   head->features.schemas = {schema()};
   add_programs(plan, {}, {}, *head);
-  ProcessTable table;
+  ProcessTable table(reader);
   for (const std::uint32_t process : now.processes) table.add(static_cast<int>(process));
   auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
   if (!packed) return std::move(packed.error());
@@ -265,7 +270,8 @@ Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string
 
 // `path`: empty: write into `memory`, which stays open.
 Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& command_line,
-                       const std::string& path, const format::Fd& memory) {
+                       const std::shared_ptr<ForeignReader>& reader, const std::string& path,
+                       const format::Fd& memory) {
   const std::uint64_t time = monotonic_now();
   format::EventSet events;
   events.add({.attr = attr(), .name = std::string(kEvent), .ids = {kId}});
@@ -273,9 +279,9 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   // Mappings first: a process may end, or map other files.
   format::ByteWriter described;
   const bool has_locks = now.between_looks.count() != 0;  // which may be variables
-  RunningProcesses running("/proc", trailer, {.data_mappings = has_locks});
+  RunningProcesses running("/proc", trailer, reader, {.data_mappings = has_locks});
   for (const std::uint32_t process : now.processes) running.describe(static_cast<int>(process), described);
-  auto head = head_of(now, command_line);
+  auto head = head_of(now, command_line, reader);
   if (!head) return std::move(head.error());
   format::ByteWriter kernel;
   write_kernel_records(kernel, head->kernel_text, head->modules, trailer);
@@ -334,6 +340,8 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   const auto program = report_program();
   if (!program)
     return fail(Error{"tacho-report, which unwinds stacks, is not installed beside tacho-record"});
+  const auto reader =
+      ForeignReader::start(std::chrono::seconds(1), {.holds_files = true, .reads_kernel_stacks = true});
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   std::vector<std::string> words{*program, "stacks"};
@@ -346,13 +354,13 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   auto target = choose_target(options->target, false);
   if (!target) return fail(target.error());
   const auto now = threads_now(*target, options->stops_all ? Looking::Stopping : Looking::WithoutStopping,
-                               [&signals] { return signals->ends_start(); });
+                               reader, [&signals] { return signals->ends_start(); });
   if (!now) return fail(now.error(), &*signals);
   if (now->threads.empty()) return fail(Error{"every thread has ended"});
   for (const std::string& note : now->notes)
     if (!options->is_quiet) print_note(note);
   // Files that are deleted, or in another mount namespace, are opened here.
-  FilePinner pinner;
+  FilePinner pinner(reader);
   if (auto started = pinner.start(attr(), {now->processes.begin(), now->processes.end()}); !started)
     return fail(started.error());
   format::Fd memory;
@@ -361,16 +369,20 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
     if (!made) return fail(made.error());
     memory = std::move(*made);
   }
-  if (auto done = write_capture(*now, command_line, options->output, memory); !done)
+  if (auto done = write_capture(*now, command_line, reader, options->output, memory); !done)
     return fail(done.error());
   const PinnedFiles pinned = pinner.take();
   if (const std::string& input = options->output; !input.empty()) {
     RecordOptions quiet;
     quiet.quiet = true;
-    const Packing packing{.capture = input, .is_quiet = true, .pinned = &pinned};
+    const Packing packing{.capture = input, .is_quiet = true, .pinned = &pinned, .silent = reader->silent()};
     unwind_copies(packing, *signals, Messages(quiet));
     pack_symbols(packing, *signals, Messages(quiet));
   }
+  std::vector<std::string> silent = reader->silent();
+  std::erase_if(silent, [](const std::string& name) { return !name.starts_with('/'); });
+  if (!options->is_quiet && !silent.empty()) print_note(described_silence(silent));
+  for (const std::string& file : silent) words.insert(words.end(), {"--skip-file", file});
   words.emplace_back("--no-pager");
   if (!memory) words.insert(words.end(), {"-i", options->output});
   const auto shown = show_capture(std::move(words), memory ? &memory : nullptr, pinned, *signals);

@@ -20,6 +20,8 @@
 #include <utility>
 
 #include "bpf/thread_list.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
 #include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
 #include "record/now/awaited_locks.h"
@@ -35,11 +37,12 @@ using std::chrono::milliseconds;
 //
 // It is attached by PTRACE_SEIZE and stopped by PTRACE_INTERRUPT: no signal is sent, a thread that was
 // stopped by a signal stays stopped afterwards, and if this process dies at any moment, the kernel resumes
-// the thread. One thread must construct and destroy it (tracers are threads).
+// the thread. One thread must construct and destroy it (tracers are threads), in a child of a ForeignReader:
+// an execve of the process holds up who attaches to it.
 class StoppedThread {
  public:
   // Waits at most `patience`: a thread in uninterruptible sleep does not stop. It then stays attached, and
-  // runs, until the calling thread ends.
+  // runs, until the calling process ends.
   static Result<StoppedThread> stop(pid_t thread, milliseconds patience) {
     const std::string name = "thread " + std::to_string(thread);
     if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
@@ -159,13 +162,20 @@ CurrentCall call_in(std::span<const std::uint64_t> words) {
   return call;
 }
 
-// Copies the stack from the stack pointer on. Registers are known.
-void copy_stack(ThreadStack& thread) {
-  int code = 0;
-  thread.stack = read_memory(thread.tid, thread.registers[kStackPlace], kMostStack, code);
+// Takes the stack from the stack pointer on, if it could be read.
+void take_stack(ThreadStack& thread, Result<std::vector<std::byte>> bytes) {
+  if (bytes) thread.stack = std::move(*bytes);
   if (!thread.stack.empty()) return;
+  const int code = bytes ? 0 : bytes.error().code;
   thread.missing_reason = code == EPERM ? "its memory cannot be read: root, or CAP_SYS_PTRACE, may"
-                                        : system_error("its stack cannot be read", code).what;
+                          : code == ETIMEDOUT
+                              ? "its stack is in memory that does not answer (of a file system that hangs?)"
+                              : system_error("its stack cannot be read", code).what;
+}
+
+// Copies the stack. Registers are known.
+void copy_stack(ThreadStack& thread, ForeignReader& reader) {
+  take_stack(thread, reader.memory_of(thread.tid, thread.registers[kStackPlace], kMostStack));
 }
 
 ThreadState state_of(const bpf::ListedThread& thread) {
@@ -209,7 +219,7 @@ std::uint32_t own_pid() { return static_cast<std::uint32_t>(::getpid()); }
 // Copies the stacks of blocked threads.
 class Copying {
  public:
-  explicit Copying(const bpf::ThreadList& list) : list_(list) {}
+  Copying(const bpf::ThreadList& list, ForeignReader& reader) : list_(list), reader_(reader) {}
 
   // One round: copies the stacks of blocked threads, and keeps each copy if its thread did not run meanwhile.
   // Threads that ended are left out.
@@ -221,7 +231,7 @@ class Copying {
       seen.insert(each.tid);
       if (each.is_on_cpu) continue;
       Copied copy{stack_of(each), each.switches};
-      if (!copy.thread.registers.empty()) copy_stack(copy.thread);
+      if (!copy.thread.registers.empty()) copy_stack(copy.thread, reader_);
       copies.push_back(std::move(copy));
     }
     auto again = list_.read();
@@ -253,48 +263,74 @@ class Copying {
     std::uint64_t switches;
   };
   bool is_wanted(const bpf::ListedThread& thread) const {
-    if (thread.pid == own_pid() || (thread.state & kExiting) != 0) return false;
+    if (thread.pid == own_pid() || reader_.is_own(static_cast<pid_t>(thread.pid)) ||
+        (thread.state & kExiting) != 0)
+      return false;
     if (is_first_) return true;
     return std::ranges::find(left_, thread.tid, &bpf::ListedThread::tid) != left_.end();
   }
 
   const bpf::ThreadList& list_;
+  ForeignReader& reader_;
   std::vector<ThreadStack> threads_;
   std::set<std::uint32_t> done_;
   std::vector<bpf::ListedThread> left_;
   bool is_first_ = true;
 };
 
-// Stops a thread and copies its registers and stack.
-void copy_stopped(ThreadStack& thread) {
+// In a child of a ForeignReader: stops a thread and copies its registers and stack.
+Result<std::vector<std::byte>> stop_and_read(format::Bytes argument) {
   constexpr milliseconds kPatience{100};
-  auto stopped = StoppedThread::stop(static_cast<pid_t>(thread.tid), kPatience);
-  if (!stopped) {
-    thread.missing_reason = std::move(stopped.error().what);
-    return;
-  }
-  auto words = stopped->registers();
-  if (words) {
-    thread.registers = as_perf_numbers(*words);
-    thread.is_32_bit = are_32_bit(*words);
-    thread.missing_reason.clear();
-    copy_stack(thread);
-  } else {
-    thread.missing_reason = std::move(words.error().what);
-  }
-  thread.paused = stopped->resume();
+  const std::uint32_t tid = format::Cursor(argument).u32();
+  auto stopped = StoppedThread::stop(static_cast<pid_t>(tid), kPatience);
+  // It would stay attached to this process, and stop later with nobody to resume it.
+  if (!stopped && stopped.error().code == ETIMEDOUT) ::_exit(0);
+  if (!stopped) return std::move(stopped.error());
+  const auto words = stopped->registers();
+  if (!words) return words.error();
+  const auto stack = read_memory(tid, as_perf_numbers(*words)[kStackPlace], kMostStack);
+  format::ByteWriter out;
+  out.u64(static_cast<std::uint64_t>(stopped->resume().count()))
+      .u32(static_cast<std::uint32_t>(words->size()));
+  for (const std::uint64_t word : *words) out.u64(word);
+  out.u32(static_cast<std::uint32_t>(stack ? 0 : stack.error().code));
+  if (stack) out.bytes(*stack);
+  return std::move(out).take();
 }
 
-// On its own thread: threads that could not be stopped are detached when it ends.
-Result<> stop_and_copy(std::span<ThreadStack*> threads, const std::function<bool()>& stop) {
-  try {
-    std::thread([&] {
-      for (ThreadStack* thread : threads)
-        if (!stop()) copy_stopped(*thread);
-    }).join();
-  } catch (const std::system_error& refused) {
-    return system_error("a thread that stops others", refused.code().value());
+void copy_stopped(ThreadStack& thread, ForeignReader& reader) {
+  format::ByteWriter argument;
+  argument.u32(thread.tid);
+  const std::string name = fmt::format("thread {}", thread.tid);
+  const auto answer = reader.run(stop_and_read, argument.view(), name, name);
+  if (!answer) {
+    const int code = answer.error().code;
+    thread.missing_reason = code == EIO ? name + " does not stop"
+                            : code == ETIMEDOUT
+                                ? name +
+                                      " does not answer (it is in an execve, or its stack is in memory of "
+                                      "a file system that hangs)"
+                                : answer.error().what;
+    return;
   }
+  format::Cursor in(*answer);
+  thread.paused = std::chrono::nanoseconds(in.u64());
+  std::vector<std::uint64_t> words(in.u32());
+  for (std::uint64_t& word : words) word = in.u64();
+  thread.registers = as_perf_numbers(words);
+  thread.is_32_bit = are_32_bit(words);
+  thread.missing_reason.clear();
+  const auto code = static_cast<int>(in.u32());
+  if (code != 0)
+    take_stack(thread, Error{"", code});
+  else
+    take_stack(thread, std::vector<std::byte>(in.rest().begin(), in.rest().end()));
+}
+
+Result<> stop_and_copy(std::span<ThreadStack*> threads, ForeignReader& reader,
+                       const std::function<bool()>& stop) {
+  for (ThreadStack* thread : threads)
+    if (!stop()) copy_stopped(*thread, reader);
   return stop() ? Result<>(Error{"stopped by a signal", EINTR}) : Result<>(Done{});
 }
 
@@ -341,7 +377,8 @@ class KernelAddresses {
 };
 
 // Without BPF: threads of /proc, stopped one by one.
-Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const std::function<bool()>& stop,
+Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, ForeignReader& reader,
+                                                 const std::function<bool()>& stop,
                                                  std::vector<std::string>& notes) {
   std::vector<ThreadStack> threads;
   std::vector<std::size_t> with_user_code;  // indices
@@ -354,16 +391,16 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     const auto group = whole_number<std::uint32_t>(field_of_status(status, "Tgid"));
     if (!group) continue;  // it ended
     thread.pid = *group;
-    if (thread.pid == own_pid()) continue;
-    const std::string stat = text_of_file(in_task(thread.pid, thread.tid, "stat"));
+    if (thread.pid == own_pid() || reader.is_own(static_cast<pid_t>(thread.pid))) continue;
+    const std::string stat = reader.text_of(in_task(thread.pid, thread.tid, "stat"));
     const std::string_view fields = fields_after_name(stat);
     if (fields.empty()) continue;
     thread.state = state_of_letter(fields.front());
     has_sleepers |= thread.state != ThreadState::Runnable;
-    thread.kernel = parse_kernel_stack(text_of_file(in_task(thread.pid, thread.tid, "stack")),
+    thread.kernel = parse_kernel_stack(reader.text_of(in_task(thread.pid, thread.tid, "stack")),
                                        [&](std::string_view function) { return kernel.of(function); });
     has_kernel_stacks |= !thread.kernel.empty();
-    if (const auto line = parse_call_line(text_of_file(in_task(thread.pid, thread.tid, "syscall")))) {
+    if (const auto line = parse_call_line(reader.text_of(in_task(thread.pid, thread.tid, "syscall")))) {
       thread.call = line->call;
       // For a thread that does not stop, only these registers are known.
       thread.registers.assign(kRegisterCount, 0);
@@ -382,11 +419,11 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
   for (const std::size_t index : with_user_code) {
     ThreadStack& thread = threads[index];
     if (thread.state == ThreadState::Uninterruptible && !thread.registers.empty())
-      copy_stack(thread);  // ptrace cannot stop it
+      copy_stack(thread, reader);  // ptrace cannot stop it
     else
       to_stop.push_back(&thread);
   }
-  if (auto done = stop_and_copy(to_stop, stop); !done) return std::move(done.error());
+  if (auto done = stop_and_copy(to_stop, reader, stop); !done) return std::move(done.error());
   return threads;
 }
 
@@ -408,13 +445,12 @@ constexpr long kByDescriptor[] = {
 #endif
 };
 
-std::string file_of(const ThreadStack& thread) {
+std::string file_of(const ThreadStack& thread, ForeignReader& reader) {
   if (std::ranges::find(kByDescriptor, thread.call.number) == std::end(kByDescriptor)) return {};
   const std::string link = in_task(thread.pid, thread.tid,
                                    fmt::format("fd/{}", static_cast<std::int32_t>(thread.call.arguments[0])));
-  std::string path(512, '\0');
-  const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
-  path.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  std::string path = reader.link_of(link);
+  path.resize(std::min<std::size_t>(path.size(), 512));
   return path;
 }
 
@@ -440,10 +476,11 @@ Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
   return Listing{std::move(*list), std::move(*first)};
 }
 
-Result<std::vector<ThreadStack>> threads_of_list(Listing& listing, const std::function<bool()>& stop) {
+Result<std::vector<ThreadStack>> threads_of_list(Listing& listing, ForeignReader& reader,
+                                                 const std::function<bool()>& stop) {
   // With fewer threads left a round is shorter, so fewer of them run during it.
   constexpr int kRounds = 8;
-  Copying copying(listing.list);
+  Copying copying(listing.list, reader);
   if (auto done = copying.copy_round(std::move(listing.first)); !done) return std::move(done.error());
   for (int round = 1; round < kRounds && !copying.left().empty(); ++round) {
     if (stop()) return Error{"stopped by a signal", EINTR};
@@ -463,7 +500,7 @@ Result<std::vector<ThreadStack>> threads_of_list(Listing& listing, const std::fu
   std::vector<ThreadStack*> to_stop;
   for (ThreadStack& thread : busy)
     if (!std::exchange(thread.registers, {}).empty()) to_stop.push_back(&thread);
-  if (auto done = stop_and_copy(to_stop, stop); !done) return std::move(done.error());
+  if (auto done = stop_and_copy(to_stop, reader, stop); !done) return std::move(done.error());
   std::vector<ThreadStack> threads = std::move(copying).take();
   std::ranges::move(busy, std::back_inserter(threads));
   return threads;
@@ -501,8 +538,8 @@ struct ReadThreads {
   std::optional<bpf::ThreadList> list;  // nullopt: they were stopped
 };
 // The threads that exist now, by BPF or else by ptrace.
-Result<ReadThreads> read_threads(const Target& target, Looking looking, const std::function<bool()>& stop,
-                                 std::vector<std::string>& notes) {
+Result<ReadThreads> read_threads(const Target& target, Looking looking, ForeignReader& reader,
+                                 const std::function<bool()>& stop, std::vector<std::string>& notes) {
   Target watched = target;
   if (target.watch == Watch::System) {
     watched.watch = Watch::Processes;
@@ -514,7 +551,7 @@ Result<ReadThreads> read_threads(const Target& target, Looking looking, const st
     if (target.watch != Watch::System) notes.push_back(fmt::format("there is no process or thread {}", gone));
   auto listing = looking == Looking::Stopping ? Result<Listing>(Error{""}) : list_threads(target, *tasks);
   if (listing) {
-    auto threads = threads_of_list(*listing, stop);
+    auto threads = threads_of_list(*listing, reader, stop);
     if (!threads) return std::move(threads.error());
     return ReadThreads{std::move(*threads), std::move(listing->list)};
   }
@@ -522,7 +559,7 @@ Result<ReadThreads> read_threads(const Target& target, Looking looking, const st
     notes.push_back(
         fmt::format("threads are stopped one after another, and kernel stacks are those of /proc: {}",
                     listing.error().what));
-  auto threads = threads_of_proc(*tasks, stop, notes);
+  auto threads = threads_of_proc(*tasks, reader, stop, notes);
   if (!threads) return std::move(threads.error());
   return ReadThreads{std::move(*threads), std::nullopt};
 }
@@ -530,14 +567,14 @@ Result<ReadThreads> read_threads(const Target& target, Looking looking, const st
 // Copies the stack of a lock's owner while it has the lock, which may pass from thread to thread. `waiting`:
 // a thread that waits for it. nullopt: it could not be caught.
 std::optional<ThreadStack> owner_of_lock(const ThreadStack& waiting, const bpf::ThreadList& list,
-                                         LockLooks& looks) {
+                                         ForeignReader& reader, LockLooks& looks) {
   constexpr int kTries = 20;
   for (int tries = 0; tries < kTries; ++tries) {
     const std::uint32_t owner = looks.owner_now(waiting);
     auto listed = list.read();
     if (!listed) return std::nullopt;
     std::erase_if(*listed, [owner](const bpf::ListedThread& each) { return each.tid != owner; });
-    Copying copying(list);
+    Copying copying(list, reader);
     if (owner == 0 || listed->empty() || !copying.copy_round(std::move(*listed))) continue;
     std::vector<ThreadStack> copied = std::move(copying).take();
     // It did not run while its stack was copied, so it had the lock all the time.
@@ -547,8 +584,8 @@ std::optional<ThreadStack> owner_of_lock(const ThreadStack& waiting, const bpf::
 }
 
 // Reads the owners of locks again, whose stacks were copied before or after they had them.
-void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list, LockLooks& looks,
-                 const std::function<bool()>& stop) {
+void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list, ForeignReader& reader,
+                 LockLooks& looks, const std::function<bool()>& stop) {
   constexpr std::size_t kMostLocks = 16;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>> locks;  // waiting: indices
   for (std::size_t i = 0; i < threads.size(); ++i)
@@ -556,7 +593,7 @@ void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list,
   std::size_t count = 0;
   for (const auto& [lock, waiting] : locks) {
     if (++count > kMostLocks || stop()) return;
-    auto owner = owner_of_lock(threads[waiting.front()], list, looks);
+    auto owner = owner_of_lock(threads[waiting.front()], list, reader, looks);
     if (!owner) continue;
     for (const std::size_t index : waiting) threads[index].lock.owner = owner->tid;
     const auto known = std::ranges::find(threads, owner->tid, &ThreadStack::tid);
@@ -568,33 +605,35 @@ void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list,
 }
 
 // Fills the locks for which threads wait, and adds the owners that are missing, which may wait in turn.
-Result<> add_locks(ThreadsNow& now, const bpf::ThreadList* list, Looking looking,
+Result<> add_locks(ThreadsNow& now, const bpf::ThreadList* list, Looking looking, ForeignReader& reader,
                    const std::function<bool()>& stop) {
-  LockLooks looks;
+  LockLooks looks(reader);
   constexpr int kMostOwners = 16;  // of owners of owners
   std::vector<int> missing = looks.first(now.threads);
   for (int depth = 0; depth < kMostOwners && !missing.empty() && !stop(); ++depth) {
     std::vector<std::string> known;  // notes
-    auto owners = read_threads({.watch = Watch::Threads, .ids = missing}, looking, stop, known);
+    auto owners = read_threads({.watch = Watch::Threads, .ids = missing}, looking, reader, stop, known);
     if (!owners) break;  // they ended
     missing = looks.first(owners->threads);
     std::ranges::move(owners->threads, std::back_inserter(now.threads));
   }
-  if (list != nullptr) read_owners(now.threads, *list, looks, stop);
+  if (list != nullptr) read_owners(now.threads, *list, reader, looks, stop);
   now.between_looks = looks.second(now.threads, stop);
   return stop() ? Result<>(Error{"stopped by a signal", EINTR}) : Result<>(Done{});
 }
 
 }  // namespace
 
-Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop) {
+Result<ThreadsNow> threads_now(const Target& target, Looking looking,
+                               const std::shared_ptr<ForeignReader>& reader,
+                               const std::function<bool()>& stop) {
   ThreadsNow out;
-  auto threads = read_threads(target, looking, stop, out.notes);
+  auto threads = read_threads(target, looking, *reader, stop, out.notes);
   if (!threads) return std::move(threads.error());
   out.threads = std::move(threads->threads);
   const bpf::ThreadList* const list = threads->list ? &*threads->list : nullptr;
-  if (auto done = add_locks(out, list, looking, stop); !done) return std::move(done.error());
-  for (ThreadStack& each : out.threads) each.call.file = file_of(each);
+  if (auto done = add_locks(out, list, looking, *reader, stop); !done) return std::move(done.error());
+  for (ThreadStack& each : out.threads) each.call.file = file_of(each, *reader);
   std::ranges::sort(out.threads, {}, [](const ThreadStack& each) { return std::pair(each.pid, each.tid); });
   for (const ThreadStack& each : out.threads)
     if (out.processes.empty() || out.processes.back() != each.pid) out.processes.push_back(each.pid);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "format/base/result.h"
 #include "record/events/target.h"
+#include "record/host/foreign_reader.h"
 #include "record/now/thread_stack.h"
 
 namespace tacho::record {
@@ -42,7 +44,9 @@ enum class Looking : std::uint8_t {
 
 // The threads of the target, without this process's own, and the threads that have a lock for which one of
 // them waits. `stop`: a signal came.
-Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop);
+Result<ThreadsNow> threads_now(const Target& target, Looking looking,
+                               const std::shared_ptr<ForeignReader>& reader,
+                               const std::function<bool()>& stop);
 
 // Kernel addresses from the lines of /proc/PID/task/TID/stack: "[<0>] futex_wait+0x60/0x90". `start_of`: the
 // address of a function; 0: unknown, and the line is skipped.

@@ -51,7 +51,8 @@ constexpr std::chrono::seconds kMostSearchTime{5};
 constexpr std::size_t kBp = 4, kBx = 5, kIp = 16, kCs = 17, kSp = 19;
 constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
 
-DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread) {
+// Without a stack it is not unwound.
+DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread, ForeignReader& reader) {
   DeferredUnwinder::Stack stack;
   stack.sample.process = thread.pid;
   stack.sample.walk.tid = thread.tid;
@@ -61,8 +62,8 @@ DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread) {
   stack.copy.rbx = thread.registers[kBx];
   stack.copy.frames = 1;
   stack.copy.is_bp_known = stack.copy.is_rbx_known = true;
-  int code = 0;  // without a stack it is not unwound
-  stack.copy.bytes = read_memory(thread.tid, stack.copy.sp, kMostBytes, code);
+  if (auto bytes = reader.memory_of(thread.tid, stack.copy.sp, kMostBytes))
+    stack.copy.bytes = std::move(*bytes);
   stack.pass = thread.switches;
   return stack;
 }
@@ -100,16 +101,23 @@ std::size_t end_of_batch(const std::vector<bpf::ListedThread>& threads, std::siz
 }
 
 // Calls `sink` for each unwound stack.
-Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::function<bool()>& stop,
+Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::shared_ptr<ForeignReader>& reader,
+                const std::function<bool()>& stop,
                 const std::function<Result<>(const DeferredUnwinder::Stack&)>& sink) {
-  const auto unwinder = std::make_shared<DeferredUnwinder>(kMostFrames);
+  const auto unwinder = std::make_shared<DeferredUnwinder>(kMostFrames, reader);
   if (auto done = unwinder->start(); !done) return done;
   const auto until = Clock::now() + kMostSearchTime;
   Result<> result = Done{};
+  const auto late = [&stop] {
+    return Error{stop() ? "stopped by a signal" : "unwinding took longer than 5 s", ETIMEDOUT};
+  };
   for (std::size_t first = 0, end = 0; first < threads.size() && result; first = end) {
     DeferredUnwinder::Stacks stacks;
     end = end_of_batch(threads, first);
-    for (std::size_t i = first; i < end; ++i) stacks.push_back(copy_of(threads[i]));
+    for (std::size_t i = first; i < end && result; ++i) {
+      if (stop() || Clock::now() > until) result = late();
+      stacks.push_back(copy_of(threads[i], *reader));
+    }
     unwinder->give(std::move(stacks));
     for (std::size_t left = end - first; left != 0 && result;) {
       const auto done = unwinder->take_done();
@@ -118,7 +126,7 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
       left -= done.size();
       if (done.empty() && (stop() || Clock::now() > until)) {
         unwinder->give_up();
-        result = Error{stop() ? "stopped by a signal" : "unwinding took longer than 5 s", ETIMEDOUT};
+        result = late();
       } else if (done.empty()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
@@ -132,7 +140,8 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
 
 Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
                               const std::optional<bpf::PidNumbers>& numbers, const Target& target,
-                              const TargetTasks& tasks, const std::function<bool()>& stop) {
+                              const TargetTasks& tasks, const std::shared_ptr<ForeignReader>& reader,
+                              const std::function<bool()>& stop) {
   // A command has no threads that wait before the recording.
   if (target.watch == Watch::Command ||
       std::ranges::none_of(objects, &bpf::UserObject::asks_for_sleeping_stacks))
@@ -149,7 +158,7 @@ Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
     return Done{};
   };
   const auto threads = sleeping_threads(target, tasks);
-  auto done = threads ? unwind(*threads, stop, give) : Result<>(threads.error());
+  auto done = threads ? unwind(*threads, reader, stop, give) : Result<>(threads.error());
   return done ? done
               : std::move(done.error()).in("waits that began before the recording have no user stacks");
 }
@@ -355,6 +364,7 @@ RunningProcesses processes_of(const OpenedRecording& recording, const RecordOpti
   const bool data = recording.plan->events.back().attr.has(abi::kMmapData);
   return {"/proc",
           trailer_of(recording),
+          recording.reader,
           {data, recording.plan->events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
@@ -380,8 +390,9 @@ void add_programs_and_stacks(const OpenedRecording& recording, CaptureHead& head
 }
 
 // Adds facts about processes that no record has.
-Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
-  ProcessTable table;
+Result<> add_processes(const std::vector<int>& processes, const std::shared_ptr<ForeignReader>& reader,
+                       CaptureHead& head) {
+  ProcessTable table(reader);
   for (const int process : processes) table.add(process);
   auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
   if (!packed) return std::move(packed.error());
@@ -457,7 +468,7 @@ void build_tables(const OpenedRecording& recording, const RecordOptions& options
     recording.stacks->expect(*path, recording.stop);
   // Not all tables are built before the first sample.
   recording.stacks->look_at(options.target.watch == Watch::System
-                                ? RunningProcesses("/proc", 0).busiest_first()
+                                ? RunningProcesses("/proc", 0, recording.reader).busiest_first()
                                 : recording.tasks.processes);
 }
 
@@ -469,7 +480,8 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording,
   auto head = describe_host_and_plan(recording, options, command_line);
   if (!head) return std::move(head.error());
   const auto listed = processes_of(recording, options);
-  if (auto done = add_processes(processes_to_describe(recording, options, listed), *head); !done)
+  if (auto done = add_processes(processes_to_describe(recording, options, listed), recording.reader, *head);
+      !done)
     return std::move(done.error());
   // Enabled before programs and mappings are listed: the lists and the records may overlap, but miss nothing.
   if (auto done = recording.events.enable_sideband(); !done) return std::move(done.error());
@@ -500,7 +512,7 @@ Result<CaptureStart> describe_now(const OpenedRecording& recording, const Record
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
   const std::vector<int> processes =
       have_children ? running.all() : processes_to_describe(recording, options, running);
-  if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
+  if (auto done = add_processes(processes, recording.reader, *head); !done) return std::move(done.error());
   format::ByteWriter out;
   describe_kernel(recording, *head, out);
   for (const int process : processes) running.describe(process, out, description_of(process, recording));

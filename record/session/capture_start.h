@@ -15,6 +15,7 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "record/events/target.h"
+#include "record/host/foreign_reader.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
@@ -32,7 +33,8 @@ namespace tacho::record {
 // missing.
 Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
                               const std::optional<bpf::PidNumbers>& numbers, const Target& target,
-                              const TargetTasks& tasks, const std::function<bool()>& stop);
+                              const TargetTasks& tasks, const std::shared_ptr<ForeignReader>& reader,
+                              const std::function<bool()>& stop);
 
 // The header of a capture, and the records before its first sample.
 struct CaptureHead {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/message_text.h"
+#include "cli/nearest.h"
 #include "format/container/loss_text.h"
 #include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
@@ -243,6 +244,15 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
   } else if (!recording.objects.empty()) {
     messages.detail("no run of a BPF program was skipped");
   }
+}
+
+std::string described_silence(std::span<const std::string> silent) {
+  if (silent.empty()) return {};
+  constexpr std::size_t kMost = 5;
+  std::string text = "left out, because it does not answer (a file system that hangs?): " +
+                     cli::some_of(silent.first(std::min(silent.size(), kMost)));
+  if (silent.size() > kMost) text += fmt::format(", and {} more", silent.size() - kMost);
+  return text;
 }
 
 }  // namespace tacho::record

@@ -41,4 +41,7 @@ std::string not_redacted(const RecordOptions& options);
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const Channels& channels, const RecordOptions& options, const Messages& messages);
 
+// Names what did not answer (ForeignReader::silent()); empty: all did.
+std::string described_silence(std::span<const std::string> silent);
+
 }  // namespace tacho::record

@@ -72,6 +72,7 @@ Result<Child> start(std::vector<std::string> words, const Packing& packing) {
   started.output = format::Fd(ends[0]);
   const format::Fd to(ends[1]);
   if (packing.is_quiet && words[1] != "convert") words.insert(words.begin() + 2, "--quiet");
+  for (const std::string& file : packing.silent) words.insert(words.begin() + 2, {"--skip-file", file});
   PinnedArguments pinned;
   if (packing.pinned != nullptr)
     if (auto made = arguments_for(*packing.pinned)) pinned = std::move(*made);

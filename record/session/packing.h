@@ -23,8 +23,9 @@ struct Packing {
   std::string capture;
   std::uint64_t least_free = 0;  // bytes that must stay free on the file system
   bool is_quiet = false;
-  std::chrono::seconds longest{300};    // of pack_symbols() and unwind_copies()
-  const PinnedFiles* pinned = nullptr;  // further files with symbols; must stay open meanwhile
+  std::chrono::seconds longest{300};     // of pack_symbols() and unwind_copies()
+  const PinnedFiles* pinned = nullptr;   // further files with symbols; must stay open meanwhile
+  std::vector<std::string> silent = {};  // files that did not answer, which are not read again
 };
 
 // Packs symbols with the remaining rights, and prints a line about the result. A stop signal or its time

@@ -25,7 +25,6 @@
 #include <utility>
 
 #include "format/extensions/map_owner.h"
-#include "record/host/foreign_file.h"
 #include "record/host/host.h"
 #include "record/host/running_processes.h"
 #include "record/parse_text.h"
@@ -74,25 +73,24 @@ std::optional<std::uint32_t> own_number(std::uint32_t process) {
 struct PerfMap {
   format::Fd file;
   std::int64_t start = 0;  // start of the process (format::MapOwner)
+  struct stat status {};
 };
 
 // Opens /tmp/perf-PID.map in the process's root, without following links out of it. The file must have been
 // made by the process's user or root while the process ran: an older one is of another process with that pid.
-Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
+Result<PerfMap> open_perf_map(std::uint32_t process, ForeignReader& reader) {
   const auto number = own_number(process);
   const auto owner = format::running_owner(process);
   if (!number || !owner) return Error{"the process has ended"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
-  const ForeignPath there{folder_of(process) + "/root", path};
-  if (!heads.answers({there}, TimedFileReader::scope_of(0, 0, path, folder_of(process))))
-    return Error{path + ": does not answer"};
-  const auto seen = find_foreign(there);
-  if (!seen) return seen.error();
-  if (auto checked = format::check_map(seen->status, *owner); !checked)
+  auto opened =
+      reader.open({folder_of(process) + "/root", path}, scope_of_file(0, 0, path, folder_of(process)));
+  if (!opened) return std::move(opened.error());
+  if (auto checked = format::check_map(opened->status(), *owner); !checked)
     return std::move(checked.error()).in(path);
-  auto opened = open_found(*seen, path);
-  if (!opened) return opened.error();
-  return PerfMap{std::move(*opened), owner->start};
+  auto pin = opened->pin();
+  if (!pin) return std::move(pin.error());
+  return PerfMap{std::move(*pin), owner->start, opened->status()};
 }
 
 }  // namespace
@@ -120,6 +118,8 @@ Result<PinnedArguments> arguments_for(const PinnedFiles& pinned) {
 
 // Shared by both threads.
 struct FilePinner::State {
+  explicit State(std::shared_ptr<ForeignReader> foreign) : reader(std::move(foreign)) {}
+  const std::shared_ptr<ForeignReader> reader;
   std::mutex mutex;  // guards all members below
   std::condition_variable has_news, has_changed;
   std::vector<MmapEvent> news;
@@ -134,7 +134,7 @@ struct FilePinner::State {
 // The work of the thread.
 class FilePinner::Work {
  public:
-  explicit Work(State& state) : state_(state) {
+  Work(State& state, ForeignReader& reader) : state_(state), reader_(reader) {
     (void)::stat("/", &own_root_);
     rlimit limit{};
     // Pinned files may use only a part of the available descriptors.
@@ -153,10 +153,11 @@ class FilePinner::Work {
 
   // Pins files of a process that was running at the start.
   void look_at(int process) {
-    each_code_mapping(static_cast<std::uint32_t>(process), [this](const format::MmapRecord& mapping) {
-      if (!state_.is_left) consider(file_of(mapping));
-      return !state_.is_left;
-    });
+    each_code_mapping(static_cast<std::uint32_t>(process), reader_,
+                      [this](const format::MmapRecord& mapping) {
+                        if (!state_.is_left) consider(file_of(mapping));
+                        return !state_.is_left;
+                      });
   }
 
   void look_for_maps(bool is_last) {
@@ -187,9 +188,10 @@ class FilePinner::Work {
     }
     std::uint64_t bytes = 0;
     for (const int number : numbers) {
-      struct stat status {};
-      if (::fstat(number, &status) != 0) continue;
-      const auto size = static_cast<std::uint64_t>(status.st_size);
+      const std::string own = fmt::format("/proc/{}/fd/{}", ::getpid(), number);
+      const auto file = reader_.open({"", own}, own);
+      if (!file) continue;
+      const auto size = static_cast<std::uint64_t>(file->status().st_size);
       if (size > kMostPinnedBytes - bytes)
         closed.push_back(number);
       else
@@ -223,23 +225,26 @@ class FilePinner::Work {
     const auto [key, is_new] = known_.insert(identity(file));
     if (!is_new) return;
     if (!has_room(risk)) return refuse();
-    auto opened = answers(file) ? open_binary(file) : Error{"does not answer"};
+    auto opened = open_binary(file, reader_);
     if (!opened) {  // try again when another process maps it
       known_.erase(key);
       return;
     }
-    if (risk == Risk::Some && !is_on_our_root(*opened)) return;
+    // Do not keep a removable file system busy for a file that probably stays.
+    if (risk == Risk::Some && opened->status().st_dev != own_root_.st_dev) return;
     const format::BuildId id = file.build_id.empty() ? build_id_of(*opened) : file.build_id;
     // From /proc the file is known by its inode, from the kernel's records by its build id.
     if (file.build_id.empty() && !id.empty() && !known_.insert(id.hex()).second) return;
-    (void)hold({PinnedFile::Kind::Binary, file.process, id, file.name, std::move(*opened), 0}, risk);
+    auto pin = opened->pin();
+    if (!pin) return;
+    (void)hold({PinnedFile::Kind::Binary, file.process, id, file.name, std::move(*pin), 0}, opened->status(),
+               risk);
   }
 
   Risk risk_of(const MappedFile& file) {
     if (file.name.ends_with(" (deleted)") || file.name.starts_with("/memfd:") || is_jitdump(file.name))
       return Risk::Sure;
-    if (view_of(file.process) == View::Other && !known_.contains(key_here(file)) && answers(file) &&
-        !is_seen_here(file))
+    if (view_of(file.process) == View::Other && !known_.contains(key_here(file)) && !is_seen_here(file))
       return Risk::Sure;
     return is_of_system(file.name) ? Risk::None : Risk::Some;
   }
@@ -253,11 +258,11 @@ class FilePinner::Work {
 
   // Services have their own mount namespaces, but nearly all of their files are those of the host.
   bool is_seen_here(const MappedFile& file) {
-    const ForeignPath own{"/", file.name};
-    if (!reader_.answers({own}, TimedFileReader::scope_of(0, 0, file.name, "/proc/self"))) return false;
-    const auto there = find_foreign({folder_of(file.process) + "/root", file.name});
-    const auto here = find_foreign(own);
-    const bool is_it = there && here && is_same(there->status, here->status);
+    const auto here = reader_.open({"/", file.name}, scope_of_file(0, 0, file.name, "/proc/self"));
+    if (!here) return false;
+    const auto there =
+        reader_.open({folder_of(file.process) + "/root", file.name}, scope_of(file), file.name);
+    const bool is_it = there && is_same(there->status(), here->status());
     if (is_it) known_.insert(key_here(file));
     return is_it;
   }
@@ -265,17 +270,8 @@ class FilePinner::Work {
   // A file of the host's namespace is checked once for all processes.
   static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
 
-  // Files are first opened on a thread that can be abandoned, since a file system may not answer.
-  bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), scope_of(file)); }
-
-  // Do not keep a removable file system busy for a file that probably stays.
-  bool is_on_our_root(const format::Fd& file) const {
-    struct stat status {};
-    return ::fstat(file.get(), &status) == 0 && status.st_dev == own_root_.st_dev;
-  }
-
-  // A perf map that was rewritten is another file. Files are opened without the lock, since opening may
-  // block.
+  // A perf map that was rewritten is another file. Files are opened without the lock, since that may take a
+  // while.
   void look_for_map(std::uint32_t process, Map& map) {
     auto found = open_perf_map(process, reader_);
     if (!found) return;
@@ -291,7 +287,7 @@ class FilePinner::Work {
     // A map of an earlier process with this pid is kept separately.
     if (!map.is_held)
       map.is_held = hold({PinnedFile::Kind::PerfMap, process, {}, {}, std::move(found->file), found->start},
-                         Risk::Sure);
+                         found->status, Risk::Sure);
   }
 
   void expect_map(std::uint32_t process) {
@@ -312,9 +308,7 @@ class FilePinner::Work {
     ++state_.held.refused;
   }
 
-  bool hold(PinnedFile file, Risk risk) {
-    struct stat status {};
-    if (::fstat(file.file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  bool hold(PinnedFile file, const struct stat& status, Risk risk) {
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (!has_room(risk) || size > kMostPinnedBytes - bytes_) {
       refuse();
@@ -330,7 +324,7 @@ class FilePinner::Work {
   }
 
   State& state_;
-  TimedFileReader reader_;
+  ForeignReader& reader_;
   struct stat own_root_ {};
   std::size_t most_ = kMostPinnedFiles, count_ = 0, unsure_ = 0;
   std::uint64_t bytes_ = 0;
@@ -339,12 +333,13 @@ class FilePinner::Work {
   std::unordered_map<std::uint32_t, Map> maps_;
 };
 
-FilePinner::FilePinner() : state_(std::make_shared<State>()) {}
+FilePinner::FilePinner(std::shared_ptr<ForeignReader> reader)
+    : state_(std::make_shared<State>(std::move(reader))) {}
 
 FilePinner::~FilePinner() { (void)take(); }
 
 void FilePinner::run(const std::shared_ptr<State>& state) {
-  // The thread opens files of any user, so it drops its rights first; if that fails, it ends.
+  // The thread reads files of any user, so it drops its rights first; if that fails, it ends.
   if (const auto dropped = drop_rights({.holds_files = true}, ""); !dropped) {
     const std::lock_guard lock(state->mutex);
     state->held.failure = "its rights cannot be dropped: " + dropped.error().what;
@@ -353,7 +348,7 @@ void FilePinner::run(const std::shared_ptr<State>& state) {
     return;
   }
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
-  Work work(*state);
+  Work work(*state, *state->reader);
   std::unique_lock lock(state->mutex);
   state->has_begun = true;
   state->has_changed.notify_all();

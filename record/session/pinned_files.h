@@ -14,6 +14,7 @@
 #include "format/base/result.h"
 #include "format/records/build_id.h"
 #include "format/records/event_attr.h"
+#include "record/host/foreign_reader.h"
 #include "record/stacks/mmap_events.h"
 
 namespace tacho::record {
@@ -30,8 +31,8 @@ struct PinnedFile {
   std::uint32_t process = 0;  // the process that mapped it, or wrote the perf map
   format::BuildId build_id;   // empty: it has none
   std::string name;           // of a binary, as in the mapping record
-  format::Fd file;
-  std::int64_t start = 0;  // of a perf map: start of its process, ns since boot
+  format::Fd file;            // O_PATH: closing it never waits for a file system
+  std::int64_t start = 0;     // of a perf map: start of its process, ns since boot
 };
 
 struct PinnedFiles {
@@ -49,10 +50,10 @@ struct PinnedArguments {
 // No words if there are no files.
 Result<PinnedArguments> arguments_for(const PinnedFiles& pinned);
 
-// Pins files on a thread of its own, since the file system of a container may not answer.
+// Pins files on a thread of its own, since the file system of a container may be slow.
 class FilePinner {
  public:
-  FilePinner();
+  explicit FilePinner(std::shared_ptr<ForeignReader> reader);
   FilePinner(const FilePinner&) = delete;
   FilePinner& operator=(const FilePinner&) = delete;
   ~FilePinner();
@@ -63,7 +64,7 @@ class FilePinner {
   void look(format::Bytes records);
   // Calls `what` with the files that are pinned now; pinning waits meanwhile.
   void use(const std::function<void(const PinnedFiles&)>& what);
-  // Ends the thread and returns its files. A thread that hangs in a file system is abandoned after 2 s.
+  // Ends the thread and returns its files. A thread that does not end is abandoned after 2 s.
   PinnedFiles take();
 
  private:

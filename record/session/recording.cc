@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <span>
+#include <system_error>
 #include <utility>
 
 #include "bpf/attach/follower.h"
@@ -210,18 +213,57 @@ std::string begin_line(const RecordOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// In a child of the reader.
+Result<std::vector<std::byte>> look_at_program(format::Bytes command) {
+  const auto path = path_of_program(std::string(format::as_text(command)));
+  const auto file = path ? format::open_input(*path) : Error{"none"};
+  return file ? format::read_at(file->get(), 0, 1) : std::vector<std::byte>();
+}
+
+// Whether what the kernel will wait for on behalf of this process answers: the file of a command or a probe,
+// and with -p and -t an execve, during which events of its process cannot be opened.
+Result<> check_answers(const RecordOptions& options, const TargetTasks& tasks, ForeignReader& reader) {
+  std::vector<std::string> files;
+  if (!options.command.empty()) files.push_back(options.command.front());
+  for (const EventRequest& request : options.events)
+    if (request.probe() != nullptr && request.probe()->path.find('/') != std::string::npos)
+      files.push_back(request.probe()->path);
+  for (const std::string& file : files) {
+    std::error_code failed;
+    const bool is_path = file.find('/') != std::string::npos;  // else of PATH
+    const std::string path = is_path ? std::filesystem::absolute(file, failed).string() : file;
+    const auto seen = reader.run(look_at_program, std::as_bytes(std::span(path)), path, path);
+    if (!seen && seen.error().code == ETIMEDOUT)
+      return Error{file + ": its file system does not answer", ETIMEDOUT};
+  }
+  if (options.target.watch != Watch::Processes && options.target.watch != Watch::Threads) return Done{};
+  for (const int process : tasks.processes)
+    if (!reader.answers(fmt::format("/proc/{}/auxv", process)))
+      return Error{
+          fmt::format("process {} is in an execve that waits for a file system; it cannot be recorded",
+                      process),
+          ETIMEDOUT};
+  return Done{};
+}
+
+}  // namespace
+
 Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
-                                  std::function<bool()> stop) {
+                                  std::shared_ptr<ForeignReader> reader, std::function<bool()> stop) {
   if (options.files.to_pipe && !options.files.is_named)
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
   PreparedRecording out;
   out.host = std::move(*host);
+  out.reader = std::move(reader);
   out.stop = std::move(stop);
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
+  if (auto done = check_answers(options, out.tasks, *out.reader); !done) return std::move(done.error());
   auto cgroups = open_cgroups(options.target.cgroups);
   if (!cgroups) return std::move(cgroups.error());
   out.cgroups = std::move(*cgroups);
@@ -313,7 +355,7 @@ Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared,
   if (auto done = load_objects(plan, prepared.objects, *walker ? &**walker : nullptr); !done)
     return std::move(done.error());
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
-  auto opened = open_with_stacks(std::move(*walker), plan, prepared.host, prepared.stop);
+  auto opened = open_with_stacks(std::move(*walker), plan, prepared.host, prepared.reader, prepared.stop);
   if (!opened) return std::move(opened.error());
   auto out = std::make_unique<OpenedRecording>(std::move(prepared), std::move(*opened));
   out->kernel_symbols = std::move(symbols);

@@ -22,7 +22,7 @@ namespace tacho::record {
 
 // Finds the events, targets and programs of the options. `stop`: PreparedRecording::stop.
 Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
-                                  std::function<bool()> stop);
+                                  std::shared_ptr<ForeignReader> reader, std::function<bool()> stop);
 
 // Loads and attaches the programs, opens the events and connects them; samples are not enabled yet.
 Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared, const Messages& messages);

@@ -62,7 +62,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
                                                                  std::move(*channels), command_line));
   // Before the rights to read other users' processes are dropped.
   if (auto done = give_sleeping_stacks(recording.objects, recording.numbers, options.target, recording.tasks,
-                                       recording.stop);
+                                       recording.reader, recording.stop);
       !done)
     messages.note(done.error().what);
   const std::vector<int> processes = watched_processes(recording, options);
@@ -103,7 +103,7 @@ Result<> RunningRecording::enable() {
     if (auto done = opened_.events.enable_samples(); !done) return done;
   if (opened_.switches)
     if (auto done = opened_.switches->enable(); !done) return done;
-  return opened_.workload ? opened_.workload->start() : Done{};
+  return opened_.workload ? opened_.workload->start(opened_.stop) : Done{};
 }
 
 void RunningRecording::switch_samples(std::span<const std::size_t> switched, Sampling now) {

@@ -1,6 +1,7 @@
 #include "record/session/workload.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -163,11 +164,15 @@ Workload::~Workload() {
   }
 }
 
-Result<> Workload::start() {
+Result<> Workload::start(const std::function<bool()>& stop) {
   started_ = true;
   const char letter = 1;
   if (write(go_.get(), &letter, 1) != 1) return system_error(name_, errno);
   go_ = format::Fd();
+  // The exec may wait for the file system of the program.
+  constexpr int kLookEvery = 100;  // ms
+  for (pollfd news{failed_.get(), POLLIN, 0}; poll(&news, 1, kLookEvery) <= 0;)
+    if (stop && stop()) return Error{name_ + ": stopped by a signal before it was executed", EINTR};
   // End of file without a byte: exec closed the other end, so it succeeded.
   int code = 0;
   ssize_t got = 0;

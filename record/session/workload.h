@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,8 +74,9 @@ class Workload {
   // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
   int end_fd() const { return pidfd_.get(); }
 
-  // Lets the child exec the command; an error when the exec failed.
-  Result<> start();
+  // Lets the child exec the command; an error when the exec failed, or when `stop` says that a signal came
+  // meanwhile.
+  Result<> start(const std::function<bool()>& stop = {});
   // The command's exit status, or 128 + its signal; nullopt while it runs.
   std::optional<int> status();
   void send(int signal) const;

@@ -242,12 +242,16 @@ std::string name_of(const MappedFile& file) {
 
 }  // namespace
 
-Result<unwind::ElfImage> DeferredUnwinder::image_of(const MappedFile& file) {
-  if (file.name == "[vdso]") return unwind::ElfImage::in_memory(own_vdso());
-  auto opened = open_binary(file);
-  if (!opened) return std::move(opened.error());
-  return unwind::ElfImage::open(std::move(*opened));
-}
+DeferredUnwinder::DeferredUnwinder(std::size_t most_frames, std::shared_ptr<ForeignReader> reader,
+                                   ImageOf images)
+    : most_frames_(most_frames),
+      reader_(std::move(reader)),
+      image_of_(images ? std::move(images) : [this](const MappedFile& file) -> Result<unwind::ElfImage> {
+        if (file.name == "[vdso]") return unwind::ElfImage::in_memory(own_vdso());
+        auto opened = open_binary(file, *reader_);
+        if (!opened) return std::move(opened.error());
+        return image_of_file(std::move(*opened));
+      }) {}
 
 Result<> DeferredUnwinder::start() {
   try {
@@ -392,7 +396,7 @@ std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& wor
 
 CodeMaps::Ranges DeferredUnwinder::ranges_of_running(std::uint32_t process) {
   CodeMaps::Ranges ranges;
-  each_code_mapping(process, [&](const format::MmapRecord& mapping) {
+  each_code_mapping(process, *reader_, [&](const format::MmapRecord& mapping) {
     const MappedFile file = file_of(mapping);
     const std::uint32_t module =
         is_code_of_no_file(file.name) ? TACHO_MODULE_OF_NO_FILE : TACHO_MODULE_REQUESTED;
@@ -415,13 +419,12 @@ DeferredUnwinder::File& DeferredUnwinder::opened_file(const tacho_code_range& ra
   file.process = process;
   file.start = range.start;
   file.end = range.end;
-  if (file.name != "[vdso]" && !reader_.answers(paths_of(file), scope_of(file))) return made;
   const auto image = image_of_(file);
   if (!image) {
     made.is_bare = image.error().code != kNotOpened;
     return made;
   }
-  const auto debug = file.name == "[vdso]" ? std::nullopt : debug_image_of(file, *image, reader_);
+  const auto debug = file.name == "[vdso]" ? std::nullopt : debug_image_of(file, *image, *reader_);
   const auto begin = thread_cpu_time();
   auto rows = unwind::RowFinder::create(
       *image, [&] { return is_given_up_ || thread_cpu_time() - begin > kMostTimeOfFile; },

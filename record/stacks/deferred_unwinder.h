@@ -23,7 +23,7 @@
 #include "bpf/programs/stack_maps.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
-#include "record/host/foreign_file.h"
+#include "record/host/foreign_reader.h"
 #include "record/stacks/callchain_merger.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
@@ -78,12 +78,10 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
 
   // Opens a mapped file, which may take any time.
   using ImageOf = std::function<Result<unwind::ElfImage>(const MappedFile&)>;
-  static Result<unwind::ElfImage> image_of(const MappedFile& file);
 
-  // `most_frames`: of a stack. The object is shared with its thread, which may hang in a file that does not
-  // answer.
-  explicit DeferredUnwinder(std::size_t most_frames, ImageOf images = image_of)
-      : most_frames_(most_frames), image_of_(std::move(images)) {}
+  // `most_frames`: of a stack. `reader`: of mapped files and mappings. `images`: for tests. The object is
+  // shared with its thread, which may not end in time.
+  DeferredUnwinder(std::size_t most_frames, std::shared_ptr<ForeignReader> reader, ImageOf images = {});
   DeferredUnwinder(const DeferredUnwinder&) = delete;
   DeferredUnwinder& operator=(const DeferredUnwinder&) = delete;
   ~DeferredUnwinder() = default;
@@ -132,12 +130,12 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   MappedFile mapped_file(std::uint32_t number);
 
   const std::size_t most_frames_;
+  const std::shared_ptr<ForeignReader> reader_;
   const ImageOf image_of_;
   // Used by the thread only:
   std::unordered_map<std::uint32_t, File> open_;                   // by number
   std::unordered_map<std::uint32_t, CodeMaps::Ranges> looked_up_;  // by process
   std::uint64_t uses_ = 0;
-  TimedFileReader reader_;
 
   std::atomic<bool> is_given_up_ = false;  // the current stack
 
@@ -160,11 +158,11 @@ class DeferredSamples {
     std::function<void()> begin;
     std::function<void(const std::function<void(format::Bytes)>&)> take;  // new ones
   };
-  // The references in `copies` must outlive this. `most_frames`: of a stack.
-  DeferredSamples(Copies copies, std::size_t most_frames,
-                  DeferredUnwinder::ImageOf images = DeferredUnwinder::image_of)
+  // The references in `copies` must outlive this. The others: as for DeferredUnwinder.
+  DeferredSamples(Copies copies, std::size_t most_frames, std::shared_ptr<ForeignReader> reader,
+                  DeferredUnwinder::ImageOf images = {})
       : source_(std::move(copies)),
-        unwinder_(std::make_shared<DeferredUnwinder>(most_frames, std::move(images))) {}
+        unwinder_(std::make_shared<DeferredUnwinder>(most_frames, std::move(reader), std::move(images))) {}
   DeferredSamples(const DeferredSamples&) = delete;
   DeferredSamples& operator=(const DeferredSamples&) = delete;
   ~DeferredSamples() { unwinder_->end(); }

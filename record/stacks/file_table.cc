@@ -1,25 +1,19 @@
 #include "record/stacks/file_table.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "record/host/attachments.h"
-#include "record/host/foreign_file.h"
 #include "record/host/running_processes.h"
 #include "unwind/elf_image.h"
 
@@ -94,23 +88,20 @@ constexpr std::string_view kDebugFolder = "/usr/lib/debug";
 constexpr unsigned kMinorBits = 20;  // of a device, as the kernel counts them
 
 // On stacked file systems the device differs from the kernel's; then the program asks.
-std::optional<tacho_file_key> key_of(const format::Fd& file) {
-  struct stat info {};
-  long generation = 0;  // the kernel writes an int
-  if (fstat(file.get(), &info) != 0 || ioctl(file.get(), FS_IOC_GETVERSION, &generation) != 0)
-    return std::nullopt;
+std::optional<tacho_file_key> key_of(const ForeignFile& file) {
+  const struct stat& info = file.status();
+  if (!file.generation()) return std::nullopt;
   constexpr std::uint64_t kNanoseconds = 1'000'000'000;
   return tacho_file_key{info.st_ino, static_cast<std::uint64_t>(info.st_size),
                         static_cast<std::uint64_t>(info.st_ctim.tv_sec) * kNanoseconds +
                             static_cast<std::uint64_t>(info.st_ctim.tv_nsec),
-                        major(info.st_dev) << kMinorBits | minor(info.st_dev),
-                        static_cast<std::uint32_t>(generation)};
+                        major(info.st_dev) << kMinorBits | minor(info.st_dev), *file.generation()};
 }
 
-bool is_the_same(const format::Fd& opened, const MappedFile& file) {
+bool is_the_same(ForeignFile& opened, const MappedFile& file) {
   if (!file.build_id.empty()) return build_id_of(opened) == file.build_id;
-  struct stat info {};
-  if (fstat(opened.get(), &info) != 0 || info.st_ino != file.inode) return false;
+  const struct stat& info = opened.status();
+  if (info.st_ino != file.inode) return false;
   if (file.size == 0) return true;
   const auto key = key_of(opened);
   return static_cast<std::uint64_t>(info.st_size) == file.size &&
@@ -179,13 +170,23 @@ bool is_code_of_no_file(const std::string& name) {
   return name.starts_with("//anon") || name.starts_with("/dev/zero") || name.starts_with("/SYSV");
 }
 
-format::BuildId build_id_of(const format::Fd& file) {
-  const auto head = format::read_at(file.get(), 0, kHeadOfBinary);
+format::BuildId build_id_of(ForeignFile& file) {
+  const auto head = file.read(0, kHeadOfBinary);
   const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
   return id.value_or(format::BuildId{});
 }
 
-void know(MappedFile& file, const format::Fd& opened) {
+Result<unwind::ElfImage> image_of_file(ForeignFile file) {
+  const auto size = static_cast<std::uint64_t>(file.status().st_size);
+  const auto read = [shared = std::make_shared<ForeignFile>(std::move(file))](std::uint64_t offset,
+                                                                              std::size_t bytes) {
+    auto found = shared->read(offset, bytes);
+    return found ? std::optional(std::move(*found)) : std::nullopt;
+  };
+  return unwind::ElfImage::open(read, size);
+}
+
+void know(MappedFile& file, ForeignFile& opened) {
   file.build_id = build_id_of(opened);
   if (const auto key = key_of(opened)) {
     file.size = key->size;
@@ -208,12 +209,14 @@ std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& pro
 }
 
 std::string scope_of(const MappedFile& file, const std::string& proc) {
-  return TimedFileReader::scope_of(file.major, file.minor, file.name, folder_of_process(file.process, proc));
+  return scope_of_file(file.major, file.minor, file.name, folder_of_process(file.process, proc));
 }
 
-Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {
+Result<ForeignFile> open_binary(const MappedFile& file, ForeignReader& reader, const std::string& proc) {
+  const std::string scope = scope_of(file, proc);
   for (const ForeignPath& path : paths_of(file, proc)) {
-    auto opened = open_foreign(path);
+    auto opened = reader.open(path, scope, file.name);
+    if (!opened && opened.error().code == ETIMEDOUT) return Error{opened.error().what, kNotOpened};
     if (opened && is_the_same(*opened, file)) return opened;
   }
   return Error{file.name + ": cannot be opened", kNotOpened};
@@ -230,15 +233,15 @@ MappedFile file_of(const tacho_file_request& request) {
   return file;
 }
 
-Result<MappedFile> requested_file(const tacho_file_request& request) {
+Result<MappedFile> requested_file(const tacho_file_request& request, ForeignReader& reader) {
   MappedFile file = file_of(request);
   const ForeignPath mapped = paths_of(file).front();
   const std::string& path = mapped.path;
-  const auto opened = open_foreign(mapped);
-  if (!opened) return opened.error();
-  struct stat info {};
+  auto opened = reader.open(mapped, scope_of(file));
+  if (!opened) return std::move(opened.error());
+  const struct stat& info = opened->status();
   // The process may have mapped something else meanwhile.
-  if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != request.key.size)
+  if (static_cast<std::uint64_t>(info.st_size) != request.key.size)
     return Error{path + ": another file", kNotOpened};
   if (auto key = key_of(*opened); key && key->device == request.key.device) {
     if (request.key.changed == 0) key->changed = 0;
@@ -247,16 +250,14 @@ Result<MappedFile> requested_file(const tacho_file_request& request) {
   file.size = request.key.size;
   file.changed = request.key.changed;
   file.generation = request.key.generation;
-  std::array<char, PATH_MAX> name{};
-  const ssize_t size = readlink(path.c_str(), name.data(), name.size());
-  if (size > 0) file.name.assign(name.data(), static_cast<std::size_t>(size));
+  file.name = opened->target();
   file.build_id = build_id_of(*opened);
   file.inode = info.st_ino;
   return file;
 }
 
 std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unwind::ElfImage& image,
-                                               TimedFileReader& reader, const std::string& proc) {
+                                               ForeignReader& reader, const std::string& proc) {
   const format::BuildId id = image.build_id();
   if (id.size < 2) return std::nullopt;
   const std::string hex = id.hex();
@@ -264,10 +265,9 @@ std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unw
       fmt::format("{}/.build-id/{}/{}.debug", kDebugFolder, hex.substr(0, 2), hex.substr(2));
   const auto find = [&](const std::vector<ForeignPath>& paths,
                         const std::string& scope) -> std::optional<unwind::ElfImage> {
-    if (!reader.answers(paths, scope)) return std::nullopt;
     for (const ForeignPath& path : paths) {
-      auto opened = open_foreign(path);
-      auto debug = opened ? unwind::ElfImage::open(std::move(*opened)) : Error{"cannot be opened"};
+      auto opened = reader.open(path, scope);
+      auto debug = opened ? image_of_file(std::move(*opened)) : Error{"cannot be opened"};
       if (debug && debug->build_id() == id) return std::move(*debug);
     }
     return std::nullopt;
@@ -291,17 +291,17 @@ std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unw
   return find(paths, scope_of(file, proc));
 }
 
-Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
-                                TimedFileReader& reader, const std::string& proc) {
+Result<FileTable> table_of_file(const MappedFile& file, ForeignReader& reader,
+                                const unwind::RowLimits& limits, const std::string& proc) {
   FileTable made;
   Result<unwind::ElfImage> image = Error{"no image"};
   if (file.name == "[vdso]") {
     image = unwind::ElfImage::in_memory(own_vdso());
   } else {
-    auto opened = open_binary(file, proc);
+    auto opened = open_binary(file, reader, proc);
     if (!opened) return std::move(opened.error());
     made.key = key_of(*opened);
-    image = unwind::ElfImage::open(std::move(*opened));
+    image = image_of_file(std::move(*opened));
   }
   if (!image) return std::move(image.error()).in(file.name);
   const auto debug = file.name == "[vdso]" ? std::nullopt : debug_image_of(file, *image, reader, proc);

@@ -15,7 +15,7 @@
 #include "format/base/result.h"
 #include "format/records/build_id.h"
 #include "format/records/record.h"
-#include "record/host/foreign_file.h"
+#include "record/host/foreign_reader.h"
 #include "unwind/elf_image.h"
 #include "unwind/row_table.h"
 
@@ -80,23 +80,26 @@ bool is_code_of_no_file(const std::string& name);
 // Where the file may be opened: through the mapping itself, which works for deleted files, too; by its path
 // as the process sees it; and by its path here, unless the process is known to see other files.
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc = "/proc");
-// The scope of the file, for TimedFileReader.
+// The scope of the file, for ForeignReader.
 std::string scope_of(const MappedFile& file, const std::string& proc = "/proc");
 // Opens the first of its paths that leads to it.
-Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
+Result<ForeignFile> open_binary(const MappedFile& file, ForeignReader& reader,
+                                const std::string& proc = "/proc");
+// Its parts as unwinding needs them. The file stays open while the image exists.
+Result<unwind::ElfImage> image_of_file(ForeignFile file);
 // Sets the identity of the file: its build id, size, time and generation.
-void know(MappedFile& file, const format::Fd& opened);
+void know(MappedFile& file, ForeignFile& opened);
 // Empty: it has none.
-format::BuildId build_id_of(const format::Fd& file);
+format::BuildId build_id_of(ForeignFile& file);
 // The file of a request, with what the request contains.
 MappedFile file_of(const tacho_file_request& request);
 // The mapping of a process at an address, which identifies a file without its name.
-Result<MappedFile> requested_file(const tacho_file_request& request);
+Result<MappedFile> requested_file(const tacho_file_request& request, ForeignReader& reader);
 
 // The separate debug file of a mapped file, for its .debug_frame: below /usr/lib/debug by build id, or by
 // .gnu_debuglink; it has the same build id. Nothing: there is none, or it does not answer.
 std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unwind::ElfImage& image,
-                                               TimedFileReader& reader, const std::string& proc = "/proc");
+                                               ForeignReader& reader, const std::string& proc = "/proc");
 
 // The unwind table of a file, with rows by file offset instead of ELF address, because mappings have file
 // offsets. Empty: the file has no unwind information. `key`: the file's identity in the kernel, if its file
@@ -105,8 +108,7 @@ struct FileTable {
   unwind::RowTable rows;
   std::optional<tacho_file_key> key;
 };
-// `reader`: for its debug file.
-Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
-                                TimedFileReader& reader, const std::string& proc = "/proc");
+Result<FileTable> table_of_file(const MappedFile& file, ForeignReader& reader,
+                                const unwind::RowLimits& limits, const std::string& proc = "/proc");
 
 }  // namespace tacho::record

@@ -24,11 +24,13 @@
 #include <vector>
 
 #include "bpf/unwinder/stack_walker.h"
+#include "format/base/byte_writer.h"
 #include "format/base/file.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
+#include "record/parse_text.h"
 #include "record/stacks/deferred_unwinder.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
@@ -275,13 +277,11 @@ bool has_living_thread(std::uint32_t process) {
   std::error_code failed;
   std::filesystem::directory_iterator tasks(fmt::format("/proc/{}/task", process), failed);
   for (; !failed && tasks != std::filesystem::directory_iterator(); tasks.increment(failed)) {
-    const auto stat = format::read_file(tasks->path() / "stat");
-    if (!stat) continue;
-    const std::string_view text = format::as_text(*stat);
-    const auto name_end = text.rfind(") ");  // the name may contain anything
-    if (name_end == std::string_view::npos || name_end + 2 >= text.size()) continue;
-    const char state = text[name_end + 2];
-    if (state != 'Z' && state != 'X') return true;
+    // Unlike "stat" it is never held up by an execve.
+    const auto status = format::read_file(tasks->path() / "status");
+    if (!status) continue;
+    const std::string_view state = format::field_of_status(format::as_text(*status), "State");
+    if (!state.starts_with('Z') && !state.starts_with('X')) return true;
   }
   return false;
 }
@@ -304,17 +304,19 @@ std::span<const int> or_own(std::span<const int> processes, const int& own) {
 
 struct StackUnwinding::State {
   State(bpf::StackWalker loaded, const format::EventAttr& sideband_attr, std::uint32_t ranges,
-        std::size_t most_frames)
+        std::size_t most_frames, const std::shared_ptr<ForeignReader>& foreign)
       : walker(std::move(loaded)),
+        reader(foreign),
         sideband(sideband_attr),
         maps(walker.reads_mappings() ? kRangesForDeferred : std::size_t{TACHO_MOST_RANGES_OF_PROCESS}),
         id_ranges(ranges),
-        tables(walker, kTableBudget),
+        tables(walker, kTableBudget, reader),
         deferred({[this] { walker.enable_copies(); },
                   [this](const auto& sink) { (void)walker.take_copies(sink); }},
-                 most_frames) {}
+                 most_frames, reader) {}
 
   bpf::StackWalker walker;
+  std::shared_ptr<ForeignReader> reader;
   format::EventAttr sideband;
   bool is_asked_for = true;     // --call-graph ehframe, and not only -g
   mutable std::mutex counting;  // guards the merger's counts, which the writing thread reads, too
@@ -496,11 +498,12 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
 
 Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf::StackWalker> walker,
                                                                const Plan& plan, KernelEvents& events,
-                                                               const Host& host) {
+                                                               const Host& host,
+                                                               std::shared_ptr<ForeignReader> reader) {
   if (!walker) return std::unique_ptr<StackUnwinding>();
   const auto ranges = static_cast<std::uint32_t>(walker->ranges().size());
   const auto most = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames)->unwound_frames;
-  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges, most);
+  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges, most, reader);
   state->is_asked_for = !may_use_frame_pointers(plan);
   for (const OpenEvent& open : events.open_events())
     if (auto done = state->join(open, plan, events.rings()[open.ring], host); !done)
@@ -562,7 +565,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
     return;
   }
   format::ByteWriter out;
-  RunningProcesses running("/proc", format::sample_id_size(state_->sideband),
+  RunningProcesses running("/proc", format::sample_id_size(state_->sideband), state_->reader,
                            {.build_ids = state_->sideband.has(abi::kBuildId)});
   const int own = getpid();
   for (const int process : or_own(processes, own)) {
@@ -584,9 +587,9 @@ void StackUnwinding::look_at(std::span<const int> processes) {
 }
 
 std::uint32_t StackUnwinding::State::expect(const std::string& path) {
-  const auto file = format::open_input(path);
-  struct stat info {};
-  if (!file || fstat(file->get(), &info) != 0) return UnwindTables::kBare;
+  auto file = reader->open({"/", path}, scope_of_file(0, 0, path, "/proc/self"));
+  if (!file) return UnwindTables::kBare;
+  const struct stat& info = file->status();
   MappedFile binary;
   know(binary, *file);
   // The kernel's records identify a file without build id differently from its questions.
@@ -602,15 +605,36 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
 
 bool StackUnwinding::writes_mappings() const { return !state_->walker.reads_mappings(); }
 
+namespace {
+
+// In a child of the reader: the program's path without links, and those of libraries that it will probably
+// map, each ended by a NUL.
+Result<std::vector<std::byte>> files_of_program(format::Bytes program) {
+  std::error_code failed;
+  const std::string path = std::filesystem::canonical(format::as_text(program), failed);
+  if (failed) return Error{failed.message(), failed.value()};
+  const auto cache = format::read_file("/etc/ld.so.cache");
+  format::ByteWriter out;
+  out.padded_text(path, 1);
+  for (const std::string& library :
+       needed_libraries(path, cache ? libraries_of_cache(*cache) : LibraryPaths{}))
+    out.padded_text(library, 1);
+  return std::move(out).take();
+}
+
+}  // namespace
+
 void StackUnwinding::expect(const std::string& program, const std::function<bool()>& stop) {
   std::error_code failed;
-  const std::string path = std::filesystem::canonical(program, failed);
+  const std::string path = std::filesystem::absolute(program, failed);
   if (failed) return;
-  state_->expected = state_->expect(path);
-  if (state_->expected == UnwindTables::kBare) return;
-  const auto cache = format::read_file("/etc/ld.so.cache");
-  const auto known = cache ? libraries_of_cache(*cache) : LibraryPaths{};
-  for (const std::string& library : needed_libraries(path, known, stop)) (void)state_->expect(library);
+  const auto files = state_->reader->run(files_of_program, std::as_bytes(std::span(path)), path, path);
+  std::string_view rest = files ? format::as_text(*files) : std::string_view();
+  const std::string_view first = take_until(rest, '\0');
+  if (first.empty()) return;
+  state_->expected = state_->expect(std::string(first));
+  while (!rest.empty() && state_->expected != UnwindTables::kBare && !stop())
+    (void)state_->expect(std::string(take_until(rest, '\0')));
 }
 
 void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {
@@ -676,12 +700,13 @@ StackCounts StackUnwinding::counts() const {
 TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
 
 Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
+                                       const std::shared_ptr<ForeignReader>& reader,
                                        const std::function<bool()>& stop) {
   {
     auto events = KernelEvents::open(plan, host, stop);
     if (!events) return std::move(events.error());
     if (!walker) return UnwoundEvents{std::move(*events), nullptr};
-    auto stacks = StackUnwinding::create(std::move(walker), plan, *events, host);
+    auto stacks = StackUnwinding::create(std::move(walker), plan, *events, host, reader);
     if (stacks) return UnwoundEvents{std::move(*events), std::move(*stacks)};
     if (!may_use_frame_pointers(plan)) return std::move(stacks.error());
     use_frame_pointers(plan, host, stacks.error().what);

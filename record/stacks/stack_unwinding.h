@@ -22,6 +22,7 @@
 #include "format/base/result.h"
 #include "format/container/environment.h"
 #include "format/records/event_attr.h"
+#include "record/host/foreign_reader.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/perf_ring.h"
@@ -97,9 +98,11 @@ class StackUnwinding {
   // sideband's wake-ups: call it before the events are opened.
   static Result<std::optional<bpf::StackWalker>> load(Plan& plan, const Host& host, const Log& log);
   // Attaches it to the events; null without a program. `plan`, `events` and their rings must not move.
+  // `reader`: of the processes' mapped files.
   static Result<std::unique_ptr<StackUnwinding>> create(std::optional<bpf::StackWalker> walker,
                                                         const Plan& plan, KernelEvents& events,
-                                                        const Host& host);
+                                                        const Host& host,
+                                                        std::shared_ptr<ForeignReader> reader);
   StackUnwinding(const StackUnwinding&) = delete;
   StackUnwinding& operator=(const StackUnwinding&) = delete;
   ~StackUnwinding();
@@ -160,6 +163,7 @@ struct UnwoundEvents {
 // `walker`: nullopt: nothing is unwound. If unwinding is refused and ehframe is only the default (-g), the
 // kernel walks stacks by frame pointers, and the plan gets a message. `plan` must not move.
 Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
+                                       const std::shared_ptr<ForeignReader>& reader,
                                        const std::function<bool()>& stop);
 
 }  // namespace tacho::record

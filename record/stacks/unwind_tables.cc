@@ -146,9 +146,14 @@ constexpr std::uint32_t kEvictedPart = 16;  // fraction of all blocks that is ev
 
 }  // namespace
 
-UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget, TableOf tables)
+UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget,
+                           std::shared_ptr<ForeignReader> reader, TableOf tables)
     : walker_(walker),
-      table_of_(std::move(tables)),
+      reader_(std::move(reader)),
+      table_of_(
+          tables ? std::move(tables)
+                 : [this](const MappedFile& file,
+                          const unwind::RowLimits& limits) { return table_of_file(file, *reader_, limits); }),
       reads_mappings_(walker.reads_mappings()),
       published_(walker.modules()),
       most_blocks_(static_cast<std::uint32_t>(budget / kSegmentBytes * TACHO_SEGMENT_BLOCKS)) {
@@ -404,14 +409,13 @@ void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// Files are read without the mutex: one that does not answer blocks this thread only.
+// Files are read without the mutex: one that does not answer takes a while.
 void UnwindTables::serve_file_requests(std::unique_lock<std::mutex>& lock) {
   std::vector<tacho_file_request> requests;
   walker_.take_file_requests([&requests](const tacho_file_request& request) { requests.push_back(request); });
   for (const tacho_file_request& request : requests) {
     lock.unlock();
-    const bool can_answer = answers(file_of(request));
-    const auto file = can_answer ? requested_file(request) : Error{"does not answer", kNotOpened};
+    const auto file = requested_file(request, *reader_);
     lock.lock();
     if (is_over_) return;
     ++facts_.asked;
@@ -433,23 +437,16 @@ void UnwindTables::serve_file_requests(std::unique_lock<std::mutex>& lock) {
 
 // Builds tables of all files that a process maps. A file mapped by many is opened once.
 void UnwindTables::look_at_one(int process) {
-  each_code_mapping(static_cast<std::uint32_t>(process), [this](const format::MmapRecord& mapping) {
+  each_code_mapping(static_cast<std::uint32_t>(process), *reader_, [this](const format::MmapRecord& mapping) {
     MappedFile file = file_of(mapping);
     if (mapping.inode == 0 || is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second)
       return true;
     if (seen_.size() > kMostSeen) seen_.clear();
-    if (!answers(file)) return true;
-    const auto opened = open_binary(file);
-    if (opened) know(file, *opened);
+    if (auto opened = open_binary(file, *reader_)) know(file, *opened);
     const std::lock_guard lock(mutex_);
     (void)number_of(file, false);
     return true;
   });
-}
-
-// Checks it first: a file on a file system that hangs would block all others.
-bool UnwindTables::answers(const MappedFile& file) {
-  return file.name == "[vdso]" || reader_.answers(paths_of(file), scope_of(file));
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
@@ -458,8 +455,7 @@ void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto stop = [&] {
     return is_over_ || (++looks % kLooksPerClock == 0 && thread_cpu_time() - begin > kMostCpu);
   };
-  const auto table =
-      answers(file) ? table_of_(file, {.stop = stop}, reader_) : Error{"does not answer", kNotOpened};
+  const auto table = table_of_(file, {.stop = stop});
   const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);
   if (!has_rows) set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -23,7 +24,7 @@
 #include "format/base/cursor.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
-#include "record/host/foreign_file.h"
+#include "record/host/foreign_reader.h"
 #include "record/host/probe_offsets.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
@@ -55,23 +56,19 @@ class UnwindTables {
   // The module number of code without a file or a table, which is walked by frame pointers.
   static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NO_FILE;
 
-  // Builds the table of a file, which may take any time.
-  using TableOf =
-      std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&, TimedFileReader&)>;
-  static Result<FileTable> table_of(const MappedFile& file, const unwind::RowLimits& limits,
-                                    TimedFileReader& reader) {
-    return table_of_file(file, limits, reader);
-  }
+  // Builds the table of a file, which may take any time: table_of_file().
+  using TableOf = std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&)>;
 
-  // `budget`: bytes. The walker must outlive the tables.
-  UnwindTables(bpf::StackWalker& walker, std::uint64_t budget, TableOf tables = table_of);
+  // `budget`: bytes. The walker must outlive the tables. `reader`: of mapped files. `tables`: for tests.
+  UnwindTables(bpf::StackWalker& walker, std::uint64_t budget, std::shared_ptr<ForeignReader> reader,
+               TableOf tables = {});
   UnwindTables(const UnwindTables&) = delete;
   UnwindTables& operator=(const UnwindTables&) = delete;
   ~UnwindTables();
 
   Result<> start();
-  // Builds nothing more. False: the thread does not end because a file does not answer; it uses this object
-  // and the walker, which must stay.
+  // Builds nothing more. False: the thread does not end in time; it uses this object and the walker, which
+  // must stay.
   bool end();
   // The number of a file's module, whose table will be built.
   std::uint32_t module_of(const MappedFile& file);
@@ -109,7 +106,6 @@ class UnwindTables {
   void bind(const tacho_file_key& key, std::uint32_t number);
   void serve_file_requests(std::unique_lock<std::mutex>& lock);
   void look_at_one(int process);
-  bool answers(const MappedFile& file);
   void build(std::uint32_t number, const MappedFile& file);
   bool publish(std::uint32_t number, const unwind::RowTable& table);
   std::optional<std::uint32_t> room_for(std::uint32_t blocks);
@@ -119,6 +115,7 @@ class UnwindTables {
   void set_state(std::uint32_t number, std::uint32_t state);
 
   bpf::StackWalker& walker_;
+  const std::shared_ptr<ForeignReader> reader_;
   const TableOf table_of_;
   const bool reads_mappings_;
   std::span<tacho_unwind_module> published_;
@@ -126,8 +123,7 @@ class UnwindTables {
   // Used by the building thread only:
   IdRangeAllocator blocks_{0};
   std::vector<std::span<tacho_unwind_block>> segments_;
-  std::uint32_t now_ = 1;  // incremented each second
-  TimedFileReader reader_;
+  std::uint32_t now_ = 1;                 // incremented each second
   bool has_built_ = false;                // since memory was given back
   std::unordered_set<std::string> seen_;  // mapped files that were examined
 

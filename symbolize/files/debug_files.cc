@@ -53,7 +53,8 @@ Result<PinnedFiles> PinnedFiles::read(int listing) {
     const auto id =
         words[3] == kNoId ? std::optional(format::BuildId{}) : format::BuildId::from_hex(words[3]);
     const bool is_known = is_terminated && (is_perf_map || words[1] == "b") && file && process && id;
-    if (!is_known || !is_file(*file)) return Error{"it is not a list of files"};
+    // Without a look at the file: its file system may not answer.
+    if (!is_known || ::fcntl(*file, F_GETFD) < 0) return Error{"it is not a list of files"};
     pinned.rows_.push_back({*file, is_perf_map, *process, *id, std::string(name)});
   }
   return pinned;

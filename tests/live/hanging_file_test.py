@@ -33,6 +33,40 @@ while not is_held("/passing"):
     time.sleep(0.02)
 os.unlink("passing")
 """
+# A process with a file of the silent file system: mapped code that a thread reads, a thread's stack, a file that execve closes.
+TARGET = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static void* touch(void* place) { return (void*)(long)*(volatile char*)place; }
+static void* pause_on_it(void* place) {
+#ifdef __x86_64__
+  __asm__ volatile("mov %0, %%rsp\n1: mov $34, %%eax\nsyscall\njmp 1b" : : "r"((char*)place + 4096));
+#endif
+  return place;
+}
+int main(int count, char** words) {
+  const int file = open(words[2], O_RDONLY | O_CLOEXEC);
+  void* const place = mmap(0, 65536, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  pthread_t thread;
+  if (count < 3 || place == MAP_FAILED) return 1;
+  puts("ready");
+  fflush(stdout);
+  (void)getchar();
+  if (!strcmp(words[1], "exec")) execl("/bin/sleep", "sleep", "100", (char*)0);
+  if (!strcmp(words[1], "code")) pthread_create(&thread, 0, touch, place);
+  if (!strcmp(words[1], "stack")) pthread_create(&thread, 0, pause_on_it, place);
+  puts("done");
+  fflush(stdout);
+  (void)getchar();
+  (void)getchar();
+  return 0;
+}
+"""
 TIME = "10"  # time limit for all files; one may take two fifths of it
 SERVER = programs.ROOT / "tests/support/hanging_file.py"
 
@@ -137,6 +171,94 @@ class SilentFile(OnHangingFile):
         said = process.communicate(timeout=60)[1].decode()
         self.assertIn("Captured and wrote", said)
         self.assertIn("hanging/file: its names are missing", said)
+
+
+@programs.needs_root
+@unittest.skipUnless(os.path.exists("/dev/fuse") and shutil.which("cc"), "needs /dev/fuse and a C compiler")
+class SilentProcess(programs.Scratch):
+    """Processes that use files of a file system that never answers: a recorder that read there itself could not be ended."""
+    LIMIT = 60  # seconds for a recording; one that hangs takes for ever
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "target.c").write_text(TARGET)
+        self.run_program("cc", "-O1", "-pthread", "-o", "target", "target.c")
+
+    def silent_process(self, how, silent=None, go=True):
+        """Starts a process, and silences its file system (`silent`: only for these operations)."""
+        place = self.folder / f"mount{len(os.listdir(self.folder))}"
+        place.mkdir()
+        server = subprocess.Popen([sys.executable, SERVER, place, self.folder / "target", *([silent] if silent else [])], stdout=subprocess.PIPE)
+
+        def end():
+            server.kill()
+            server.communicate()
+            subprocess.run(["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
+
+        self.addCleanup(end)
+        if server.stdout.readline() != b"ready\n":
+            self.skipTest("the kernel mounts no such file system here")
+        process = subprocess.Popen([self.folder / "target", how, place / "file"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        server.send_signal(signal.SIGUSR1)
+        subprocess.run("echo 1 > /proc/sys/vm/drop_caches", shell=True, check=True)
+        if go:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            time.sleep(0.2)
+        return process.pid, place / "file"
+
+    def start(self, *words):
+        # Its pipe: a child that cannot be ended must not hold it.
+        return subprocess.Popen([programs.BIN / "tacho", *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
+
+    def end_of(self, process, status=0):
+        try:
+            said = process.communicate(timeout=self.LIMIT)[0].decode()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail(f"{process.args} does not end")
+        self.assertEqual(process.returncode, status, said)
+        return said
+
+    def test_whatever_operation_is_silent_recordings_end_and_name_the_file(self):
+        targets = {silent: self.silent_process("code", silent, go=silent is None) for silent in (None, "READ", "OPEN", "LOOKUP", "FLUSH")}
+        running = {silent: self.start("record", "-o", f"{silent}.data", "-g", "--duration", "0.5", "-p", pid) for silent, (pid, _) in targets.items()}
+        for silent, process in running.items():
+            with self.subTest(silent=silent):
+                said = self.end_of(process)
+                self.assertIn("Captured and wrote", said)
+                if silent != "LOOKUP":  # it has the file by its mapping
+                    self.assertIn(f"left out, because it does not answer (a file system that hangs?): {targets[silent][1]}", said)
+
+    def test_a_recording_of_all_with_bpf_is_ended_by_a_signal(self):
+        self.silent_process("code")
+        process = self.start("record", "-o", "x.data", "-e", "syscall", "-a")
+        while b"begun" not in (line := process.stdout.readline()):
+            self.assertTrue(line, "it ended")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("Captured and wrote", self.end_of(process))
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "its assembler is of x86-64")
+    def test_stacks_gives_up_the_thread_and_shows_the_others(self):
+        pid, _ = self.silent_process("stack")
+        for words in ([], ["--stop"]):
+            with self.subTest(words=words):
+                said = self.end_of(self.start("stacks", *words, "-p", pid), status=3)
+                self.assertIn("1 thread without the user's part of the stack", said)
+                self.assertIn("does not answer", said)
+                self.assertIn("getchar", said)
+
+    def test_an_execve_that_hangs_holds_up_nobody(self):
+        pid, _ = self.silent_process("exec", "FLUSH")
+        running = [(self.start("stacks", "-p", pid), 3), (self.start("stacks", "--stop", "-p", pid), 3),
+                   (self.start("record", "-o", "x.data", "-a", "-g", "--duration", "0.5"), 0)]
+        for process, status in running:
+            with self.subTest(words=process.args):
+                self.end_of(process, status)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class UnwindTablesLive : public testing::Test {
     if (!loaded) GTEST_SKIP() << loaded.error().what;
     walker_ = std::make_unique<bpf::StackWalker>(std::move(*loaded));
     if (!walker_->reads_mappings()) GTEST_SKIP() << "this kernel's mappings are not read";
-    tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20);
+    tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, reader_);
     ASSERT_TRUE(tables_->start());
   }
   static MappedFile file(std::uint32_t number) {
@@ -45,6 +45,7 @@ class UnwindTablesLive : public testing::Test {
   }
   std::uint32_t state_of(std::uint32_t module) const { return walker_->modules()[module].state; }
 
+  std::shared_ptr<ForeignReader> reader_ = ForeignReader::start();
   std::unique_ptr<bpf::StackWalker> walker_;
   std::unique_ptr<UnwindTables> tables_;
 };
@@ -53,7 +54,9 @@ TEST_F(UnwindTablesLive, AFileHasOneNumberAndItsTableComes) {
   MappedFile own;
   own.name = std::filesystem::read_symlink("/proc/self/exe")
                  .string();  // a link names no mapping, and is not followed
-  own.build_id = build_id_of(*format::open_input("/proc/self/exe"));
+  auto exe = reader_->open({"", "/proc/self/exe"}, "exe");
+  ASSERT_TRUE(exe);
+  own.build_id = build_id_of(*exe);
   own.process = static_cast<std::uint32_t>(getpid());
   const std::uint32_t number = tables_->module_of(own);
   EXPECT_GT(number, static_cast<std::uint32_t>(TACHO_MODULE_OF_VDSO));
@@ -106,7 +109,9 @@ TEST_F(UnwindTablesLive, AllThatMakesRoomForALargeTableGoesAtOnce) {
   const auto built = [&](const std::filesystem::path& path) {
     MappedFile copy;
     copy.name = path;
-    copy.build_id = build_id_of(*format::open_input(path));
+    auto opened = reader_->open({"/", path}, path);
+    EXPECT_TRUE(opened);
+    if (opened) copy.build_id = build_id_of(*opened);
     copy.process = static_cast<std::uint32_t>(getpid());
     const std::uint32_t number = tables_->module_of(copy);
     EXPECT_TRUE(tables_->wait_for(number, kPatience));
@@ -137,13 +142,12 @@ TEST_F(UnwindTablesLive, ProcessesThatWereNotReadBeforeTheFirstSampleAreLeftOut)
   const auto answered = answer.get_future().share();
   std::atomic<int> of_parent = 0;
   const auto parent = static_cast<std::uint32_t>(getppid());
-  const auto waits = [&](const MappedFile& file, const unwind::RowLimits&,
-                         TimedFileReader&) -> Result<FileTable> {
+  const auto waits = [&](const MappedFile& file, const unwind::RowLimits&) -> Result<FileTable> {
     answered.wait();
     if (file.process == parent) ++of_parent;
     return Error{"none"};
   };
-  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, waits);
+  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, reader_, waits);
   ASSERT_TRUE(tables_->start());  // the thread waits in the vdso
   const int process = getppid();
   tables_->look_at({&process, 1});
@@ -160,14 +164,13 @@ TEST_F(UnwindTablesLive, AThreadThatHangsInAFileIsLeftBehind) {
   std::promise<void> answer;
   const auto answered = answer.get_future().share();
   std::atomic<bool> is_asked = false;
-  const auto hangs = [&](const MappedFile& file, const unwind::RowLimits& limits,
-                         TimedFileReader& reader) -> Result<FileTable> {
-    if (file.name == "[vdso]") return table_of_file(file, limits, reader);
+  const auto hangs = [&](const MappedFile& file, const unwind::RowLimits& limits) -> Result<FileTable> {
+    if (file.name == "[vdso]") return table_of_file(file, *reader_, limits);
     is_asked = true;
     answered.wait();
     return Error{"gone", kNotOpened};
   };
-  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, hangs);
+  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, reader_, hangs);
   ASSERT_TRUE(tables_->start());
   const std::uint32_t number = tables_->module_of(file(1));
   while (!is_asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,6 +1,7 @@
-"""A file of a file system that stops answering: `hanging_file.py FOLDER FILE` mounts one on FOLDER, where FILE stands as "file",
+"""A file of a file system that stops answering: `hanging_file.py FOLDER FILE [SILENT]` mounts one on FOLDER, where FILE stands as "file",
 says "ready", and answers the kernel until it is stopped (SIGSTOP) or ends. After SIGUSR1 it takes what the kernel asks and
-answers nothing: who waits for that cannot be ended (state D) until the server ends. Needs root and /dev/fuse."""
+answers nothing: who waits for that cannot be ended (state D) until the server ends. SILENT: it leaves only these operations
+without an answer, as READ,FLUSH. Needs root, or a user namespace, and /dev/fuse."""
 import ctypes
 import os
 import signal
@@ -10,7 +11,8 @@ import sys
 import time
 
 # Of linux/fuse.h
-LOOKUP, FORGET, GETATTR, OPEN, READ, RELEASE, FLUSH, INIT, BATCH_FORGET = 1, 2, 3, 14, 15, 18, 25, 26, 42
+LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR = 1, 2, 3, 14, 15, 17, 18, 25, 26, 27
+BATCH_FORGET = 42
 ROOT, FILE = 1, 2  # nodes
 ENOENT, ENOSYS = 2, 38
 IN_HEADER = struct.Struct("<IIQQIIIHH")
@@ -25,8 +27,8 @@ def attributes(node, size):
 
 
 class Server:
-    def __init__(self, folder, content):
-        self.content, self.device, self.answers = content, os.open("/dev/fuse", os.O_RDWR), True
+    def __init__(self, folder, content, silent):
+        self.content, self.device, self.answers, self.silent = content, os.open("/dev/fuse", os.O_RDWR), True, silent
         signal.signal(signal.SIGUSR1, self.fall_silent)
         options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
         if ctypes.CDLL(None, use_errno=True).mount(b"hanging", os.fsencode(folder), b"fuse", 0, options) != 0:
@@ -44,7 +46,9 @@ class Server:
             return struct.pack("<4Q2I", FILE, 1, 0, 0, 0, 0) + attributes(FILE, len(self.content)) if body == b"file\0" else -ENOENT
         if operation == GETATTR:
             return struct.pack("<QII", 0, 0, 0) + attributes(node, size)
-        if operation == OPEN:
+        if operation == STATFS:
+            return struct.pack("<5Q4I24x", 0, 0, 0, 0, 0, 4096, 255, 4096, 0)
+        if operation in (OPEN, OPENDIR):
             return struct.pack("<QII", 1, 0, 0)
         if operation == READ:
             offset, count = struct.unpack_from("<QI", body, 8)
@@ -59,9 +63,9 @@ class Server:
                 asked = os.read(self.device, NO_LIMIT + 4096)
             except OSError:
                 return  # it is mounted no more
-            if not self.answers:
-                continue
             _, operation, unique, node, *_ = IN_HEADER.unpack_from(asked)
+            if not self.answers and (not self.silent or operation in self.silent):
+                continue
             said = self.answer(operation, node, asked[IN_HEADER.size:])
             if said is None:
                 continue
@@ -71,6 +75,6 @@ class Server:
 
 if __name__ == "__main__":
     with open(sys.argv[2], "rb") as source:
-        server = Server(sys.argv[1], source.read())
+        server = Server(sys.argv[1], source.read(), [globals()[name] for name in sys.argv[3].split(",")] if len(sys.argv) > 3 else [])
     print("ready", flush=True)
     server.run()

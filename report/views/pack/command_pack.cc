@@ -345,9 +345,9 @@ Result<> set_kallsyms(std::string_view text, bool& keeps) {
 void add_file_options(std::vector<cli::Option>& rows, ReadingOptions& reading) {
   std::vector<cli::Option> all;
   add_reading_options(all, reading);
-  constexpr std::string_view kTaken[] = {"--symfs",       "-k,--vmlinux",    "--buildid-dir",
-                                         "--debuginfod",  "--max-file-time", "--perf-map-dir",
-                                         "--jitdump-dir", "--inflate-all",   "-f,--force"};
+  constexpr std::string_view kTaken[] = {"--symfs",         "-k,--vmlinux", "--buildid-dir",  "--debuginfod",
+                                         "--max-file-time", "--skip-file",  "--perf-map-dir", "--jitdump-dir",
+                                         "--inflate-all",   "-f,--force"};
   for (cli::Option& row : all)
     if (std::ranges::find(kTaken, row.names) != std::end(kTaken)) rows.push_back(std::move(row));
 }
@@ -465,6 +465,21 @@ constexpr std::uint64_t kMostAttached = 2 * kMostCopies;  // with jitdumps
 // At most a thousand modules get lines, mostly one each.
 constexpr std::uint64_t kMostLines = std::uint64_t{1} << 14;
 
+// The child's access to files, without those of --skip-file.
+class AccessWithoutSkipped final : public sandbox::SkippedFiles {
+ public:
+  AccessWithoutSkipped(symbolize::FileAccess& access, const std::vector<std::string>& skipped)
+      : SkippedFiles(skipped), access_(access) {}
+  void set_current(std::string_view path) override { access_.set_current(path); }
+  std::string refusal(std::string_view path) const override {
+    std::string why = SkippedFiles::refusal(path);
+    return why.empty() ? access_.refusal(path) : why;
+  }
+
+ private:
+  symbolize::FileAccess& access_;
+};
+
 // The result of the sandboxed child.
 struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
@@ -579,7 +594,7 @@ void attach_source_sums(symbolize::SourceSums& sums, const format::Features& fea
 
 // Runs in the sandboxed child; returns an encoded Report or Error.
 std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) {
-  symbolize::FileAccess& access = child.names;
+  AccessWithoutSkipped access(child.names, options.reading.skipped_files);
   SessionOptions reading = options.reading.session;
   reading.symbols.access = &access;
   Others others;

@@ -7,17 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 namespace tacho::record {
 
@@ -107,95 +104,18 @@ TEST(View, OneOfOurOwnIsOurs) {
   EXPECT_EQ(view_of("/proc/none"), View::Unknown);
 }
 
-}  // namespace
-
-// Files that are read, and files that never answer.
-
-namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-constexpr const char *kDisk = "8:1", *kNetwork = "0:50";
-
-TEST(TimedFileReader, TheFirstPathThatIsTheFileIsRead) {
-  struct stat info {};
-  ASSERT_EQ(stat("/proc/self/exe", &info), 0);
-  TimedFileReader heads;
-  const auto head = heads.head_of({{"/", "/nowhere", info.st_ino},
-                                   {"/", "/etc/passwd", info.st_ino},
-                                   {"", "/proc/self/exe", info.st_ino}},
-                                  kDisk);
-  ASSERT_TRUE(head);
-  EXPECT_EQ(head->at(1), std::byte{'E'});
-  EXPECT_FALSE(heads.head_of({{"", "/proc/self/exe", info.st_ino + 1}}, kDisk)) << "another file";
-  EXPECT_FALSE(heads.head_of({}, kDisk));
-  EXPECT_TRUE(heads.answers({{"/", "/nowhere"}}, kDisk)) << "it is not there, for sure";
-}
-
-TEST(TimedFileReader, AFileThatNeverAnswersCostsItsPatienceAndADeviceTwiceThat) {
-  std::promise<void> answer;
-  const auto answered = answer.get_future().share();
-  const auto asked = std::make_shared<std::atomic<int>>(0);
-  const auto reader = [answered, asked](const ForeignPath& path) -> TimedFileReader::Bytes {
-    ++*asked;
-    if (path.path.starts_with("/network")) answered.wait();
-    return std::vector<std::byte>(1);
-  };
-  const auto begin = steady_clock::now();
-  {
-    TimedFileReader heads(milliseconds(50), reader);
-    for (int i = 0; i < 5; ++i) {
-      EXPECT_FALSE(heads.head_of({{"/", "/network/a"}}, kNetwork));
-      EXPECT_TRUE(TimedFileReader(std::chrono::seconds(30), reader).head_of({{"/", "/disk/b"}}, kDisk))
-          << "others answer";
-    }
-    // The thread that asks may begin when its patience is over already.
-    while (*asked < 5 + 2 && steady_clock::now() - begin < std::chrono::seconds(20))
-      std::this_thread::sleep_for(milliseconds(1));
-    EXPECT_EQ(*asked, 5 + 2);
-    EXPECT_FALSE(heads.answers({{"/", "/network/c"}}, kNetwork));
-  }
-  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(20)) << "it waits for ever";
-  answer.set_value();
-}
-
-TEST(TimedFileReader, ADiskIsSlowWhereANetworkHangs) {
-  EXPECT_EQ(TimedFileReader::scope_of(8, 1, "/srv/file", "/proc/self"), "/srv/file");
-  EXPECT_EQ(TimedFileReader::scope_of(0, 50, "/srv/file", "/proc/self"), "0:50");
+TEST(ScopeOfFile, ADiskIsSlowWhereANetworkHangs) {
+  EXPECT_EQ(scope_of_file(8, 1, "/srv/file", "/proc/self"), "/srv/file");
+  EXPECT_EQ(scope_of_file(0, 50, "/srv/file", "/proc/self"), "0:50");
   const std::string folder = testing::TempDir() + "tacho_mounts";
   ASSERT_TRUE(mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST);
   std::ofstream(folder + "/mountinfo") << "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
                                           "21 20 0:31 / /net/a\\040b rw - nfs host:/x rw\n"
                                           "22 20 0:32 / /net/c rw - nfs host:/y rw\n"
                                           "23 20 0:33 / /net/c rw - nfs host:/z rw\n";
-  EXPECT_EQ(TimedFileReader::scope_of(0, 0, "/net/a b/lib/x", folder), "0:31");
-  EXPECT_EQ(TimedFileReader::scope_of(0, 0, "/net/c/x", folder), "0:33") << "the one that lies above";
-  EXPECT_EQ(TimedFileReader::scope_of(0, 0, "/net/cd/x", folder), "/net/cd/x");
-}
-
-// Of a disk every file is tried, until so many threads wait that the rest of the program would suffer.
-TEST(TimedFileReader, FewThreadsAreLeftBehind) {
-  std::promise<void> answer;
-  const auto answered = answer.get_future().share();
-  const auto asked = std::make_shared<std::atomic<int>>(0);
-  const auto reader = [answered, asked](const ForeignPath&) -> TimedFileReader::Bytes {
-    ++*asked;
-    answered.wait();
-    return std::nullopt;
-  };
-  TimedFileReader heads(milliseconds(10), reader), others(milliseconds(10), reader);
-  for (int file = 0; file < 40; ++file) {
-    const std::string name = "/disk/" + std::to_string(file);
-    EXPECT_FALSE((file % 2 == 0 ? heads : others).answers({{"/", name}}, name));
-  }
-  EXPECT_LE(*asked, 16);
-  answer.set_value();
-  // They end, and files are read again.
-  TimedFileReader later(std::chrono::seconds(30));
-  const auto limit = steady_clock::now() + std::chrono::seconds(30);
-  while (!later.head_of({{"", "/proc/self/exe"}}, "/proc/self/exe") && steady_clock::now() < limit)
-    std::this_thread::sleep_for(milliseconds(5));
-  EXPECT_TRUE(later.head_of({{"", "/proc/self/exe"}}, "/proc/self/exe"));
+  EXPECT_EQ(scope_of_file(0, 0, "/net/a b/lib/x", folder), "0:31");
+  EXPECT_EQ(scope_of_file(0, 0, "/net/c/x", folder), "0:33") << "the one that lies above";
+  EXPECT_EQ(scope_of_file(0, 0, "/net/cd/x", folder), "/net/cd/x");
 }
 
 }  // namespace

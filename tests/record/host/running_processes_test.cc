@@ -46,7 +46,7 @@ TEST(ProcessTable, WhatNamesHoldStaysInItsField) {
   std::ofstream(root / "42/status") << "Name:\tx\nNSpid:\t42\t3\n";
   std::ofstream(root / "42/cgroup") << "0::/a\tb\\c\n";
   fs::create_symlink("/bin/od\nd", root / "42/exe");
-  ProcessTable table(root.string());
+  ProcessTable table(nullptr, root.string());
   table.add(42);
   table.add(43);  // ended
   const std::string& text = table.text();
@@ -128,7 +128,7 @@ std::vector<format::Record> records_in(format::Bytes bytes) {
 }
 
 TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
-  RunningProcesses running(root.string(), 0);
+  RunningProcesses running(root.string(), 0, ForeignReader::start());
   EXPECT_EQ(running.all(), std::vector<int>{42});
   format::ByteWriter out;
   running.describe(42, out);

@@ -21,14 +21,14 @@ TEST(Workload, GivesTheCommandsStatus) {
   auto workload = Workload::create({"sh", "-c", "exit 7"});
   ASSERT_TRUE(workload);
   EXPECT_FALSE(workload->status()) << "it waits until it is let go";
-  ASSERT_TRUE(workload->start());
+  ASSERT_TRUE(workload->start([] { return false; }));
   EXPECT_EQ(status_within_a_second(*workload), 7);
 }
 
 TEST(Workload, ASignalIsAStatusAbove128) {
   auto workload = Workload::create({"sleep", "10"});
   ASSERT_TRUE(workload);
-  ASSERT_TRUE(workload->start());
+  ASSERT_TRUE(workload->start([] { return false; }));
   workload->send(SIGTERM);
   EXPECT_EQ(status_within_a_second(*workload), 128 + SIGTERM);
 }

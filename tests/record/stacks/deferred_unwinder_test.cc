@@ -256,7 +256,7 @@ constexpr std::chrono::seconds kPatience{30};
 class DeferredSamplesTest : public testing::Test {
  protected:
   DeferredSamplesTest()
-      : deferred_(copies(), 100, [this](const MappedFile& file) { return image_of(file); }) {
+      : deferred_(copies(), 100, nullptr, [this](const MappedFile& file) { return image_of(file); }) {
     format::EventAttr attr{};
     attr.sample_type = abi::kSampleIdentifier | abi::kSampleCallchain;
     merger_.add_event(kId, attr);
@@ -344,7 +344,7 @@ Stacks stacks_of_pass(std::uint64_t pass, std::size_t count) {
 
 // Its thread does not run: nothing is ever finished.
 TEST(DeferredUnwinder, MoreThanMayWaitAreDoneAsTheyAre) {
-  const auto finisher = std::make_shared<DeferredUnwinder>(100);
+  const auto finisher = std::make_shared<DeferredUnwinder>(100, nullptr);
   finisher->give(stacks_of_pass(1, DeferredUnwinder::kMostWaiting - 1));
   EXPECT_TRUE(finisher->take_done().empty());
   finisher->give(stacks_of_pass(2, 3));
@@ -355,7 +355,7 @@ TEST(DeferredUnwinder, MoreThanMayWaitAreDoneAsTheyAre) {
 }
 
 TEST(DeferredUnwinder, WhatIsGivenUpIsDoneAsItIs) {
-  const auto finisher = std::make_shared<DeferredUnwinder>(100);
+  const auto finisher = std::make_shared<DeferredUnwinder>(100, nullptr);
   finisher->give(stacks_of_pass(1, 5));
   finisher->give_up();
   const Stacks done = finisher->take_done();
@@ -367,7 +367,7 @@ TEST(DeferredUnwinder, WhatIsGivenUpIsDoneAsItIs) {
 
 // From a thread of its own, which gives up rights for good.
 TEST(DeferredUnwinder, EachIsDoneOnceHoweverOftenItIsGivenUp) {
-  const auto finisher = std::make_shared<DeferredUnwinder>(100);
+  const auto finisher = std::make_shared<DeferredUnwinder>(100, nullptr);
   ASSERT_TRUE(finisher->start());
   constexpr std::size_t kRounds = 200, kStacks = 20;
   std::size_t done = 0;
@@ -421,7 +421,7 @@ class HangingFile {
 
 TEST(DeferredUnwinder, AFileThatNeverAnswersKeepsNoStackAndNoRecorder) {
   HangingFile hanging;
-  const auto finisher = std::make_shared<DeferredUnwinder>(100, hanging.opener());
+  const auto finisher = std::make_shared<DeferredUnwinder>(100, nullptr, hanging.opener());
   ASSERT_TRUE(finisher->start());
   MappedFile file;
   file.name = "/nowhere/hanging";

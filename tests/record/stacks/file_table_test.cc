@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "format/base/file.h"
@@ -87,10 +88,8 @@ TEST(IdRangeAllocator, MoreNumbersFollowTheLast) {
 
 namespace {
 
-Result<FileTable> table_of(const MappedFile& file) {
-  TimedFileReader reader;
-  return table_of_file(file, {}, reader);
-}
+std::shared_ptr<ForeignReader> reader() { return ForeignReader::start(); }
+Result<FileTable> table_of(const MappedFile& file) { return table_of_file(file, *reader(), {}); }
 
 // This program, as in a PERF_RECORD_MMAP2.
 MappedFile own_program() {
@@ -131,7 +130,8 @@ TEST(TableOfFile, SizeAndGenerationDistinguishFilesOfOneInode) {
   EXPECT_NE(identity(file), before);
   EXPECT_FALSE(table_of(file));
   MappedFile known = own_program();
-  const auto opened = format::open_input("/proc/self/exe");
+  const auto own = reader();
+  auto opened = open_binary(known, *own);
   ASSERT_TRUE(opened);
   know(known, *opened);
   known.build_id = {};
