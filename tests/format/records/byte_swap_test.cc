@@ -68,7 +68,7 @@ void expect_turns(Both record, const EventAttr& attr = {}) {
   EXPECT_EQ(bytes_of(turned.view()), bytes_of(record.native().bytes));
 }
 
-EventAttr attr_with_trailer() {
+EventAttr attr_with_sample_id_all() {
   EventAttr attr;
   attr.flags = abi::kSampleIdAll;
   attr.sample_type = abi::kSampleTid | abi::kSampleTime | abi::kSampleCpu | abi::kSampleIdentifier;
@@ -78,7 +78,7 @@ EventAttr attr_with_trailer() {
 Both& trailer(Both& record) { return record.u32(1).u32(2).u64(3).u32(4).u32(0).u64(5); }
 
 TEST(ForeignOrder, KernelRecordsKeepTheirTextsAndTurnTheirTrailers) {
-  const EventAttr attr = attr_with_trailer();
+  const EventAttr attr = attr_with_sample_id_all();
   Both mmap(abi::kRecordMmap2);
   mmap.u32(1).u32(2).u64(3).u64(4).u64(5).u32(6).u32(7).u64(8).u64(9).u32(10).u32(11).text("/bin/ls\0");
   expect_turns(trailer(mmap.text(std::string_view("\0", 1))), attr);
