@@ -84,26 +84,33 @@ SharedMemory share_memory() {
   return shared;
 }
 
-// The mount with a file, if it may be of a network or of FUSE: its device number has the major number 0.
-// Found without access to it. Empty: it is of a disk.
+// Types of file systems whose files come from a server, which may not answer.
+bool has_server(std::string_view type) {
+  constexpr std::array<std::string_view, 9> kTypes{"9p",  "afs",  "ceph", "cifs",    "lustre",
+                                                   "nfs", "nfs4", "smb3", "virtiofs"};
+  return type.starts_with("fuse") || std::ranges::count(kTypes, type) != 0;
+}
+
+// The mount with a file, if it is of a network or of FUSE, found without access to it. Empty: it is not.
 std::string network_mount_of(std::string_view path) {
   constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes
   const auto mounts = format::read_file("/proc/self/mountinfo", kMostMounts);
   if (!mounts) return {};
-  std::string_view found, device;
+  std::string_view found, type;
   for (std::string_view text = format::as_text(*mounts); !text.empty();) {
+    // 36 35 0:52 / /mnt rw,noatime master:1 - nfs4 server:/export rw
     std::string_view line = format::take_until(text, '\n');
-    for (int field = 0; field < 2; ++field) format::take_until(line, ' ');
-    const std::string_view number = format::take_until(line, ' ');
-    format::take_until(line, ' ');
+    for (int field = 0; field < 4; ++field) format::take_until(line, ' ');
     const std::string_view folder = format::take_until(line, ' ');
     const bool is_below =
         folder == "/" || (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
     if (!is_below || folder.size() < found.size()) continue;
     found = folder;
-    device = number;
+    const std::size_t dash = line.find(" - ");
+    type = dash == line.npos ? std::string_view() : line.substr(dash + 3);
+    type = type.substr(0, type.find(' '));
   }
-  return device.starts_with("0:") ? std::string(found) : std::string();
+  return has_server(type) ? std::string(found) : std::string();
 }
 
 // How often a thread has gone to sleep, if it waits for a file system: in state D, or in an interruptible
