@@ -14,7 +14,7 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint32_t kNobody = static_cast<std::uint32_t>(-1);
+constexpr std::uint32_t kUnknownPid = static_cast<std::uint32_t>(-1);
 
 format::MmapRecord mmap(std::uint32_t pid, std::uint64_t start, std::uint64_t length,
                         std::uint64_t page_offset, std::string_view filename) {
@@ -166,7 +166,7 @@ TEST_F(AddressSpacesTest, AfterExecOldMappingsLastUntilCovered) {
 }
 
 TEST_F(AddressSpacesTest, PidZeroOfManyProcessesHasNoMappingsAndNoName) {
-  for (const std::uint32_t unknown : {0U, kNobody}) {
+  for (const std::uint32_t unknown : {0U, kUnknownPid}) {
     user(mmap(unknown, 0x1000, 0x1000, 0, "/bin/outside"));
     comm(unknown, unknown, "outside");
     EXPECT_EQ(path_at(unknown, 0x1000), "");
@@ -176,8 +176,8 @@ TEST_F(AddressSpacesTest, PidZeroOfManyProcessesHasNoMappingsAndNoName) {
     EXPECT_EQ(spaces.comm(7, 7), ":7");
   }
   EXPECT_EQ(spaces.comm(0, 0), "swapper");
-  EXPECT_EQ(spaces.comm(kNobody, kNobody), ":-1");
-  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 0, "[kernel.kallsyms]_text"));
+  EXPECT_EQ(spaces.comm(kUnknownPid, kUnknownPid), ":-1");
+  kernel(mmap(kUnknownPid, 0xffffffff81000000, 0x1000, 0, "[kernel.kallsyms]_text"));
   EXPECT_EQ(path_at(0, 0xffffffff81000000, abi::kCpumodeKernel), "[kernel.kallsyms]");
 }
 
@@ -192,7 +192,7 @@ TEST_F(AddressSpacesTest, PidZeroIsOneProcessAsInPerfIfItIsKept) {
 TEST_F(AddressSpacesTest, NamesOfThreads) {
   EXPECT_EQ(spaces.comm(0, 0), "swapper");
   EXPECT_EQ(spaces.comm(5, 5), ":5");
-  EXPECT_EQ(spaces.comm(kNobody, kNobody), ":-1");
+  EXPECT_EQ(spaces.comm(kUnknownPid, kUnknownPid), ":-1");
   comm(5, 5, "sh");
   const std::string_view before = spaces.comm(5, 5);
   fork(6, 6, 5, 5);
@@ -211,7 +211,7 @@ TEST_F(AddressSpacesTest, ExitKeepsWhatLateSamplesNeed) {
 }
 
 TEST_F(AddressSpacesTest, TheKernelIsOneForAllAndTellsItsReference) {
-  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text"));
+  kernel(mmap(kUnknownPid, 0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text"));
   const Mapping* const found = at(7, 0xffffffff81000010, abi::kCpumodeKernel);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->module->path, "[kernel.kallsyms]");
@@ -224,14 +224,14 @@ TEST_F(AddressSpacesTest, TheKernelIsOneForAllAndTellsItsReference) {
 }
 
 TEST_F(AddressSpacesTest, AHiddenKernelAddressIsNoReference) {
-  kernel(mmap(kNobody, 0, 0, 0, "[kernel.kallsyms]_text"));
+  kernel(mmap(kUnknownPid, 0, 0, 0, "[kernel.kallsyms]_text"));
   EXPECT_EQ(path_at(7, 0xffffffff81000010, abi::kCpumodeKernel), "[kernel.kallsyms]");
   EXPECT_EQ(spaces.kernel_text()->reference_symbol, "");
 }
 
 TEST_F(AddressSpacesTest, ModulesAreNamedAsTheKernelNamesThem) {
-  kernel(mmap(kNobody, 0xffffffffc0000000, 0x1000, 0, "/lib/modules/6.1/kernel/fs/nfs-layout.ko.xz"));
-  kernel(mmap(kNobody, 0xffffffffc0001000, 0x1000, 0, "[ext4]"));
+  kernel(mmap(kUnknownPid, 0xffffffffc0000000, 0x1000, 0, "/lib/modules/6.1/kernel/fs/nfs-layout.ko.xz"));
+  kernel(mmap(kUnknownPid, 0xffffffffc0001000, 0x1000, 0, "[ext4]"));
   EXPECT_EQ(path_at(7, 0xffffffffc0000001, abi::kCpumodeKernel), "[nfs_layout]");
   EXPECT_EQ(path_at(7, 0xffffffffc0001001, abi::kCpumodeKernel), "[ext4]");
 }
@@ -248,7 +248,7 @@ TEST_F(AddressSpacesTest, BpfProgramsComeAndGo) {
 }
 
 TEST_F(AddressSpacesTest, UnregisteringDoesNotTakeTheKernelAway) {
-  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text"));
+  kernel(mmap(kUnknownPid, 0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text"));
   spaces.apply(
       format::KsymbolRecord{.address = 0xffffffff81000100, .length = 16, .type = 2, .flags = 1, .name = ""},
       0);
@@ -256,7 +256,7 @@ TEST_F(AddressSpacesTest, UnregisteringDoesNotTakeTheKernelAway) {
 }
 
 TEST_F(AddressSpacesTest, GuestsAndTheHypervisorHaveNoMappings) {
-  spaces.apply(mmap(kNobody, 0xffffffff81000000, 0x1000000, 0, "[guest.kernel.kallsyms]_text"),
+  spaces.apply(mmap(kUnknownPid, 0xffffffff81000000, 0x1000000, 0, "[guest.kernel.kallsyms]_text"),
                abi::kCpumodeGuestKernel);
   for (const abi::Misc mode : {abi::kCpumodeGuestKernel, abi::kCpumodeGuestUser, abi::kCpumodeHypervisor}) {
     EXPECT_EQ(at(7, 0xffffffff81000010, static_cast<std::uint8_t>(mode)), nullptr);
@@ -266,7 +266,7 @@ TEST_F(AddressSpacesTest, GuestsAndTheHypervisorHaveNoMappings) {
 
 TEST_F(AddressSpacesTest, AnUnknownCpumodeTriesUserAndKernel) {
   user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
-  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
+  kernel(mmap(kUnknownPid, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
   EXPECT_EQ(path_at(7, 0x1000, abi::kCpumodeUnknown), "/bin/x");
   EXPECT_EQ(path_at(7, 0xffffffff81000000, abi::kCpumodeUnknown), "[kernel.kallsyms]");
 }
@@ -341,7 +341,7 @@ TEST_F(AddressSpacesTest, SharedCodeInAFileThatIsNowhereWasMadeAtRunTime) {
 TEST_F(AddressSpacesTest, TheKernelGoesByItsNameInTheTableOfBuildIds) {
   spaces.add_build_id(
       {-1, abi::kCpumodeKernel, *format::BuildId::from_hex("0123456789abcdef"), "/tmp/vmlinux"});
-  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
+  kernel(mmap(kUnknownPid, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
   const Mapping* const text = at(7, 0xffffffff81000010, abi::kCpumodeKernel);
   EXPECT_EQ(text->module->path, "/tmp/vmlinux");
   EXPECT_EQ(text->module->short_name, "[kernel.vmlinux]");
@@ -349,7 +349,7 @@ TEST_F(AddressSpacesTest, TheKernelGoesByItsNameInTheTableOfBuildIds) {
 }
 
 TEST_F(AddressSpacesTest, CodeOfAModuleWithoutNamesCountsFromItsBegin) {
-  kernel(mmap(kNobody, 0xffffffffc0100000, 0x2000, 0, "[kvm_intel]"));
+  kernel(mmap(kUnknownPid, 0xffffffffc0100000, 0x2000, 0, "[kvm_intel]"));
   const Mapping* const module = at(7, 0xffffffffc0101b1e, abi::kCpumodeKernel);
   EXPECT_EQ(module->shown_address({0xffffffffc0101b1e}), 0xffffffffc0101b1eu);
   EXPECT_EQ(module->nameless_address({0xffffffffc0101b1e}), 0x1b1eu);
@@ -358,7 +358,7 @@ TEST_F(AddressSpacesTest, CodeOfAModuleWithoutNamesCountsFromItsBegin) {
 // The code is another; its name and its place stay.
 TEST_F(AddressSpacesTest, PatchedKernelTextAndNamespacesChangeNoMapping) {
   user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
-  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
+  kernel(mmap(kUnknownPid, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
   const Mapping* const text = at(7, 0xffffffff81000010, abi::kCpumodeKernel);
   const Mapping* const code = at(7, 0x1010);
   format::TextPokeRecord patched;

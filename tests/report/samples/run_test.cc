@@ -226,9 +226,9 @@ TEST(Run, AViewMergedByFunctionGetsOneLocationForEachAndTheSameNames) {
 }
 
 // Keeps the stacks of samples, for after the run.
-class Stacks : public Sink {
+class MergedStacks : public Sink {
  public:
-  Stacks(Session& session, MergeBy merge_by) : session_(&session), merge_by_(merge_by) {}
+  MergedStacks(Session& session, MergeBy merge_by) : session_(&session), merge_by_(merge_by) {}
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override {
@@ -277,8 +277,8 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   const test::TemporaryFile file(capture.file());
   auto by_address = open(file), by_name = open(file);
   ASSERT_TRUE(by_address && by_name);
-  Stacks all(*by_address, Sink::MergeBy::Address);
-  Stacks few(*by_name, Sink::MergeBy::Name);
+  MergedStacks all(*by_address, Sink::MergeBy::Address);
+  MergedStacks few(*by_name, Sink::MergeBy::Name);
   by_address->run(all);
   by_name->run(few);
   ASSERT_EQ(all.stacks.size(), kSamples);

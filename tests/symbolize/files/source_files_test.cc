@@ -21,7 +21,7 @@ namespace tacho::symbolize {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kNoUser = 65534;
 
 std::string hex(const Md5& sum) {
   std::string text;
@@ -85,7 +85,7 @@ class ReadSource : public testing::Test {
     put("src/private.c", 0600);
     put("program", 0755);
     put("theirs/program", 0755);
-    for (const char* const one : {"/theirs", "/theirs/program"}) own(folder + one, kNobody);
+    for (const char* const one : {"/theirs", "/theirs/program"}) own(folder + one, kNoUser);
   }
   void TearDown() override {
     if (!folder.empty()) fs::remove_all(folder);
@@ -103,7 +103,7 @@ class ReadSource : public testing::Test {
     return source.error().what;
   }
   std::string refusal_for_nobody(const std::string& path) const {
-    EXPECT_EQ(::seteuid(kNobody), 0);
+    EXPECT_EQ(::seteuid(kNoUser), 0);
     ::prctl(PR_SET_DUMPABLE, 1);  // else /proc/self stays root's
     const auto source = read_source("", folder + "/" + path, "");
     EXPECT_EQ(::seteuid(0), 0);
@@ -132,14 +132,14 @@ TEST_F(ReadSource, RootReadsNothingThatAnotherUserCouldHavePutThere) {
   EXPECT_NE(refusal("theirs/link.c"), "");
   fs::create_symlink("private.c", folder + "/src/link.c");
   EXPECT_EQ(refusal("src/link.c"), "") << "root's own link";
-  own(folder + "/src/link.c", kNobody);
+  own(folder + "/src/link.c", kNoUser);
   EXPECT_NE(refusal("src/link.c").find("link.c belongs to user 65534"), std::string::npos);
   fs::create_hard_link(folder + "/src/private.c", folder + "/theirs/hard.c");
   EXPECT_NE(refusal("theirs/hard.c"), "");
   // In a sticky folder others can add files and links, but change none of root's.
   ASSERT_EQ(::chmod((folder + "/src").c_str(), 01777), 0);
   EXPECT_EQ(refusal("src/public.c"), "");
-  own(folder + "/src/public.c", kNobody);
+  own(folder + "/src/public.c", kNoUser);
   EXPECT_NE(refusal("src/public.c"), "");
 }
 
@@ -157,7 +157,7 @@ TEST_F(ReadSource, AnAccessControlListCountsToo) {
     return ::setxattr((folder + "/src/public.c").c_str(), "system.posix_acl_access", bytes.data(),
                       bytes.size(), 0);
   };
-  if (set(kNobody) != 0) GTEST_SKIP() << "the file system has no access control lists";
+  if (set(kNoUser) != 0) GTEST_SKIP() << "the file system has no access control lists";
   EXPECT_NE(refusal("src/public.c").find("may be changed by user 65534"), std::string::npos);
   ASSERT_EQ(set(0), 0);
   EXPECT_EQ(refusal("src/public.c"), "");
@@ -175,7 +175,7 @@ TEST_F(ReadSource, OtherUsersReadTheirOwnFilesAndWhatAllMayRead) {
   EXPECT_EQ(refusal_for_nobody("src/public.c"), "");
   EXPECT_NE(refusal_for_nobody("src/private.c"), "");
   put("theirs/own.c", 0600);
-  own(folder + "/theirs/own.c", kNobody);
+  own(folder + "/theirs/own.c", kNoUser);
   EXPECT_EQ(refusal_for_nobody("theirs/own.c"), "");
   // The link of a third user leads to a file that this user alone may read.
   fs::create_directories(folder + "/third");

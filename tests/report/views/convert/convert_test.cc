@@ -18,7 +18,7 @@ namespace {
 namespace abi = format::abi;
 using test::CaptureBuilder;
 using test::SampleFields;
-using Content = std::vector<std::byte>;
+using FileBytes = std::vector<std::byte>;
 
 // What a capture says, without where it says it.
 struct Read {
@@ -65,7 +65,7 @@ class ConvertTest : public testing::Test {
     return fields;
   }
 
-  Result<> run(const Content& input) {
+  Result<> run(const FileBytes& input) {
     const test::TemporaryFile file(input);
     options_.input = file.path();
     return convert_file();
@@ -76,8 +76,8 @@ class ConvertTest : public testing::Test {
     if (!target) return std::move(target.error());
     return convert(options_, target->here(), diagnostics_);
   }
-  Content output() const { return *format::read_file(options_.output); }
-  static Read read(const Content& bytes) {
+  FileBytes output() const { return *format::read_file(options_.output); }
+  static Read read(const FileBytes& bytes) {
     const test::TemporaryFile file(bytes);
     Read read;
     format::ReadOptions options;
@@ -104,7 +104,7 @@ class ConvertTest : public testing::Test {
     return read;
   }
   // Converts and reads; everything must have gone well.
-  Read converted(const Content& input) {
+  Read converted(const FileBytes& input) {
     const auto done = run(input);
     EXPECT_TRUE(done) << done.error().what;
     EXPECT_FALSE(diagnostics_.incomplete());
@@ -119,10 +119,10 @@ class ConvertTest : public testing::Test {
 };
 
 TEST_F(ConvertTest, EveryFormHoldsTheSame) {
-  const Content file = capture().file();
+  const FileBytes file = capture().file();
   const Read before = read(file);
   ASSERT_EQ(before.records.size(), 24u);
-  Content input = file;
+  FileBytes input = file;
   for (const CaptureForm form :
        {CaptureForm::Pipe, CaptureForm::File, CaptureForm::Pipe, CaptureForm::Pipe}) {
     for (const Packing packing : {Packing::Compressed, Packing::AsItIs, Packing::Plain}) {
@@ -142,7 +142,7 @@ TEST_F(ConvertTest, EveryFormHoldsTheSame) {
 
 TEST_F(ConvertTest, APlainCopyOfACopyIsTheCopy) {
   converted(capture().file());
-  const Content once = output();
+  const FileBytes once = output();
   converted(once);
   EXPECT_EQ(output(), once);
 }
@@ -151,9 +151,9 @@ TEST_F(ConvertTest, TheOtherByteOrderComesOutAsThisOne) {
   for (const bool is_pipe : {false, true}) {
     options_.form = is_pipe ? CaptureForm::Pipe : CaptureForm::File;
     converted(is_pipe ? capture().pipe() : capture().file());
-    const Content native = output();
+    const FileBytes native = output();
     const test::TemporaryFile file(native);
-    const Content foreign = test::ForeignCapture::of(file.path(), native);
+    const FileBytes foreign = test::ForeignCapture::of(file.path(), native);
     ASSERT_FALSE(foreign.empty());
     ASSERT_NE(foreign, native);
     const Read as_foreign = read(foreign);
@@ -166,18 +166,18 @@ TEST_F(ConvertTest, TheOtherByteOrderComesOutAsThisOne) {
 TEST_F(ConvertTest, WhatIsUnknownPassesAndInTheOtherOrderIsSaidToBeLost) {
   CaptureBuilder builder = capture();
   builder.data().u32(111).u16(7).u16(16).u64(42);
-  builder.feature(99, Content(5, std::byte{1}));
+  builder.feature(99, FileBytes(5, std::byte{1}));
   const Read after = converted(builder.file());
   EXPECT_EQ(after.records.size(), 25u);
   ASSERT_TRUE(after.features.present[99]);
-  const Content native = output();
+  const FileBytes native = output();
   const test::TemporaryFile file(native);
   // The unknown record cannot be turned, so the capture is made without it.
   CaptureBuilder plain = capture();
-  plain.feature(99, Content(5, std::byte{1}));
-  const Content known = plain.file();
+  plain.feature(99, FileBytes(5, std::byte{1}));
+  const FileBytes known = plain.file();
   const test::TemporaryFile known_file(known);
-  const Content foreign = test::ForeignCapture::of(known_file.path(), known);
+  const FileBytes foreign = test::ForeignCapture::of(known_file.path(), known);
   ASSERT_FALSE(foreign.empty());
   ASSERT_TRUE(run(foreign));
   EXPECT_TRUE(diagnostics_.incomplete()) << "section 99 is of no known kind";
@@ -311,13 +311,13 @@ TEST_F(ConvertTest, TheIndexOfTraceDataPointsAtTheCopys) {
   const Read piped = converted(builder.file());
   EXPECT_EQ(piped.records, before.records);
   EXPECT_FALSE(piped.features.present[abi::kFeatureAuxtrace]) << "offsets mean nothing in a pipe";
-  const Content pipe = output();
+  const FileBytes pipe = output();
   options_.form = CaptureForm::File;
   options_.packing = Packing::Compressed;
   const Read after = converted(pipe);
   EXPECT_EQ(after.records, before.records);
   ASSERT_TRUE(after.features.present[abi::kFeatureAuxtrace]);
-  const Content file = output();
+  const FileBytes file = output();
   const auto raw = std::ranges::find(after.features.raw, std::uint32_t{abi::kFeatureAuxtrace},
                                      &format::RawSection::feature);
   format::Cursor entries(raw->bytes);
@@ -333,11 +333,11 @@ TEST_F(ConvertTest, TheIndexOfTraceDataPointsAtTheCopys) {
 }
 
 TEST_F(ConvertTest, ACutCaptureBecomesAWholeOneOfWhatIsLeft) {
-  const Content whole = capture().file();
+  const FileBytes whole = capture().file();
   const Read before = read(whole);
   std::size_t most = 0;
   for (std::size_t size = 0; size < whole.size(); size += 40) {
-    const Content cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    const FileBytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     const auto done = run(cut);
     if (!done) {
       EXPECT_EQ(done.error().fault, Fault::Input);
@@ -378,7 +378,7 @@ TEST_F(ConvertTest, AFolderBecomesOneFileWithoutItsRounds) {
 }
 
 TEST_F(ConvertTest, APipeThatDescribesItselfLateLosesNothing) {
-  Content pipe = capture().pipe();
+  FileBytes pipe = capture().pipe();
   format::ByteWriter late;
   late.u32(abi::kRecordHeaderFeature).u16(0).u16(16 + 68).u64(abi::kFeatureOsRelease).header_string("6.18");
   late.u32(abi::kRecordEventUpdate).u16(0).u16(32).u64(2).u64(21).padded_text("faults", 8);
@@ -395,7 +395,7 @@ TEST_F(ConvertTest, AnAttrLargerThanPerfsKeepsItsTail) {
   auto attr = test::software_event(abi::kCpuClock);
   attr.size = 152;
   attr.config3 = 7;
-  attr.tail = Content(8, std::byte{9});
+  attr.tail = FileBytes(8, std::byte{9});
   format::ByteWriter pipe;
   pipe.u64(abi::kMagic).u64(16);
   pipe.u32(abi::kRecordHeaderAttr).u16(0).u16(8 + 152 + 8);
@@ -403,7 +403,7 @@ TEST_F(ConvertTest, AnAttrLargerThanPerfsKeepsItsTail) {
   pipe.u64(1);
   for (const CaptureForm form : {CaptureForm::File, CaptureForm::Pipe}) {
     options_.form = form;
-    ASSERT_TRUE(run(Content(pipe.view().begin(), pipe.view().end())));
+    ASSERT_TRUE(run(FileBytes(pipe.view().begin(), pipe.view().end())));
     format::Diagnostics diagnostics;
     auto reader = format::CaptureReader::open(options_.output, diagnostics);
     ASSERT_TRUE(reader);
@@ -463,7 +463,7 @@ TEST(PayloadRedaction, MovesEveryKernelAddress) {
 TEST_F(ConvertTest, APipeWithoutEventsIsUnreadable) {
   format::ByteWriter pipe;
   pipe.u64(abi::kMagic).u64(16);
-  const auto done = run(Content(pipe.view().begin(), pipe.view().end()));
+  const auto done = run(FileBytes(pipe.view().begin(), pipe.view().end()));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().fault, Fault::Input);
   EXPECT_FALSE(std::filesystem::exists(options_.output));
