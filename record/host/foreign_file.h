@@ -20,8 +20,8 @@ struct ForeignPath {
   std::uint64_t inode = 0;  // 0: any
 };
 
-// The functions below wait for the file system, which may never answer: only children of ForeignReader call
-// them.
+// find_foreign(), open_found() and open_foreign() wait for the file system, which may never answer: only
+// children of ForeignReader call them.
 
 // A file that was found and is not open yet.
 struct FoundFile {

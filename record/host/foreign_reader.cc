@@ -34,8 +34,9 @@ using std::chrono::milliseconds;
 using Answer = Result<std::vector<std::byte>>;
 
 constexpr int kMostSilences = 2;  // of one scope
-constexpr std::chrono::seconds kShortestRest{10};
-constexpr int kLongestRest = 9;  // exponent of 2, of the pause: 1.4 hours
+// A scope that did not answer N times is not asked again for kRest * 2^N, at most 1.4 hours.
+constexpr std::chrono::seconds kRest{10};
+constexpr int kMostDoublings = 9;
 constexpr std::size_t kMostGivenUp = 16, kMostScopes = 4096, kMostNames = 64, kMostIdle = 4;
 constexpr milliseconds kMostWaiting{5000}, kLeastPatience{100};
 constexpr std::chrono::seconds kStartPatience{2};
@@ -314,9 +315,10 @@ std::shared_ptr<ForeignReader> ForeignReader::start(milliseconds patience, const
     return reader;
   }
   reader->starter_ = format::Fd(ends[0]);
-  const format::Fd other(ends[1]);
+  format::Fd other(ends[1]);
   reader->starter_pid_ = ::fork();
   if (reader->starter_pid_ == 0) start_children(other.get(), rights);
+  other = {};  // so that its death ends the wait below
   if (reader->starter_pid_ < 0) {
     reader->failure_ = system_error("fork", errno).what;
     return reader;
@@ -355,12 +357,13 @@ std::unique_ptr<ReadingChild> ForeignReader::take_child() {
     return nullptr;
   auto child = std::make_unique<ReadingChild>();
   child->socket = format::Fd(ends[0]);
-  const format::Fd other(ends[1]);
-  // A child that is stopped in the middle of an answer.
+  format::Fd other(ends[1]);
+  // For a child that is stopped in the middle of an answer.
   const timeval most{kStartPatience.count(), 0};
   (void)::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
   (void)::setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
   if (!send_descriptor(starter_.get(), other.get())) return nullptr;
+  other = {};  // so that a fork that fails ends the wait below
   if (wait_readable(child->socket.get(), kStartPatience, starter_pid_) != Wait::Readable ||
       !receive_all(child->socket.get(), &child->pid, sizeof child->pid))
     return nullptr;
@@ -409,7 +412,7 @@ bool ForeignReader::is_silent(const std::string& scope, int most) {
   const std::lock_guard lock(mutex_);
   if (given_up_.empty() && silent_.empty()) return false;
   if (const auto known = silent_.find(scope); known != silent_.end() && known->second.times >= most) {
-    const auto rest = kShortestRest * (1 << std::min(known->second.times, kLongestRest));
+    const auto rest = kRest * (1 << std::min(known->second.times, kMostDoublings));
     if (Clock::now() - known->second.since < rest) return true;
   }
   std::erase_if(given_up_, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; });

@@ -2,15 +2,15 @@
 //
 // A file system (FUSE, NFS), a userfaultfd or a lock of the kernel may make such a read wait for ever, and no
 // signal ends a process with a thread that waits so (state D). So children do it, which can be given up: a
-// child has no descriptor but its socket, no memory of the recording, and the rights that reading needs. What
-// does not answer in time is not asked again for a while; another child continues with the next.
+// child has no descriptor but its socket, no memory of the recording, and only the rights that reading needs.
+// What does not answer in time is not asked again for a while; another child serves the next request.
 //
 //   const auto reader = ForeignReader::start();     // early in main(): it forks
 //   auto file = reader->open({"/proc/7/root", "/lib/libfoo.so"}, scope);   // the file stays open in a child
 //   if (file) auto bytes = file->read(0, 64);
 //
-// ForeignFile::read() and the others give up after a second without a byte (error ETIMEDOUT). All functions
-// may be called by any thread.
+// ForeignFile::read() and the others give up after a second without a byte (error ETIMEDOUT). Any thread may
+// call the functions of ForeignReader; a ForeignFile belongs to one thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -58,8 +58,8 @@ class ForeignFile {
 
   // At most `size` bytes from `offset`; fewer only at the end of the file.
   Result<std::vector<std::byte>> read(std::uint64_t offset, std::size_t size);
-  // A descriptor of the file for this process, O_PATH: it keeps a deleted file, and closing it never waits.
-  // Whoever reads the file opens /proc/self/fd/N, and may wait.
+  // An O_PATH descriptor of the file for this process: it keeps a deleted file, and closing it never waits.
+  // To read the file, open /proc/self/fd/N, which may wait.
   Result<format::Fd> pin();
 
  private:
@@ -103,14 +103,14 @@ class ForeignReader : public std::enable_shared_from_this<ForeignReader> {
   // Memory of a thread's process, at most `size` bytes; fewer if a mapping ends.
   Result<std::vector<std::byte>> memory_of(std::uint32_t thread, std::uint64_t address, std::size_t size);
 
-  // Anything else that may wait: a child calls the function, with its argument, and sends back what it
-  // returns. `scope`: what is not asked again after it did not answer `most_silences` times; `name`: of it,
-  // for messages.
+  // For anything else that may wait: a child calls the function with this argument, and sends back what it
+  // returns. A scope that did not answer `most_silences` times is not asked again for a while. `name`: for
+  // messages and silent().
   using Work = Result<std::vector<std::byte>> (*)(format::Bytes argument);
   Result<std::vector<std::byte>> run(Work work, format::Bytes argument, const std::string& scope,
                                      const std::string& name, int most_silences = 1);
 
-  // What did not answer, each once: "/mnt/libfoo.so", "memory of thread 7".
+  // What did not answer, each once: "/mnt/libfoo.so", "the memory of thread 7".
   std::vector<std::string> silent() const;
   // Whether a process is one of the children.
   bool is_own(pid_t process) const;
