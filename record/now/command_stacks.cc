@@ -372,15 +372,16 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   if (auto done = write_capture(*now, command_line, reader, options->output, memory); !done)
     return fail(done.error());
   const PinnedFiles pinned = pinner.take();
+  // Files only: tacho-report is not asked to leave out memory.
+  std::vector<std::string> silent = reader->silent();
+  std::erase_if(silent, [](const std::string& name) { return !name.starts_with('/'); });
   if (const std::string& input = options->output; !input.empty()) {
     RecordOptions quiet;
     quiet.quiet = true;
-    const Packing packing{.capture = input, .is_quiet = true, .pinned = &pinned, .silent = reader->silent()};
+    const Packing packing{.capture = input, .is_quiet = true, .pinned = &pinned, .silent = silent};
     unwind_copies(packing, *signals, Messages(quiet));
     pack_symbols(packing, *signals, Messages(quiet));
   }
-  std::vector<std::string> silent = reader->silent();
-  std::erase_if(silent, [](const std::string& name) { return !name.starts_with('/'); });
   if (!options->is_quiet && !silent.empty()) print_note(described_silence(silent));
   for (const std::string& file : silent) words.insert(words.end(), {"--skip-file", file});
   words.emplace_back("--no-pager");
