@@ -494,7 +494,7 @@ struct AddressSpaces::State {
   const Mapping* mapping_beyond_file(const Mapping& mapping) {
     const Mapping* before = processes[mapping.pid].find(mapping.start - 1);
     if (before != nullptr && before->beyond_file != nullptr) before = before->beyond_file;
-    if (before == nullptr || before->end != mapping.start || before->module->kind != ModuleKind::User ||
+    if (before == nullptr || before->module->kind != ModuleKind::User ||
         (before->protection & kProtExec) != 0)
       return nullptr;
     Mapping beyond = *before;
