@@ -125,9 +125,13 @@ std::string printable_folded(std::string_view name, Names names) {
   std::string safe = printable(name, names);
   if (names == Names::Raw) return safe;
   std::ranges::replace(safe, ';', ':');
+  return safe;
+}
+
+std::string printable_leaf(std::string_view folded) {
+  std::string safe(folded);
   const auto blank = safe.rfind(' ');
-  if (blank != std::string::npos && is_decimal(std::string_view(safe).substr(blank + 1)))
-    safe.replace(blank, 1, "\\x20");
+  if (blank != std::string::npos && is_decimal(folded.substr(blank + 1))) safe.replace(blank, 1, "\\x20");
   return safe;
 }
 

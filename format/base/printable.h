@@ -24,9 +24,11 @@ std::string printable(std::string_view name, Names names = Names::Safe);
 // For text of several lines: as above, but newlines and tabs stay. Make names in it printable before.
 std::string printable_lines(std::string_view text);
 
-// For folded stacks: as above, ';' (the separator of frames) becomes ':', and the blank before a number at
-// the end becomes \x20, since a number at the end of a line is a weight.
+// For a frame of folded stacks: as printable(), and ';', the separator of frames, becomes ':'.
 std::string printable_folded(std::string_view name, Names names = Names::Safe);
+// The same text as the last frame of a line: the blank before a number at its end becomes \x20, since readers
+// would take the number for a weight.
+std::string printable_leaf(std::string_view folded);
 
 // For text in quotes: as printable(), and \ and " are escaped by \, so that the original bytes can be
 // recovered.

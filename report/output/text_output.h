@@ -28,6 +28,7 @@ using format::Names;
 using format::printable;
 using format::printable_csv;
 using format::printable_folded;
+using format::printable_leaf;
 using format::printable_json;
 using format::printable_quoted;
 

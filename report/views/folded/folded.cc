@@ -255,8 +255,11 @@ void FoldedStacks::write(TextOutput& out, std::size_t skipped) {
       if (row < others_.size()) other += others_[row];
     }
     bool is_first = true;
-    for (const std::uint32_t name : std::span(frames_).subspan(stack.start, stack.size).subspan(skipped)) {
-      std::string_view text = names.texts[name];
+    const auto frames = std::span(frames_).subspan(stack.start, stack.size).subspan(skipped);
+    for (const std::uint32_t& name : frames) {
+      const bool is_leaf = &name == &frames.back() && safety_ == Names::Safe;
+      const std::string leaf = is_leaf ? printable_leaf(names.texts[name]) : "";
+      std::string_view text = is_leaf ? std::string_view(leaf) : names.texts[name];
       if (!is_first) {
         out.character(';');
       } else if (text.starts_with('#') && safety_ == Names::Safe) {  // such a line would be a comment

@@ -77,9 +77,10 @@ TEST(Printable, RawNamesStayAsTheyAre) { EXPECT_EQ(printable("\x1b[0m\xff", Name
 TEST(Printable, FoldedNamesHoldNoSeparator) {
   EXPECT_EQ(printable_folded("semi;colon\n5"), "semi:colon\\x0a5");
   EXPECT_EQ(printable_folded("semi;colon", Names::Raw), "semi;colon");
-  EXPECT_EQ(printable_folded("name with number 12"), "name with number\\x2012") << "12 would be a weight";
-  EXPECT_EQ(printable_folded("half 0.5"), "half\\x200.5");
-  EXPECT_EQ(printable_folded("name with 12 blanks "), "name with 12 blanks ");
+  EXPECT_EQ(printable_folded("thread 12"), "thread 12");
+  EXPECT_EQ(printable_leaf("name with number 12"), "name with number\\x2012") << "12 would be a weight";
+  EXPECT_EQ(printable_leaf("half 0.5"), "half\\x200.5");
+  EXPECT_EQ(printable_leaf("name with 12 blanks "), "name with 12 blanks ");
 }
 
 TEST(Printable, ACellOfCsvIsNoFormula) {
