@@ -761,7 +761,7 @@ class Tui(programs.Scratch):
         one.run("report", "--tui", "--json")
         one.wait_for("--json is for the text")
         one.run("tui", "nowhere.data")
-        one.wait_for("nowhere.data: No such file")
+        one.wait_for("'nowhere.data' is no file")
 
     @at_both_sizes
     def test_hostile_names(self, width, height):
