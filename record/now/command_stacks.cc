@@ -356,7 +356,10 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   const auto now = threads_now(*target, options->stops_all ? Looking::Stopping : Looking::WithoutStopping,
                                reader, [&signals] { return signals->ends_start(); });
   if (!now) return fail(now.error(), &*signals);
-  if (now->threads.empty()) return fail(Error{"every thread has ended"});
+  if (now->threads.empty()) {
+    const std::string silence = described_silence(reader->silent());
+    return fail(Error{silence.empty() ? "every thread has ended" : silence});
+  }
   for (const std::string& note : now->notes)
     if (!options->is_quiet) print_note(note);
   // Files that are deleted, or in another mount namespace, are opened here.

@@ -250,15 +250,17 @@ class SilentProcess(programs.Scratch):
                 said = self.end_of(self.start("stacks", *words, "-p", pid), status=3)
                 self.assertIn("1 thread without the user's part of the stack", said)
                 self.assertIn("does not answer", said)
-                self.assertIn("getchar", said)
+                self.assertIn("main", said)
 
     def test_an_execve_that_hangs_holds_up_nobody(self):
         pid, _ = self.silent_process("exec", "FLUSH")
-        running = [(self.start("stacks", "-p", pid), 3), (self.start("stacks", "--stop", "-p", pid), 3),
+        running = [(self.start("stacks", "-p", pid), 3), (self.start("stacks", "--stop", "-p", pid), 2),
                    (self.start("record", "-o", "x.data", "-a", "-g", "--duration", "0.5"), 0)]
         for process, status in running:
             with self.subTest(words=process.args):
-                self.end_of(process, status)
+                said = self.end_of(process, status)
+                if status == 2:
+                    self.assertIn("does not answer", said)
 
 
 if __name__ == "__main__":
