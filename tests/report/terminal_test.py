@@ -195,8 +195,8 @@ class Terminal(programs.Scratch):
                 self.assertIn("short", shown)
                 wide = self.text_of(self.at_terminal(*words, "--wide", **at_80))
                 self.assertIn(name.encode(), wide)
-                self.assertIn(name.encode(), self.tacho(*words).stdout)
-                self.tacho(*words, "-o", "file")
+                self.assertIn(name.encode(), self.tacho(*words, "--wide").stdout)
+                self.tacho(*words, "--wide", "-o", "file")
                 self.assertIn(name, (self.folder / "file").read_text())
 
     def test_call_graphs_and_hierarchies_fit_the_terminal(self):

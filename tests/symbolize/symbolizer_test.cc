@@ -115,7 +115,7 @@ TEST_F(SymbolizerTest, ADebugFileIsFoundByBuildIdByLinkAndByPath) {
     host.copy(kData + "/names-stripped.so", "/opt/x.so");
     host.copy(kData + "/names.debug", row.path);
     map("/opt/x.so", "", start);
-    EXPECT_EQ(frame(start + kText + 0x20).function, "label") << row.path;
+    EXPECT_EQ(frame(start + kText + 0x20).function, "outer") << row.path;
     EXPECT_EQ(frame(start + kText + 0x20).source, row.source);
     start += 0x10000;
   }

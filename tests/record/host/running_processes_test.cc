@@ -155,7 +155,7 @@ TEST_F(FakeProc, WhenTheFirstThreadHasEndedAnotherOneHasTheMappings) {
   file("43/maps", "2000-3000 r-xp 00001000 00:00 0 /bin/server\n");
   fs::create_symlink("/bin/server", root / "43/exe");
   EXPECT_EQ(folder_of_process(42, root.string()), root.string() + "/43");
-  RunningProcesses running(root.string(), 0);
+  RunningProcesses running(root.string(), 0, ForeignReader::start());
   format::ByteWriter out;
   running.describe(42, out);
   const auto records = records_in(out.view());

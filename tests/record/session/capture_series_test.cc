@@ -173,7 +173,10 @@ TEST_F(Series, AFileThatAnotherProcessRewritesStaysOneOfTheSeries) {
   rewrite();
   series.end_rewrite();
   ASSERT_TRUE(series.begin_rewrite(first));
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(series.begin_next());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(series.prepare_next());
+    ASSERT_TRUE(series.begin_next());
+  }
   EXPECT_FALSE(fs::exists(first)) << "removed, though it is another file now";
   rewrite();
   series.end_rewrite();

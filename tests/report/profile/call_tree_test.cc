@@ -25,7 +25,7 @@ struct Functions {
   void add(std::string name, std::uint32_t key, bool is_inlined) {
     names.push_back(std::move(name));
     Function function;
-    function.named = &named.emplace_back(NamedFacts{.name = names.back()});
+    function.named = &named.emplace_back(NamedFacts{.name = names.back(), .shown_name = names.back()});
     function.start = function.first_ip = 0x1000 + 0x10 * table.size();
     function.module_rank = 1;
     const auto known = std::ranges::find(names, names.back());

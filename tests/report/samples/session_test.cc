@@ -374,6 +374,7 @@ CaptureBuilder capture_of_a_namespace() {
     capture.sample(fields);
   };
   const std::uint64_t kKernelCode = 0xffffffff81000010;
+  add(5, 0, abi::kCpumodeKernel, {abi::kContextKernel, kKernelCode});
   capture.comm(0, 0, "alpha").mmap(0, 0x1000, 0x1000, 0, "/bin/alpha");
   capture.comm(0, 0, "beta").mmap(0, 0x1000, 0x1000, 0, "/bin/beta");
   capture.comm(5, 5, "inside").mmap(5, 0x1000, 0x1000, 0, "/bin/inside");
@@ -401,8 +402,8 @@ TEST(Session, ProcessesOutsideOfThePidNamespaceHaveTheirLastNameAsInPerfIfItIsKe
   SessionOptions options;
   options.symbols.keeps_pid_zero = true;
   const Ran ran = run(capture_of_a_namespace().file(), options);
-  ASSERT_EQ(ran.sink.lines.size(), 4u);
-  EXPECT_EQ(ran.sink.lines[0], "beta 10 1 cpu-clock #1");
+  ASSERT_EQ(ran.sink.lines.size(), 5u);
+  EXPECT_EQ(ran.sink.lines[1], "beta 10 1 cpu-clock #1");
   EXPECT_TRUE(ran.session->diagnostics().findings().empty());
 }
 

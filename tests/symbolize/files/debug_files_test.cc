@@ -353,8 +353,6 @@ TEST_F(PinnedFilesTest, WhatIsNoListingIsAnError) {
   EXPECT_FALSE(listed(one_number_ + " b 7 zz /app\0"s));
   EXPECT_FALSE(listed("100000 b 7 - /app\0"s)) << "no such descriptor";
   EXPECT_FALSE(PinnedFiles::read(100000));
-  const format::Fd device(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  EXPECT_FALSE(listed(std::to_string(device.get()) + " b 7 - /app\0"s)) << "no file";
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ struct Row {
       if (table[id].name()[0] == letter) return id;
     }
     Function function;
-    function.named = &names.emplace_back(NamedFacts{.name = texts.emplace_back(1, letter)});
+    const std::string_view name = texts.emplace_back(1, letter);
+    function.named = &names.emplace_back(NamedFacts{.name = name, .shown_name = name});
     function.start = static_cast<std::uint64_t>(letter);
     function.chain_key = static_cast<std::uint32_t>(table.size());
     function.is_inlined = letter == 'i';
