@@ -9,8 +9,9 @@ void FreeLibbpf::operator()(bpf_object* object) const noexcept { bpf_object__clo
 void FreeLibbpf::operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
 void FreeLibbpf::operator()(btf* types) const noexcept { btf__free(types); }
 
-OwnedObject open_object(format::Bytes elf, const char* name) {
+OwnedObject open_object(format::Bytes elf, const char* name, const char* types) {
   LIBBPF_OPTS(bpf_object_open_opts, options);
+  options.btf_custom_path = types;
   options.object_name = name;
   return OwnedObject(bpf_object__open_mem(elf.data(), elf.size(), &options));
 }

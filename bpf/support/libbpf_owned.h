@@ -26,8 +26,9 @@ using OwnedObject = std::unique_ptr<bpf_object, FreeLibbpf>;
 using OwnedLink = std::unique_ptr<bpf_link, FreeLibbpf>;
 using OwnedBtf = std::unique_ptr<btf, FreeLibbpf>;
 
-// Opens an ELF object under a name in the kernel. Null, with errno: libbpf refuses it.
-OwnedObject open_object(format::Bytes elf, const char* name);
+// Opens an ELF object under a name in the kernel. `types`: a file with BTF, or an ELF file with it, in place
+// of the kernel's; null: the kernel's. Null, with errno: libbpf refuses it.
+OwnedObject open_object(format::Bytes elf, const char* name, const char* types = nullptr);
 // Null, with errno: the bytes are not BTF.
 OwnedBtf parse_btf(format::Bytes bytes);
 // The initial bytes of a data section's map, which may be changed until the object is loaded; empty: none.

@@ -182,7 +182,12 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   if (auto may = check_may_load(); !may) return std::move(may.error());
   LibbpfLog said;
   auto state = std::make_unique<State>();
-  state->object = open_object(elf, "tacho_stacks");
+  // Without BTF, the kernel's members for pid namespaces cannot be located, and the object's own types, which
+  // libbpf then takes, are not used: no namespace is entered.
+  const bool has_kernel_types = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+  const auto own_types = memory_file(has_kernel_types ? format::Bytes{} : elf);
+  if (!own_types) return own_types.error();
+  state->object = open_object(elf, "tacho_stacks", has_kernel_types ? nullptr : own_types->path.c_str());
   if (state->object == nullptr) return explain(said, errno);
   bpf_object* const object = state->object.get();
   const auto cpus = possible_cpus();
@@ -197,8 +202,8 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   bpf_map__set_max_entries(map("tacho_copies"), kCopyBytes);
   bpf_map__set_max_entries(map("tacho_ranges"), most_ranges);
   bpf_map__set_max_entries(map("tacho_processes"), state->reads_mappings ? 1 : options.most_processes);
-  set_options(object,
-              {options.most_frames, options.only_recorded_tasks ? 1U : 0U, pid_namespace_inode(), layout});
+  set_options(object, {options.most_frames, options.only_recorded_tasks ? 1U : 0U,
+                       has_kernel_types ? pid_namespace_inode() : 0, layout});
   for (std::size_t i = 0; i < kPrograms.size(); ++i)
     bpf_program__set_autoload(bpf_object__find_program_by_name(object, kPrograms[i]), options.hooks[i]);
   if (const int code = bpf_object__load(object); code != 0) return explain(said, -code);
