@@ -173,6 +173,7 @@ TEST_F(Series, AFileThatAnotherProcessRewritesStaysOneOfTheSeries) {
   rewrite();
   series.end_rewrite();
   ASSERT_TRUE(series.begin_rewrite(first));
+  usleep(20'000);  // names have hundredths of a second, and the next file must not get this one's
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(series.prepare_next());
     ASSERT_TRUE(series.begin_next());

@@ -388,7 +388,7 @@ CaptureBuilder capture_of_a_namespace() {
 TEST(Session, ProcessesOutsideOfThePidNamespaceAreUnknownAndReported) {
   const Ran ran = run(capture_of_a_namespace().file());
   EXPECT_EQ(ran.sink.lines,
-            (std::vector<std::string>{"swapper 5 1 cpu-clock #1", "[outside] 10 1 cpu-clock #1",
+            (std::vector<std::string>{"[idle or outside] 5 1 cpu-clock #1", "[outside] 10 1 cpu-clock #1",
                                       "[outside] 20 1 cpu-clock #2", "[idle or outside] 30 1 cpu-clock #1",
                                       "inside 40 1 cpu-clock #1"}));
   const auto& findings = ran.session->diagnostics().findings();

@@ -116,8 +116,8 @@ TEST(CallGraphText, WithTheKeysAddressAndSourceLineFramesTellTheirs) {
   row.chain("ab", 10);
   Function known = row.table[0], unknown = row.table[1];
   const RareFacts known_line{.line = "main.c:12"}, unknown_line{.line = "+20"};
-  const NamedFacts known_facts{.name = known.name(), .rare = &known_line};
-  const NamedFacts unknown_facts{.name = unknown.name(), .rare = &unknown_line};
+  const NamedFacts known_facts{.name = known.name(), .shown_name = known.name(), .rare = &known_line};
+  const NamedFacts unknown_facts{.name = unknown.name(), .shown_name = unknown.name(), .rare = &unknown_line};
   known.named = &known_facts;
   known.has_line = true;
   known.chain_key = 2;
