@@ -19,6 +19,8 @@ NONE_NOW = "no BPF program is loaded"
 # Instructions newer than Linux 6.1, which bpftool 7.1 prints as older ones.
 NEWER = [(re.compile(r"r(\d+) = &\(void __percpu \*\)\(r(\d+)\)"), r"r\1 = r\2"), (re.compile(r"= \(s(?:8|16|32)\)"), "= ")]
 
+LOST = "lost while recording"  # a message, which other recorders beside this one may cause
+
 
 def as_older(text):
     for newer, older in NEWER:
@@ -205,7 +207,7 @@ class BpfCode(programs.Scratch):
                 with self.subTest(of_file=of_file, width=width):
                     lines = self.on_screen(width, height, *words)
                     wide = self.on_screen(width, height, *words, "--wide")
-                    self.assertEqual([line for line in lines if len(line) > width], [])
+                    self.assertEqual([line for line in lines if len(line) > width and LOST not in line], [])
                     shown, maps = of(lines, "id"), of(lines, "map")
                     if not of_file:  # programs of other tests go
                         left = {str(row["id"]) for row in self.loaded()}
@@ -221,7 +223,7 @@ class BpfCode(programs.Scratch):
                     self.assertTrue(all(any(row["name"] in line and row["tag"] in line for line in wide) for row in own.values()))
         costs = self.on_screen(80, 24, "bpf", "x.data", "--no-pager", "--interval", "1")
         self.assertTrue(any("runs/s" in line for line in costs))
-        self.assertEqual([line for line in costs if len(line) > 80], [])
+        self.assertEqual([line for line in costs if len(line) > 80 and LOST not in line], [])
 
     @screen.needs_tmux
     def test_costs_of_now_fit_the_terminal(self):
@@ -229,7 +231,7 @@ class BpfCode(programs.Scratch):
         for width, height in ((80, 24), (200, 60)):
             lines = self.on_screen(width, height, "bpf", "--interval", "1", "--count", "1")
             self.assertRegex("\n".join(lines), r"(?m)^ *id  type .* of a CPU  where\n *\d+  ")
-            self.assertEqual([line for line in lines if len(line) > width], [])
+            self.assertEqual([line for line in lines if len(line) > width and LOST not in line], [])
 
     @screen.needs_tmux
     def test_a_message_says_why_there_are_none(self):

@@ -117,7 +117,7 @@ TEST_F(Endings, ACommandThatIgnoresTheFirstSignalDoesNotHoldTheRecordingUp) {
 
 TEST_F(Endings, WhatTheSystemRefusesIsAnErrorBeforeTheCommandRuns) {
   for (const char* refused :
-       {"epoll_create:1", "epoll_ctl:1", "eventfd:1", "thread:3", "signalfd:1", "fork:1"}) {
+       {"epoll_create:1", "epoll_ctl:1", "eventfd:1", "thread:3", "signalfd:1", "fork:2"}) {
     Program run = start_refused(refused, {"-e", "cpu-clock", "touch", "ran"});
     EXPECT_EQ(run.wait(), 2) << refused << ": " << run.errors();
     EXPECT_NE(run.errors().find("tacho record: "), std::string::npos) << refused;
