@@ -381,8 +381,7 @@ void take_capture_word(cli::CommandLine& line, cli::Option& input, std::optional
   const bool has_symbols = std::ranges::any_of(
       line.options, [](const cli::Option& row) { return row.names.ends_with("--symbol-filter"); });
   line.words = [&, has_symbols](const std::vector<std::string>& words) -> Result<> {
-    if (words.size() > 1)
-      return use_error("one capture is read, and '" + words[1] + "' is a second one");
+    if (words.size() > 1) return use_error("one capture is read, and '" + words[1] + "' is a second one");
     const std::string& word = words.front();
     if (named) return use_error("the capture is named twice: -i " + *named + " and " + word);
     struct stat facts {};

@@ -28,8 +28,8 @@ using format::Names;
 using format::printable;
 using format::printable_csv;
 using format::printable_folded;
-using format::printable_leaf;
 using format::printable_json;
+using format::printable_leaf;
 using format::printable_quoted;
 
 // Formats eight digits of a number at a time, in one 64-bit word, without a loop. Formatting digit by digit,
