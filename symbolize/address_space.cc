@@ -357,7 +357,9 @@ struct AddressSpaces::State {
   void apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
     // The mappings of the old program are kept until new ones replace them: before execve returns, user
     // addresses of call chains are the old program's.
-    if (!identifies(record.tid)) return;
+    // Recorders of tacho name what has no thread: samples of summaries and plain ring buffers.
+    const bool is_no_thread = record.tid == kNoProcess && record.name == "[no thread]";
+    if (!identifies(record.tid) && !is_no_thread) return;
     thread(record.pid, record.tid).comm = texts.add(record.name);
   }
 
