@@ -17,7 +17,6 @@ import programs
 MEMORY, MEMORY_FOR_EACH, SECONDS = 72 << 20, 4, 10
 MEMORY_FOR_EACH_SAMPLE = 8  # of a page
 HARD_SECONDS = 20  # then the kernel ends it
-SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
 COMMANDS = [["script"], ["report"], ["folded", "--inline"], ["dump", "--json"], ["convert", "-o", "converted.data"], ["page"]]
 WHOLE, INCOMPLETE = 0, 3
 
@@ -27,7 +26,7 @@ def limit_time():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-@unittest.skipIf(SANITIZED, "what a sanitizer costs is not the program's")
+@unittest.skipIf(programs.is_sanitized(), "what a sanitizer costs is not the program's")
 class CostlyCaptures(programs.Scratch):
     def check(self, path, command, status=WHOLE, reported=None):
         """Runs the command within the limits."""

@@ -27,12 +27,11 @@ REPORT = re.compile(rb"Sanitizer|runtime error: ")
 WHOLE, UNREADABLE, INCOMPLETE = 0, 2, 3
 KEPT = [ROOT / "tests/data/bigreads.data", *sorted((ROOT / "tests/golden/captures").glob("*.data"))]
 # The shadow memory of sanitizers takes terabytes of addresses, so address space cannot be limited then.
-SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
 LIMIT = 4 << 30  # bytes of addresses; threads' stacks are the most of it
 
 
 def limit_memory():
-    if not SANITIZED:
+    if not programs.is_sanitized():
         resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 

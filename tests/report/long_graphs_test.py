@@ -11,7 +11,6 @@ import programs
 ROWS, CALLERS, DEPTH = 1000, 20, 100
 CODE = 0x700000000000  # unmapped: every address is a row
 MIB = 1 << 20
-SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
 HEAD, DATA_SIZE = 104, 48  # size of the file header, and offsets in it
 
 
@@ -48,7 +47,7 @@ class LongGraphs(programs.Scratch):
         self.assertIn(program.returncode, (0, 3))
         return (self.folder / "text").stat().st_size, usage.ru_maxrss * 1024
 
-    @unittest.skipIf(SANITIZED, "what a sanitizer holds is not the program's")
+    @unittest.skipIf(programs.is_sanitized(), "what a sanitizer holds is not the program's")
     def test_memory_does_not_grow_with_the_text(self):
         length, held = self.report("-g", "graph,0")
         self.assertGreater(length, 64 * MIB)

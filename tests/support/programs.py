@@ -1,4 +1,5 @@
 """Runs the programs under test; base classes and helpers of all Python tests."""
+import functools
 import os
 import shutil
 import subprocess
@@ -18,6 +19,12 @@ PATIENCE = int(os.environ.get("TACHO_PATIENCE", "120"))  # seconds, for one prog
 
 # Scale of heavy tests: a tenth by default, 1 with script/test --long.
 SCALE = float(os.environ.get("TACHO_TEST_SCALE", "0.1"))
+
+
+@functools.cache
+def is_sanitized():
+    """Whether the programs are built with AddressSanitizer, which takes memory of its own."""
+    return b"__asan_init" in (BIN / "tacho-report").read_bytes()
 
 
 def scaled(count, least=1):
