@@ -214,7 +214,7 @@ std::vector<Circle> deadlocks_in(const std::vector<ThreadNow>& threads) {
 struct HeldLock {
   std::vector<const ThreadNow*> waiting;
   const ThreadNow* owner = nullptr;  // null: it is not in the capture
-  bool is_handed_on = false;         // between the two looks
+  bool is_convoy = false;            // several threads take it in turn, each waiting for the others
 };
 
 // Those with most threads first.
@@ -229,23 +229,24 @@ std::vector<HeldLock> held_locks(const std::vector<ThreadNow>& threads, std::spa
       continue;
     HeldLock& lock = locks[{each.pid, each.lock}];
     lock.waiting.push_back(&each);
-    lock.is_handed_on |= !stands_still(each);
+    lock.is_convoy |= !stands_still(each);
     const auto owner = numbers.find(each.owner);
     if (owner != numbers.end()) lock.owner = owner->second;
   }
   std::vector<HeldLock> found;
-  for (auto& [key, lock] : locks) found.push_back(std::move(lock));
+  for (auto& [key, lock] : locks) {
+    lock.is_convoy &= lock.waiting.size() > 1;
+    std::erase(lock.waiting, lock.owner);  // it waited at the first look, and had the lock later
+    if (!lock.waiting.empty()) found.push_back(std::move(lock));
+  }
   std::ranges::stable_sort(found, std::greater<>(), [](const HeldLock& each) { return each.waiting.size(); });
   return found;
 }
 
-// Several threads take a lock in turn, each waiting for the others.
-bool is_convoy(const HeldLock& lock) { return lock.is_handed_on && lock.waiting.size() > 1; }
-
 // All threads of a convoy: those that wait, and the owner.
 std::vector<const ThreadNow*> threads_of(const HeldLock& lock) {
   std::vector<const ThreadNow*> all = lock.waiting;
-  if (lock.owner != nullptr && std::ranges::find(all, lock.owner) == all.end()) all.push_back(lock.owner);
+  if (lock.owner != nullptr) all.push_back(lock.owner);
   std::ranges::sort(all, {}, &ThreadNow::tid);
   return all;
 }
@@ -337,7 +338,7 @@ class StacksText {
     const std::string time = fmt::format("{} ms", first.looks_ns / 1'000'000);
     const std::string owner = lock.owner == nullptr ? std::to_string(first.owner) : name_of(*lock.owner);
     const std::string waiting = count_of(lock.waiting.size(), "thread waits", "threads wait");
-    if (is_convoy(lock)) {
+    if (lock.is_convoy) {
       out_.text(fmt::format("\nConvoy: threads take the {} in turn; {}, {} has it\n", lock_in_words(first),
                             waiting, owner));
       write_moves(lock, time);
@@ -500,7 +501,7 @@ void write_locks_json(JsonFields& to, const std::vector<ThreadNow>& threads) {
     to.hex("lock", first.lock);
     if (!first.lock_name.empty()) to.text("lock_name", first.lock_name);
     to.text("lock_kind", first.lock_kind);
-    to.flag("convoy", is_convoy(lock));
+    to.flag("convoy", lock.is_convoy);
     to.number("owner", lock.owner == nullptr ? first.owner : lock.owner->tid);
     to.begin_list("waiting");
     for (const ThreadNow* each : lock.waiting) to.number({}, each->tid);
