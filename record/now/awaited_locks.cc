@@ -203,15 +203,15 @@ struct LockLooks::State {
     if (tid == 0) return std::nullopt;
     return AwaitedLock{.address = wait.address, .kind = owner->kind, .owner = tid};
   }
-  // Reads the lock for which a thread waits; nullopt: for none that has an owner, or the thread ran
-  // meanwhile. A thread that ran is in no call when asked again, or it has blocked again, which counts as a
-  // switch.
+  // Reads the lock for which a thread waits; of address 0: it waits for none that has an owner. nullopt: the
+  // thread is not in its call, or ran meanwhile: then it is in no call when asked again, or it has blocked
+  // again, which counts as a switch.
   std::optional<Look> look(const ThreadStack& thread, const FutexWait& wait) {
     const auto count = switches_of(thread);
     if (!count || !is_in(thread, thread.call, reader)) return std::nullopt;
     const auto lock = read(thread, wait);
-    if (!lock || !is_in(thread, thread.call, reader) || switches_of(thread) != count) return std::nullopt;
-    return Look{*count, *lock};
+    if (!is_in(thread, thread.call, reader) || switches_of(thread) != count) return std::nullopt;
+    return Look{*count, lock.value_or(AwaitedLock{})};
   }
 };
 
@@ -230,6 +230,7 @@ std::vector<int> LockLooks::first(std::span<ThreadStack> threads) {
       if (tries != 0) (void)::poll(nullptr, 0, 1);
       const auto look = state_->look(thread, *wait);
       if (!look) continue;
+      if (look->lock.owner == 0) break;
       thread.lock = look->lock;
       state_->switches[thread.tid] = look->switches;
       state_->involved.insert({thread.tid, thread.lock.owner});
