@@ -61,6 +61,19 @@ int main(int count, char **words) {
 }
 """
 
+# Reads memory of other processes in 5 ms more.
+SLOW_READS = r"""
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long tos, const struct iovec *from, unsigned long froms,
+                         unsigned long flags) {
+  usleep(5000);
+  return syscall(SYS_process_vm_readv, pid, to, tos, from, froms, flags);
+}
+"""
+
 # Threads that never sleep; the longest gap of one of them is printed every 100 ms.
 BUSY = r"""
 #include <pthread.h>
@@ -406,7 +419,7 @@ class Stacks(programs.Scratch):
             one.run("stacks", "-p", process.pid, "--wide").wait_for(r"^ +main ")
             self.assertIn(f" {name} ", one.text("-J"))
             one.close()
-        self.assertIn(name.encode(), self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid).stdout)
+        self.assertIn(name.encode(), self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid, "--wide").stdout)
 
     def test_static_binary(self):
         process = self.start(self.built / "static", "4")
@@ -529,7 +542,10 @@ class Stacks(programs.Scratch):
 
     def test_killed_midway(self):
         """If tacho is killed, no thread stays stopped, and a process that was stopped before stays stopped."""
-        runs = self.start(self.built / "crowd", "300")
+        slow = self.built / "slow.so"  # a thread is stopped for as long as its stack is read
+        (self.built / "slow.c").write_text(SLOW_READS)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", slow, self.built / "slow.c"], check=True)
+        runs = self.start(self.built / "crowd", "100")
         busy = self.start(self.built / "busy", "2", ready=b"")
         stopped = self.start(self.built / "busy", "3", ready=b"")
         time.sleep(0.2)
@@ -540,13 +556,18 @@ class Stacks(programs.Scratch):
             if met >= programs.scaled(50, 5):
                 break
             ours = subprocess.Popen([programs.BIN / "tacho-record", "--stacks", "--stop", "-q", "-p", f"{runs.pid},{busy.pid},{stopped.pid}"],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while ours.poll() is None and len(os.listdir(f"/proc/{ours.pid}/task")) < 2:
-                time.sleep(0.001)  # a separate thread stops the threads
-            time.sleep(random.random() * 0.02)
-            ours.send_signal(signal.SIGSTOP)  # to look while it works
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                                    env={**os.environ, "LD_PRELOAD": str(slow)})
+            while ours.poll() is None and state_of(runs.pid) != "t":  # the first thread that is stopped
+                time.sleep(0.001)
+            time.sleep(random.random() * 0.2)
+            os.killpg(ours.pid, signal.SIGSTOP)  # to look while it works, and the child that stops threads
             met += any(state_of(f"{runs.pid}/task/{thread}") == "t" for thread in os.listdir(f"/proc/{runs.pid}/task"))
             ours.kill()
+            if turn % 2 == 0:
+                os.killpg(ours.pid, signal.SIGKILL)
+            else:  # its children go on, and end by themselves
+                os.killpg(ours.pid, signal.SIGCONT)
             ours.wait()
             deadline = time.monotonic() + 5
             while True:
