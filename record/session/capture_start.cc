@@ -526,10 +526,14 @@ std::string folder_of(const RecordOptions& options) {
   return slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
 }
 
+void remove_output(const RecordOptions& options) {
+  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
+}
+
 Result<> check_size(const CaptureOutput& output, const RecordOptions& options) {
   const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
   if (most == 0 || head < most) return Done{};
-  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
+  remove_output(options);
   return use_error(
       fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
                   "the kernel's names); nothing was recorded",

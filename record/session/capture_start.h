@@ -82,6 +82,8 @@ Result<CaptureStart> describe_now(const OpenedRecording& recording, const Record
 
 // Removes the capture if its start leaves no room for samples (--max-size).
 Result<> check_size(const CaptureOutput& output, const RecordOptions& options);
+// Removes a capture that has no sample.
+void remove_output(const RecordOptions& options);
 // The folder of the capture.
 std::string folder_of(const RecordOptions& options);
 

@@ -402,7 +402,10 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
   auto running = RunningRecording::start(recording, output, pinner, options, command_line, messages);
   if (!running) return std::move(running.error());
   auto loop = RecordLoop::create(**running, signals);
-  if (!loop) return std::move(loop.error());
+  if (!loop) {
+    remove_output(options);
+    return std::move(loop.error());
+  }
   if (auto done = (*running)->enable(); !done) return std::move(done.error());
   messages.bracketed(begin_line(options));
   LoopReport report = loop->run();

@@ -25,7 +25,7 @@ WHAT = {"own code": ["-e", "cpu-clock:u", "-g"], "with the kernel": ["-g"], "who
 # Restrictions of the host: commands that make them, in a mount namespace.
 LACKS = {"nothing": "", "tracefs": "mount -t tmpfs none /sys/kernel/tracing; mount -t tmpfs none /sys/kernel/debug 2>/dev/null || :",
          "kallsyms": "mount --bind /dev/null /proc/kallsyms", "BTF": "mount -t tmpfs none /sys/kernel/btf",
-         "memory to lock": "ulimit -l 64", "descriptors": "ulimit -n 40"}
+         "memory to lock": "ulimit -l 64", "descriptors": "ulimit -n 48"}
 PARANOID, HIDDEN = Path("/proc/sys/kernel/perf_event_paranoid"), Path("/proc/sys/kernel/kptr_restrict")
 
 
