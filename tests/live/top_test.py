@@ -259,6 +259,7 @@ class Top(programs.Scratch):
                 self.assertGreaterEqual(len(named), 3)
                 end(named)
                 self.assert_gone(running)
+                one.keys("Enter")  # a shell that is back before the view writes its prompt to the view's screen
                 one.wait_for(r"\$ *$")
                 one.type("clear")
                 self.assertEqual(one.state(), before)
