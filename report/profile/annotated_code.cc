@@ -33,7 +33,7 @@ void BranchHits::add_cycles(std::uint64_t of_block) {
 void CodeHits::add(const ResolvedSample& sample) {
   const auto event = static_cast<std::uint32_t>(sample.event_index);
   if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
-  const HitCount one{1, sample.period};
+  const HitCount one{1, sample.counted_period()};
   totals_[event].add(one);
   const std::uint32_t location = sample.location_number;
   const auto is_same = [&](const EventHits& known) {

@@ -111,6 +111,8 @@ struct ResolvedSample {
   LocationFinder* finder = nullptr;
 
   const format::Event& event() const { return (*events)[event_index]; }
+  // `period`, but 1 for a sample of a BPF program whose period is 0: bpf_perf_event_output() writes none.
+  std::uint64_t counted_period() const { return period == 0 && event().attr.is_bpf_output() ? 1 : period; }
   std::uint32_t pid() const { return fields->pid; }
   std::uint32_t tid() const { return fields->tid; }
   // The path of its cgroup; lives as long as the session.

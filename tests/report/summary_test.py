@@ -67,6 +67,23 @@ class SummaryView(programs.Scratch):
                 if said["function_count"] <= 100:
                     self.assertEqual(sum(row["samples"] for row in said["functions"]), sum(right.values()))
 
+    def test_samples_of_bpf_programs_count_one(self):
+        """bpf_perf_event_output() writes period 0; events of a ring have 1: a share is one of the samples."""
+        capture = made_payload.capture(call=[Field("nr")])
+        for comm, periods in ((b"often", [0] * 3), (b"once", [1])):
+            capture.data += made.record(3, 0, struct.pack("<II", made.PID, made.PID) + comm.ljust(8, b"\0") + capture.trailer())
+            for period in periods:
+                capture.sample(raw=struct.pack("<Q", 7), period=period)
+        (self.folder / "calls.data").write_bytes(capture.file())
+        rows = {row["keys"]["comm"]: row["self"][0]["percent"] for row in self.report("calls.data", "--sort", "comm")[0]["rows"]}
+        self.assertEqual(rows, {"often": 75, "once": 25})
+        self.assertEqual(self.json("calls.data")["events"][0]["period"], 4)
+        script = self.report("calls.data", "--sort", "comm", "--where", "period < 2")[0]["rows"]
+        self.assertEqual([row["self"][0]["percent"] for row in script], [75, 25])
+        as_perf = self.tacho("report", "--as-perf", "--stdio", "-i", "calls.data", "--sort", "comm").stdout.decode()
+        self.assertRegex(as_perf, r"(?m)^ +100.00%  once")
+        self.assertIn("Event count (approx.): 1\n", as_perf)
+
     def test_names_are_counted_as_doctor_counts_them(self):
         for name in ("threads", "unwound", "payload"):
             capture = GOLDEN / f"captures/{name}.data"

@@ -198,7 +198,8 @@ class FlameSink : public Sink, private SumView {
     SumShape shape;
     shape.by_location = false;
     shape.by_thread = has_root(RootFrame::Pid) || has_root(RootFrame::Tid);
-    shape.needs_stack = shape.counts_nought = true;
+    shape.needs_stack = true;
+    shape.period_nought = SumShape::PeriodNought::One;
     shape.merge_by = merge_by_;
     return shape;
   }

@@ -201,7 +201,8 @@ class FoldedSink : public Sink, private SumView {
     shape.by_thread = options_.shows_pid || options_.shows_tid ||
                       contains_root(options_.roots, RootFrame::Pid) ||
                       contains_root(options_.roots, RootFrame::Tid);
-    shape.needs_stack = shape.counts_nought = true;
+    shape.needs_stack = true;
+    shape.period_nought = SumShape::PeriodNought::One;
     shape.merge_by = merge_by_;
     return shape;
   }

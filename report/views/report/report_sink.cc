@@ -274,7 +274,9 @@ Result<> ReportSink::arrange() {
   if (!needs_names())
     session_->resolver().leave_names_out(has_key("dso") ? WithModules::Yes : WithModules::No);
   if (!session_->layout().is_pipe) make_names();
-  weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
+  const bool keeps_nought = options_->reading.perf_bytes.keeps_zero_periods;
+  weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas(), keeps_nought);
+  if (keeps_nought) sum_shape_.period_nought = SumShape::PeriodNought::Kept;
   return Done{};
 }
 

@@ -34,7 +34,7 @@ EventSummary::Kind kind_of(const format::EventAttr& attr) {
   using Kind = EventSummary::Kind;
   if (attr.type == abi::kTracepoint) return Kind::Tracepoint;
   if (attr.type == abi::kSoftware && attr.config <= 1) return Kind::Clock;  // cpu-clock, task-clock
-  if (attr.type == abi::kSoftware && attr.config == abi::kBpfOutput) return Kind::Payload;
+  if (attr.is_bpf_output()) return Kind::Payload;
   return attr.type == abi::kHardware || attr.type == abi::kRaw ? Kind::Counter : Kind::Other;
 }
 
