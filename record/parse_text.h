@@ -30,6 +30,13 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
+// Without quotes around it.
+inline std::string unquoted(std::string text) {
+  if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
 // Whether the text is a pattern of fnmatch(3).
 inline bool is_glob(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 

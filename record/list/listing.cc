@@ -22,6 +22,7 @@
 #include "record/events/probe_arguments.h"
 #include "record/events/recorders.h"
 #include "record/events/tracepoint.h"
+#include "record/host/answers.h"
 #include "record/host/pfm_events.h"
 #include "record/host/probe_offsets.h"
 #include "record/host/report_program.h"
@@ -401,6 +402,7 @@ Result<std::string> list_probes(const ListOptions& options) {
     const std::size_t colon = std::min(rest.find(':'), rest.size());
     path = rest.substr(0, colon);
     rest.erase(0, std::min(colon + 1, rest.size()));
+    if (auto done = check_file_answers(*ForeignReader::start(), path); !done) return std::move(done.error());
     auto bytes = format::read_file(path);
     if (!bytes) return use_error(bytes.error().what);
     file = std::move(*bytes);

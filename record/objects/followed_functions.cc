@@ -113,12 +113,6 @@ void report_instances(const EventRequest& request, const std::string& pattern, c
         request.text, name, pattern));
 }
 
-std::string unquoted(std::string text) {
-  if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
-    return text.substr(1, text.size() - 2);
-  return text;
-}
-
 // Values of a `const volatile` global.
 std::string text_of(const bpf::UserObject& object, std::string_view name) {
   return std::string(format::text_of(object.constant(name)));

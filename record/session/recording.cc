@@ -17,6 +17,7 @@
 #include "format/base/byte_writer.h"
 #include "format/records/perf_abi.h"
 #include "record/events/target.h"
+#include "record/host/answers.h"
 #include "record/host/host.h"
 #include "record/host/probes.h"
 #include "record/host/running_processes.h"
@@ -213,43 +214,6 @@ std::string begin_line(const RecordOptions& options) {
 
 }  // namespace
 
-namespace {
-
-// In a child of the reader.
-Result<std::vector<std::byte>> look_at_program(format::Bytes command) {
-  const auto path = path_of_program(std::string(format::as_text(command)));
-  const auto file = path ? format::open_input(*path) : Error{"none"};
-  return file ? format::read_at(file->get(), 0, 1) : std::vector<std::byte>();
-}
-
-// Whether what the kernel will wait for on behalf of this process answers: the file of a command or a probe,
-// and with -p and -t an execve, during which events of its process cannot be opened.
-Result<> check_answers(const RecordOptions& options, const TargetTasks& tasks, ForeignReader& reader) {
-  std::vector<std::string> files;
-  if (!options.command.empty()) files.push_back(options.command.front());
-  for (const EventRequest& request : options.events)
-    if (request.probe() != nullptr && request.probe()->path.find('/') != std::string::npos)
-      files.push_back(request.probe()->path);
-  for (const std::string& file : files) {
-    std::error_code failed;
-    const bool is_path = file.find('/') != std::string::npos;  // else of PATH
-    const std::string path = is_path ? std::filesystem::absolute(file, failed).string() : file;
-    const auto seen = reader.run(look_at_program, std::as_bytes(std::span(path)), path, path);
-    if (!seen && seen.error().code == ETIMEDOUT)
-      return Error{file + ": its file system does not answer", ETIMEDOUT};
-  }
-  if (options.target.watch != Watch::Processes && options.target.watch != Watch::Threads) return Done{};
-  for (const int process : tasks.processes)
-    if (!reader.answers(fmt::format("/proc/{}/auxv", process)))
-      return Error{
-          fmt::format("process {} is in an execve that waits for a file system; it cannot be recorded",
-                      process),
-          ETIMEDOUT};
-  return Done{};
-}
-
-}  // namespace
-
 Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
                                   std::shared_ptr<ForeignReader> reader, std::function<bool()> stop) {
   if (options.files.to_pipe && !options.files.is_named)
@@ -263,7 +227,10 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
-  if (auto done = check_answers(options, out.tasks, *out.reader); !done) return std::move(done.error());
+  for (const auto* events : {&options.events, &options.switch_events}) {
+    auto done = check_answers(*out.reader, options.command, *events, options.target.watch, out.tasks);
+    if (!done) return std::move(done.error());
+  }
   auto cgroups = open_cgroups(options.target.cgroups);
   if (!cgroups) return std::move(cgroups.error());
   out.cgroups = std::move(*cgroups);

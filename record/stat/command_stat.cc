@@ -25,6 +25,7 @@
 #include "format/base/trusted_path.h"
 #include "format/extensions/tracing_data.h"
 #include "record/events/target.h"
+#include "record/host/answers.h"
 #include "record/host/host.h"
 #include "record/host/probes.h"
 #include "record/kernel/perf_event.h"
@@ -312,6 +313,9 @@ Result<int> run_stat(const std::vector<std::string>& arguments) {
   if (!tasks) return std::move(tasks.error());
   for (const int id : tasks->gone)
     say("warning: there is no process or thread " + std::to_string(id) + "; the others are counted");
+  const auto reader = ForeignReader::start();
+  if (auto done = check_answers(*reader, options.command, options.events, options.target.watch, *tasks); !done)
+    return std::move(done.error());
   auto signals = StopSignals::block();
   if (!signals) return std::move(signals.error());
   auto probes = find_probes(options.events, [&] { return signals->ends_start(); });

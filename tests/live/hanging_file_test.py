@@ -233,6 +233,21 @@ class SilentProcess(programs.Scratch):
                 if silent != "LOOKUP":  # it has the file by its mapping
                     self.assertIn(f"left out, because it does not answer (a file system that hangs?): {targets[silent][1]}", said)
 
+    def test_no_probe_is_asked_for_in_a_silent_file(self):
+        """The kernel reads the probed code while fork() waits: the host would stand still."""
+        for silent in ("READ", "OPEN"):
+            pid, file = self.silent_process("code", silent, go=False)
+            event = f"uprobe:{file}:main"
+            for words in (["stat", "-e", event, "-p", pid, "--timeout", "300"], ["stat", "-e", event, "--", "true"],
+                          ["record", "-o", "x.data", "-e", event, "-p", pid, "--duration", "0.3"],
+                          ["record", "-o", "x.data", "-e", f"calls/binary='{file}',functions='*'/", "-p", pid, "--duration", "0.3"],
+                          ["list", event], ["stat", "--", file]):
+                with self.subTest(silent=silent, words=words):
+                    self.assertIn("its file system does not answer", self.end_of(self.start(*words), 2))
+        pid, _ = self.silent_process("exec", "FLUSH")
+        said = self.end_of(self.start("stat", "-p", pid, "--timeout", "300"), 2)
+        self.assertIn("is in an execve that waits for a file system", said)
+
     def test_a_recording_of_all_with_bpf_is_ended_by_a_signal(self):
         self.silent_process("code")
         process = self.start("record", "-o", "x.data", "-e", "syscall", "-a")
