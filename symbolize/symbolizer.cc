@@ -543,6 +543,13 @@ std::vector<Md5> Symbolizer::source_sums(const Module& module, std::string_view 
   return found == state.packed_sums->end() ? std::vector<Md5>() : found->second;
 }
 
+std::uint32_t Symbolizer::last_source_line(const Module& module, std::string_view file) {
+  const ScopedRead reading(state_->options.name_access, module.path);
+  if (state_->source_of(module).packed || reading.is_refused()) return 0;
+  LineSource* const lines = state_->lines_of(module);
+  return lines == nullptr ? 0 : lines->last_line_of(file);
+}
+
 std::optional<std::int64_t> Symbolizer::program_time(const Module& module) {
   const ScopedRead reading(state_->options.name_access, module.path);
   if (module.kind != ModuleKind::User || reading.is_refused()) return std::nullopt;

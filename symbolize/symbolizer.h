@@ -79,6 +79,9 @@ class Symbolizer {
 
   // The MD5 sums of a source file when the module's program was compiled; empty: unknown.
   std::vector<Md5> source_sums(const Module& module, std::string_view file);
+  // The highest line of a source file that code of the module comes from, as far as its debug information was
+  // needed; 0: unknown.
+  std::uint32_t last_source_line(const Module& module, std::string_view file);
   // When the module's program here was last changed, ns since 1970; nothing: it is not here, or another
   // build.
   std::optional<std::int64_t> program_time(const Module& module);

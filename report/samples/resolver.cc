@@ -21,6 +21,11 @@ symbolize::AddressKind address_kind(const Location& location) {
   return location.is_caller ? symbolize::AddressKind::Return : symbolize::AddressKind::Instruction;
 }
 
+std::string another_text(std::uint32_t last_line, std::size_t lines) {
+  return "is not shown as source: it is another text than the program was compiled from, which had at least " +
+         std::to_string(last_line) + " lines; it has " + std::to_string(lines);
+}
+
 }  // namespace
 
 Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
@@ -170,6 +175,11 @@ Result<std::vector<std::byte>> Resolver::source_file(const symbolize::Module* mo
   if (module == nullptr) return std::move(source->bytes);
   const std::vector<symbolize::Md5> sums = symbolizer_.source_sums(*module, path);
   if (sums.empty()) {
+    const std::uint32_t last = symbolizer_.last_source_line(*module, path);
+    if (const std::size_t lines = SourceText(source->bytes).lines(); last > lines) {
+      note_source(path, another_text(last, lines));
+      return Error{"is another text"};
+    }
     check_source_time(*module, path, source->modified);
   } else if (std::ranges::find(sums, symbolize::md5_of(source->bytes)) == sums.end()) {
     note_source(path, "is not shown as source: it is another text than " + std::string(module->short_name) +
@@ -263,10 +273,7 @@ const SourceText& SourceFiles::text_of(const symbolize::Module* module, std::str
   }
   SourceText& text = known->second;
   if (text.lines() != 0 && line > text.lines()) {
-    resolver_->note_source(known->first,
-                           "is not shown as source: it is another text than the program was compiled from, "
-                           "which had at least " +
-                               std::to_string(line) + " lines; it has " + std::to_string(text.lines()));
+    resolver_->note_source(known->first, another_text(line, text.lines()));
     text = SourceText();
   }
   return text;

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <deque>
+#include <unordered_map>
 #include <utility>
 
 #include "symbolize/elf/dwarf_file.h"
@@ -73,6 +74,7 @@ struct Unit {
   RangeIndex by_address;
   Dwarf_Lines* lines = nullptr;
   std::size_t line_count = 0;
+  bool has_last_lines = false;  // they are in State::last_lines
 };
 
 // Bytes of padding before the ranges: to libdw, offset 0 means "start of iteration".
@@ -138,6 +140,7 @@ struct DwarfLines::State {
   DwarfBudget budget;
   LineTables line_tables;
   std::optional<LineSums> sums;  // read when first needed
+  std::unordered_map<std::string_view, std::uint32_t> last_lines;  // by file, of units with has_last_lines
   std::deque<SingleSplit> singles;
   std::uint64_t single_bytes = std::uint64_t{1} << 30;  // bytes of object files that may still be copied
 
@@ -483,6 +486,26 @@ std::vector<Md5> DwarfLines::sums_of(std::string_view file) {
                                             .order = image.order()});
   }
   return state_->sums->of(file);
+}
+
+std::uint32_t DwarfLines::last_line_of(std::string_view file) {
+  for (Unit& unit : state_->units) {
+    if (!unit.is_read || std::exchange(unit.has_last_lines, true)) continue;
+    std::unordered_map<const char*, std::uint32_t> of_unit;  // libdw has one text for all lines of a file
+    for (std::size_t i = 0; i < unit.line_count; ++i) {
+      Dwarf_Line* const row = dwarf_onesrcline(unit.lines, i);
+      int line = 0;
+      if (dwarf_lineno(row, &line) != 0 || line <= 0) continue;
+      std::uint32_t& last = of_unit[dwarf_linesrc(row, nullptr, nullptr)];
+      last = std::max(last, static_cast<std::uint32_t>(line));
+    }
+    for (const auto& [name, line] : of_unit) {
+      std::uint32_t& last = state_->last_lines[view_of(name)];
+      last = std::max(last, line);
+    }
+  }
+  const auto found = state_->last_lines.find(file);
+  return found == state_->last_lines.end() ? 0 : found->second;
 }
 
 InlineFunction& DwarfLines::function(std::uint32_t unit, std::uint32_t number) {

@@ -38,6 +38,7 @@ class DwarfLines final : public LineSource {
   const std::string& missing_reason() const override;
   bool left_out() const override;
   std::vector<Md5> sums_of(std::string_view file) override;
+  std::uint32_t last_line_of(std::string_view file) override;
 
  private:
   struct State;

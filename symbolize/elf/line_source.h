@@ -50,6 +50,13 @@ class LineSource {
     return {};
   }
 
+  // The highest line of a source file of line_info() that code comes from, as far as its tables are read; 0:
+  // unknown. A file with fewer lines is another text.
+  virtual std::uint32_t last_line_of(std::string_view file) {
+    (void)file;
+    return 0;
+  }
+
   // The first missing or damaged part that a lookup needed; empty: none.
   virtual const std::string& missing_reason() const = 0;
   // Whether a part was ignored because it exceeds the limits for the file's size.
