@@ -3,6 +3,7 @@
 do not grow, its output is rotated, and every started process is recorded once.
 
 TACHO_SOAK_SECONDS is how long (default 6; script/torture: 600), TACHO_SOAK_FORKS how many processes start in a second."""
+import contextlib
 import os
 import re
 import subprocess
@@ -50,10 +51,14 @@ class Soak(programs.Scratch):
         cls.built = programs.built_once(cls, {"soak_forker": FORKER})
 
     def usage(self, process):
-        """(private memory in KiB, number of descriptors)."""
+        """(private memory in KiB, number of descriptors without pinned files (O_PATH), of which others' programs decide)."""
         folder = Path(f"/proc/{process.pid}")
         own = re.search(r"RssAnon:\s+(\d+) kB", (folder / "status").read_text())
-        return int(own.group(1)), len(list((folder / "fd").iterdir()))
+        descriptors = 0
+        for entry in (folder / "fdinfo").iterdir():
+            with contextlib.suppress(OSError):  # closed meanwhile
+                descriptors += int(re.search(r"flags:\s+(\d+)", entry.read_text()).group(1), 8) & os.O_PATH == 0
+        return int(own.group(1)), descriptors
 
     def cpu_seconds(self, process):
         fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
