@@ -93,8 +93,6 @@ class RecordLoop::Loop {
 
   LoopReport run() {
     began_at_ = file_began_at_ = Clock::now();
-    // Reading the processes for the next file takes long, so it is done ahead.
-    if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
     while (!stopped_at_) {
       try {
         wait(until_next_step());

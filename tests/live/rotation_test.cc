@@ -83,6 +83,16 @@ TEST_F(Rotation, LossesStandInTheFileOfTheirTime) {
   EXPECT_EQ(expect_whole(false), calls) << run.errors();
 }
 
+// It grew to 28 MB until processes were read on a busy machine.
+TEST_F(Rotation, TheFirstFileEndsAtItsSizeToo) {
+  Program run = start(
+      {"--switch-output=1M", "--no-pack", "-z0", "-m", "64K", "-e", kGetppid, getppid_load(), "300000"});
+  EXPECT_EQ(run.wait(60), 0) << run.errors();
+  const auto names = files();
+  ASSERT_GE(names.size(), 3u) << run.errors();
+  EXPECT_LT(fs::file_size(folder + "/" + names.front()), 5u << 20);
+}
+
 TEST_F(Rotation, ShortProcessesAreNamedInTheFileOfTheirSamples) {
   // A copy: other tests run the program meanwhile.
   const std::string load = folder + "/short_load";

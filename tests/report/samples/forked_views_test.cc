@@ -348,7 +348,8 @@ Totals summed_by_hand(const ByHand& read, const SumShape& shape) {
     if (shape.by_location) text += sample.location + " ";
     if (shape.by_stack) text += sample.frames;
     Total& total = totals.rows[totals.of(text)].second;
-    total.period += sample.period == 0 && shape.period_nought == SumShape::PeriodNought::One ? 1 : sample.period;
+    total.period +=
+        sample.period == 0 && shape.period_nought == SumShape::PeriodNought::One ? 1 : sample.period;
     ++total.samples;
   }
   return totals;
@@ -428,10 +429,11 @@ class Captures : public testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(Captures, SumsAreThoseOfTheRecordsReadByHand) {
-  const SumShape shapes[] = {{},
-                             {.by_stack = false},
-                             {.by_comm = false, .by_thread = true, .period_nought = SumShape::PeriodNought::One},
-                             {.by_location = false}};
+  const SumShape shapes[] = {
+      {},
+      {.by_stack = false},
+      {.by_comm = false, .by_thread = true, .period_nought = SumShape::PeriodNought::One},
+      {.by_location = false}};
   for (const SumShape& shape : shapes) {
     const Totals expected = summed_by_hand(by_hand_, shape);
     for (const unsigned jobs : kJobs) {
