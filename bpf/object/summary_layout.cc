@@ -141,6 +141,10 @@ void SummaryLayout::add_field(const PayloadField& field, bool is_key) {
         {field, is_key, field.role.size() > kStack.size() ? field.role.substr(kStack.size() + 1) : ""});
     return;
   }
+  if (is_key && field.role == "cgroup" && is_one_number(field)) {
+    cgroup_ = field;  // of the sample, not of its payload
+    return;
+  }
   Part part{.from = field, .is_key = is_key, .to_bytes = bytes_for(field.bit_size)};
   PayloadField out = field;
   if (is_all) out.name = is_key ? "key" : "value";
@@ -243,6 +247,7 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
   if (process_) sample.process = sample.thread = static_cast<std::uint32_t>(bits_at(*process_, key, 0));
   if (thread_) sample.thread = static_cast<std::uint32_t>(bits_at(*thread_, key, 0));
   if (thread_ && !process_) sample.process = sample.thread;
+  if (cgroup_) sample.cgroup = bits_at(*cgroup_, key, 0);
   for (const StackId& stack : stacks_) {
     const std::uint64_t id = bits_at(stack.from, stack.is_key ? key : value, 0);
     sample.stacks.push_back(stack.from.bit_size == kSlotBits

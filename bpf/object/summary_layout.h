@@ -23,6 +23,7 @@ class SummaryLayout {
   // Schema of the samples' payloads. Roles that views know: key, value, count, sum.
   const format::PayloadSchema& schema() const { return schema_; }
   bool has_stack() const { return !stacks_.empty(); }
+  bool has_cgroup() const { return cgroup_.has_value(); }
   // Whether it has a number that grows and shrinks (ROLE("live")), of which only the last value is reported.
   bool is_live() const { return live_ || live_count_; }
   // Names of stack maps, one for each member with a stack id; empty name: the object's only stack map.
@@ -34,6 +35,7 @@ class SummaryLayout {
     std::vector<std::byte> payload;
     std::uint64_t period = 1;
     std::optional<std::uint32_t> process, thread;
+    std::uint64_t cgroup = 0;  // id; 0: unknown
     // Stack ids, in the order of stack_maps(): from bpf_get_stackid(), or with 64 bits a key of the program's
     // own. 0 and negative: none.
     std::vector<std::int64_t> stacks;
@@ -75,7 +77,7 @@ class SummaryLayout {
   std::vector<Part> parts_;
   std::vector<StackId> stacks_;
   std::optional<std::size_t> count_, sum_, live_, live_count_;  // of parts_
-  std::optional<format::PayloadField> process_, thread_;
+  std::optional<format::PayloadField> process_, thread_, cgroup_;
   bool has_slot_array_ = false;
 };
 

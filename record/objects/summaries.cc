@@ -228,6 +228,7 @@ void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& s
                   .cpu = source.cpu,
                   .process = sample.process.value_or(~0U),
                   .thread = sample.thread.value_or(~0U),
+                  .cgroup = sample.cgroup,
                   .payload = sample.payload};
   source.own.translate(event);
   const auto& attr = recording_->plan->events[source.event].attr;

@@ -542,7 +542,8 @@ class Planner {
       connection.kind = ring->second;
       format::EventAttr& attr = plan_.events[connection.event].attr;
       const bool has_cgroup =
-          attr.samples(abi::kSampleCgroup) && connection.kind == bpf::ChannelKind::RingWithHeaders;
+          attr.samples(abi::kSampleCgroup) &&
+          std::ranges::count(objects_[connection.object].rings_with_cgroups, connection.map) != 0;
       const bool has_stack = leave_to_recorder(plan_.events[connection.event]);
       if (has_cgroup) attr.sample_type |= abi::kSampleCgroup;
       const auto& with_stacks = objects_[connection.object].rings_with_stacks;

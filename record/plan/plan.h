@@ -128,6 +128,7 @@ struct ObjectFacts {
   std::vector<std::string> sample_programs;                          // of section "perf_event"
   std::vector<std::pair<std::string, bpf::ChannelKind>> rings = {};  // channels that are ring buffers
   std::vector<std::string> rings_with_stacks = {};   // whose programs put stacks into the payload
+  std::vector<std::string> rings_with_cgroups = {};  // whose programs give the cgroup
   bpf::WalkUse walk_use = {};                        // how its programs use the unwinder
   std::vector<std::string> unsupported_output = {};  // messages: output of its programs that is not recorded
   std::vector<std::string> doubts = {};              // messages: declarations without effect

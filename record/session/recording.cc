@@ -70,6 +70,7 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
                                                        object.perf_event_programs(),
                                                        {},
                                                        {},
+                                                       {},
                                                        object.walk_use(),
                                                        object.unsupported_output(),
                                                        doubts_of(object.declared()),
@@ -81,6 +82,8 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
       if (channel.summary ? channel.summary->has_stack()
                           : channel.schema && RingLayout(*channel.schema).has_stack())
         fact.rings_with_stacks.push_back(channel.map);
+      if (channel.summary ? channel.summary->has_cgroup() : channel.kind == bpf::ChannelKind::RingWithHeaders)
+        fact.rings_with_cgroups.push_back(channel.map);
       const auto is_data_address = [](const format::PayloadField& field) {
         return field.format == "uaddr" && field.role != "stack";
       };

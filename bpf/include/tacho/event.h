@@ -104,6 +104,7 @@
  * "log2": a bucket of a histogram: values from 2^n up to 2^(n+1) are counted under n, 0 and 1 under 0; "linear:N": under
  *          value / N. Shown as the least value of the bucket;
  * "value";
+ * "cgroup": an id as bpf_get_current_cgroup_id() returns it; it becomes that of the sample and is not in the payload;
  * "stack": the call chain, by a 32-bit id of bpf_get_stackid(), or a 64-bit id above 0 which is a key of a hash map of
  *          arrays of addresses up to the first 0. "stack:MAP" if the object has several such maps; the kernel stack is
  *          declared before the user stack.

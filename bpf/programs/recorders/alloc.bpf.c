@@ -65,6 +65,7 @@ static __always_inline int gets_block(void *context, __u64 result) {
   if (!key.address || bytes < min_bytes || !is_wanted_later() || !is_taken()) return 0;
   block.bytes = bytes;
   block.pid = who >> 32;
+  block.cgroup = bpf_get_current_cgroup_id();
   block.stack = take_number(context, false);
   block.made_ns = bpf_ktime_get_ns();
   count_block(&key, &block, true);

@@ -13,6 +13,7 @@ const volatile __u64 min_age_ms HELP("only blocks at least so old at the end, in
 
 struct alloc_key {
   __u64 pid ROLE("table:comm");
+  __u64 cgroup ROLE("cgroup");
   __u64 stack ROLE("stack:stacks");
 };
 struct alloc_value {
@@ -38,7 +39,7 @@ struct block_key {
   __u32 kind;  /* defined by the recorder */
 };
 struct block {
-  __u64 bytes, stack, made_ns, pid;
+  __u64 bytes, stack, made_ns, pid, cgroup;
 };
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -56,6 +57,7 @@ static __always_inline bool forget_block(const struct block_key *key, struct blo
   __u64 bytes;
   if (!block) return false;
   of.pid = block->pid;
+  of.cgroup = block->cgroup;
   of.stack = block->stack;
   bytes = block->bytes;
   if (gone) *gone = *block;
@@ -70,7 +72,7 @@ static __always_inline bool forget_block(const struct block_key *key, struct blo
 
 /* Adds a block, and adds it to the sums. `is_new`: not moved by a failed realloc(). */
 static __always_inline void count_block(const struct block_key *key, struct block *block, bool is_new) {
-  struct alloc_key of = {.pid = block->pid, .stack = block->stack};
+  struct alloc_key of = {.pid = block->pid, .cgroup = block->cgroup, .stack = block->stack};
   struct alloc_value *sum = tacho_entry(outstanding, &of);
   if (!sum) return;
   if (bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {

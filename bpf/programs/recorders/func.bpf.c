@@ -14,6 +14,7 @@ const volatile __u32 tacho_in_kernel; /* set by tacho-record */
 
 struct func_key {
   __u64 pid;
+  __u64 cgroup ROLE("cgroup");
   __u64 function ROLE("function") FORMAT("uaddr");
   __u64 ns ROLE("log2 unless count") UNIT("ns");
 };
@@ -46,7 +47,7 @@ struct {
 } calls SEC(".maps");
 
 static __always_inline void count_call(__u64 function, __u64 taken, bool is_timed) {
-  struct func_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .function = function};
+  struct func_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .cgroup = bpf_get_current_cgroup_id(), .function = function};
   struct func_value *value;
   if (is_timed) key.ns = tacho_log2(taken);
   value = tacho_entry(counted, &key);

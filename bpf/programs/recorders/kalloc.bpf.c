@@ -55,6 +55,7 @@ static __always_inline int allocates(void *context, enum kind kind, __u64 addres
   struct block block = {.bytes = bytes};
   if (!address || bytes < min_bytes || !is_wanted_later() || !is_taken()) return 1;
   block.pid = bpf_get_current_pid_tgid() >> 32;
+  block.cgroup = bpf_get_current_cgroup_id();
   block.stack = take_number(context, true);
   block.made_ns = bpf_ktime_get_ns();
   count_block(&key, &block, true);

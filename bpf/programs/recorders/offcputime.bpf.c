@@ -9,6 +9,7 @@
 struct offcputime_key {
   __u32 pid ROLE("table:comm,tid"), tid;
   char comm[16]; /* at that time */
+  __u64 cgroup ROLE("cgroup");
   __u64 kernel_stack ROLE("stack:kernel_stacks");
   __u64 user_stack ROLE("stack:user_stacks");
   __u64 off_ns ROLE("log2") UNIT("ns");
@@ -92,6 +93,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   if (!is_wait_chosen(thread, state)) return;
   wait.key.pid = bpf_get_current_pid_tgid() >> 32;
   wait.key.tid = thread;
+  wait.key.cgroup = bpf_get_current_cgroup_id();
   bpf_get_current_comm(wait.key.comm, sizeof wait.key.comm);
   take_numbers(context, &wait.key);
   wait.since_ns = bpf_ktime_get_ns();
@@ -137,6 +139,7 @@ static __always_inline void note(struct task_struct *task) {
   if (!stack || has_filter() || !is_state_chosen(state_of(task))) return;
   wait.key.pid = task->tgid;
   wait.key.tid = task->pid;
+  wait.key.cgroup = task_cgroup(task);
   wait.key.began_before = 1;
   bpf_probe_read_kernel(wait.key.comm, sizeof wait.key.comm, task->comm);
   take_stack_of(task, stack);

@@ -18,6 +18,7 @@ const volatile __u32 tacho_in_kernel; /* set by tacho-record */
 
 struct stackcount_key {
   __u64 pid;
+  __u64 cgroup ROLE("cgroup");
   __u64 function ROLE("function") FORMAT("uaddr"); /* 0: the tracepoint */
   __u64 kernel_stack ROLE("stack:stacks");
   __u64 user_stack ROLE("stack:stacks");
@@ -35,7 +36,7 @@ struct {
 SUMMARY(stackcount, counted);
 
 static __always_inline void count_stack(void *context, __u64 function, bool has_kernel_part) {
-  struct stackcount_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .function = function};
+  struct stackcount_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .cgroup = bpf_get_current_cgroup_id(), .function = function};
   struct stackcount_value *value;
   if (!is_wanted_later() || !is_taken()) return;
   bpf_get_current_comm(key.comm, sizeof key.comm);

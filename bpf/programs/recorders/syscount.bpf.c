@@ -11,6 +11,7 @@ const volatile __u64 min_us HELP("only calls of at least N microseconds");
 
 struct syscount_key {
   __u64 ns ROLE("log2 unless count") UNIT("ns");
+  __u64 cgroup ROLE("cgroup");
   __u32 pid;
   enum syscall_name call;
   enum error_name error ROLE("table:call");
@@ -58,6 +59,7 @@ static __always_inline int count_call(__u64 number, __u64 taken, long ret) {
   if ((failed && error == OK) || taken / 1000 < min_us || !is_taken()) return 1;
   __builtin_memset(&key, 0, sizeof key); /* with the padding at its end */
   key.pid = bpf_get_current_pid_tgid() >> 32;
+  key.cgroup = bpf_get_current_cgroup_id();
   key.call = number;
   key.error = error;
   bpf_get_current_comm(key.comm, sizeof key.comm);
@@ -102,6 +104,7 @@ int count_open(struct bpf_iter__task *context) {
   if (!began || failed || (now - began) / 1000 < min_us || !is_taken()) return 0;
   __builtin_memset(&key, 0, sizeof key);
   key.pid = task->tgid;
+  key.cgroup = task_cgroup(task);
   key.call = entry->call;
   key.unfinished = 1;
   bpf_core_read(key.comm, sizeof key.comm, &task->comm);

@@ -106,6 +106,20 @@ TEST(SummaryLayout, RolesOfKeyAndValue) {
   EXPECT_EQ(made.number(layout, "worst_ns"), 500u);
 }
 
+TEST(SummaryLayout, ACgroupIsOfTheSample) {
+  const SummaryLayout layout(
+      {"counts", "map", type(16, {field("group", 0, 64, "cgroup"), field("pid", 64, 32)}),
+       type(8, {field("(value)", 0, 64)})},
+      16, 8);
+  EXPECT_TRUE(layout.has_cgroup());
+  EXPECT_EQ(layout.schema().fields.size(), 2u) << "pid and count";
+  Expanded made;
+  made.expand(layout, bytes<std::uint64_t>({4711, 7}), bytes<std::uint64_t>({3}));
+  ASSERT_EQ(made.samples.size(), 1u);
+  EXPECT_EQ(made.samples[0].cgroup, 4711u);
+  EXPECT_EQ(made.samples[0].process, 7u);
+}
+
 TEST(SummaryLayout, AnArrayOfSlotsIsASampleForEach) {
   const SummaryLayout layout(
       {"lat", "map", type(4, {field("dev", 0, 32)}), type(16, {field("slots", 0, 32, "linear:10", 4)})}, 4,
