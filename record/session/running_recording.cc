@@ -72,10 +72,12 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
     if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
       messages.warn("files that may vanish are not kept open for their symbols: " + done.error().what);
   if (recording.stacks) recording.stacks->begin(processes);
-  // A file can fill up faster than processes are read: those for the second one are read before samples begin.
+  // A file can fill up faster than processes are read: those for the second one are read before samples
+  // begin.
   if (options.files.switch_rule.bytes != 0) {
     if (auto done = output->prepare_next(); !done) return std::move(done.error());
-    while (!output->is_next_prepared() && !recording.stop()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!output->is_next_prepared() && !recording.stop())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return running;
 }

@@ -22,7 +22,8 @@ symbolize::AddressKind address_kind(const Location& location) {
 }
 
 std::string another_text(std::uint32_t last_line, std::size_t lines) {
-  return "is not shown as source: it is another text than the program was compiled from, which had at least " +
+  return "is not shown as source: it is another text than the program was compiled from, which had at "
+         "least " +
          std::to_string(last_line) + " lines; it has " + std::to_string(lines);
 }
 

@@ -41,8 +41,7 @@ SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, cons
   const format::CaptureReader& capture = lane.capture();
   make_location_table();
   chains_.use(options, symbols);
-  for (const format::Event& event : capture.events())
-  {
+  for (const format::Event& event : capture.events()) {
     Layout layout = layout_of(event.attr, capture.layout().order);
     using enum SumShape::PeriodNought;
     layout.counts_nought =

@@ -35,8 +35,9 @@ struct SumShape {
   bool by_location = true;  // by the location of the sample's ip; always true without by_stack
   bool by_comm = true;
   bool by_thread = false;
-  bool needs_stack = false;    // leave out samples without a call chain
-  // Which samples of period 0 count as 1: those of BPF programs (ResolvedSample::counted_period()), all, none.
+  bool needs_stack = false;  // leave out samples without a call chain
+  // Which samples of period 0 count as 1: those of BPF programs (ResolvedSample::counted_period()), all,
+  // none.
   enum class PeriodNought : std::uint8_t { OneOfBpf, One, Kept };
   PeriodNought period_nought = PeriodNought::OneOfBpf;
   // Addresses: there are as many groups as distinct stacks. Otherwise there are few, and lanes empty tables

@@ -139,7 +139,7 @@ struct DwarfLines::State {
   AddressRanges scratch;
   DwarfBudget budget;
   LineTables line_tables;
-  std::optional<LineSums> sums;  // read when first needed
+  std::optional<LineSums> sums;                                    // read when first needed
   std::unordered_map<std::string_view, std::uint32_t> last_lines;  // by file, of units with has_last_lines
   std::deque<SingleSplit> singles;
   std::uint64_t single_bytes = std::uint64_t{1} << 30;  // bytes of object files that may still be copied
