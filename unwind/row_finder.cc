@@ -53,8 +53,9 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
     if (file == nullptr || file->order() != image.order()) continue;
     auto frames = debug_frame_of(*file);
     if (!frames) continue;
-    if (auto added = finder.add({std::move(*frames), CfiForm::DebugFrame}, stop); !added)
-      return std::move(added.error());
+    // .eh_frame stays usable without it.
+    auto added = finder.add({std::move(*frames), CfiForm::DebugFrame}, stop);
+    if (!added && finder.frames_.empty()) return std::move(added.error());
   }
   const auto has_functions = [](const Frames& frames) { return frames.index || !frames.ranges.empty(); };
   if (std::ranges::none_of(finder.frames_, has_functions)) return from_sframe(image, stop);

@@ -349,8 +349,9 @@ Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits, co
   RowTable table;
   const auto take = [&table, &limits](Result<RowTable> more) -> Result<> {
     if (!more) return std::move(more.error());
-    table = table.rows.empty() ? std::move(*more) : with_gaps_filled(table, *more);
-    if (table.rows.size() > limits.most_rows) return Builder::too_large();
+    RowTable joined = table.rows.empty() ? std::move(*more) : with_gaps_filled(table, *more);
+    if (joined.rows.size() > limits.most_rows) return Builder::too_large();
+    table = std::move(joined);
     return Done{};
   };
   const auto take_section = [&](const std::optional<ElfImage::Section>& frames, CfiForm form,
@@ -363,8 +364,8 @@ Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits, co
     return std::move(taken.error());
   for (const ElfImage* const file : {&image, debug}) {
     if (file == nullptr || file->order() != image.order()) continue;
-    if (auto taken = take_section(debug_frame_of(*file), CfiForm::DebugFrame, nullptr); !taken)
-      return std::move(taken.error());
+    auto taken = take_section(debug_frame_of(*file), CfiForm::DebugFrame, nullptr);
+    if (!taken && table.rows.empty()) return std::move(taken.error());  // else .eh_frame's rows stay
   }
   if (table.rows.empty()) {
     const auto sframe = image.section(".sframe");
