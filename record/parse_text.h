@@ -15,6 +15,7 @@ using format::take_number;
 using format::take_prefix;
 using format::take_until;
 using format::whole_number;
+using format::without_octal_escapes;
 
 // The text of a file; empty: it cannot be read.
 inline std::string text_of_file(const std::string& path) {
@@ -39,19 +40,5 @@ inline std::string unquoted(std::string text) {
 
 // Whether the text is a pattern of fnmatch(3).
 inline bool is_glob(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
-
-// A path as /proc/PID/mountinfo has it: the kernel writes blanks, tabs, newlines and backslashes as \040.
-inline std::string without_octal_escapes(std::string_view text) {
-  constexpr std::size_t kDigits = 3;
-  std::string plain;
-  while (!text.empty()) {
-    const std::string_view digits = text.substr(1, kDigits);
-    const auto code =
-        text.front() == '\\' && digits.size() == kDigits ? whole_number<unsigned>(digits, 8) : std::nullopt;
-    plain += code ? static_cast<char>(*code) : text.front();
-    text.remove_prefix(code ? 1 + kDigits : 1);
-  }
-  return plain;
-}
 
 }  // namespace tacho::record

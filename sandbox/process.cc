@@ -96,12 +96,13 @@ std::string network_mount_of(std::string_view path) {
   constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes
   const auto mounts = format::read_file("/proc/self/mountinfo", kMostMounts);
   if (!mounts) return {};
-  std::string_view found, type;
+  std::string found;
+  std::string_view type;
   for (std::string_view text = format::as_text(*mounts); !text.empty();) {
     // 36 35 0:52 / /mnt rw,noatime master:1 - nfs4 server:/export rw
     std::string_view line = format::take_until(text, '\n');
     for (int field = 0; field < 4; ++field) format::take_until(line, ' ');
-    const std::string_view folder = format::take_until(line, ' ');
+    const std::string folder = format::without_octal_escapes(format::take_until(line, ' '));
     const bool is_below =
         folder == "/" || (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
     if (!is_below || folder.size() < found.size()) continue;
@@ -110,7 +111,7 @@ std::string network_mount_of(std::string_view path) {
     type = dash == line.npos ? std::string_view() : line.substr(dash + 3);
     type = type.substr(0, type.find(' '));
   }
-  return has_server(type) ? std::string(found) : std::string();
+  return has_server(type) ? found : std::string();
 }
 
 // How often a thread has gone to sleep, if it waits for a file system: in state D, or in an interruptible

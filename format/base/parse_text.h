@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -58,6 +59,20 @@ inline std::string_view field_of_status(std::string_view status, std::string_vie
     if (at != 0 && status[at - 1] == '\n' && take_prefix(rest, ":\t")) return take_until(rest, '\n');
   }
   return {};
+}
+
+// A path as /proc/PID/mountinfo has it: the kernel writes blanks, tabs, newlines and backslashes as \040.
+inline std::string without_octal_escapes(std::string_view text) {
+  constexpr std::size_t kDigits = 3;
+  std::string plain;
+  while (!text.empty()) {
+    const std::string_view digits = text.substr(1, kDigits);
+    const auto code =
+        text.front() == '\\' && digits.size() == kDigits ? whole_number<unsigned>(digits, 8) : std::nullopt;
+    plain += code ? static_cast<char>(*code) : text.front();
+    text.remove_prefix(code ? 1 + kDigits : 1);
+  }
+  return plain;
 }
 
 }  // namespace tacho::format
