@@ -231,7 +231,7 @@ class SilentProcess(programs.Scratch):
                 said = self.end_of(process)
                 self.assertIn("Captured and wrote", said)
                 if silent != "LOOKUP":  # it has the file by its mapping
-                    self.assertIn(f"left out, because it does not answer (a file system that hangs?): {targets[silent][1]}", said)
+                    self.assertIn(f"without names and stacks of a file that does not answer (a file system that hangs?): {targets[silent][1]}", said)
 
     def test_no_probe_is_asked_for_in_a_silent_file(self):
         """The kernel reads the probed code while fork() waits: the host would stand still."""

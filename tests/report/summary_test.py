@@ -224,13 +224,13 @@ class SummaryView(programs.Scratch):
         capture.sample(chain=[made.CONTEXT_USER, made.LEAF_A + 4])
         (self.folder / "named.data").write_bytes(capture.file())
         for words in (["report", "--stdio"], ["script"], ["folded"], ["flamegraph", "-o", "-"], ["header"], ["evlist"],
-                      ["dump"], ["heatmap"], ["summary"]):
+                      ["dump"], ["heatmap"], ["summary"], ["annotate"]):
             named = self.tacho(*words, "named.data", status=None)
             self.assertEqual((named.returncode, named.stdout), (lambda done: (done.returncode, done.stdout))(
                 self.tacho(*words, "-i", "named.data", status=None)), words)
         for words, said in ((["script", "-i", "a.data", "named.data"], "named twice: -i a.data and named.data"),
                             (["report", "leaf_a"], "--symbol-filter leaf_a"),
-                            (["annotate", "named.data"], "is a capture")):
+                            (["annotate", "-i", "a.data", "named.data"], "named twice: -i a.data and named.data")):
             self.assertIn(said, self.tacho(*words, status=1).stderr.decode())
 
 

@@ -149,22 +149,27 @@ cli::CommandLine describe_annotate(AnnotateOptions& options) {
       "code put into the capture, or from a jitdump; kernel code from the file that -k or --kcore "
       "names. Where the capture has branch stacks, each instruction has numbers of branches and "
       "cycles.");
-  line.synopsis = "[SYMBOL] [options]";
+  line.synopsis = "[FILE] [SYMBOL] [options]";
   auto& rows = line.options;
   add_code_options(rows, options);
   rows.push_back(event_option(options.reading.session.filter));
   add_reading_options(rows, options.reading);
   add_filter_options(rows, options.reading.session.filter, {"-S", "--symbols", "--symbol"});
   cli::add_absent_options(rows, kAbsent);
-  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
-    if (words.empty()) return Done{};
-    if (words.size() > 1 || !options.symbol.empty())
-      return use_error("'" + words.back() +
-                       "' is a second function; annotate shows one, or all without a name");
-    options.symbol = words.front();
-    if (format::is_capture_file(options.symbol))
-      return use_error("'" + options.symbol +
-                       "' is a capture, and a word of tacho annotate is a function: -i " + options.symbol);
+  line.words = [&options,
+                usual = options.reading.session.input](const std::vector<std::string>& words) -> Result<> {
+    std::string& input = options.reading.session.input;
+    for (const std::string& word : words) {
+      // As other views take FILE.
+      if (&word == &words.front() && format::is_capture_file(word)) {
+        if (input != usual) return use_error("the capture is named twice: -i " + input + " and " + word);
+        input = word;
+      } else if (!options.symbol.empty()) {
+        return use_error("'" + word + "' is a second function; annotate shows one, or all without a name");
+      } else {
+        options.symbol = word;
+      }
+    }
     return Done{};
   };
   line.epilog =
