@@ -232,17 +232,21 @@ sandbox::FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::S
   return times;
 }
 
+cli::Option skip_file_option(std::vector<std::string>& files) {
+  return {
+      "--skip-file", cli::Takes::Value, "FILE",
+      "do not read FILE, a module's path in the capture: its code has no names. May be given several times",
+      [&files](std::string_view text) -> Result<> {
+        files.emplace_back(text);
+        return Done{};
+      }};
+}
+
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
   const std::size_t first = rows.size();
   add_input_options(rows, options);
   rows.push_back(file_time_option(options.file_seconds));
-  rows.push_back({"--skip-file", cli::Takes::Value, "FILE",
-                  "do not read FILE, a module's path in the capture: its code has no names. May be given "
-                  "several times",
-                  [&options](std::string_view text) -> Result<> {
-                    options.skipped_files.emplace_back(text);
-                    return Done{};
-                  }});
+  rows.push_back(skip_file_option(options.skipped_files));
   rows.push_back({"--jobs", cli::Takes::Value, "N",
                   "threads that work at the same time; the output is the same for any number. Default: one "
                   "for each processor, at most 8",

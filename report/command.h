@@ -144,6 +144,7 @@ cli::Option worker_option(bool& has_worker);
 // --max-file-time, for a command that reads files of modules; and the limits it gives, which are higher with
 // debuginfod: servers may be slow and files large.
 cli::Option file_time_option(std::optional<std::uint64_t>& seconds);
+cli::Option skip_file_option(std::vector<std::string>& files);
 sandbox::FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers);
 
 // Whether the input can be opened and read a second time (a file and not a pipe).

@@ -796,7 +796,8 @@ Result<cli::ExitStatus> Supervisor::run(bool& is_confined) {
 }  // namespace
 
 std::string SkippedFiles::refusal(std::string_view path) const {
-  return std::ranges::find(paths_, path) != paths_.end() ? "the command line leaves it out" : "";
+  if (std::ranges::find(paths_, path) != paths_.end()) return "the command line leaves it out";
+  return access_ == nullptr ? "" : access_->refusal(path);
 }
 
 std::string out_of_time(const std::string& input, const FileTimes& times) {

@@ -48,15 +48,19 @@ struct Death {
   std::string path, how;  // of the file that the child read, "/usr/lib/libfoo.so"; "Segmentation fault"
 };
 
-// Refuses the files of --skip-file, for reading in this process.
+// Refuses the files of --skip-file. `access`: asked about all others, as of a child; null: none refuses more.
 class SkippedFiles : public symbolize::FileAccess {
  public:
-  explicit SkippedFiles(const std::vector<std::string>& paths) : paths_(paths) {}
-  void set_current(std::string_view) override {}
+  explicit SkippedFiles(const std::vector<std::string>& paths, symbolize::FileAccess* access = nullptr)
+      : paths_(paths), access_(access) {}
+  void set_current(std::string_view path) override {
+    if (access_ != nullptr) access_->set_current(path);
+  }
   std::string refusal(std::string_view path) const override;
 
  private:
   const std::vector<std::string>& paths_;
+  symbolize::FileAccess* access_;
 };
 
 // The child's environment, passed to the work.

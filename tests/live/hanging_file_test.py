@@ -233,6 +233,14 @@ class SilentProcess(programs.Scratch):
                 if silent != "LOOKUP":  # it has the file by its mapping
                     self.assertIn(f"without names and stacks of a file that does not answer (a file system that hangs?): {targets[silent][1]}", said)
 
+    def test_copied_stacks_are_unwound_without_the_silent_file(self):
+        _, file = self.silent_process("code")
+        said = self.end_of(self.start("record", "-o", "x.data", "--call-graph", "dwarf", "-a", "--duration", "0.5"))
+        self.assertIn(f"does not answer (a file system that hangs?): {file}", said)
+        # As record does for -g without BPF.
+        self.end_of(self.start("convert", "--unwind", "--skip-file", file, "-i", "x.data", "-o", "plain.data"))
+        self.assertNotIn("STACK_USER", self.tacho("header", "-i", "plain.data").stdout.decode())
+
     def test_no_probe_is_asked_for_in_a_silent_file(self):
         """The kernel reads the probed code while fork() waits: the host would stand still."""
         for silent in ("READ", "OPEN"):

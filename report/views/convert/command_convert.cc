@@ -45,6 +45,7 @@ struct CommandLine {
   ConvertOptions convert;
   bool has_worker = true, in_place = false;
   std::optional<std::uint64_t> file_seconds;
+  std::vector<std::string> skipped_files;
   std::optional<CaptureForm> form;
   std::optional<symbolize::PinnedFiles> pinned;
   bool is_plain = false, is_compressed = false;
@@ -104,6 +105,7 @@ void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
   rows.push_back(pinned_files_option(line.pinned));
   rows.push_back(inflate_option(convert.capture));
   rows.push_back(file_time_option(line.file_seconds));
+  rows.push_back(skip_file_option(line.skipped_files));
   rows.push_back(worker_option(line.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as in perf, without effect: files of other owners are always read"));
@@ -182,7 +184,8 @@ Result<cli::ExitStatus> make_copy(const CommandLine& line) {
   task.target.replaces_input = line.in_place;
   return make_capture(task, [&](const CopyOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
     ConvertOptions options = convert;
-    if (child != nullptr) options.access = &child->stacks;
+    sandbox::SkippedFiles access(line.skipped_files, child != nullptr ? &child->stacks : nullptr);
+    options.access = &access;
     StopDelay delay([&] { return child != nullptr ? child->is_asked_to_stop() : task.is_asked_to_stop(); });
     format::Following following;
     if (can_be_ended) {

@@ -465,21 +465,6 @@ constexpr std::uint64_t kMostAttached = 2 * kMostCopies;  // with jitdumps
 // At most a thousand modules get lines, mostly one each.
 constexpr std::uint64_t kMostLines = std::uint64_t{1} << 14;
 
-// The child's access to files, without those of --skip-file.
-class AccessWithoutSkipped final : public sandbox::SkippedFiles {
- public:
-  AccessWithoutSkipped(symbolize::FileAccess& access, const std::vector<std::string>& skipped)
-      : SkippedFiles(skipped), access_(access) {}
-  void set_current(std::string_view path) override { access_.set_current(path); }
-  std::string refusal(std::string_view path) const override {
-    std::string why = SkippedFiles::refusal(path);
-    return why.empty() ? access_.refusal(path) : why;
-  }
-
- private:
-  symbolize::FileAccess& access_;
-};
-
 // The result of the sandboxed child.
 struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
@@ -594,7 +579,7 @@ void attach_source_sums(symbolize::SourceSums& sums, const format::Features& fea
 
 // Runs in the sandboxed child; returns an encoded Report or Error.
 std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) {
-  AccessWithoutSkipped access(child.names, options.reading.skipped_files);
+  sandbox::SkippedFiles access(options.reading.skipped_files, &child.names);
   SessionOptions reading = options.reading.session;
   reading.symbols.access = &access;
   Others others;
