@@ -483,6 +483,40 @@ class UnfinishedWaits(Recorders):
         self.assertIn("[H] 0000000000000000", self.tacho("report", "-i", "out.data", "--as-perf").stdout.decode())
 
 
+TIMERS = """
+#include <time.h>
+#include <unistd.h>
+int main(void) { struct timespec t = {0, 20000}; alarm(30); for (;;) nanosleep(&t, 0); }
+"""
+TURNS = """
+#include <pthread.h>
+#include <unistd.h>
+static int there[2], back[2];
+static void *answers(void *n) { char c; for (int i = 0; i < 2000; ++i) { read(there[0], &c, 1); write(back[1], &c, 1); } return n; }
+int main(void) {
+  char c = 1;
+  pthread_t other;
+  if (pipe(there) || pipe(back) || pthread_create(&other, 0, answers, 0)) return 1;
+  for (int i = 0; i < 2000; ++i) { write(there[1], &c, 1); read(back[0], &c, 1); }
+  return pthread_join(other, 0);
+}
+"""
+
+
+class Wakers(Recorders):
+    LOADS = {"timers": TIMERS, "turns": TURNS}
+
+    def test_a_recording_that_begins_in_a_timer_does_not_take_all_wakers_for_it(self):
+        for cpu in range(2):
+            timers = subprocess.Popen(["taskset", "-c", str(cpu % os.cpu_count()), self.built / "timers"])
+            self.addCleanup(timers.wait)
+            self.addCleanup(timers.kill)
+        for turn in range(programs.scaled(100, 10)):
+            self.record("waking", "taskset", "-c", str(turn % os.cpu_count()), self.built / "turns")
+            counts = self.counts("waker", where='woken == "turns"')
+            self.assertGreater(counts["turns"], 500 + 20 * counts.get("[timer]", 0), counts)
+
+
 class Network(Recorders):
     def test_tcp_tells_connections_from_begin_to_end(self):
         done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", "tcp", "--", sys.executable, "-c", NET)

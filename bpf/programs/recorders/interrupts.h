@@ -5,9 +5,9 @@
 #ifndef TACHO_INTERRUPTS_H
 #define TACHO_INTERRUPTS_H
 
-/* Numbers of handlers that run on this CPU: they may be nested. */
+/* Which kinds of handlers run on this CPU now. Handlers of one kind are not nested. */
 struct serving {
-  __u32 timers, devices;
+  bool hrtimer, timer, device;
 };
 PER_CPU(serving_here, struct serving);
 
@@ -16,21 +16,19 @@ static __always_inline struct serving *serving(void) {
   return bpf_map_lookup_elem(&serving_here, &only);
 }
 
-/* Two programs, at a handler's start and end. The end of a handler may be seen without its start, when the recording starts. */
-#define SERVES(hook_begin, hook_end, kind)                      \
-  SEC(hook_begin) int kind##_begins(void *context) {            \
-    struct serving *here = serving();                           \
-    if (here) here->SERVED_##kind++;                            \
-    return 1;                                                   \
-  }                                                             \
-  SEC(hook_end) int kind##_ends(void *context) {                \
-    struct serving *here = serving();                           \
-    if (here && here->SERVED_##kind) here->SERVED_##kind--;     \
-    return 1;                                                   \
+/* Two programs, at a handler's end and start. Programs are attached in this order: attached between the start and the end of a
+ * handler, the other order would see the start alone. Flags and not counts, so that an unseen end is made good by the next one. */
+#define SERVES(hook_begin, hook_end, kind)          \
+  SEC(hook_end) int kind##_ends(void *context) {    \
+    struct serving *here = serving();               \
+    if (here) here->kind = false;                   \
+    return 1;                                       \
+  }                                                 \
+  SEC(hook_begin) int kind##_begins(void *context) {\
+    struct serving *here = serving();               \
+    if (here) here->kind = true;                    \
+    return 1;                                       \
   }
-#define SERVED_hrtimer timers
-#define SERVED_timer timers
-#define SERVED_device devices
 SERVES("?tracepoint/timer/hrtimer_expire_entry", "?tracepoint/timer/hrtimer_expire_exit", hrtimer)
 SERVES("?tracepoint/timer/timer_expire_entry", "?tracepoint/timer/timer_expire_exit", timer)
 SERVES("?tracepoint/irq/irq_handler_entry", "?tracepoint/irq/irq_handler_exit", device)
@@ -38,9 +36,9 @@ SERVES("?tracepoint/irq/irq_handler_entry", "?tracepoint/irq/irq_handler_exit", 
 /* Writes the waker's name: the thread's comm, or [timer] or [irq]; then returns false. */
 static __always_inline bool name_waker(char name[16]) {
   const struct serving *here = serving();
-  if (here && (here->timers || here->devices)) {
+  if (here && (here->hrtimer || here->timer || here->device)) {
     const char timer[16] = "[timer]", irq[16] = "[irq]";
-    __builtin_memcpy(name, here->timers ? timer : irq, sizeof timer);
+    __builtin_memcpy(name, here->hrtimer || here->timer ? timer : irq, sizeof timer);
     return false;
   }
   bpf_get_current_comm(name, 16);
