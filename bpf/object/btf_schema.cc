@@ -27,9 +27,10 @@ constexpr int kMaxDepth = 32;              // of types inside types
 // The known roles and formats (tacho/event.h). The last ones take an argument: a number, the name of a map,
 // or names of keys.
 constexpr std::string_view kRoles[] = {
-    "value",    "key",   "weight",    "queued",        "why_queued", "wakes",         "waker",
-    "stack",    "log2",  "count",     "sum",           "live",       "max",           "live:count",
-    "function", "depth", "arguments", "argument_text", "returned",   "returned_text", "unread_texts"};
+    "value",         "key",      "weight",        "queued",      "why_queued", "wakes",
+    "waker",         "cgroup",   "stack",         "log2",        "count",      "sum",
+    "live",          "max",      "live:count",    "function",    "depth",      "arguments",
+    "argument_text", "returned", "returned_text", "unread_texts"};
 constexpr std::string_view kRolesWithArgument[] = {"linear:", "stack:", "table:"};
 constexpr std::string_view kFormats[] = {"hex", "oct", "kaddr", "uaddr"};
 constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";

@@ -84,27 +84,26 @@ class Cgroups(CgroupCase):
         self.assertEqual(self.comms("--container", "5eed"), {"inside", "below"})
         self.assertEqual(self.comms("--container", OTHER), {"other"})
 
+    def check_cgroups(self, event, options=""):
+        self.need_recorder(event)
+        done = self.run_program(programs.BIN / "tacho-record", "-a", "-e", event + options, "-o", "c.data", "--", "sleep", "0.5")
+        self.assertNotIn("there is no role", done.stderr.decode())
+        lines = self.tacho("table", "-i", "c.data", "--event", event, "--by", "cgroup,comm", "--columns", "count", "--csv").stdout.decode()
+        groups = {line.split(",")[1]: line.split(",")[0] for line in lines.splitlines()[1:]}
+        for name, group in (("inside", f"docker-{ID}.scope"), ("other", f"docker-{OTHER}.scope"), ("outside", "x.service")):
+            self.assertTrue(groups[name].endswith(group), (event, groups))
+        self.assertFalse({"N/A", "unknown"} & set(groups.values()), groups)
+
     def test_events_of_recorders_have_their_cgroup(self):
-        self.need_recorder("offcpu")
-        self.run_program(programs.BIN / "tacho-record", "-q", "-a", "-e", "offcpu,syscall", "-o", "c.data", "--", "sleep", "0.5")
         for event in ("offcpu", "syscall"):
-            lines = self.tacho("table", "-i", "c.data", "--event", event, "--by", "cgroup,comm", "--columns", "count", "--csv").stdout.decode()
-            groups = {line.split(",")[1]: line.split(",")[0] for line in lines.splitlines()[1:]}
-            for name, group in (("inside", f"docker-{ID}.scope"), ("other", f"docker-{OTHER}.scope"), ("outside", "x.service")):
-                self.assertTrue(groups[name].endswith(group), (event, groups))
-            self.assertFalse({"N/A", "unknown"} & set(groups.values()), groups)
+            self.check_cgroups(event)
 
     def test_sums_of_the_kernel_have_their_cgroup(self):
-        self.need_recorder("syscount")
-        self.run_program(programs.BIN / "tacho-record", "-q", "-a", "-e", "syscount,offcputime,stackcount/functions=vfs_*/"
-                         if Path("/sys/bus/event_source/devices/kprobe").exists() else "syscount,offcputime", "-o", "c.data", "--", "sleep", "0.5")
-        for event in ("syscount", "offcputime"):
-            lines = self.tacho("table", "-i", "c.data", "--event", event, "--by", "cgroup,comm", "--columns", "count", "--csv").stdout.decode()
-            groups = {line.split(",")[1]: line.split(",")[0] for line in lines.splitlines()[1:]}
-            for name, group in (("inside", f"docker-{ID}.scope"), ("other", f"docker-{OTHER}.scope"), ("outside", "x.service")):
-                self.assertTrue(groups[name].endswith(group), (event, groups))
-            self.assertFalse({"N/A", "unknown"} & set(groups.values()), groups)
-        self.assertNotIn(b"cgroup=", self.tacho("script", "-i", "c.data", "-F", "comm,payload").stdout)
+        for event, options in (("syscount", ""), ("offcputime", ""), ("stackcount", "/tracepoint='syscalls:sys_enter_getppid'/"),
+                               ("func", "/name='libc.so.6:*nanosleep*'/")):
+            with self.subTest(event=event):
+                self.check_cgroups(event, options)
+                self.assertNotIn(b"cgroup=", self.tacho("script", "-i", "c.data", "-F", "comm,payload").stdout)
 
     def test_a_container_removed_meanwhile_is_reported(self):
         gone, stays = self.cgroup(f"tacho-{os.getpid()}.slice/gone.service"), f"tacho-{os.getpid()}.slice/x.service"
