@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -17,42 +18,48 @@ namespace tacho::record {
 
 namespace {
 
-using Answer = Result<std::vector<std::byte>>;
 constexpr std::uint64_t kAnswerPiece = std::uint64_t{8} << 20;  // bytes that a slow disk reads in time
 
-// In a child: reads a piece of a file, and returns one byte if there is more.
-Answer read_piece(format::Bytes argument) {
+// In a child: reads part of a file or a program of PATH. Returns one byte if there is more behind it.
+Result<std::vector<std::byte>> read_part(format::Bytes argument) {
   format::Cursor in(argument);
-  const std::uint64_t offset = in.u64();
+  const std::uint64_t offset = in.u64(), size = in.u64();
   const auto path = path_of_program(std::string(format::as_text(in.rest())));
   const auto file = path ? format::open_input(*path) : Error{"none"};
   if (!file) return std::vector<std::byte>();
-  const auto bytes = format::read_at(file->get(), offset, kAnswerPiece);
-  return std::vector<std::byte>(bytes && bytes->size() == kAnswerPiece ? 1 : 0);
+  const auto bytes = format::read_at(file->get(), offset, static_cast<std::size_t>(size));
+  return std::vector<std::byte>(bytes && bytes->size() == size ? 1 : 0);
+}
+
+// Whether there is more behind the part; false also for a file that cannot be read.
+Result<bool> part_answers(ForeignReader& reader, const std::string& path, std::uint64_t offset,
+                          std::uint64_t size) {
+  std::error_code failed;
+  const bool is_path = path.find('/') != std::string::npos;  // else a program of PATH
+  const std::string whole = is_path ? std::filesystem::absolute(path, failed).string() : path;
+  format::ByteWriter argument;
+  argument.u64(offset).u64(size).bytes(std::as_bytes(std::span(whole)));
+  const auto more = reader.run(read_part, argument.view(), whole, whole);
+  if (!more && more.error().code == ETIMEDOUT)
+    return Error{path + ": its file system does not answer", ETIMEDOUT};
+  return more && !more->empty();
 }
 
 }  // namespace
 
 Result<> check_file_answers(ForeignReader& reader, const std::string& path) {
-  std::error_code failed;
-  const bool is_path = path.find('/') != std::string::npos;  // else a program of PATH
-  const std::string whole = is_path ? std::filesystem::absolute(path, failed).string() : path;
   for (std::uint64_t offset = 0;; offset += kAnswerPiece) {
-    format::ByteWriter argument;
-    argument.u64(offset).bytes(std::as_bytes(std::span(whole)));
-    const auto more = reader.run(read_piece, argument.view(), whole, whole);
-    if (!more && more.error().code == ETIMEDOUT)
-      return Error{path + ": its file system does not answer", ETIMEDOUT};
-    if (!more || more->empty()) return Done{};
+    const auto has_more = part_answers(reader, path, offset, kAnswerPiece);
+    if (!has_more) return has_more.error();
+    if (!*has_more) return Done{};
   }
 }
 
-Result<> check_answers(ForeignReader& reader, std::span<const std::string> command,
-                       std::span<const EventRequest> events, Watch watch, const TargetTasks& tasks) {
+Result<> check_files_answer(ForeignReader& reader, std::span<const EventRequest> events) {
   std::vector<std::string> files;
-  if (!command.empty()) files.push_back(command.front());
-  const auto add_path = [&files](const std::string& file) {
-    if (file.find('/') != std::string::npos) files.push_back(file);  // others are names of libraries
+  const auto add_path = [&files](std::string file) {
+    const bool is_path = file.find('/') != std::string::npos;  // others are names of libraries
+    if (is_path && std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
   };
   for (const EventRequest& request : events) {
     if (request.probe() != nullptr) add_path(request.probe()->path);
@@ -61,6 +68,13 @@ Result<> check_answers(ForeignReader& reader, std::span<const std::string> comma
   }
   for (const std::string& file : files)
     if (auto done = check_file_answers(reader, file); !done) return done;
+  return Done{};
+}
+
+Result<> check_target_answers(ForeignReader& reader, std::span<const std::string> command, Watch watch,
+                              const TargetTasks& tasks) {
+  if (!command.empty())
+    if (auto done = part_answers(reader, command.front(), 0, 1); !done) return std::move(done.error());
   if (watch != Watch::Processes && watch != Watch::Threads) return Done{};
   for (const int process : tasks.processes)
     if (!reader.answers(fmt::format("/proc/{}/auxv", process)))

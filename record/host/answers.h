@@ -18,10 +18,11 @@ namespace tacho::record {
 // Reads the whole file in a child, so that its pages are in memory. Error ETIMEDOUT: it does not answer. A
 // file that cannot be read is no error here.
 Result<> check_file_answers(ForeignReader& reader, const std::string& path);
+// The same for the files that events name: of probes, and binary= and lib= of recorders.
+Result<> check_files_answer(ForeignReader& reader, std::span<const EventRequest> events);
 
-// The same for the program of `command` (empty: none), the files that events name (probes; binary= and lib=
-// of recorders), and with -p and -t the processes.
-Result<> check_answers(ForeignReader& reader, std::span<const std::string> command,
-                       std::span<const EventRequest> events, Watch watch, const TargetTasks& tasks);
+// For the first bytes of the program of `command` (empty: none), and with -p and -t for the processes.
+Result<> check_target_answers(ForeignReader& reader, std::span<const std::string> command, Watch watch,
+                              const TargetTasks& tasks);
 
 }  // namespace tacho::record

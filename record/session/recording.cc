@@ -230,10 +230,10 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
-  for (const auto* events : {&options.events, &options.switch_events}) {
-    auto done = check_answers(*out.reader, options.command, *events, options.target.watch, out.tasks);
-    if (!done) return std::move(done.error());
-  }
+  if (auto done = check_target_answers(*out.reader, options.command, options.target.watch, out.tasks); !done)
+    return std::move(done.error());
+  for (const auto* events : {&options.events, &options.switch_events})
+    if (auto done = check_files_answer(*out.reader, *events); !done) return std::move(done.error());
   auto cgroups = open_cgroups(options.target.cgroups);
   if (!cgroups) return std::move(cgroups.error());
   out.cgroups = std::move(*cgroups);
@@ -370,7 +370,10 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
                               const Messages& messages) {
   if (auto done = check_size(*output, options); !done) return std::move(done.error());
   auto running = RunningRecording::start(recording, output, pinner, options, command_line, messages);
-  if (!running) return std::move(running.error());
+  if (!running) {
+    remove_output(options);
+    return std::move(running.error());
+  }
   auto loop = RecordLoop::create(**running, signals);
   if (!loop) {
     remove_output(options);

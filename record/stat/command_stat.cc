@@ -314,9 +314,9 @@ Result<int> run_stat(const std::vector<std::string>& arguments) {
   for (const int id : tasks->gone)
     say("warning: there is no process or thread " + std::to_string(id) + "; the others are counted");
   const auto reader = ForeignReader::start();
-  if (auto done = check_answers(*reader, options.command, options.events, options.target.watch, *tasks);
-      !done)
+  if (auto done = check_target_answers(*reader, options.command, options.target.watch, *tasks); !done)
     return std::move(done.error());
+  if (auto done = check_files_answer(*reader, options.events); !done) return std::move(done.error());
   auto signals = StopSignals::block();
   if (!signals) return std::move(signals.error());
   auto probes = find_probes(options.events, [&] { return signals->ends_start(); });
