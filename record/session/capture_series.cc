@@ -205,6 +205,8 @@ Result<> CaptureSeries::prepare_next() {
         processes = callbacks_.describe();
       } catch (const std::bad_alloc&) {
         // The error says so.
+      } catch (const std::exception& bug) {
+        processes = Error{bug.what()};
       }
       is_prepared_ = true;
       return processes;

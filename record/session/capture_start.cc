@@ -527,7 +527,11 @@ std::string folder_of(const RecordOptions& options) {
 }
 
 void remove_output(const RecordOptions& options) {
-  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
+  // With --overwrite the path may have an earlier capture, and a device is not removed.
+  struct stat status {};
+  const bool is_own = !options.files.to_pipe && !options.files.overwrite;
+  if (is_own && ::lstat(options.output.c_str(), &status) == 0 && S_ISREG(status.st_mode))
+    (void)::unlink(options.output.c_str());
 }
 
 Result<> check_size(const CaptureOutput& output, const RecordOptions& options) {

@@ -1,6 +1,7 @@
 #include "record/session/running_recording.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -65,7 +66,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
   // Before the rights to read other users' processes are dropped.
   if (auto done = give_sleeping_stacks(recording.objects, recording.numbers, options.target, recording.tasks,
                                        recording.reader, recording.stop);
-      !done)
+      !done && !recording.stop())
     messages.note(done.error().what);
   const std::vector<int> processes = watched_processes(recording, options);
   if (pinner != nullptr)
@@ -79,6 +80,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
     while (!output->is_next_prepared() && !recording.stop())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  if (recording.stop()) return Error{"stopped by a signal", EINTR};
   return running;
 }
 

@@ -231,7 +231,21 @@ class SilentProcess(programs.Scratch):
                 said = self.end_of(process)
                 self.assertIn("Captured and wrote", said)
                 if silent != "LOOKUP":  # it has the file by its mapping
-                    self.assertIn(f"without names and stacks of a file that does not answer (a file system that hangs?): {targets[silent][1]}", said)
+                    self.assertIn(f"names and stacks are missing of what does not answer (a file system that hangs?): {targets[silent][1]}", said)
+
+    def test_a_signal_during_the_start_ends_it(self):
+        pid, _ = self.silent_process("code")
+        for delay in (0.3, 0.6, 0.9):
+            process = self.start("record", "-o", f"{delay}.data", "-e", "offcpu", "-p", pid)
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=self.LIMIT)[0].decode()
+            if "Recording has begun" in said:
+                self.assertEqual(process.returncode, 0, said)
+            else:
+                self.assertEqual(process.returncode, 130, said)
+                self.assertIn("ended by signal 2 before recording began", said)
+                self.assertFalse((self.folder / f"{delay}.data").exists())
 
     def test_copied_stacks_are_unwound_without_the_silent_file(self):
         _, file = self.silent_process("code")
