@@ -70,9 +70,8 @@ std::string weight_unit(std::string_view what, const format::Event& event, const
   return attr.is_bpf_output() ? "samples" : printable(event.name);
 }
 
-WeightChoice::WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas,
-                           bool keeps_nought)
-    : keeps_nought_(keeps_nought) {
+WeightChoice::WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas, bool keeps_zero)
+    : keeps_zero_(keeps_zero) {
   for (std::size_t event = 0; event < events; ++event) {
     if (what == "period" || what == "samples") {
       by_event_.push_back({what == "samples" ? Kind::One : Kind::Period});
@@ -89,7 +88,7 @@ WeightChoice::WeightChoice(std::string_view what, std::size_t events, EventSchem
 
 std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
   const Choice choice = sample.event_index < by_event_.size() ? by_event_[sample.event_index] : Choice();
-  if (choice.kind == Kind::Period) return keeps_nought_ ? sample.period : sample.counted_period();
+  if (choice.kind == Kind::Period) return keeps_zero_ ? sample.period : sample.counted_period();
   if (choice.kind == Kind::One) return 1;
   if (choice.kind == Kind::Field) {
     const auto number = read_number(*choice.field, sample.fields->raw, sample.order);

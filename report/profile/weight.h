@@ -64,9 +64,9 @@ std::string weight_unit(std::string_view what, const format::Event& event, const
 class WeightChoice {
  public:
   // `what`: "period", "samples" or a field's name; empty: the payload's field tagged role:weight, if there is
-  // one, else the period. The events must be known, and `schemas` must outlive this. `keeps_nought`: a period
+  // one, else the period. The events must be known, and `schemas` must outlive this. `keeps_zero`: a period
   // of 0 is one, as in perf, also of BPF programs.
-  WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas, bool keeps_nought = false);
+  WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas, bool keeps_zero = false);
 
   // nullopt: the field is unweighed(), or the event has no such field.
   std::optional<std::uint64_t> of(const ResolvedSample& sample);
@@ -90,7 +90,7 @@ class WeightChoice {
     const PayloadField* field = nullptr;
     bool is_by_role = false;
   };
-  bool keeps_nought_;
+  bool keeps_zero_;
   std::vector<Choice> by_event_;
   std::uint64_t unreadable_ = 0;
   Unweighed unweighed_;

@@ -43,9 +43,9 @@ SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, cons
   chains_.use(options, symbols);
   for (const format::Event& event : capture.events()) {
     Layout layout = layout_of(event.attr, capture.layout().order);
-    using enum SumShape::PeriodNought;
-    layout.counts_nought =
-        shape.period_nought == One || (shape.period_nought == OneOfBpf && event.attr.is_bpf_output());
+    using enum SumShape::ZeroPeriods;
+    layout.counts_zero =
+        shape.zero_periods == Count || (shape.zero_periods == CountForBpf && event.attr.is_bpf_output());
     layouts_.push_back(layout);
   }
 }
@@ -88,7 +88,7 @@ void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
     if (!read(item, sample)) continue;
     ++samples_;
     if (!sample.chain && shape_.by_stack && shape_.needs_stack) continue;
-    if (sample.period == 0 && layouts_[item.event].counts_nought) sample.period = 1;
+    if (sample.period == 0 && layouts_[item.event].counts_zero) sample.period = 1;
     sample.thread = thread_key_number(item);
     compute_key(sample);
     // A chain that SampleLane decoded is in its buffer, which the next sample overwrites: add it now.

@@ -38,8 +38,8 @@ struct SumShape {
   bool needs_stack = false;  // leave out samples without a call chain
   // Which samples of period 0 count as 1: those of BPF programs (ResolvedSample::counted_period()), all,
   // none.
-  enum class PeriodNought : std::uint8_t { OneOfBpf, One, Kept };
-  PeriodNought period_nought = PeriodNought::OneOfBpf;
+  enum class ZeroPeriods : std::uint8_t { CountForBpf, Count, Keep };
+  ZeroPeriods zero_periods = ZeroPeriods::CountForBpf;
   // Addresses: there are as many groups as distinct stacks. Otherwise there are few, and lanes empty tables
   // that get large.
   Sink::MergeBy merge_by = Sink::MergeBy::Address;
@@ -132,7 +132,7 @@ class SumLane {
   // Offsets of fields, for events whose samples have only fixed-size fields and, last, perhaps a call chain.
   struct Layout {
     bool has_fast_path = false, has_chain = false;
-    bool counts_nought = false;        // period 0 counts as 1
+    bool counts_zero = false;          // period 0 counts as 1
     std::uint16_t ip = 0, period = 0;  // offset in the record, bytes; 0: not recorded
     std::uint16_t fixed_size = 0;      // of header and fixed fields, bytes
     std::uint64_t sample_period = 0;

@@ -199,7 +199,7 @@ class FlameSink : public Sink, private SumView {
     shape.by_location = false;
     shape.by_thread = has_root(RootFrame::Pid) || has_root(RootFrame::Tid);
     shape.needs_stack = true;
-    shape.period_nought = SumShape::PeriodNought::One;
+    shape.zero_periods = SumShape::ZeroPeriods::Count;
     shape.merge_by = merge_by_;
     return shape;
   }

@@ -202,7 +202,7 @@ class FoldedSink : public Sink, private SumView {
                       contains_root(options_.roots, RootFrame::Pid) ||
                       contains_root(options_.roots, RootFrame::Tid);
     shape.needs_stack = true;
-    shape.period_nought = SumShape::PeriodNought::One;
+    shape.zero_periods = SumShape::ZeroPeriods::Count;
     shape.merge_by = merge_by_;
     return shape;
   }

@@ -274,9 +274,9 @@ Result<> ReportSink::arrange() {
   if (!needs_names())
     session_->resolver().leave_names_out(has_key("dso") ? WithModules::Yes : WithModules::No);
   if (!session_->layout().is_pipe) make_names();
-  const bool keeps_nought = options_->reading.perf_bytes.keeps_zero_periods;
-  weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas(), keeps_nought);
-  if (keeps_nought) sum_shape_.period_nought = SumShape::PeriodNought::Kept;
+  const bool keeps_zero = options_->reading.perf_bytes.keeps_zero_periods;
+  weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas(), keeps_zero);
+  if (keeps_zero) sum_shape_.zero_periods = SumShape::ZeroPeriods::Keep;
   return Done{};
 }
 

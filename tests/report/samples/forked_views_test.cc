@@ -349,7 +349,7 @@ Totals summed_by_hand(const ByHand& read, const SumShape& shape) {
     if (shape.by_stack) text += sample.frames;
     Total& total = totals.rows[totals.of(text)].second;
     total.period +=
-        sample.period == 0 && shape.period_nought == SumShape::PeriodNought::One ? 1 : sample.period;
+        sample.period == 0 && shape.zero_periods == SumShape::ZeroPeriods::Count ? 1 : sample.period;
     ++total.samples;
   }
   return totals;
@@ -432,7 +432,7 @@ TEST_P(Captures, SumsAreThoseOfTheRecordsReadByHand) {
   const SumShape shapes[] = {
       {},
       {.by_stack = false},
-      {.by_comm = false, .by_thread = true, .period_nought = SumShape::PeriodNought::One},
+      {.by_comm = false, .by_thread = true, .zero_periods = SumShape::ZeroPeriods::Count},
       {.by_location = false}};
   for (const SumShape& shape : shapes) {
     const Totals expected = summed_by_hand(by_hand_, shape);
