@@ -133,7 +133,7 @@ class FlameGraph(programs.Scratch):
             if not programs.is_sanitized():  # AddressSanitizer keeps 256 MB of freed memory
                 self.assertLess(peak, (64 << 20) + 4 * len(text), len(text))
             if text is deep:
-                self.assertRegex(done.stderr, b"a.folded: stacks that end early: [12]; they are deeper")
+                self.assertIn(b"a.folded: stacks that end early: 1; they are deeper", done.stderr)
 
     def test_thin_frames_are_counted(self):
         picture = self.draw_folded("a;wide 1000000\na;thin;deep 1\n")

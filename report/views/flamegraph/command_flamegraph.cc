@@ -485,10 +485,14 @@ std::string date_of(const std::string& path) {
 
 std::string_view prefix_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
 
+FlameWeight on_side(Side side, FlameWeight weight) {
+  return side == Side::Before ? FlameWeight{weight.after, 0} : weight;
+}
+
 // Adds stacks to the picture, as weights of that side.
 StackCallback adding_to(Picture& picture, Side side) {
   return [&picture, side](std::span<const std::uint32_t> stack, FlameWeight weight, std::string_view unit) {
-    picture.graph_of(unit).tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
+    (void)picture.graph_of(unit).tree.add(stack, on_side(side, weight));
   };
 }
 
@@ -633,13 +637,14 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
   constexpr std::uint64_t kNodesAlways = 200'000, kBytesOfNode = 64;
   const std::uint64_t before = picture.folded_bytes;
   FlameTree& tree = picture.graph_of("").tree;
-  const std::size_t cut_before = tree.cut_stacks();
-  FoldedText read = read_folded_text(
-      text, options.source.is_reversed, picture.frames, adding_to(picture, side), [&](std::uint64_t bytes) {
+  const auto take = [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
+    return tree.add(stack, on_side(side, weight));
+  };
+  FoldedText read =
+      read_folded_text(text, options.source.is_reversed, picture.frames, take, [&](std::uint64_t bytes) {
         picture.folded_bytes = before + bytes;
         tree.limit_nodes(static_cast<std::size_t>(kNodesAlways + picture.folded_bytes / kBytesOfNode));
       });
-  read.cut_stacks += tree.cut_stacks() - cut_before;
   if (text.bad())
     return Error{(name == "-" ? "standard input" : printable(name)) +
                  ": cannot be read; --folded takes a file of folded stacks"};

@@ -61,24 +61,23 @@ std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t frame, bool m
   });
 }
 
-void FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
+bool FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
   std::size_t same = 0;
   while (same < stack.size() && same < path_.size() && nodes_[path_[same]].frame == stack[same]) ++same;
   path_.resize(same);
   for (const std::uint32_t frame : stack.subspan(same)) {
     const std::uint32_t next = child(path_.empty() ? 0 : path_.back(), frame, nodes_.size() < most_nodes_);
-    if (next == kNone) {
-      ++cut_stacks_;
-      break;
-    }
+    if (next == kNone) break;
     path_.push_back(next);
   }
+  const bool is_whole = path_.size() == stack.size();
   const std::uint32_t leaf = path_.empty() ? 0 : path_.back();
   nodes_[leaf].self += weight;
-  if (captures_.empty()) return;
+  if (captures_.empty()) return is_whole;
   std::vector<double>& own = captures_.back().own;
   if (own.size() < nodes_.size()) own.resize(nodes_.size());
   own[leaf] += weight.before + weight.after;
+  return is_whole;
 }
 
 void FlameTree::replace_frames(std::span<const std::uint32_t> frames) {

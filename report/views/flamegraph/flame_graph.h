@@ -99,10 +99,8 @@ class FlameTree {
   // From now on there are at most as many nodes. A stack that would need more ends at the last frame that has
   // a node.
   void limit_nodes(std::size_t most) { most_nodes_ = most; }
-  // How many stacks ended early.
-  std::size_t cut_stacks() const { return cut_stacks_; }
-  // Root first, by numbers of frames.
-  void add(std::span<const std::uint32_t> stack, FlameWeight weight);
+  // Root first, by numbers of frames. False: it ends early.
+  bool add(std::span<const std::uint32_t> stack, FlameWeight weight);
   // The stacks added from now on belong to one more capture of that side. measure_noise() compares the
   // captures of a side.
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
@@ -141,7 +139,7 @@ class FlameTree {
   std::vector<double> shares_of(const CaptureWeights& capture, double cost_of_unit) const;  // by node
 
   std::vector<Node> nodes_;
-  std::size_t most_nodes_ = kNone, cut_stacks_ = 0;
+  std::size_t most_nodes_ = kNone;
   std::vector<CaptureWeights> captures_;
   IndexTable children_;
   // Nodes of the last stack, root first: most stacks share a prefix with it.

@@ -566,7 +566,7 @@ std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
 }  // namespace
 
 FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
-                            const StackCallback& take,
+                            const FoldedCallback& take,
                             const std::function<void(std::uint64_t bytes)>& before_stack) {
   constexpr std::size_t kDeepest = std::size_t{1} << 18, kFramesAlways = 100'000, kBytesOfFrame = 128;
   FoldedText read;
@@ -594,11 +594,10 @@ FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& fra
     }
     stack.clear();
     const std::size_t most_frames = kFramesAlways + bytes / kBytesOfFrame;
+    bool is_whole = true;
     for (std::size_t at = 0; at <= line.size();) {
-      if (stack.size() == kDeepest || frames.size() >= most_frames) {
-        ++read.cut_stacks;
-        break;
-      }
+      is_whole = stack.size() < kDeepest && frames.size() < most_frames;
+      if (!is_whole) break;
       const auto end = std::min(line.find(';', at), line.size());
       stack.push_back(folded_frame(line.substr(at, end - at), frames));
       at = end + 1;
@@ -606,7 +605,8 @@ FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& fra
     if (is_reversed) std::ranges::reverse(stack);
     ++read.stacks;
     if (before_stack) before_stack(bytes);
-    take(stack, weight, "");
+    is_whole &= take(stack, weight);
+    read.cut_stacks += is_whole ? 0 : 1;
   }
   return read;
 }

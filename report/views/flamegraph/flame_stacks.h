@@ -62,12 +62,14 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
 // deeper than 262,144 frames, or has more new names than a text of that size may have.
 struct FoldedText {
   std::size_t lines = 0, stacks = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
-  std::size_t cut_stacks = 0;                                      // that end early
+  std::size_t cut_stacks = 0;                                      // that end early, here or in the tree
   bool has_two_weights = false;
 };
-// `before_stack`: called before each stack with the bytes read so far.
+// `take` returns whether it took the stack whole. `before_stack`: called before each stack with the bytes
+// read so far.
+using FoldedCallback = std::function<bool(std::span<const std::uint32_t> stack, FlameWeight weight)>;
 FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames,
-                            const StackCallback& take,
+                            const FoldedCallback& take,
                             const std::function<void(std::uint64_t bytes)>& before_stack = {});
 
 }  // namespace tacho::report

@@ -110,11 +110,12 @@ TEST(FoldedText, EndingsSayWhatAFrameIsAndFaultsAreCounted) {
       "1\n");
   FlameFrames frames;
   std::string seen;
-  const FoldedText read = read_folded_text(
-      in, false, frames, [&](std::span<const std::uint32_t> stack, FlameWeight w, std::string_view) {
+  const FoldedText read =
+      read_folded_text(in, false, frames, [&](std::span<const std::uint32_t> stack, FlameWeight w) {
         for (const auto frame : stack)
           seen += std::string(frames[frame].name) + static_cast<char>(frames[frame].kind) + ";";
         seen += std::to_string(w.before).substr(0, 3) + "," + std::to_string(w.after).substr(0, 4) + " ";
+        return true;
       });
   EXPECT_EQ(seen, "au;bk;ci;0.0,10.0 xu;[libc.so.6]n;dj;0.0,2.50 beforeu;afteru;3.0,4.00 u;u;u;0.0,1.00 ");
   EXPECT_EQ(read.lines, 8u);
