@@ -796,7 +796,7 @@ Result<cli::ExitStatus> Supervisor::run(bool& is_confined) {
 }  // namespace
 
 std::string SkippedFiles::refusal(std::string_view path) const {
-  if (std::ranges::find(paths_, path) != paths_.end()) return "the command line leaves it out";
+  if (std::ranges::find(paths_, path) != paths_.end()) return "--skip-file leaves it out";
   return access_ == nullptr ? "" : access_->refusal(path);
 }
 

@@ -249,7 +249,7 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
 std::string described_silence(std::span<const std::string> silent) {
   if (silent.empty()) return {};
   constexpr std::size_t kMost = 5;
-  std::string text = "without names and stacks of a file that does not answer (a file system that hangs?): " +
+  std::string text = "names and stacks are missing of what does not answer (a file system that hangs?): " +
                      cli::some_of(silent.first(std::min(silent.size(), kMost)));
   if (silent.size() > kMost) text += fmt::format(", and {} more", silent.size() - kMost);
   return text;

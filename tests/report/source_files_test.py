@@ -150,6 +150,21 @@ class Sources(programs.Scratch):
         why = "hot.c: is not shown as source: it is another text than the program was compiled from, which had at least "
         self.assert_not_shown(why)
 
+    def test_the_last_line_of_any_code_decides(self):
+        """gcc writes no sums. A function behind the one that is shown had lines that the text lacks."""
+        self.source.write_text(SOURCE + "\n" * 10 + "int later(int n) { return n + 1; }\n")
+        self.build()
+        self.assert_shown()
+        self.source.write_text(SOURCE)
+        os.utime(self.source, (1, 1))
+        lines = SOURCE.count("\n")
+        why = f"hot.c: is not shown as source: .* had at least {lines + 11} lines; it has {lines}"
+        self.assert_not_shown(why)
+        self.assertRegex(self.pack(), why)
+        (self.folder / "program").unlink()
+        source = json.loads(self.tacho("annotate", "--json", "-i", "packed.data", "--symfs", "/dev/null", "spin", status=None).stdout)["source"]
+        self.assertEqual(source, [])
+
     def test_a_newer_text_is_shown_with_a_warning(self):
         self.build()
         self.source.write_text("// one more line\n" + SOURCE)

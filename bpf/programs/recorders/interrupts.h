@@ -5,7 +5,8 @@
 #ifndef TACHO_INTERRUPTS_H
 #define TACHO_INTERRUPTS_H
 
-/* Which kinds of handlers run on this CPU now. Handlers of one kind are not nested. */
+/* Which kinds of handlers run on this CPU now. Of one kind only an hrtimer of a softirq can be interrupted by another: the rest of
+ * it then counts for the current thread. */
 struct serving {
   bool hrtimer, timer, device;
 };
