@@ -41,6 +41,7 @@ struct EventAttr {
 
   bool has(abi::AttrFlag flag) const { return (flags & flag) != 0; }
   bool samples(abi::SampleType bit) const { return (sample_type & bit) != 0; }
+  bool is_dummy() const { return type == abi::kSoftware && config == abi::kDummy; }
   bool is_bpf_output() const { return type == abi::kSoftware && config == abi::kBpfOutput; }
   bool operator==(const EventAttr&) const = default;
 };

@@ -11,7 +11,10 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr unsigned kOwnerShift = 5;  // an owner's number is in the bits above the mode, kUnwound and kCaller
+// An owner's number is in the bits above the mode, kUnwound, kCaller and kOwnAddress. kOwnAddress: of a
+// sample, so that it is not merged with the addresses without a symbol in its module.
+constexpr unsigned kOwnerShift = 6;
+constexpr std::uint32_t kOwnAddress = 32;
 
 // Kernel code: two mappings may have one module (e.g. [kernel] and its init text), so the runtime address
 // identifies the code.
@@ -187,7 +190,8 @@ const LocationTable::MergeTarget& LocationTable::by_name_of(CachedRange& known) 
 
 // Most samples hit a function with a row, which needs no slot in by_address_.
 std::uint32_t LocationTable::function_location(CachedRange& known, std::uint64_t ip) {
-  const Lookup lookup = lookup_of(known, ip, 0);
+  Lookup lookup = lookup_of(known, ip, 0);
+  lookup.owner |= kOwnAddress;
   TableLocations* const functions = by_name_of(known).functions;
   if (functions != nullptr) {
     if (const auto row = symbol_row(*functions, lookup.mapping->shown_address({ip}), false))

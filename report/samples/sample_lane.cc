@@ -110,7 +110,8 @@ std::optional<Chain> SampleLane::whole_chain_of(const BatchRecord& item, const f
 void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionMerging& merging) {
   options_ = &options;
   sink_ = &sink;
-  merges_functions_ = merging.symbols_of && !merging.merges_frames;
+  merges_functions_ = merging.merges_ips_by_function;
+  are_ips_frames_ = !(merging.merges_frames && merging.merges_ips_by_function);
   taken_events_ = EventFilter(options.filter.events);
 }
 
@@ -215,8 +216,8 @@ ResolvedItem SerialLane::resolve(const BatchRecord& item, const format::Sample& 
     found.stack = &stacks_->stack_of(*chain, *item.space);
     found.has_payload_stack = lane_->is_payload_chain();
   }
-  const bool is_first =
-      found.stack != nullptr && !found.stack->frames.empty() && lane_->location_is_first_frame();
+  const bool is_first = are_ips_frames_ && found.stack != nullptr && !found.stack->frames.empty() &&
+                        lane_->location_is_first_frame();
   found.location = is_first ? found.stack->frames[0] : location_of(item, sample, cpumode_of(sample));
   return found;
 }

@@ -109,6 +109,7 @@ class SerialLane : public LocationFinder {
   const SampleOptions* options_ = nullptr;
   Sink* sink_ = nullptr;
   bool merges_functions_ = false;  // samples' own addresses are merged by function
+  bool are_ips_frames_ = true;     // a sample's own address and the same frame share a location
   EventFilter taken_events_;       // Filter::events, for the members of a group
   CounterDeltas counters_;
   format::SampleParser second_parser_;        // resolve() may use lane_'s parser on another thread meanwhile

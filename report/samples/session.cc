@@ -516,8 +516,10 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
 // too.
 void Session::State::set_merging(Sink::MergeBy merge_by, bool has_stacks, bool is_sum) {
   merging = {};
-  merging.merges_frames = merge_by == Sink::MergeBy::Name;
-  if (merging.merges_frames || (merge_by == Sink::MergeBy::Function && (is_sum || !has_stacks)))
+  merging.merges_frames = merges_frames(merge_by);
+  merging.merges_ips_by_function = merge_by == Sink::MergeBy::FrameName ||
+                                   (merge_by == Sink::MergeBy::Function && (is_sum || !has_stacks));
+  if (merging.merges_frames || merging.merges_ips_by_function)
     merging.symbols_of = [this](const symbolize::Mapping& mapping) { return resolver.names_of(mapping); };
   if (merging.merges_frames && !is_sum) stacks.merge_by_frames();
 }

@@ -55,18 +55,25 @@ SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian or
   constexpr std::uint64_t kFields[] = {abi::kSampleIdentifier, abi::kSampleIp,   abi::kSampleTid,
                                        abi::kSampleTime,       abi::kSampleAddr, abi::kSampleId,
                                        abi::kSampleStreamId,   abi::kSampleCpu,  abi::kSamplePeriod};
+  constexpr std::uint64_t kTrailing = abi::kSampleWeight | abi::kSampleWeightStruct | abi::kSampleDataSrc |
+                                      abi::kSampleTransaction | abi::kSamplePhysAddr | abi::kSampleCgroup |
+                                      abi::kSampleDataPageSize | abi::kSampleCodePageSize;
   Layout layout;
-  std::uint64_t others = attr.sample_type & ~std::uint64_t{abi::kSampleCallchain};
+  const auto trailing_fields = static_cast<unsigned>(std::popcount(attr.sample_type & kTrailing));
+  layout.trailing_size = static_cast<std::uint16_t>(trailing_fields * sizeof(std::uint64_t));
+  std::uint64_t others = attr.sample_type & ~(std::uint64_t{abi::kSampleCallchain} | kTrailing);
   std::size_t at = format::kRecordHeaderSize;
   for (const std::uint64_t field : kFields) {
     if ((attr.sample_type & field) == 0) continue;
     if (field == abi::kSampleIp) layout.ip = static_cast<std::uint16_t>(at);
     if (field == abi::kSamplePeriod) layout.period = static_cast<std::uint16_t>(at);
+    if (field == abi::kSampleTime) layout.time = static_cast<std::uint16_t>(at);
     others &= ~field;
     at += sizeof(std::uint64_t);
   }
   layout.fixed_size = static_cast<std::uint16_t>(at);
   layout.has_chain = attr.samples(abi::kSampleCallchain);
+  layout.has_time = attr.samples(abi::kSampleTime);
   layout.sample_period = attr.sample_period;
   layout.has_fast_path = others == 0 && order == std::endian::native;
   return layout;
@@ -86,7 +93,7 @@ void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
     KeyedSample& sample = keyed_[prepared];
     sample.number = first + i;
     if (!read(item, sample)) continue;
-    ++samples_;
+    count(sample);
     if (!sample.chain && shape_.by_stack && shape_.needs_stack) continue;
     if (sample.period == 0 && layouts_[item.event].counts_zero) sample.period = 1;
     sample.thread = thread_key_number(item);
@@ -98,6 +105,13 @@ void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
   add_keyed(prepared);
 }
 
+void SumLane::count(const KeyedSample& sample) {
+  ++totals_.samples;
+  if (!layouts_[sample.item->event].has_time) return;
+  totals_.first_time = std::min(totals_.first_time, sample.time);
+  totals_.last_time = std::max(totals_.last_time, sample.time);
+}
+
 // False: the record is damaged.
 bool SumLane::read(const BatchRecord& item, KeyedSample& sample) {
   sample.item = &item;
@@ -107,6 +121,7 @@ bool SumLane::read(const BatchRecord& item, KeyedSample& sample) {
   if (parsed == nullptr) return false;
   sample.ip = parsed->ip;
   sample.period = parsed->period;
+  sample.time = parsed->time;
   sample.cpumode = static_cast<std::uint8_t>(parsed->misc & abi::kCpumodeMask);
   sample.chain = shape_.by_stack ? lane_->chain_of(item, *parsed) : std::nullopt;
   sample.location_is_first_frame = sample.chain && lane_->location_is_first_frame();
@@ -116,26 +131,27 @@ bool SumLane::read(const BatchRecord& item, KeyedSample& sample) {
 
 // False: the record's size does not fit the layout; SampleLane's parser then reports what is wrong.
 bool SumLane::read_fast(const BatchRecord& item, const Layout& layout, KeyedSample& sample) {
-  if (item.size < layout.fixed_size) return false;
+  if (item.size < layout.fixed_size + layout.trailing_size) return false;
   const std::byte* const record = item.record;
-  const std::byte* const variable_part = record + layout.fixed_size;
+  const std::byte* const chain = record + layout.fixed_size;
+  const std::size_t chain_size = item.size - layout.fixed_size - std::size_t{layout.trailing_size};
   std::uint64_t count = 0;
   if (layout.has_chain) {
-    const std::size_t left = item.size - layout.fixed_size;
-    if (left < sizeof count) return false;
-    count = read_at<std::uint64_t>(variable_part);
-    if (count != (left - sizeof count) / sizeof count || left % sizeof count != 0) return false;
-  } else if (item.size != layout.fixed_size) {
+    if (chain_size < sizeof count) return false;
+    count = read_at<std::uint64_t>(chain);
+    if (count != chain_size / sizeof count - 1 || chain_size % sizeof count != 0) return false;
+  } else if (chain_size != 0) {
     return false;
   }
   constexpr std::size_t kMisc = 4;  // in a record's header
   sample.ip = layout.ip == 0 ? 0 : read_at<std::uint64_t>(record + layout.ip);
   sample.period = layout.period == 0 ? layout.sample_period : read_at<std::uint64_t>(record + layout.period);
+  sample.time = layout.time == 0 ? 0 : read_at<std::uint64_t>(record + layout.time);
   sample.cpumode = static_cast<std::uint8_t>(read_at<std::uint16_t>(record + kMisc) & abi::kCpumodeMask);
   sample.is_payload = sample.location_is_first_frame = false;
   sample.chain.reset();
   if (!layout.has_chain || !shape_.by_stack) return true;
-  const std::byte* const words = variable_part + sizeof count;
+  const std::byte* const words = chain + sizeof count;
   sample.chain =
       Chain{format::U64Array({words, count * sizeof count}, std::endian::native), {}, options_->max_stack};
   const bool first_may_be_missing = options_->keeps_callers && count > options_->max_stack;
@@ -214,7 +230,7 @@ void SumLane::add_one(const KeyedSample& sample) {
 
 std::uint32_t SumLane::sample_location(const KeyedSample& sample) {
   const symbolize::SpaceVersion& space = *sample.item->space;
-  if (shape_.merge_by == Sink::MergeBy::Function)
+  if (merges_ips_by_function(shape_.merge_by))
     return location_table_->find_function(space, sample.ip, sample.cpumode);
   const LocationTable::Address address{sample.ip, sample.cpumode};
   location_table_->find_all(space, {&address, 1}, location_);
@@ -225,9 +241,11 @@ std::uint32_t SumLane::group_of(const KeyedSample& sample) {
   Group group{
       .thread = sample.thread, .has_stack = sample.chain.has_value(), .is_payload = sample.is_payload};
   if (sample.chain) group.frames = chains_.frames_of(*sample.chain, *sample.item->space, *location_table_);
-  if (shape_.by_location || (shape_.by_stack && !sample.chain))
-    group.location =
-        sample.location_is_first_frame && !group.frames.empty() ? group.frames[0] : sample_location(sample);
+  if (shape_.by_location || (shape_.by_stack && !sample.chain)) {
+    const bool is_first_frame = sample.location_is_first_frame && !group.frames.empty() &&
+                                shape_.merge_by != Sink::MergeBy::FrameName;
+    group.location = is_first_frame ? group.frames[0] : sample_location(sample);
+  }
   if (shape_.merge_by == Sink::MergeBy::Address) return make_group(sample, group);
   std::uint64_t hash = by_group_.hash(group.location, group.thread, group.has_stack, group.is_payload);
   for (const std::uint32_t frame : group.frames) hash = by_group_.hash.add(hash, frame);
@@ -356,8 +374,9 @@ std::uint32_t SumJoin::location_of(LaneState& state, std::uint32_t number) {
 
 std::uint32_t SumJoin::sample_location(LaneState& state, std::uint32_t number) {
   if (number == IndexTable::kNone) return 0;
-  if (shape_.merge_by != Sink::MergeBy::Function) return location_of(state, number);
   const Location& location = state.lane->locations()[number];
+  // A function that was a frame before has that frame's return address.
+  if (!merges_ips_by_function(shape_.merge_by) || location.is_caller) return location_of(state, number);
   return location_table_->intern_function(location.mapping, location.ip.value, location.cpumode);
 }
 
@@ -374,7 +393,7 @@ void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
                 .stack = nullptr,
                 .has_payload_stack = group.is_payload};
   if (group.has_stack)
-    made.stack = shape_.merge_by == Sink::MergeBy::Name ? &stacks_->intern(frames_) : &stacks_->add(frames_);
+    made.stack = merges_frames(shape_.merge_by) ? &stacks_->intern(frames_) : &stacks_->add(frames_);
   made.location = sample_location(state, group.location);
   state.rows.push_back(view_->row_of(made));
 }
@@ -403,12 +422,12 @@ void SumJoin::end() {
   add_groups();
   take_new_groups();  // a stopped run leaves groups that were not taken
   add_groups();
-  std::uint64_t samples = 0;
+  SumTotals totals;
   for (LaneState& state : lanes_) {
-    samples += state.lane->samples();
+    totals += state.lane->totals();
     flush(state);
   }
-  view_->end(samples);
+  view_->end(totals);
 }
 
 }  // namespace tacho::report

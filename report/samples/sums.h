@@ -45,6 +45,19 @@ struct SumShape {
   Sink::MergeBy merge_by = Sink::MergeBy::Address;
 };
 
+// Facts of all samples, including samples without a stack, which needs_stack leaves out.
+struct SumTotals {
+  std::uint64_t samples = 0;
+  // ns, of samples with PERF_SAMPLE_TIME; first > last: none has a time.
+  std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;
+  SumTotals& operator+=(const SumTotals& other) {
+    samples += other.samples;
+    first_time = std::min(first_time, other.first_time);
+    last_time = std::max(last_time, other.last_time);
+    return *this;
+  }
+};
+
 // A group: the key that its samples share, taken from the first of them.
 struct SumGroup {
   std::size_t event = 0;
@@ -77,8 +90,8 @@ class SumView {
   // tables.
   virtual std::uint32_t row_of(const SumGroup& group) = 0;
   virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
-  // `samples`: all samples, including samples without a stack, which needs_stack leaves out.
-  virtual void end(std::uint64_t /*samples*/) {}
+  // After the last sample.
+  virtual void end(const SumTotals&) {}
 };
 
 // Belongs to one thread at a time.
@@ -117,7 +130,7 @@ class SumLane {
   };
   std::size_t size() const { return sums_.size(); }
   const Sum& operator[](std::size_t group) const { return sums_[group]; }
-  std::uint64_t samples() const { return samples_; }
+  const SumTotals& totals() const { return totals_; }
   // Empties the tables: groups that come again are new, and locations get new numbers.
   void forget();
 
@@ -129,19 +142,21 @@ class SumLane {
     std::uint32_t event = 0;
     bool operator==(const ThreadKey&) const = default;
   };
-  // Offsets of fields, for events whose samples have only fixed-size fields and, last, perhaps a call chain.
+  // Offsets of fields, for events whose samples have only fixed-size fields and perhaps a call chain.
   struct Layout {
     bool has_fast_path = false, has_chain = false;
-    bool counts_zero = false;          // period 0 counts as 1
-    std::uint16_t ip = 0, period = 0;  // offset in the record, bytes; 0: not recorded
-    std::uint16_t fixed_size = 0;      // of header and fixed fields, bytes
+    bool counts_zero = false;  // period 0 counts as 1
+    bool has_time = false;
+    std::uint16_t ip = 0, period = 0, time = 0;  // offset in the record, bytes; 0: not recorded
+    std::uint16_t fixed_size = 0;                // of the header and the fields before the call chain, bytes
+    std::uint16_t trailing_size = 0;             // of the fields after it, bytes
     std::uint64_t sample_period = 0;
   };
   // A sample, and the key of its group.
   struct KeyedSample {
     const BatchRecord* item = nullptr;
     std::uint64_t number = 0;
-    std::uint64_t ip = 0, period = 0;
+    std::uint64_t ip = 0, period = 0, time = 0;
     std::optional<Chain> chain;
     std::uint64_t key_low = 0, key_high = 0, key_hash = 0;
     std::uint32_t thread = 0;  // number of its ThreadKey
@@ -170,6 +185,7 @@ class SumLane {
   std::uint32_t thread_key_number(const BatchRecord& item);
   void add_keyed(std::size_t count);
   void add_one(const KeyedSample& sample);
+  void count(const KeyedSample& sample);
   std::uint32_t sample_location(const KeyedSample& sample);
   std::uint32_t group_of(const KeyedSample& sample);
   std::uint32_t make_group(const KeyedSample& sample, const Group& group);
@@ -196,7 +212,7 @@ class SumLane {
   };
   std::array<RecentThreadKey, 64> recent_{};
   NewGroups new_;
-  std::uint64_t samples_ = 0;
+  SumTotals totals_;
   static constexpr std::size_t kMaxKeyed = 64;  // samples
   std::array<KeyedSample, kMaxKeyed> keyed_;
 };

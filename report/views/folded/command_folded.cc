@@ -214,7 +214,7 @@ class FoldedSink : public Sink, private SumView {
     if (row == IndexTable::kNone) return;
     profile_.count(row, 0, {.period = events_.counts_samples() ? samples : period, .samples = samples});
   }
-  void end(std::uint64_t samples) override { has_samples_ = has_samples_ || samples > 0; }
+  void end(const SumTotals& totals) override { has_samples_ = has_samples_ || totals.samples > 0; }
 
   // The row of a sample that has a stack and whose event is taken.
   std::uint32_t row_of(const ResolvedSample& sample) {

@@ -13,6 +13,7 @@
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"
 #include "report/query/waits.h"
+#include "report/samples/sums.h"
 
 namespace tacho::report {
 namespace {
@@ -67,10 +68,11 @@ struct SummedEvent {
   std::vector<SummedField> fields;
 };
 
-class Summarizer : public Sink {
+class Summarizer : public Sink, private SumView {
  public:
-  explicit Summarizer(Session& session)
+  Summarizer(Session& session, CountedAddresses counted)
       : session_(session),
+        counted_(counted),
         schemas_(session.events(), session.features()),
         periods_(schemas_),
         weights_({}, session.events().size(), schemas_),
@@ -83,14 +85,15 @@ class Summarizer : public Sink {
 
   bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
+  MergeBy merge_by() const override {
+    return has_sums() && counted_ == CountedAddresses::Frames ? MergeBy::FrameName : MergeBy::Address;
+  }
+  SumView* sum_view() override { return has_sums() ? this : nullptr; }
+
   Flow on_sample(const ResolvedSample& sample) override {
-    ++summary_.samples;
     const std::uint64_t time = sample.fields->time;
-    if (sample.event().attr.samples(abi::kSampleTime)) {
-      if (!summary_.time) summary_.time.emplace(time, time);
-      summary_.time->first = std::min(summary_.time->first, time);
-      summary_.time->second = std::max(summary_.time->second, time);
-    }
+    const bool has_time = sample.event().attr.samples(abi::kSampleTime);
+    totals_ += has_time ? SumTotals{1, time, time} : SumTotals{.samples = 1};
     profile_.add(sample, weights_.of(sample).value_or(0));
     // In a pipe, an event may be described after the first sample.
     if (sample.event_index >= events_.size()) return Flow::Continue;
@@ -108,6 +111,8 @@ class Summarizer : public Sink {
   }
 
   CaptureSummary finish(std::size_t most) {
+    summary_.samples = totals_.samples;
+    if (totals_.first_time <= totals_.last_time) summary_.time.emplace(totals_.first_time, totals_.last_time);
     AddressHits hits;
     for (std::size_t row = 0; row < profile_.rows().size(); ++row) {
       const ProfileRow& one = profile_.rows()[row];
@@ -134,6 +139,30 @@ class Summarizer : public Sink {
   struct WaitRow {
     std::uint64_t waits = 0, time = 0;
   };
+
+  // Whether nothing is read of single samples: events of a clock or counter, without payloads and waits.
+  // Others have no samples.
+  bool has_sums() const {
+    return !waits_ && weights_.is_of_sums() &&
+           std::ranges::all_of(session_.events(), [](const format::Event& event) {
+             const EventSummary::Kind kind = kind_of(event.attr);
+             return kind == EventSummary::Kind::Clock || kind == EventSummary::Kind::Counter ||
+                    event.attr.is_dummy();
+           });
+  }
+  SumShape shape() const override { return {.by_comm = false, .by_thread = true, .merge_by = merge_by()}; }
+  std::uint32_t row_of(const SumGroup& group) override {
+    events_[group.event].has_stacks |= group.stack != nullptr && !group.stack->frames.empty();
+    return profile_.row_for({.event = group.event,
+                             .location = group.location,
+                             .thread = group.thread,
+                             .comm = group.comm,
+                             .stack = group.stack});
+  }
+  void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) override {
+    profile_.count(row, event, {.period = weights_.of_sum(event, period, samples), .samples = samples});
+  }
+  void end(const SumTotals& totals) override { totals_ = totals; }
 
   static std::vector<EventBlock> blocks_of(Session& session) {
     std::vector<EventBlock> blocks;
@@ -258,7 +287,6 @@ class Summarizer : public Sink {
     struct Process {
       ProcessSummary shown;
       std::unordered_set<std::uint32_t> threads;
-      bool is_named_by_main = false;
     };
     std::map<std::uint32_t, Process> processes;
     const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
@@ -267,8 +295,8 @@ class Summarizer : public Sink {
       if (row.thread == nullptr) continue;
       Process& process = processes[row.thread->pid];
       process.shown.pid = row.thread->pid;
-      if (!process.is_named_by_main) process.shown.comm = row.thread->comm;
-      process.is_named_by_main |= row.thread->tid == row.thread->pid;
+      if (process.threads.empty() || row.thread->tid == row.thread->pid)
+        process.shown.comm = row.thread->comm;
       process.threads.insert(row.thread->tid);
       if (row.block != event_of_[*summary_.chosen]) continue;
       process.shown.samples += row.only.samples;
@@ -349,6 +377,8 @@ class Summarizer : public Sink {
   }
 
   Session& session_;
+  CountedAddresses counted_;
+  SumTotals totals_;
   EventSchemas schemas_;
   PeriodFields periods_;
   WeightChoice weights_;  // the default of report --weight
@@ -365,8 +395,9 @@ class Summarizer : public Sink {
 
 }  // namespace
 
-CaptureSummary summarize(Session& session, std::size_t most, const std::function<void(Sink&)>& run) {
-  Summarizer summarizer(session);
+CaptureSummary summarize(Session& session, std::size_t most, CountedAddresses counted,
+                         const std::function<void(Sink&)>& run) {
+  Summarizer summarizer(session, counted);
   run(summarizer);
   return summarizer.finish(most);
 }

@@ -85,8 +85,12 @@ struct CaptureSummary {
   std::vector<FieldSummary> fields;   // numeric fields with a unit, of BPF events
 };
 
+// What NamedFrames counts. Frames: its `addresses` are those of functions, which take less memory than all.
+enum class CountedAddresses : std::uint8_t { Frames, FramesAndAddresses };
+
 // `most` limits each list of the heaviest. `run` passes the samples of the session, whose head was read, to a
 // sink. Texts are valid as long as the session.
-CaptureSummary summarize(Session& session, std::size_t most, const std::function<void(Sink&)>& run);
+CaptureSummary summarize(Session& session, std::size_t most, CountedAddresses counted,
+                         const std::function<void(Sink&)>& run);
 
 }  // namespace tacho::report

@@ -580,8 +580,9 @@ void write_json(TextOutput& out, Session& session, const CaptureSummary& summary
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   read_head(session);
   const std::size_t most = options.as_json ? kRowsInJson : std::max(kProcesses, kFunctions);
-  const CaptureSummary summary =
-      summarize(session, most, [&](Sink& sink) { run_with_progress(session, sink, out); });
+  const CaptureSummary summary = summarize(
+      session, most, options.as_json ? CountedAddresses::FramesAndAddresses : CountedAddresses::Frames,
+      [&](Sink& sink) { run_with_progress(session, sink, out); });
   options.as_json ? write_json(out, session, summary, options.reading.session.input)
                   : SummaryText(session, summary, options, out).write();
   Shown shown(Symbols::NotUsed);
