@@ -513,6 +513,8 @@ class Where : public SampleCondition {
       : option_(option), expression_(std::move(expression)) {}
 
   Result<> bind(const format::EventSet& events, const format::Features& features) override {
+    events_ = &events;
+    features_ = &features;
     schemas_.emplace(events, features);
     std::vector<std::size_t> missing_in(expression_.nodes.size());
     for (std::size_t event = 0; event < events.size(); ++event) {
@@ -529,6 +531,12 @@ class Where : public SampleCondition {
       if (missing_in[node] != 0 && missing_in[node] == events.size()) return unknown(node, events);
     }
     return Done{};
+  }
+
+  std::unique_ptr<SampleCondition> fork() const override {
+    auto forked = std::make_unique<Where>(option_, expression_);
+    static_cast<void>(forked->bind(*events_, *features_));  // as this was bound: no error
+    return forked;
   }
 
   bool asks_for_names() const override { return asks_for_names_; }
@@ -605,6 +613,8 @@ class Where : public SampleCondition {
 
   std::string option_;
   cli::Expression expression_;
+  const format::EventSet* events_ = nullptr;
+  const format::Features* features_ = nullptr;
   std::optional<EventSchemas> schemas_;
   std::vector<std::optional<BoundExpression>> by_event_;
   bool asks_for_names_ = false;

@@ -209,7 +209,6 @@ class Gatherer : public Sink {
     }
   }
 
-  bool resolves_addresses() const override { return needs_all_; }
   bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!needs_all_) return Flow::Continue;

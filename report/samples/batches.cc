@@ -34,7 +34,6 @@ bool changes_shared_data(const format::Record& record, std::uint16_t misc) {
 
 void Batch::clear() {
   items.clear();
-  resolved.clear();
   blocks.clear();
   replaced.clear();
   bytes_read = 0;

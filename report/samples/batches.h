@@ -41,18 +41,9 @@ struct BatchRecord {
 };
 static_assert(sizeof(BatchRecord) <= 64);
 
-// A sample's location and stack, for serial views.
-struct ResolvedItem {
-  const Stack* stack = nullptr;  // null: it has no call chain
-  std::uint32_t location = 0;    // number of the location of its ip
-  bool is_valid = false;         // its record is as long as its fields require
-  bool has_payload_stack = false;
-};
-
 // Records live as long as the batch; threads and their names as long as the BatchReader.
 struct Batch {
   std::vector<BatchRecord> items;
-  std::vector<ResolvedItem> resolved;           // of each item; empty: not resolved yet
   std::vector<format::BlockRef> blocks;         // hold the records
   symbolize::AddressSpaces::Versions replaced;  // old versions of address spaces that items point to
   std::uint64_t first = 0;                      // index of the first item, over all batches

@@ -20,14 +20,15 @@ namespace tacho::report {
 class Resolver;
 
 // The condition of --where. It is an interface, since expressions are made by report/query, above this
-// folder. Used by one session. After bind(), only one thread calls holds(): the calling thread if
-// asks_for_names(), else the one that reads samples.
+// folder. Used by one session, and after bind() by one thread.
 class SampleCondition {
  public:
   virtual ~SampleCondition() = default;
   // Call it when the events are known, before the first sample. `events` and `features` must outlive it.
   // Returns a usage error if the expression names an unknown field.
   virtual Result<> bind(const format::EventSet& events, const format::Features& features) = 0;
+  // After bind(): the same condition for another thread, bound to the same events.
+  virtual std::unique_ptr<SampleCondition> fork() const = 0;
   // Valid after bind().
   virtual bool asks_for_names() const { return false; }
   // After the run: a note for the user about its results, or "".

@@ -171,7 +171,7 @@ LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* m
                    std::vector(names.table->size(), IndexTable::kNone)};
     by_name.functions = &functions;
   }
-  if (names.is_all && merging_->merges_frames) {
+  if (names.is_all && merging_->merges_unnamed) {
     const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
     by_name.unknown = &unknown_locations_[mode].try_emplace(module, IndexTable::kNone).first->second;
   }

@@ -73,11 +73,8 @@ class RangeCache {
 struct FunctionMerging {
   // The symbol table of a mapping; empty: addresses are not merged.
   std::function<symbolize::Symbolizer::Names(const symbolize::Mapping&)> symbols_of;
-  // True: also of frames of call chains, and all addresses without a symbol in one module are one location.
-  // False: only of samples' own addresses, and addresses without a symbol stay distinct.
-  bool merges_frames = false;
-  // Of samples' own addresses, as Sink::MergeBy says.
-  bool merges_ips_by_function = false;
+  // See Sink::MergeBy.
+  bool merges_frames = false, merges_unnamed = false, merges_ips_by_function = false;
   // Locked for lookups that change the symbol tables, which threads share. Null: no other thread uses them.
   std::mutex* mutex = nullptr;
 };

@@ -81,7 +81,7 @@ struct ResolvedSample;
 class LocationFinder {
  public:
   virtual ~LocationFinder() = default;
-  virtual const Location& find(const ResolvedSample& sample, std::uint64_t address) = 0;
+  const Location& find(const ResolvedSample& sample, std::uint64_t address);
   // The same with another cpumode than the sample's.
   virtual const Location& find_in(const ResolvedSample& sample, std::uint64_t address,
                                   std::uint8_t cpumode) = 0;

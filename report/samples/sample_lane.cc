@@ -25,33 +25,50 @@ bool begins_with_ip(const format::U64Array& chain, std::uint64_t ip, std::uint8_
   return is_same_mode && chain[1] == ip;
 }
 
-ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sample,
-                               const format::RecordView& view, const format::EventSet& events,
-                               const CgroupNames& cgroups) {
+SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
+                       const symbolize::JitCode& jit, const CgroupNames& cgroups,
+                       format::Diagnostics& diagnostics)
+    : capture_(&capture),
+      diagnostics_(&diagnostics),
+      cgroups_(&cgroups),
+      order_(capture.layout().order),
+      unwinder_(symbols, capture.features(), &jit),
+      payload_stacks_(capture.features()) {}
+
+void SampleLane::begin(const SampleOptions& options, const HookFunctions& hooks, LaneFilter& filter) {
+  options_ = &options;
+  hooks_ = &hooks;
+  filter_ = &filter;
+}
+
+ResolvedSample SampleLane::fields_of(const BatchRecord& item, const format::Sample& sample,
+                                     const format::RecordView& view) const {
   ResolvedSample resolved;
   resolved.fields = &sample;
   resolved.record = &view;
-  resolved.events = &events;
+  resolved.events = &capture_->events();
   resolved.event_index = resolved.record_event = item.event;
   resolved.period = sample.period;
   resolved.thread = item.thread;
   resolved.comm = item.comm();
   resolved.order = view.order;
-  resolved.cgroups = &cgroups;
+  resolved.cgroups = cgroups_;
   return resolved;
 }
 
-SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
-                       const symbolize::JitCode& jit, format::Diagnostics& diagnostics)
-    : capture_(&capture),
-      diagnostics_(&diagnostics),
-      order_(capture.layout().order),
-      unwinder_(symbols, capture.features(), &jit),
-      payload_stacks_(capture.features()) {}
+bool SampleLane::accepts_values(const BatchRecord& item, const format::Sample& sample) {
+  if (!filter_->has_condition()) return true;
+  format::RecordView view = format::whole_record({item.record, item.size}, order_);
+  view.offset = item.offset;
+  return filter_->accepts_values(fields_of(item, sample, view), *item.space);
+}
 
-void SampleLane::begin(const SampleOptions& options, const HookFunctions& hooks) {
-  options_ = &options;
-  hooks_ = &hooks;
+bool SampleLane::accepts_name(const BatchRecord& item, const format::Sample& sample,
+                              const std::optional<Chain>& chain) {
+  if (!filter_->looks_at_names()) return true;
+  LocationTable::Address own{sample.ip, cpumode_of(sample)};
+  if (chain && location_is_first_frame_) own = first_address(*chain).value_or(own);
+  return filter_->accepts_name(*item.space, own, sample.ip);
 }
 
 const format::Sample* SampleLane::parse_sample(const BatchRecord& item) {
@@ -111,12 +128,8 @@ void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionM
   options_ = &options;
   sink_ = &sink;
   merges_functions_ = merging.merges_ips_by_function;
-  are_ips_frames_ = !(merging.merges_frames && merging.merges_ips_by_function);
+  are_ips_frames_ = !(merging.merges_unnamed && merging.merges_ips_by_function);
   taken_events_ = EventFilter(options.filter.events);
-}
-
-const Location& SerialLane::locate(std::uint64_t ip, std::uint8_t cpumode) {
-  return location_table_->locations()[location_table_->find(*space_, ip, cpumode)];
 }
 
 // The number of the location of the sample's own ip.
@@ -126,43 +139,28 @@ std::uint32_t SerialLane::location_of(const BatchRecord& item, const format::Sam
                            : location_table_->find(*item.space, sample.ip, cpumode);
 }
 
-const Location& SerialLane::find(const ResolvedSample& sample, std::uint64_t address) {
+// A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
+// upper bit decides.
+const Location& LocationFinder::find(const ResolvedSample& sample, std::uint64_t address) {
   const std::uint8_t cpumode = cpumode_of(*sample.fields);
-  const Location& location = locate(address, cpumode);
-  // A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
-  // upper bit decides.
+  const Location& location = find_in(sample, address, cpumode);
   const auto by_address = static_cast<std::uint8_t>(
       static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
   if (location.mapping != nullptr || by_address == cpumode) return location;
-  return locate(address, by_address);
+  return find_in(sample, address, by_address);
 }
 
 const Location& SerialLane::find_in(const ResolvedSample&, std::uint64_t address, std::uint8_t cpumode) {
-  return locate(address, cpumode);
+  return location_table_->locations()[location_table_->find(*space_, address, cpumode)];
 }
 
-Flow SerialLane::give(const Batch& batch, std::size_t item, bool again) {
-  const BatchRecord& one = batch.items[item];
-  if (!one.is_sample) return give_other(one);
-  return give_sample(one, batch.resolved.empty() ? nullptr : &batch.resolved[item], again);
+Flow SerialLane::give(const BatchRecord& item, bool again) {
+  return item.is_sample ? give_sample(item, again) : give_other(item);
 }
 
-void SerialLane::resolve(Batch& batch) {
-  batch.resolved.resize(batch.items.size());
-  for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    const BatchRecord& item = batch.items[i];
-    const format::Sample* const sample = item.is_sample ? lane_->parse_sample(item) : nullptr;
-    batch.resolved[i] = sample != nullptr ? resolve(item, *sample) : ResolvedItem();
-  }
-}
-
-Flow SerialLane::give_sample(const BatchRecord& item, const ResolvedItem* known, bool again) {
+Flow SerialLane::give_sample(const BatchRecord& item, bool again) {
   const format::EventAttr& attr = events()[item.event].attr;
-  const format::Sample* sample = nullptr;
-  if (known == nullptr)
-    sample = lane_->parse_sample(item);
-  else if (known->is_valid)
-    sample = second_parser_.parse(format::whole_record({item.record, item.size}, lane_->order()), attr);
+  const format::Sample* const sample = lane_->parse_sample(item);
   if (sample == nullptr) return Flow::Continue;
   const bool has_values = attr.samples(abi::kSampleRead);
   if (has_values) {
@@ -174,15 +172,13 @@ Flow SerialLane::give_sample(const BatchRecord& item, const ResolvedItem* known,
   }
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
-  ResolvedSample resolved = resolved_fields(item, *sample, view, events(), *cgroups_);
+  ResolvedSample resolved = lane_->fields_of(item, *sample, view);
   resolved.finder = this;
   space_ = item.space;
-  if (!apply_condition(resolved, has_values)) return Flow::Continue;
-  const ResolvedItem found = known != nullptr ? *known : resolve(item, *sample);
-  resolved.stack = found.stack;
-  resolved.has_payload_stack = found.has_payload_stack;
-  resolved.location_number = found.location;
-  resolved.location = &location_table_->locations()[found.location];
+  if (!accepts_values(resolved, has_values)) return Flow::Continue;
+  const std::optional<Chain> chain = lane_->chain_of(item, *sample);
+  if (!lane_->accepts_name(item, *sample, chain)) return Flow::Continue;
+  resolve(item, chain, resolved);
   if (!has_values) return sink_->on_sample(resolved);
   // A sample with counter values becomes one sample for each member of the group. The period of each is the
   // increase of its counter; members that did not increase are left out.
@@ -194,32 +190,30 @@ Flow SerialLane::give_sample(const BatchRecord& item, const ResolvedItem* known,
   return Flow::Continue;
 }
 
-// Evaluates --where, unless it needs symbols (NamedCondition does then). Each value of a group is a sample
-// with its own event and period: values that do not match are erased from deltas_.
-bool SerialLane::apply_condition(const ResolvedSample& sample, bool has_values) {
-  SampleCondition* const condition = options_->filter.condition.get();
-  if (condition == nullptr || condition->asks_for_names()) return true;
-  if (!has_values) return condition->holds(sample, nullptr);
+// Each value of a group is a sample with its own event and period: values that do not match are erased from
+// deltas_.
+bool SerialLane::accepts_values(const ResolvedSample& sample, bool has_values) {
+  LaneFilter& filter = lane_->filter();
+  if (!has_values) return filter.accepts_values(sample, *space_);
   ResolvedSample one_value = sample;
   std::erase_if(deltas_, [&](const CounterDeltas::Delta& one) {
     one_value.event_index = one.event;
     one_value.period = one.value;
-    return !condition->holds(one_value, nullptr);
+    return !filter.accepts_values(one_value, *space_);
   });
   return !deltas_.empty();
 }
 
-ResolvedItem SerialLane::resolve(const BatchRecord& item, const format::Sample& sample) {
-  ResolvedItem found;
-  found.is_valid = true;
-  if (const auto chain = lane_->chain_of(item, sample)) {
-    found.stack = &stacks_->stack_of(*chain, *item.space);
-    found.has_payload_stack = lane_->is_payload_chain();
+void SerialLane::resolve(const BatchRecord& item, const std::optional<Chain>& chain, ResolvedSample& sample) {
+  if (chain) {
+    sample.stack = &stacks_->stack_of(*chain, *item.space);
+    sample.has_payload_stack = lane_->is_payload_chain();
   }
-  const bool is_first = are_ips_frames_ && found.stack != nullptr && !found.stack->frames.empty() &&
+  const bool is_first = are_ips_frames_ && sample.stack != nullptr && !sample.stack->frames.empty() &&
                         lane_->location_is_first_frame();
-  found.location = is_first ? found.stack->frames[0] : location_of(item, sample, cpumode_of(sample));
-  return found;
+  sample.location_number =
+      is_first ? sample.stack->frames[0] : location_of(item, *sample.fields, cpumode_of(*sample.fields));
+  sample.location = &location_table_->locations()[sample.location_number];
 }
 
 // Sets `deltas_` to the differences of the sample's counter values, of the events that the filter takes.

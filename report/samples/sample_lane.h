@@ -17,6 +17,7 @@
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 #include "report/samples/hook_functions.h"
+#include "report/samples/lane_filter.h"
 #include "report/samples/location_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sink.h"
@@ -29,21 +30,25 @@ namespace tacho::report {
 // only once.
 bool begins_with_ip(const format::U64Array& chain, std::uint64_t ip, std::uint8_t cpumode);
 
-// A sample without its location and call chain. All must outlive the result.
-ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sample,
-                               const format::RecordView& view, const format::EventSet& events,
-                               const CgroupNames& cgroups);
-
 class SampleLane {
  public:
   // All but `symbols` must outlive it.
   SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
-             const symbolize::JitCode& jit, format::Diagnostics& diagnostics);
-  // Starts a run; `options` and `hooks` must outlive it.
-  void begin(const SampleOptions& options, const HookFunctions& hooks);
+             const symbolize::JitCode& jit, const CgroupNames& cgroups, format::Diagnostics& diagnostics);
+  // Starts a run. All must outlive it.
+  void begin(const SampleOptions& options, const HookFunctions& hooks, LaneFilter& filter);
 
   // Null: the record is shorter than its fields require. Valid until the next call.
   const format::Sample* parse_sample(const BatchRecord& item);
+  // The sample without its location and call chain. All must outlive the result.
+  ResolvedSample fields_of(const BatchRecord& item, const format::Sample& sample,
+                           const format::RecordView& view) const;
+  LaneFilter& filter() { return *filter_; }
+  // Whether filters look at more than the start of samples.
+  bool tests_samples() const { return filter_->has_condition() || filter_->looks_at_names(); }
+  // Whether --where accepts the sample; and the filters by name, after chain_of().
+  bool accepts_values(const BatchRecord& item, const format::Sample& sample);
+  bool accepts_name(const BatchRecord& item, const format::Sample& sample, const std::optional<Chain>& chain);
   // Without the frames of the hook that took the sample. Returns nullopt if it has no call chain. Valid until
   // the next call.
   std::optional<Chain> chain_of(const BatchRecord& item, const format::Sample& sample);
@@ -64,6 +69,8 @@ class SampleLane {
   format::Diagnostics* diagnostics_;
   const SampleOptions* options_ = nullptr;
   const HookFunctions* hooks_ = nullptr;
+  LaneFilter* filter_ = nullptr;
+  const CgroupNames* cgroups_;
   std::endian order_;
   format::SampleParser parser_;
   symbolize::Unwinder unwinder_;
@@ -79,41 +86,34 @@ class SerialLane : public LocationFinder {
  public:
   using Flow = Sink::Flow;
   // All must outlive it.
-  SerialLane(SampleLane& lane, LocationTable& location_table, StackTable& stacks, const CgroupNames& cgroups)
-      : lane_(&lane), location_table_(&location_table), stacks_(&stacks), cgroups_(&cgroups) {}
+  SerialLane(SampleLane& lane, LocationTable& location_table, StackTable& stacks)
+      : lane_(&lane), location_table_(&location_table), stacks_(&stacks) {}
   void begin(const SampleOptions& options, Sink& sink, const FunctionMerging& merging);
 
-  // Resolves locations and stacks of a batch. May run on a second thread while give() handles the previous
-  // batch, if the sink resolves no further addresses (Sink::resolves_addresses()).
-  void resolve(Batch& batch);
   // `again`: the sink already got this sample, and stopped the run there (after a pipe's header).
-  Flow give(const Batch& batch, std::size_t item, bool again = false);
+  Flow give(const BatchRecord& item, bool again = false);
 
-  const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
   const Location& find_in(const ResolvedSample& sample, std::uint64_t address, std::uint8_t cpumode) override;
 
  private:
-  Flow give_sample(const BatchRecord& item, const ResolvedItem* known, bool again);
+  Flow give_sample(const BatchRecord& item, bool again);
   Flow give_other(const BatchRecord& item);
-  const Location& locate(std::uint64_t ip, std::uint8_t cpumode);
   std::uint32_t location_of(const BatchRecord& item, const format::Sample& sample, std::uint8_t cpumode);
-  ResolvedItem resolve(const BatchRecord& item, const format::Sample& sample);
+  void resolve(const BatchRecord& item, const std::optional<Chain>& chain, ResolvedSample& sample);
   void update_counters(const format::Sample& sample, const format::EventAttr& attr);
-  bool apply_condition(const ResolvedSample& sample, bool has_values);
+  bool accepts_values(const ResolvedSample& sample, bool has_values);
   const format::EventSet& events() const { return lane_->capture().events(); }
 
   SampleLane* lane_;
   LocationTable* location_table_;
   StackTable* stacks_;
-  const CgroupNames* cgroups_;
   const SampleOptions* options_ = nullptr;
   Sink* sink_ = nullptr;
   bool merges_functions_ = false;  // samples' own addresses are merged by function
   bool are_ips_frames_ = true;     // a sample's own address and the same frame share a location
   EventFilter taken_events_;       // Filter::events, for the members of a group
   CounterDeltas counters_;
-  format::SampleParser second_parser_;        // resolve() may use lane_'s parser on another thread meanwhile
-  std::vector<CounterDeltas::Delta> deltas_;  // scratch: of the current sample
+  std::vector<CounterDeltas::Delta> deltas_;        // scratch: of the current sample
   const symbolize::SpaceVersion* space_ = nullptr;  // of the current sample
 };
 

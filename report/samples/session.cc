@@ -50,75 +50,6 @@ Result<> check_symbol_paths(const symbolize::SymbolOptions& symbols) {
   return Done{};
 }
 
-// Forwards samples whose ip is in the filter's modules and functions. Looks up each location
-// once.
-class NameFilter : public Sink {
- public:
-  // All three must outlive this.
-  NameFilter(const Filter& filter, Resolver& resolver, Sink& sink)
-      : filter_(&filter), resolver_(&resolver), sink_(&sink), addresses_(filter) {}
-
-  bool takes_non_samples() const override { return sink_->takes_non_samples(); }
-  Flow on_sample(const ResolvedSample& sample) override;
-  Flow on_non_sample(const NonSampleRecord& event) override { return sink_->on_non_sample(event); }
-
- private:
-  enum class Verdict : std::uint8_t { Unknown, No, Yes, ByAddress };
-  Verdict test(const Location& location);
-
-  const Filter* filter_;
-  Resolver* resolver_;
-  Sink* sink_;
-  WantedAddresses addresses_;
-  ByNumber<Verdict> answers_;  // by location
-};
-
-// Passes samples for which a condition with names of functions is true.
-class NamedCondition : public Sink {
- public:
-  // All three must outlive this.
-  NamedCondition(SampleCondition& condition, Resolver& resolver, Sink& sink)
-      : condition_(&condition), resolver_(&resolver), sink_(&sink) {}
-
-  bool takes_non_samples() const override { return sink_->takes_non_samples(); }
-  Flow on_sample(const ResolvedSample& sample) override {
-    return condition_->holds(sample, resolver_) ? sink_->on_sample(sample) : Flow::Continue;
-  }
-  Flow on_non_sample(const NonSampleRecord& event) override { return sink_->on_non_sample(event); }
-
- private:
-  SampleCondition* condition_;
-  Resolver* resolver_;
-  Sink* sink_;
-};
-
-bool contains(const std::vector<std::string>& list, std::string_view name) {
-  return std::ranges::find(list, name) != list.end();
-}
-
-NameFilter::Verdict NameFilter::test(const Location& location) {
-  const symbolize::Frame& frame = resolver_->frame(location);
-  const symbolize::Module* const module = frame.module;
-  if (!filter_->dsos.empty() &&
-      (!module || !(contains(filter_->dsos, module->path) || contains(filter_->dsos, module->short_name))))
-    return Verdict::No;
-  if (frame.function.find(filter_->symbol_part) == std::string_view::npos) return Verdict::No;
-  if (filter_->symbols.empty()) return Verdict::Yes;
-  if (!frame.function.empty() && contains(filter_->symbols, frame.function)) return Verdict::Yes;
-  // One location may have several addresses (processes map a file at different ones), so the answer
-  // depends on the sample's ip.
-  return module != nullptr && !addresses_.empty() ? Verdict::ByAddress : Verdict::No;
-}
-
-Sink::Flow NameFilter::on_sample(const ResolvedSample& sample) {
-  Verdict& known = answers_[sample.location_number];
-  if (known == Verdict::Unknown) known = test(*sample.location);
-  const Verdict answer = known;
-  const bool is_wanted =
-      answer == Verdict::Yes || (answer == Verdict::ByAddress && addresses_.has(sample.fields->ip));
-  return is_wanted ? sink_->on_sample(sample) : Flow::Continue;
-}
-
 }  // namespace
 
 struct Session::State {
@@ -127,7 +58,7 @@ struct Session::State {
         reading_diagnostics(std::move(found)),
         capture(std::move(reader)),
         batches(capture, options.symbols, *reading_diagnostics),
-        lane(capture, options.symbols, batches.jit(), found_in_samples),
+        lane(capture, options.symbols, batches.jit(), batches.cgroups(), found_in_samples),
         resolver(options.symbols, capture.features(), batches.spaces(), batches.jit(),
                  location_table.locations()) {}
 
@@ -143,7 +74,7 @@ struct Session::State {
   HookFunctions hooks;
   bool knows_hooks = false;
   SampleLane lane;
-  SerialLane serial{lane, location_table, stacks, batches.cgroups()};
+  SerialLane serial{lane, location_table, stacks};
   Resolver resolver;
   std::optional<format::WorkerPool> pool;
   bool has_run = false;
@@ -151,6 +82,7 @@ struct Session::State {
   FunctionMerging merging;
   alignas(format::kApart) std::mutex symbols_mutex;
   alignas(format::kApart) FunctionMerging shared_merging;  // `merging` for lanes, with the mutex
+  std::optional<LaneFilter> filter;                        // of the run, for `lane`
   BatchOptions batch_options;
   // The current and the next batch. Of a pipe, a run that stops after the header leaves the rest of its batch
   // to the next run.
@@ -169,6 +101,7 @@ struct Session::State {
     std::uint64_t first_found = ~std::uint64_t{0};  // first item of the earliest chunk with a finding
     format::Diagnostics own_diagnostics;
     std::optional<SampleLane> own_samples;
+    std::optional<LaneFilter> own_filter;
     // Of a TextView.
     std::unique_ptr<Pen> pen;
     std::optional<TextLane> text;
@@ -274,7 +207,8 @@ void Session::State::begin(bool wants_others) {
   if (options.keeps_addresses) location_table.keep_addresses();
   stacks.reader().use(options, options.symbols);
   location_table.merge_by_name(&merging);
-  lane.begin(options, hooks);
+  filter.emplace(options.filter, resolver, &symbols_mutex);
+  lane.begin(options, hooks, *filter);
 }
 
 void Session::State::end(bool is_at_end) {
@@ -294,7 +228,7 @@ Sink::Flow Session::State::show(const RunControl& control) {
   for (; next_item < batch.items.size(); ++next_item) {
     if (control.cancel.stop_requested()) return Sink::Flow::Stop;
     prefetch_ahead(batch.items, next_item);
-    if (serial.give(batch, next_item, std::exchange(was_given, false)) == Sink::Flow::Stop)
+    if (serial.give(batch.items[next_item], std::exchange(was_given, false)) == Sink::Flow::Stop)
       return Sink::Flow::Stop;
   }
   return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::Continue;
@@ -312,12 +246,9 @@ void Session::State::find_hooks() {
   if (has_any) hooks = HookFunctions(resolver.kernel_functions(is_hook_function));
 }
 
-// Whether samples are independent of each other: no differences of counter values, no --where, no filter by
-// names.
+// Whether samples are independent of each other: no differences of counter values.
 bool Session::State::can_run_parallel() const {
-  const Filter& filter = options.filter;
   return !options.in_step && capture.fixed_header() != nullptr && !capture.follows() &&
-         filter.condition == nullptr && !filter.looks_at_names() &&
          std::ranges::none_of(capture.events(), [](const format::Event& event) {
            return event.attr.samples(abi::kSampleRead);
          });
@@ -332,10 +263,12 @@ void Session::State::make_lanes() {
   for (unsigned i = 0; i < count; ++i) {
     Lane& made = *lanes.emplace_back(std::make_unique<Lane>());
     made.found = i == 0 ? &found_in_samples : &made.own_diagnostics;
-    made.samples =
-        i == 0 ? &lane
-               : &made.own_samples.emplace(capture, options.symbols, batches.jit(), made.own_diagnostics);
-    if (i > 0) made.samples->begin(options, hooks);
+    made.samples = i == 0 ? &lane
+                          : &made.own_samples.emplace(capture, options.symbols, batches.jit(),
+                                                      batches.cgroups(), made.own_diagnostics);
+    if (i == 0) continue;
+    made.own_filter.emplace(options.filter, resolver, &symbols_mutex);
+    made.samples->begin(options, hooks, *made.own_filter);
   }
 }
 
@@ -409,7 +342,8 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
   std::vector<std::unique_ptr<SumLane>> sums;
   for (const auto& one : lanes)
     sums.push_back(std::make_unique<SumLane>(*one->samples, options.symbols, options, shape, shared_merging));
-  SumJoin join(sums, location_table, stacks, view, symbols_mutex);
+  const bool lanes_look_up_names = shape.merge_by != Sink::MergeBy::Address || lane.tests_samples();
+  SumJoin join(sums, location_table, stacks, view, lanes_look_up_names ? &symbols_mutex : nullptr);
   constexpr std::size_t kChunk = 512;  // items
   const bool is_at_end = run_parallel(
       control, kChunk,
@@ -434,7 +368,7 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
   make_lanes();
   for (const auto& one : lanes) {
     one->pen = view.fork(lanes.size() > 1 ? &symbols_mutex : nullptr);
-    one->text.emplace(*one->samples, batches.cgroups(), *one->pen);
+    one->text.emplace(*one->samples, *one->pen);
     one->text->reader().use(options, options.symbols);
   }
   // The text of each chunk.
@@ -483,19 +417,14 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
   const bool is_pipe = capture.fixed_header() == nullptr;
   std::optional<format::WorkerPool> reader;
   if (jobs() > 1) reader.emplace(2);
-  const bool resolves_ahead =
-      can_run_parallel() && !sink.resolves_addresses() && sink.merge_by() != Sink::MergeBy::Function;
   if (!was_given) batches.fill(batch);
   for (;;) {
     find_hooks();
     const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
-    // Two threads must not use the tables at once, so this batch is resolved before the next one.
-    if (resolves_ahead && batch.resolved.empty()) serial.resolve(batch);
     std::optional<format::WorkerPool::Forked> reading;
     if (reads_on) {
       reading.emplace(reader->fork(1, [&](std::size_t, unsigned) -> Result<> {
         batches.fill(next_batch);
-        if (resolves_ahead) serial.resolve(next_batch);
         return Done{};
       }));
     }
@@ -517,8 +446,9 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
 void Session::State::set_merging(Sink::MergeBy merge_by, bool has_stacks, bool is_sum) {
   merging = {};
   merging.merges_frames = merges_frames(merge_by);
-  merging.merges_ips_by_function = merge_by == Sink::MergeBy::FrameName ||
-                                   (merge_by == Sink::MergeBy::Function && (is_sum || !has_stacks));
+  merging.merges_unnamed = merges_unnamed_frames(merge_by);
+  merging.merges_ips_by_function =
+      merges_ips_by_function(merge_by) && (merging.merges_frames || is_sum || !has_stacks);
   if (merging.merges_frames || merging.merges_ips_by_function)
     merging.symbols_of = [this](const symbolize::Mapping& mapping) { return resolver.names_of(mapping); };
   if (merging.merges_frames && !is_sum) stacks.merge_by_frames();
@@ -530,15 +460,7 @@ void Session::run(Sink& view, const RunControl& control) {
   // rest.
   if (std::exchange(state.has_run, true) && !layout().is_pipe)
     throw std::logic_error("a capture is read once by a session; another one reads it again");
-  const Filter& filter = state.options.filter;
-  std::optional<NameFilter> names;
-  if (filter.looks_at_names()) names.emplace(filter, state.resolver, view);
-  Sink& named = names ? *names : view;
-  std::optional<NamedCondition> condition;
-  if (filter.condition != nullptr && filter.condition->asks_for_names())
-    condition.emplace(*filter.condition, state.resolver, named);
-  Sink& sink = condition ? static_cast<Sink&>(*condition) : named;
-  const Sink::MergeBy merge_by = sink.merge_by();
+  const Sink::MergeBy merge_by = view.merge_by();
   const bool has_stacks =
       state.options.wants_stacks && std::ranges::any_of(events(), [](const format::Event& event) {
         return event.attr.samples(abi::kSampleCallchain);
@@ -547,14 +469,14 @@ void Session::run(Sink& view, const RunControl& control) {
   SumView* const sums = state.can_run_parallel() ? view.sum_view() : nullptr;
   TextView* const text = state.can_run_parallel() ? view.text_view() : nullptr;
   state.set_merging(merge_by, has_stacks, sums != nullptr);
-  state.begin(sums == nullptr && text == nullptr && sink.takes_non_samples());
+  state.begin(sums == nullptr && text == nullptr && view.takes_non_samples());
   bool is_at_end = false;
   if (sums != nullptr)
     is_at_end = state.run_sums(*sums, control);
   else if (text != nullptr)
     is_at_end = state.run_text(*text, control);
   else
-    is_at_end = state.run(sink, control);
+    is_at_end = state.run(view, control);
   state.end(is_at_end);
 }
 

@@ -29,17 +29,14 @@ class Sink {
  public:
   enum class Flow : std::uint8_t { Continue, Stop };
   // Which addresses share a location. Address: equal ones. Function: also ips of samples in one function; the
-  // location has the first ip seen there. FrameName: also frames of call chains, and all frames without a
-  // symbol in one module. Name: also ips of samples without a symbol in one module.
-  enum class MergeBy : std::uint8_t { Address, Function, FrameName, Name };
+  // location has the first ip seen there. FrameFunction: also frames of call chains. FrameName: also all
+  // frames without a symbol in one module. Name: also ips of samples without a symbol in one module.
+  enum class MergeBy : std::uint8_t { Address, Function, FrameFunction, FrameName, Name };
   virtual ~Sink() = default;
   virtual MergeBy merge_by() const { return MergeBy::Address; }
   // The view's parallel form; null: none. A session that uses it never calls on_sample().
   virtual SumView* sum_view() { return nullptr; }
   virtual TextView* text_view() { return nullptr; }
-  // Whether on_sample() calls ResolvedSample::locate() or, with merged frames, the Resolver.
-  // If not, another thread resolves the next batch meanwhile.
-  virtual bool resolves_addresses() const { return true; }
   // Whether on_non_sample() is called.
   virtual bool takes_non_samples() const { return true; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
@@ -48,10 +45,11 @@ class Sink {
   virtual Flow on_non_sample(const NonSampleRecord&) { return Flow::Continue; }
 };
 
-inline bool merges_frames(Sink::MergeBy merge_by) { return merge_by >= Sink::MergeBy::FrameName; }
+inline bool merges_frames(Sink::MergeBy merge_by) { return merge_by >= Sink::MergeBy::FrameFunction; }
+inline bool merges_unnamed_frames(Sink::MergeBy merge_by) { return merge_by >= Sink::MergeBy::FrameName; }
 // Whether ips of samples are merged by function, and not like frames.
 inline bool merges_ips_by_function(Sink::MergeBy merge_by) {
-  return merge_by == Sink::MergeBy::Function || merge_by == Sink::MergeBy::FrameName;
+  return merge_by != Sink::MergeBy::Address && merge_by != Sink::MergeBy::Name;
 }
 
 }  // namespace tacho::report

@@ -13,6 +13,14 @@ namespace {
 
 namespace abi = format::abi;
 
+// The cpumode of the addresses after a mark; nullopt: an unknown mark.
+std::optional<std::uint8_t> cpumode_after(std::uint64_t mark) {
+  if (mark == abi::kContextKernel) return abi::kCpumodeKernel;
+  if (mark == abi::kContextUser) return abi::kCpumodeUser;
+  if (mark == abi::kContextHypervisor) return abi::kCpumodeHypervisor;
+  return std::nullopt;
+}
+
 // Numbers allocated at a time: few for a small capture, then large pages.
 constexpr std::size_t kFirstPiece = std::size_t{1} << 15,
                       kPiece = 2 * format::kLargePage / sizeof(std::uint32_t);
@@ -64,21 +72,28 @@ void ChainReader::split(const Chain& chain) {
       continue;
     }
     is_caller = false;
-    if (word == abi::kContextKernel) {
-      cpumode = abi::kCpumodeKernel;
-    } else if (word == abi::kContextUser) {
-      cpumode = abi::kCpumodeUser;
-    } else if (word == abi::kContextHypervisor) {
-      cpumode = abi::kCpumodeHypervisor;
-    } else if (word == abi::kContextUserDeferred) {
+    if (word == abi::kContextUserDeferred)
       break;  // a cookie follows: the user part comes in a CALLCHAIN_DEFERRED record
-    } else {
+    const std::optional<std::uint8_t> after = cpumode_after(word);
+    if (!after) {
       addresses_.clear();
       break;
     }
+    cpumode = *after;
   }
   if (addresses_.size() > chain.max_frames)
     addresses_.erase(addresses_.begin(), addresses_.end() - static_cast<std::ptrdiff_t>(chain.max_frames));
+}
+
+std::optional<LocationTable::Address> first_address(const Chain& chain) {
+  std::uint8_t cpumode = abi::kCpumodeUser;
+  for (std::size_t i = 0; i < chain.words.size(); ++i) {
+    const std::uint64_t word = chain.words[i];
+    if (word < abi::kContextMax) return LocationTable::Address{word, cpumode};
+    cpumode = cpumode_after(word).value_or(cpumode);
+  }
+  if (chain.unwound.empty()) return std::nullopt;
+  return LocationTable::Address{chain.unwound[0], abi::kCpumodeUser | LocationTable::kUnwound};
 }
 
 std::span<const LocationTable::Address> ChainReader::addresses_of(const Chain& chain) {

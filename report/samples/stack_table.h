@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct Chain {
   std::span<const std::uint64_t> unwound;
   std::size_t max_frames = 127;
 };
+
+// The leaf of a chain; nullopt: it has no address.
+std::optional<LocationTable::Address> first_address(const Chain& chain);
 
 // Belongs to one thread.
 class ChainReader {

@@ -99,7 +99,8 @@ void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
     sample.thread = thread_key_number(item);
     compute_key(sample);
     // A chain that SampleLane decoded is in its buffer, which the next sample overwrites: add it now.
-    const bool is_in_lane_buffer = sample.chain && !layouts_[item.event].has_fast_path;
+    const bool is_in_lane_buffer =
+        sample.chain && (!layouts_[item.event].has_fast_path || lane_->tests_samples());
     if (++prepared == kMaxKeyed || is_in_lane_buffer) add_keyed(std::exchange(prepared, 0));
   }
   add_keyed(prepared);
@@ -112,18 +113,21 @@ void SumLane::count(const KeyedSample& sample) {
   totals_.last_time = std::max(totals_.last_time, sample.time);
 }
 
-// False: the record is damaged.
+// False: the record is damaged, or a filter refuses it.
 bool SumLane::read(const BatchRecord& item, KeyedSample& sample) {
   sample.item = &item;
   const Layout& layout = layouts_[item.event];
-  if (layout.has_fast_path && read_fast(item, layout, sample)) return true;
+  if (layout.has_fast_path && !lane_->tests_samples() && read_fast(item, layout, sample)) return true;
   const format::Sample* const parsed = lane_->parse_sample(item);
-  if (parsed == nullptr) return false;
+  if (parsed == nullptr || !lane_->accepts_values(item, *parsed)) return false;
   sample.ip = parsed->ip;
   sample.period = parsed->period;
   sample.time = parsed->time;
   sample.cpumode = static_cast<std::uint8_t>(parsed->misc & abi::kCpumodeMask);
-  sample.chain = shape_.by_stack ? lane_->chain_of(item, *parsed) : std::nullopt;
+  const bool reads_chain = shape_.by_stack || lane_->filter().looks_at_names();
+  sample.chain = reads_chain ? lane_->chain_of(item, *parsed) : std::nullopt;
+  if (!lane_->accepts_name(item, *parsed, sample.chain)) return false;
+  if (!shape_.by_stack) sample.chain.reset();
   sample.location_is_first_frame = sample.chain && lane_->location_is_first_frame();
   sample.is_payload = sample.chain && lane_->is_payload_chain();
   return true;
@@ -316,12 +320,12 @@ void SumLane::forget() {
 }
 
 SumJoin::SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, LocationTable& location_table,
-                 StackTable& stacks, SumView& view, std::mutex& symbols)
+                 StackTable& stacks, SumView& view, std::mutex* symbols)
     : lanes_(lanes.size()),
       location_table_(&location_table),
       stacks_(&stacks),
       view_(&view),
-      symbols_(&symbols),
+      symbols_(symbols),
       shape_(view.shape()) {
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes_[i].lane = lanes[i].get();
 }
@@ -381,7 +385,7 @@ std::uint32_t SumJoin::sample_location(LaneState& state, std::uint32_t number) {
 }
 
 void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
-  const auto lock = lock_if(shape_.merge_by == Sink::MergeBy::Address ? nullptr : symbols_);
+  const auto lock = lock_if(symbols_);
   frames_.clear();
   for (const std::uint32_t frame :
        std::span(state.added.frames).subspan(group.frames_begin, group.frame_count))

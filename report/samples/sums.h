@@ -219,9 +219,10 @@ class SumLane {
 
 class SumJoin {
  public:
-  // All must outlive it. `symbols` is locked while the view looks up names (FunctionMerging::mutex).
+  // All must outlive it. `symbols` is locked while the view looks up names (FunctionMerging::mutex); null:
+  // the lanes look up none.
   SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, LocationTable& location_table, StackTable& stacks,
-          SumView& view, std::mutex& symbols);
+          SumView& view, std::mutex* symbols);
   // Takes the new groups of the lanes, which are stopped. If their tables are large, gives their sums to the
   // view and empties them.
   void collect();

@@ -24,11 +24,13 @@ Location TextLane::location_of(const BatchRecord& item, std::uint64_t ip, std::u
 
 void TextLane::give(const BatchRecord& item) {
   const format::Sample* const sample = item.is_sample ? lane_->parse_sample(item) : nullptr;
-  if (sample == nullptr) return;
+  if (sample == nullptr || !lane_->accepts_values(item, *sample)) return;
+  const std::optional<Chain> chain = lane_->chain_of(item, *sample);
+  if (!lane_->accepts_name(item, *sample, chain)) return;
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
-  ResolvedSample resolved = resolved_fields(item, *sample, view, lane_->capture().events(), *cgroups_);
-  if (const auto chain = lane_->chain_of(item, *sample)) {
+  ResolvedSample resolved = lane_->fields_of(item, *sample, view);
+  if (chain) {
     frames_.clear();
     for (const LocationTable::Address& address : reader_.addresses_of(*chain))
       frames_.push_back(location_of(item, address.ip, address.cpumode));

@@ -41,8 +41,7 @@ class TextView {
 class TextLane {
  public:
   // All must outlive it.
-  TextLane(SampleLane& lane, const CgroupNames& cgroups, Pen& pen)
-      : lane_(&lane), cgroups_(&cgroups), pen_(&pen) {}
+  TextLane(SampleLane& lane, Pen& pen) : lane_(&lane), pen_(&pen) {}
   ChainReader& reader() { return reader_; }
   void give(const BatchRecord& item);
 
@@ -50,7 +49,6 @@ class TextLane {
   Location location_of(const BatchRecord& item, std::uint64_t ip, std::uint8_t mode);
 
   SampleLane* lane_;
-  const CgroupNames* cgroups_;
   Pen* pen_;
   ChainReader reader_;
   struct CachedMapping {

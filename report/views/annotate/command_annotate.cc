@@ -191,7 +191,6 @@ class AnnotateSink : public Sink {
     };
     has_branches_ = session.layout().is_pipe || std::ranges::any_of(session.events(), has_branches);
   }
-  bool resolves_addresses() const override { return has_branches_; }
   bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     hits_.add(sample);

@@ -124,7 +124,6 @@ class FlameSink : public Sink, private SumView {
         merge_by_(stack_merge_by(session, source.expands_inlines)),
         sees_periods_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_) {}
 
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override { return merge_by_; }
   SumView* sum_view() override {
@@ -357,7 +356,6 @@ class FlameWaits : public Sink {
     facts.addresses = addresses_.take();
     return facts;
   }
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
 
   Flow on_sample(const ResolvedSample& sample) override {

@@ -142,7 +142,6 @@ class FoldedSink : public Sink, private SumView {
                                              {options.expands_inlines, options.context}, true));
   }
 
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override { return merge_by_; }
   // Only periods and sample counts are added up by several threads; weights in fields are read by one.

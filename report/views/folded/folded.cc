@@ -441,7 +441,6 @@ class WaitSink : public Sink {
 
   Waits& waits() { return waits_; }
   FoldedStacks& folded() { return folded_; }
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
 
   Flow on_sample(const ResolvedSample& sample) override {

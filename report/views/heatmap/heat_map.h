@@ -149,7 +149,6 @@ class MapSink : public Sink {
   MapSink(Session& session, const HeatSource& source, const HeatScale& scale)
       : session_(session), source_(source), grid_(scale) {}
 
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override;
   const HeatGrid& grid() const { return grid_; }

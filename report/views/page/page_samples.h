@@ -135,7 +135,6 @@ class PageSamples : public Sink {
   PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most, Take take,
               Roots roots);
 
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override;

@@ -74,7 +74,19 @@ Sink::MergeBy ReportSink::merge_by() const {
       !WantedAddresses(options_->filter).empty() ||
       options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
       distinguishes_addresses(plan_->columns);
-  return shows_addresses ? MergeBy::Address : MergeBy::Function;
+  if (shows_addresses) return MergeBy::Address;
+  return sum_shape_.by_stack && merges_chains() ? MergeBy::FrameFunction : MergeBy::Function;
+}
+
+// Whether chains of the same functions are one: no form shows where a function was met first, and no frame
+// has inlined calls.
+bool ReportSink::merges_chains() const {
+  const auto inlines = options_->reading.session.symbols.inlines;
+  const bool has_unwound = std::ranges::any_of(session_->events(), [](const format::Event& event) {
+    return event.attr.samples(abi::kSampleRegsUser);
+  });
+  return plan_->graph.key == ChainKey::Function && !options_->is_for_programs() &&
+         !session_->layout().is_pipe && inlines != symbolize::Inlines::All && !has_unwound;
 }
 
 Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
@@ -113,7 +125,7 @@ SumView* ReportSink::sum_view() {
 
 SumShape ReportSink::shape() const {
   SumShape shape = sum_shape_;
-  if (!shape.by_stack) shape.merge_by = merge_by();
+  shape.merge_by = merge_by();
   return shape;
 }
 

@@ -108,6 +108,7 @@ class ReportSink : public Sink, private SumView {
   void make_names();
   bool needs_names() const;
   bool can_name_chains_late() const;
+  bool merges_chains() const;
   bool borrows_chains(const EventBlock& block) const;
   void add_sample(const ResolvedSample& sample, std::uint64_t weight);
   void add_wait(const Wait& wait);

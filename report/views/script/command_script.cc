@@ -271,9 +271,6 @@ class ScriptSink : public Sink, private TextView {
     return !error.has_value();
   }
 
-  bool resolves_addresses() const override {
-    return !text_ || names_other_addresses(*session_, options_->fields);
-  }
   bool takes_non_samples() const override { return !options_->shown.empty(); }
 
   TextView* text_view() override {
@@ -281,7 +278,8 @@ class ScriptSink : public Sink, private TextView {
     const bool depends_on_lookups =
         options_->reading.session.symbols.use_symbol_name == symbolize::UseSymbolName::AsPerf &&
         !session_->resolver().names_are_plain();
-    const bool is_usual = !resolves_addresses() && !depends_on_lookups && options_->shown.empty() &&
+    const bool is_usual = text_ && !names_other_addresses(*session_, options_->fields) &&
+                          !depends_on_lookups && options_->shown.empty() &&
                           !options_->switches.is_asked_for() && text_->can_fork();
     return is_usual ? this : nullptr;
   }
@@ -361,13 +359,7 @@ template <class Writer>
 class FormSink : public Sink {
  public:
   FormSink(Session& session, const SwitchOptions& switches, TextOutput& out, Writer writer)
-      : session_(&session),
-        switch_(switches),
-        writer_(std::move(writer)),
-        // In a pipe it is not yet known whether payloads have addresses.
-        resolves_addresses_(session.layout().is_pipe || writer_.names_other_addresses()),
-        out_(&out) {}
-  bool resolves_addresses() const override { return resolves_addresses_; }
+      : session_(&session), switch_(switches), writer_(std::move(writer)), out_(&out) {}
   bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!knows_events_ && !find_events()) return Flow::Stop;
@@ -393,7 +385,6 @@ class FormSink : public Sink {
   EventSwitch switch_;
   bool knows_events_ = false;
   Writer writer_;
-  bool resolves_addresses_;
   TextOutput* out_;
 };
 

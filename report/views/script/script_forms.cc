@@ -99,14 +99,6 @@ void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
   to.end_object();
 }
 
-bool ScriptJson::names_other_addresses() {
-  for (std::size_t i = 0; i < session_->events().size(); ++i) {
-    const PayloadSchema* const schema = schemas_.of(i);
-    if (schema != nullptr && has_named_addresses(*schema)) return true;
-  }
-  return false;
-}
-
 // The frames of one address, innermost first, joined by commas; usually one.
 std::string_view ScriptJson::location_json(const Location& location) {
   if (const auto known = frames_.find(location.number); known.data() != nullptr) return known;
@@ -425,14 +417,6 @@ std::size_t Columns::usual_width(std::size_t index) const {
   if (column.own->name == "time") return kTime;
   if (column.own->name == "cpu") return kCpu;
   return column.own->name == "pid" || column.own->name == "tid" ? kId : 0;
-}
-
-bool Columns::names_other_addresses() const {
-  return std::ranges::any_of(columns_, [](const Column& column) {
-    return std::ranges::any_of(column.fields, [](const PayloadField* field) {
-      return field != nullptr && is_named_address(*field);
-    });
-  });
 }
 
 std::string Columns::element_text(const PayloadField& field, const FieldValue& value,

@@ -29,8 +29,6 @@ class ScriptJson {
 
   // Writes the line with its end: always one JSON object in valid UTF-8, for any capture.
   void write(TextBuffer& out, const ResolvedSample& sample);
-  // Whether frames are written for addresses in payloads, besides the samples' own addresses.
-  bool names_other_addresses();
 
  private:
   const std::string& name_of_event(std::size_t index);
@@ -65,7 +63,6 @@ class ImporterText {
   // "COMM PID/TID [CPU] SECONDS: PERIOD EVENT: ", a line for each frame, leaf first, and an empty line.
   void write(TextBuffer& out, const ResolvedSample& sample);
   // Addresses in payloads are not written.
-  static bool names_other_addresses() { return false; }
 
  private:
   const std::string& comm_of(std::string_view comm);
@@ -104,8 +101,6 @@ class Columns {
   // Whether samples of an event get a line: if `list` names fields, only events with one of them do.
   bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
   ColumnValue cell(std::size_t column, const ResolvedSample& sample);
-  // Whether addresses other than the samples' own are resolved.
-  bool names_other_addresses() const;
 
  private:
   enum class What : std::uint8_t { Own, Event, Symbol, Dso, Fields };
@@ -157,7 +152,6 @@ class ColumnsText {
         widths_(columns_.size()),
         needed_(columns_.size()) {}
 
-  bool names_other_addresses() const { return columns_.names_other_addresses(); }
   void write(TextOutput& out, const ResolvedSample& sample);
   // Writes the lines that are kept. Call it at the end, and before a long wait.
   void flush(TextOutput& out);

@@ -83,7 +83,6 @@ class Summarizer : public Sink, private SumView {
     find_waits();
   }
 
-  bool resolves_addresses() const override { return false; }
   bool takes_non_samples() const override { return false; }
   MergeBy merge_by() const override {
     return has_sums() && counted_ == CountedAddresses::Frames ? MergeBy::FrameName : MergeBy::Address;

@@ -580,5 +580,48 @@ TEST(ForkedViews, MergedLocationsAreFewAndTheirSumsWhole) {
   }
 }
 
+// Frames without a name in a module are one location; ips of samples without a name stay distinct.
+TEST(ForkedViews, IpsWithoutANameStayApartWhereFramesAreMerged) {
+  const test::TemporaryFile file(capture_with_names(3000).file());
+  auto session = open(file, 2);
+  ASSERT_TRUE(session);
+  Summed view(*session, {.merge_by = Sink::MergeBy::FrameName});
+  session->run(view);
+  // Of 0x310 addresses, 0x300 are in three functions; all have the same stacks apart from their own function.
+  EXPECT_EQ(view.totals.rows.size(), 0x310u - 0x280u + 3u);
+}
+
+struct EvenTimes : SampleCondition {
+  Result<> bind(const format::EventSet&, const format::Features&) override { return Done{}; }
+  std::unique_ptr<SampleCondition> fork() const override { return std::make_unique<EvenTimes>(); }
+  bool holds(const ResolvedSample& sample, Resolver*) override { return sample.fields->time % 2 == 0; }
+};
+
+// Lanes filter as the serial view does, one sample after the other.
+TEST(ForkedViews, LanesFilterByNamesAndConditions) {
+  const test::TemporaryFile file(capture_with_names(20'000).file());
+  const auto written = [&](const SessionOptions& filtered, unsigned jobs, bool in_step) {
+    SessionOptions options = filtered;
+    options.input = file.path();
+    options.jobs = jobs;
+    options.in_step = in_step;
+    auto session = Session::open(options);
+    EXPECT_TRUE(session && session->bind_condition());
+    Written view(*session);
+    session->run(view);
+    return view.all;
+  };
+  SessionOptions by_name, by_address, by_module, by_condition;
+  by_name.filter.symbols = {"one", "three"};
+  by_address.filter.symbols = {"0x1110", "two"};
+  by_module.filter.dsos = {"none"};
+  by_condition.filter.condition = std::make_shared<EvenTimes>();
+  for (const SessionOptions* const options : {&by_name, &by_address, &by_module, &by_condition}) {
+    const std::string expected = written(*options, 1, true);
+    EXPECT_EQ(expected.empty(), options == &by_module);
+    for (const unsigned jobs : kJobs) EXPECT_TRUE(written(*options, jobs, false) == expected) << jobs;
+  }
+}
+
 }  // namespace
 }  // namespace tacho::report
