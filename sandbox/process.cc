@@ -26,6 +26,7 @@
 #include "format/base/parse_text.h"
 #include "format/base/printable.h"
 #include "sandbox/job.h"
+#include "sandbox/network_files.h"
 
 namespace tacho::sandbox {
 namespace {
@@ -46,6 +47,7 @@ constexpr std::chrono::milliseconds kMostAfterKill(3000), kMostInSilence(200);
 // A file whose reader sleeps so long, and is not woken: its file system counts as silent.
 constexpr std::chrono::milliseconds kMostAsleep(3000);
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::string_view kSilent = "its file system does not answer";
 constexpr std::string_view kDied = "the process that reads the files died";
 
 // Why files are read (for symbols, for unwinding); one thread at a time for each.
@@ -67,6 +69,7 @@ struct CrashMarker {
 struct Shared {
   std::array<CrashMarker, kPurposes> markers;
   std::atomic<bool> is_closed, has_refused;  // no more files may be read; a file was refused
+  std::atomic<bool> has_silence;             // a file was refused, as it did not answer
   std::atomic<bool> is_asked_to_stop, is_reader_gone;
 };
 
@@ -82,36 +85,6 @@ SharedMemory share_memory() {
   SharedMemory shared(::new (memory) Shared{});
   for (CrashMarker& marker : shared->markers) marker.closed_from.store(kNever);
   return shared;
-}
-
-// Types of file systems whose files come from a server, which may not answer.
-bool has_server(std::string_view type) {
-  constexpr std::array<std::string_view, 9> kTypes{"9p",  "afs",  "ceph", "cifs",    "lustre",
-                                                   "nfs", "nfs4", "smb3", "virtiofs"};
-  return type.starts_with("fuse") || std::ranges::count(kTypes, type) != 0;
-}
-
-// The mount with a file, if it is of a network or of FUSE, found without access to it. Empty: it is not.
-std::string network_mount_of(std::string_view path) {
-  constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes
-  const auto mounts = format::read_file("/proc/self/mountinfo", kMostMounts);
-  if (!mounts) return {};
-  std::string found;
-  std::string_view type;
-  for (std::string_view text = format::as_text(*mounts); !text.empty();) {
-    // 36 35 0:52 / /mnt rw,noatime master:1 - nfs4 server:/export rw
-    std::string_view line = format::take_until(text, '\n');
-    for (int field = 0; field < 4; ++field) format::take_until(line, ' ');
-    const std::string folder = format::without_octal_escapes(format::take_until(line, ' '));
-    const bool is_below =
-        folder == "/" || (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
-    if (!is_below || folder.size() < found.size()) continue;
-    found = folder;
-    const std::size_t dash = line.find(" - ");
-    type = dash == line.npos ? std::string_view() : line.substr(dash + 3);
-    type = type.substr(0, type.find(' '));
-  }
-  return has_server(type) ? found : std::string();
 }
 
 // How often a thread has gone to sleep, if it waits for a file system: in state D, or in an interruptible
@@ -132,12 +105,13 @@ std::optional<std::uint64_t> sleeps_in_file_system(pid_t process, int thread) {
 class Access final : public SkippedFiles {
  public:
   Access(Shared& shared, Purpose purpose, const Task& task, const std::vector<Death>& deaths,
-         const std::vector<std::string>& silent_mounts)
+         const std::vector<std::string>& silent_mounts, NetworkFiles* tried)
       : SkippedFiles(task.skipped),
         shared_(shared),
         marker_(shared.markers.at(purpose)),
         deaths_(deaths),
-        silent_mounts_(silent_mounts) {}
+        silent_mounts_(silent_mounts),
+        tried_(tried) {}
   void set_current(std::string_view path) override {
     // The file that was being read when memory ran out counts as its cause.
     if (path.empty() && std::uncaught_exceptions() > 0) return;
@@ -152,7 +126,8 @@ class Access final : public SkippedFiles {
     const auto death = std::ranges::find(deaths_, path.substr(0, kLongestPath), &Death::path);
     if (death != deaths_.end()) return "the process that read it died: " + death->how;
     if (!silent_mounts_.empty() && std::ranges::count(silent_mounts_, network_mount_of(path)) != 0)
-      return "its file system does not answer";
+      return std::string(kSilent);
+    if (tried_ != nullptr && !tried_->answers(path)) return std::string(kSilent);
     return is_closed() ? "no more files are read, as the others took longer than --max-file-time allows" : "";
   }
 
@@ -171,6 +146,7 @@ class Access final : public SkippedFiles {
   CrashMarker& marker_;
   const std::vector<Death>& deaths_;
   const std::vector<std::string>& silent_mounts_;
+  NetworkFiles* tried_;  // null: files are not tried before they are read
 };
 
 // Measures how long the child takes for each file, and shows on a terminal which file it reads.
@@ -422,8 +398,7 @@ std::string how_it_ended(std::optional<int> status, bool took_too_long, std::chr
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest).count();
   const std::string late = "it took more than " + std::to_string(seconds) + " s";
   if (!status)
-    return (took_too_long ? late + "; " : "") +
-           "its file system does not answer, and the process cannot be ended";
+    return (took_too_long ? late + "; " : "") + std::string(kSilent) + ", and the process cannot be ended";
   if (took_too_long) return late;
   if (WIFSIGNALED(*status)) return ::strsignal(WTERMSIG(*status));
   if (WEXITSTATUS(*status) == kNoMemory) return "there was not enough memory";
@@ -505,8 +480,14 @@ void Supervisor::work(const MessageSender& sender) {
                 std::string_view(error.what).substr(0, kMostText));
   };
   try {
-    Access names(shared_, kNames, task_, deaths_, silent_mounts_),
-        stacks(shared_, kStacks, task_, deaths_, silent_mounts_);
+    // No other child can read what comes through a pipe: this one must not wait for a file.
+    NetworkFiles files([this](std::string_view path) {
+      shared_.has_silence.store(true);
+      warn(printable(path) + " was left out: " + std::string(kSilent));
+    });
+    NetworkFiles* const tried = task_.can_restart ? nullptr : &files;
+    Access names(shared_, kNames, task_, deaths_, silent_mounts_, tried),
+        stacks(shared_, kStacks, task_, deaths_, silent_mounts_, tried);
     Child child{names,
                 stacks,
                 is_serial_,
@@ -529,7 +510,7 @@ void Supervisor::work(const MessageSender& sender) {
 // In the child, before it is confined: those that are O_PATH (pinned files), which may be of another mount
 // namespace. A file that cannot be opened stays so: reads of it fail.
 void Supervisor::open_for_reading(const std::vector<int>& kept) const {
-  Access access(shared_, kNames, task_, deaths_, silent_mounts_);
+  Access access(shared_, kNames, task_, deaths_, silent_mounts_, nullptr);
   for (const int one : kept) {
     const int flags = ::fcntl(one, F_GETFL);
     if (flags < 0 || (flags & O_PATH) == 0) continue;
@@ -818,7 +799,7 @@ Result<cli::ExitStatus> run_view(const Task& task, bool& is_confined) {
                  printable(task.input).c_str(), printable(death.path).c_str(), death.how.c_str());
   const bool is_out_of_time = shared->has_refused.load();
   if (is_out_of_time) std::fputs(out_of_time(task.input, task.times).c_str(), stderr);
-  const bool is_whole = supervisor.deaths().empty() && !is_out_of_time;
+  const bool is_whole = supervisor.deaths().empty() && !is_out_of_time && !shared->has_silence.load();
   return *status == cli::kWhole && !is_whole ? cli::kIncomplete : *status;
 }
 

@@ -161,6 +161,31 @@ class SilentFile(OnHangingFile):
         # The kernel's symbols are in the capture.
         self.assertRegex(self.tacho("header", "-i", "packed.data").stdout.decode(), r"packed symbols : names of \d\d")
 
+    def view(self, *words, until=None):
+        """Its status, standard output and errors, and how long it took. `until`: a function that is called while it runs."""
+        process = subprocess.Popen([programs.BIN / "tacho", *words, "-p", str(self.load.pid)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        began = time.monotonic()
+        if until:
+            until(process)
+        try:
+            shown, said = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail(f"{words} does not end")
+        return process.returncode, shown, said, time.monotonic() - began
+
+    def test_a_view_of_now_goes_on_without_the_silent_file(self):
+        self.record_and_hang()
+        for words in (["top", "-g", "-d", "0.5", "--duration", "3"], ["live", "--view", "script", "cpu-clock", "-g", "--duration", "3"]):
+            with self.subTest(words=words):
+                status, shown, said, _ = self.view(*words)
+                self.assertEqual(status, 3, said)
+                self.assertIn("hanging/file was left out: its file system does not answer", said)
+                self.assertEqual(said.count("was left out"), 1, said)
+                self.assertRegex(shown, r"hanging/file\)|\bfile +\[\.\] 0x")  # its module and addresses are there
+                self.assertRegex(shown, r"read_zero|vfs_read|do_syscall_64")  # and the kernel's names
+
     def test_an_unattended_recording_ends(self):
         process = subprocess.Popen([programs.BIN / "tacho-record", "-o", "x.data", "-F", "499", "-e", "cpu-clock", "--call-graph", "fp", "--max-pack-time",
                                     TIME, "-p", str(self.load.pid)], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
