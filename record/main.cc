@@ -182,6 +182,7 @@ int run_live(const std::vector<std::string>& command_line) {
   if (!view) return fail(view.error(), "live");
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
     return fail(done.error(), "live");
+  options.files.view = view->end_fd();
   options.compression_level.reset();
   options.time.needs_summary = false;  // the interval is also that of tables
   FileState file_state = FileState::None;
@@ -234,6 +235,7 @@ int run_top(const std::vector<std::string>& command_line) {
     return fail(done.error(), "top");
   }
   options.files.to_screen = true;
+  options.files.view = view->end_fd();
   options.compression_level.reset();
   options.time.needs_summary = false;
   HeldErrors errors(parsed->top.has_screen);
@@ -246,6 +248,7 @@ int run_top(const std::vector<std::string>& command_line) {
   const int shown = view->finish();
   errors.print();
   if (!recorded && recorded.error().code != EPIPE) return fail_recording(*signals, recorded.error(), "top");
+  if (LiveView::is_of_crash(shown)) return shown;
   // The user or a signal ended it: the status of the command does not count.
   const bool is_left = !recorded || recorded->stop_signal != 0 || shown >= 128;
   return shown != cli::kWhole && shown < 128 ? shown : is_left ? cli::kWhole : recorded->status;

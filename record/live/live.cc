@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -21,6 +23,7 @@
 #include "format/base/file.h"
 #include "record/events/recorders.h"
 #include "record/host/report_program.h"
+#include "record/messages.h"
 #include "record/parse_text.h"
 
 namespace tacho::record {
@@ -28,6 +31,7 @@ namespace {
 
 // Bytes of the pipe to a view on the screen, which reads nothing while it draws.
 constexpr int kScreenPipe = 1 << 20;
+constexpr int kBySignal = 128;  // the status of a process that a signal ended, without the signal's number
 constexpr std::string_view kEachEvent = "script --columns auto";
 // Views that print while the capture grows.
 constexpr std::string_view kFollowing[] = {"script", "table", "hist"};
@@ -341,18 +345,28 @@ Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen
   int code = 0;
   if (TEMP_FAILURE_RETRY(::read(failure.get(), &code, sizeof code)) == sizeof code)
     return system_error(*program, code);
+  if (view.ended_ && ::fcntl(output.get(), F_SETFL, O_NONBLOCK) != 0) return system_error("fcntl", errno);
   if (::dup2(output.get(), STDOUT_FILENO) < 0) return system_error("dup2", errno);
   return view;
 }
 
+LiveView::LiveView(pid_t pid) : pid_(pid), ended_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
+
 LiveView::LiveView(LiveView&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), terminal_(std::move(other.terminal_)), modes_(other.modes_) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      ended_(std::move(other.ended_)),
+      is_killed_here_(other.is_killed_here_),
+      terminal_(std::move(other.terminal_)),
+      modes_(other.modes_) {}
 
 LiveView::~LiveView() {
   if (pid_ > 0) static_cast<void>(finish());
 }
 
-void LiveView::kill() { static_cast<void>(::kill(pid_, SIGKILL)); }
+void LiveView::kill() {
+  is_killed_here_ = true;
+  static_cast<void>(::kill(pid_, SIGKILL));
+}
 void LiveView::terminate() { static_cast<void>(::kill(pid_, SIGTERM)); }
 
 // After a view that was killed (by SIGKILL, or when memory ran out) and so could not do it.
@@ -372,8 +386,17 @@ int LiveView::finish() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
   pid_ = -1;
-  if (WIFSIGNALED(status)) restore_terminal();
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  restore_terminal();
+  const int shown = kBySignal + WTERMSIG(status);
+  if (is_of_crash(shown) && !is_killed_here_)
+    print_failure(Error{fmt::format("the view ended: {}", ::strsignal(WTERMSIG(status)))});
+  return shown;
+}
+
+bool LiveView::is_of_crash(int status) {
+  constexpr std::array kOfUser{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  return status > kBySignal && std::ranges::find(kOfUser, status - kBySignal) == kOfUser.end();
 }
 
 }  // namespace tacho::record

@@ -46,25 +46,33 @@ Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments);
 // pipe is closed.
 class LiveView {
  public:
-  // Standard output of this process is the pipe from now on. `has_screen`: Ctrl-C ends the view.
+  // Standard output of this process is the pipe from now on; with a pidfd it does not block. `has_screen`:
+  // Ctrl-C ends the view.
   static Result<LiveView> start(std::vector<std::string> words, bool has_screen = false);
   LiveView(LiveView&& other) noexcept;
   LiveView& operator=(LiveView&&) = delete;
   ~LiveView();
 
+  // pidfd; -1 on kernels without it (before 5.3).
+  int end_fd() const { return ended_.get(); }
   // SIGKILL: the recording failed, and the view must not report an empty capture.
   void kill();
   // SIGTERM: the view restores the terminal and exits.
   void terminate();
   // Closes the pipe and waits for the view. Returns its exit status, or 128 + the signal that ended it; then
-  // the terminal gets the modes back that it had at the start.
+  // the terminal gets the modes back that it had at the start. Prints a message about a view that was killed
+  // or crashed.
   int finish();
+  // Whether a status of finish() means that it was killed or crashed, and not ended as a user does it.
+  static bool is_of_crash(int status);
 
  private:
-  explicit LiveView(pid_t pid) : pid_(pid) {}
+  explicit LiveView(pid_t pid);
   void restore_terminal() const;
 
   pid_t pid_ = -1;
+  format::Fd ended_;  // its pidfd
+  bool is_killed_here_ = false;
   format::Fd terminal_;  // of the screen; none: the view is text
   termios modes_{};      // at the start
 };

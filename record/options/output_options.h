@@ -26,6 +26,7 @@ struct OutputOptions {
   bool to_pipe = false;                // perf's pipe form to standard output
   // The reader of the pipe has the terminal: the command gets no terminal, and ends when the reader ends.
   bool to_screen = false;
+  int view = -1;  // pidfd of the process that reads the pipe, if it is a view of this program; -1: none
   SwitchRule switch_rule;
   bool overwrite = false;         // flight recorder: a capture of the last samples is made on demand
   std::uint64_t most_files = 0;   // 0: all are kept

@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -63,6 +66,22 @@ class PipeOutput final : public WriterOutput<format::PipeWriter> {
   std::uint64_t bytes() const override { return writer_.bytes(); }
 };
 
+// Writes to a pipe until its reader has ended.
+format::PipeWriter::Write write_to_reader(format::Fd out, int reader) {
+  return [out = std::make_shared<format::Fd>(std::move(out)), reader](format::Bytes bytes) -> Result<> {
+    while (!bytes.empty()) {
+      std::array<pollfd, 2> news{{{out->get(), POLLOUT, 0}, {reader, POLLIN, 0}}};
+      if (poll(news.data(), news.size(), -1) < 0 && errno != EINTR) return system_error("poll", errno);
+      if (news[1].revents != 0) return output_error("the view has ended", EPIPE);
+      const ssize_t count = write(out->get(), bytes.data(), bytes.size());
+      if (count < 0 && errno != EINTR && errno != EAGAIN)
+        return output_error(system_error("write", errno).what, errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    }
+    return Done{};
+  };
+}
+
 // More files than this cannot be finished within a hundredth of a second.
 constexpr int kMostOfOneTime = 1000;
 
@@ -99,9 +118,11 @@ Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
 
 Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
                                                         format::Features features,
-                                                        const format::WriteOptions& options) {
+                                                        const format::WriteOptions& options, int reader) {
   features.environment.content = format::content_by_head(events, features);
-  auto writer = format::PipeWriter::create(std::move(out), events, std::move(features), options);
+  auto writer = reader < 0 ? format::PipeWriter::create(std::move(out), events, std::move(features), options)
+                           : format::PipeWriter::create(write_to_reader(std::move(out), reader), events,
+                                                        std::move(features), options);
   if (!writer) return std::move(writer.error());
   return std::unique_ptr<CaptureOutput>(std::make_unique<PipeOutput>(std::move(*writer)));
 }

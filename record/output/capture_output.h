@@ -85,10 +85,12 @@ Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
                                                         const format::EventSet& events,
                                                         format::Features features,
                                                         const format::WriteOptions& options);
-// perf's pipe form, into a descriptor that need not be a pipe.
+// perf's pipe form, into a descriptor that need not be a pipe. `reader`: pidfd of the process that reads it,
+// whose end ends a write (EPIPE), also while another process keeps the pipe open; -1: unknown. With it `out`
+// must not block (O_NONBLOCK).
 Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
                                                         format::Features features,
-                                                        const format::WriteOptions& options);
+                                                        const format::WriteOptions& options, int reader = -1);
 
 // The finished captures of a recording, named by time.
 class FinishedFiles {

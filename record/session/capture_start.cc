@@ -452,7 +452,8 @@ Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
     return open_file_output(options.output, events, std::move(features), {options.compression_level});
   format::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!out) return output_error(system_error("standard output", errno).what, errno);
-  return open_pipe_output(std::move(out), events, std::move(features), {options.compression_level});
+  return open_pipe_output(std::move(out), events, std::move(features), {options.compression_level},
+                          options.files.view);
 }
 
 }  // namespace

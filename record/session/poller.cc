@@ -30,6 +30,8 @@ Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
   if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
   // Without requested events: epoll always reports EPOLLERR, for a pipe without a reader.
   if (auto done = add(descriptors.reader, tag(Source::Reader), 0); !done) return done;
+  // A child of the view that waits for a file system keeps the pipe open, even when it was killed.
+  if (auto done = add(descriptors.view, tag(Source::Reader), EPOLLIN | EPOLLONESHOT); !done) return done;
   control_ = descriptors.control;
   if (auto done = add(descriptors.control, tag(Source::Control)); !done)
     return std::move(done.error()).in("--control");

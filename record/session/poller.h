@@ -20,6 +20,7 @@ class Poller {
     int signals = -1;
     int writer = -1;                 // eventfd: the writing thread has ended
     int reader = -1;                 // the output pipe
+    int view = -1;                   // pidfd of the view that reads it
     int control = -1;                // --control
     int command = -1;                // pidfd of the workload
     std::vector<int> channels = {};  // ring buffers of BPF objects

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -131,6 +132,7 @@ class RecordLoop::Loop {
     return poller_.watch(events_, {.signals = signals_.fd(),
                                    .writer = writing_.ended_fd(),
                                    .reader = recording_.options().files.to_screen ? STDOUT_FILENO : -1,
+                                   .view = recording_.options().files.view,
                                    .control = control_ == nullptr ? -1 : control_->fd(),
                                    .command = workload_ == nullptr ? -1 : workload_->end_fd(),
                                    .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds(),
@@ -144,9 +146,15 @@ class RecordLoop::Loop {
     if (ready->control) take_commands();
     if (ready->switches) take_switch_events();
     if (ready->writer) stop_for_failure();  // the thread ends by itself only after a failure
-    if (ready->reader_gone && stop_signals_ == 0) stop_by_hand(SIGTERM, false);
+    if (ready->reader_gone) take_end_of_view();
     if (ready->last_task_ended && workload_ == nullptr) stop();
     report_.wakeups += ready->rings ? 1 : 0;
+  }
+
+  // Without a screen it is as if a write had failed: the command goes on.
+  void take_end_of_view() {
+    if (!recording_.options().files.to_screen) return fail(output_error("the view has ended", EPIPE));
+    if (stop_signals_ == 0) stop_by_hand(SIGTERM, false);
   }
 
   // The next file begins later; records until then go into the old one.

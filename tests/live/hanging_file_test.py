@@ -186,6 +186,20 @@ class SilentFile(OnHangingFile):
                 self.assertRegex(shown, r"hanging/file\)|\bfile +\[\.\] 0x")  # its module and addresses are there
                 self.assertRegex(shown, r"read_zero|vfs_read|do_syscall_64")  # and the kernel's names
 
+    def test_a_view_that_died_ends_the_recording(self):
+        def kill(process):
+            """Ends the view. Something else keeps its pipe, as a child of the view does that cannot be ended."""
+            time.sleep(1.5)
+            view = subprocess.run(["pgrep", "-P", str(process.pid), "tacho-report"], capture_output=True, text=True, check=True).stdout.split()[0]
+            self.addCleanup(os.close, os.open(f"/proc/{view}/fd/0", os.O_RDONLY))
+            os.kill(int(view), signal.SIGKILL)
+
+        for words in (["top", "-d", "0.5"], ["live", "--view", "script", "cpu-clock", "-g", "-F", "5000"]):
+            with self.subTest(words=words):
+                status, _, said, seconds = self.view(*words, until=kill)
+                self.assertEqual((status, said.count("the view ended: Killed")), (128 + signal.SIGKILL, 1), said)
+                self.assertLess(seconds, 5)
+
     def test_an_unattended_recording_ends(self):
         process = subprocess.Popen([programs.BIN / "tacho-record", "-o", "x.data", "-F", "499", "-e", "cpu-clock", "--call-graph", "fp", "--max-pack-time",
                                     TIME, "-p", str(self.load.pid)], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
