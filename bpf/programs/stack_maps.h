@@ -31,6 +31,7 @@ struct tacho_walk_variables {
   __u32 now;      /* seconds; set by the recorder */
   __u32 may_copy; /* set by the recorder when it finishes walks from stack copies */
   __u64 copies;   /* number made so far */
+  __u64 samples;  /* of counters and clocks, for which the program ran */
   __u32 odd_since, odd_copies; /* copies for TACHO_END_ODD_RULE in the second odd_since */
 };
 

@@ -4,6 +4,7 @@
 /* Returns 1 always: the kernel drops the sample otherwise. */
 SEC("perf_event")
 int walk_on_sample(struct bpf_perf_event_data *context) {
+  __sync_fetch_and_add(&tacho_variables.samples, 1);
   struct slot *slot = take_slot();
   if (!slot) return 1;
   if (take_registers(slot, &context->regs)) walk_and_write(context, slot, false);

@@ -281,6 +281,9 @@ void StackWalker::set_now(std::uint32_t now) {
 void StackWalker::enable_copies() {
   std::atomic_ref(state_->walk_variables().may_copy).store(1, std::memory_order_relaxed);
 }
+std::uint64_t StackWalker::samples() const {
+  return std::atomic_ref(state_->walk_variables().samples).load(std::memory_order_relaxed);
+}
 bool StackWalker::take_copies(const std::function<void(format::Bytes)>& sink) {
   return state_->copies->drain(sink);
 }

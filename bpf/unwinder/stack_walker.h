@@ -86,6 +86,9 @@ class StackWalker {
   Result<> set_file(const tacho_file_key& file, std::uint32_t module);
   void remove_file(const tacho_file_key& file);
 
+  // Samples of counters and clocks for which the program ran.
+  std::uint64_t samples() const;
+
   // Enables copies of stacks that lead to code without a table, up to 16 MiB, for deferred unwinding.
   void enable_copies();
   // Calls `sink` for each struct tacho_stack_copy, cut to its used bytes. Copies come before the records that

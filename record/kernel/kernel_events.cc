@@ -366,6 +366,44 @@ bool KernelEvents::counts_losses() const {
   });
 }
 
+namespace {
+
+// Whether the kernel runs the program that walks stacks for each sample of it.
+bool is_walked_at_samples(const PlannedEvent& event) {
+  return event.unwound_frames != 0 && event.attr.type != abi::kTracepoint && event.probe_target.empty() &&
+         !event.attr.is_bpf_output();
+}
+
+// The time between two samples of a clock, ns; 0: it is no clock, or some samples are left out.
+std::uint64_t period_of_clock(const PlannedEvent& event) {
+  constexpr std::uint64_t kSecond = 1'000'000'000, kLeast = 10'000;  // ns; the kernel's least period
+  const format::EventAttr& attr = event.attr;
+  const bool is_clock =
+      attr.type == abi::kSoftware && (attr.config == abi::kCpuClock || attr.config == abi::kTaskClock);
+  const std::uint64_t partial = abi::kExcludeUser | abi::kExcludeKernel | abi::kExcludeIdle;
+  if (!is_clock || (attr.flags & partial) != 0 || !event.condition.empty() || attr.sample_period == 0)
+    return 0;
+  return std::max(kLeast, attr.has(abi::kFreq) ? kSecond / attr.sample_period : attr.sample_period);
+}
+
+}  // namespace
+
+std::optional<Losses> KernelEvents::due_samples() const {
+  std::optional<Losses> due;
+  bool is_known = true;
+  each_open([&](const OpenEvent& event, const PlannedEvent& planned) {
+    if (!is_walked_at_samples(planned)) return;
+    const std::uint64_t period = period_of_clock(planned);
+    // The clock of a whole CPU counts idle time too, in which the kernel takes few samples.
+    const bool is_of_cpu = event.task < 0 && planned.cgroup < 0;
+    is_known &= period != 0 && !is_of_cpu;
+    if (!is_known) return;
+    if (!due) due = {.event = event.event, .id = event.id, .reason = LossReason::InBpf};
+    due->lost += read_event(event.fd, planned.attr, event.own_id).value / period;
+  });
+  return is_known ? due : std::nullopt;
+}
+
 format::EventSet KernelEvents::event_set() const {
   format::EventSet set;
   for (const PlannedEvent& planned : planned_) set.add({planned.attr, planned.name, {}});

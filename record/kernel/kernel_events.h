@@ -31,6 +31,7 @@ enum class LossReason : std::uint8_t {
   NoRoom,     // in a ring, a ring buffer or a map
   TooDeep,    // calls nested deeper than the kernel can follow
   UnseenEnd,  // waits and calls whose end the kernel did not trace
+  InBpf,      // samples of a clock while a BPF program ran
 };
 
 // Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST).
@@ -139,6 +140,10 @@ class KernelEvents {
   std::uint64_t sideband_losses() const;
   // Whether the kernel counts losses by event (since 6.0), as losses() needs.
   bool counts_losses() const;
+  // Samples that were due until now by the clocks whose user stacks a BPF program walks, as `lost`, and their
+  // first event. Nothing: there is none, it is of whole CPUs, or stacks of other events are walked too, whose
+  // samples have no fixed period.
+  std::optional<Losses> due_samples() const;
   // Events with their names and ids, as the capture describes them.
   format::EventSet event_set() const;
 

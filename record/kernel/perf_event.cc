@@ -166,25 +166,29 @@ Result<std::uint64_t> id_of_event(const format::Fd& event) {
   return system_error("the id of a perf event", errno);
 }
 
-std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id) {
-  if ((attr.read_format & abi::kReadLost) == 0) return 0;
+EventRead read_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id) {
   // The kernel's limit of one read, 16 KiB, also limits groups.
   std::array<std::uint64_t, 2048> words{};
   const auto size = read(event.get(), words.data(), sizeof words);
-  if (size <= 0) return 0;
+  if (size <= 0) return {};
   format::Cursor in(std::as_bytes(std::span(words)).first(static_cast<std::size_t>(size)));
   const std::uint64_t times = attr.read_format & (abi::kReadTimeEnabled | abi::kReadTimeRunning);
   const bool is_group = (attr.read_format & abi::kReadGroup) != 0;
   // A single event: value, times, id, lost. A group: count, times, then value, id and lost of each event.
-  in.u64();
+  EventRead found;
+  found.value = in.u64();
   in.skip(static_cast<std::size_t>(std::popcount(times)) * sizeof(std::uint64_t));
-  while (!in.failed() && in.left() > 0) {
-    if (is_group) in.u64();
+  do {
+    if (is_group) found.value = in.u64();
     const std::uint64_t event_id = (attr.read_format & abi::kReadId) != 0 ? in.u64() : id;
-    const std::uint64_t lost = in.u64();
-    if (event_id == id) return in.failed() ? 0 : lost;
-  }
-  return 0;
+    found.lost = (attr.read_format & abi::kReadLost) != 0 ? in.u64() : 0;
+    if (event_id == id) return in.failed() ? EventRead{} : found;
+  } while (!in.failed() && in.left() > 0);
+  return {};
+}
+
+std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id) {
+  return (attr.read_format & abi::kReadLost) == 0 ? 0 : read_event(event, attr, id).lost;
 }
 
 Result<> set_filter(const format::Fd& event, const std::string& filter) {

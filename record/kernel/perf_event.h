@@ -28,8 +28,13 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
 
 // The id in the samples of this event.
 Result<std::uint64_t> id_of_event(const format::Fd& event);
-// The number of lost events (read format LOST); 0 if the event was opened without it. `id`: of the event in
-// its group.
+// What read() returns for an event. `id`: of the event in its group.
+struct EventRead {
+  std::uint64_t value = 0;
+  std::uint64_t lost = 0;  // read format LOST; 0 if the event was opened without it
+};
+EventRead read_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id);
+// Its number of lost samples.
 std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id);
 
 // Sets the kernel's filter of a tracepoint.

@@ -34,6 +34,21 @@ std::map<std::uint64_t, std::string> paths_of_cgroups(const std::vector<Losses>&
   return paths;
 }
 
+// What follows the event's name in the list of losses.
+std::string_view suffix_of(LossReason reason) {
+  switch (reason) {
+    case LossReason::TooDeep:
+      return " nested too deep";
+    case LossReason::UnseenEnd:
+      return " without an end";
+    case LossReason::InBpf:
+      return " while a BPF program ran";
+    case LossReason::NoRoom:
+      break;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording) {
@@ -61,6 +76,10 @@ std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels*
     add(object.too_deep(), LossReason::TooDeep);
     add(object.unseen_ends(), LossReason::UnseenEnd);
   }
+  if (auto due = recording.stacks ? events.due_samples() : std::nullopt) {
+    due->lost = recording.stacks->left_out_of(due->lost);
+    add_loss(all, *due);
+  }
   if (channels == nullptr) return all;
   for (const Losses& loss : channels->losses()) add_loss(all, loss);
   return all;
@@ -77,10 +96,9 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
     const PlannedEvent& event = recording.plan->events[loss.event];
     const auto cpu = cpus.find(loss.id);
     const int known = cpu == cpus.end() ? -1 : cpu->second;
-    const std::string name = event.name + (loss.reason == LossReason::TooDeep     ? " nested too deep"
-                                           : loss.reason == LossReason::UnseenEnd ? " without an end"
-                                                                                  : "");
-    format::EventLoss at{name, "", loss.cpu >= 0 ? loss.cpu : known, loss.lost};
+    const bool is_of_all_cpus = loss.reason == LossReason::InBpf;
+    format::EventLoss at{event.name + std::string(suffix_of(loss.reason)), "",
+                         loss.cpu >= 0 || is_of_all_cpus ? loss.cpu : known, loss.lost};
     for (std::size_t i = 0; i < std::min(recording.cgroups.size(), cgroups.size()); ++i)
       if (event.cgroup >= 0 && recording.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
     if (loss.cgroup != 0 && at.cgroup.empty()) at.cgroup = paths.at(loss.cgroup);

@@ -207,6 +207,20 @@ std::uint64_t report_unseen_ends(const OpenedRecording& recording, const Message
   return all;
 }
 
+// Samples of clocks that the kernel does not take while a BPF program runs.
+std::uint64_t report_left_out(const OpenedRecording& recording, const Messages& messages) {
+  const auto due = recording.stacks ? recording.events.due_samples() : std::nullopt;
+  const std::uint64_t lost = due ? recording.stacks->left_out_of(due->lost) : 0;
+  if (lost == 0) return 0;
+  messages.warn(fmt::format(
+      "warning: {}: {} of {} samples ({:.0f} %) are missing: the kernel takes none while a BPF program runs "
+      "on the CPU, as for other events here; so the time that these cost is not in the samples; with "
+      "--call-graph fp it is",
+      recording.plan->events[due->event].name, lost, due->lost,
+      100.0 * static_cast<double>(lost) / static_cast<double>(due->lost)));
+  return lost;
+}
+
 }  // namespace
 
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
@@ -214,6 +228,7 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
   const std::uint64_t samples = counts.samples;
   lost -= std::min(lost, report_too_deep(recording, messages));
   lost -= std::min(lost, report_unseen_ends(recording, messages));
+  lost -= std::min(lost, report_left_out(recording, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
     const bool are_paused = recording.plan->events.front().attr.has(abi::kWriteBackward);

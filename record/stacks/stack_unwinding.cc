@@ -545,6 +545,12 @@ Result<> StackUnwinding::reopen_cpu(int cpu, std::span<const OpenEvent> opened, 
   return Done{};
 }
 
+std::uint64_t StackUnwinding::left_out_of(std::uint64_t due) const {
+  constexpr std::uint64_t kLeast = 10, kLeastShare = 50;  // one fiftieth
+  const std::uint64_t missing = due - std::min(due, state_->walker.samples());
+  return missing < kLeast || missing < due / kLeastShare ? 0 : missing;
+}
+
 bpf::StackWalker& StackUnwinding::walker() { return state_->walker; }
 
 void StackUnwinding::begin(std::span<const int> processes) {

@@ -110,6 +110,10 @@ class StackUnwinding {
   // A CPU came online: opens its walk events again, and connects them to `opened`, its new events.
   Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
+  // Of the `due` samples of clocks (KernelEvents::due_samples()), those that the kernel left out since a BPF
+  // program ran on the CPU: its overflow handler then drops the sample and counts nothing (bpf_prog_active in
+  // bpf_overflow_handler()). 0: too few to be told from ticks that came late.
+  std::uint64_t left_out_of(std::uint64_t due) const;
   // For programs that call it themselves (kernel/kernel_events.h).
   bpf::StackWalker& walker();
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """-e profile: clock samples with stacks, alone and with other recorders."""
+import re
 import unittest
 
 import programs
@@ -15,13 +16,46 @@ int main(void) {
 }
 """
 
+CALLS = r"""
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+  struct timespec now;
+  do {
+    for (int i = 0; i < 1000; ++i) syscall(SYS_getppid);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  } while (now.tv_sec < 1);
+  return 0;
+}
+"""
+
 
 @programs.needs_root
 @unittest.skipUnless(programs.shutil.which("cc"), "needs cc")
 class Profile(programs.Scratch):
     def setUp(self):
         super().setUp()
-        self.built = programs.built_once(type(self), {"busy": BUSY})
+        self.built = programs.built_once(type(self), {"busy": BUSY, "calls": CALLS})
+
+    def samples_of_calls(self, *options):
+        """What the recorder says, and the clock's samples in the capture: a program that calls the kernel for a second of CPU time."""
+        said = self.run_program(programs.BIN / "tacho-record", "--no-pack", "-o", "out.data", "-F", "1000", "-e", "cpu-clock", *options, "--",
+                                self.built / "calls").stderr.decode()
+        return said, self.tacho("script", "-i", "out.data", "-F", "event").stdout.decode().count("cpu-clock")
+
+    def test_samples_that_the_kernel_does_not_take_beside_bpf_are_counted(self):
+        said, taken = self.samples_of_calls("-g", "-e", "syscall")
+        found = re.search(r"cpu-clock: (\d+) of (\d+) samples \(\d+ %\) are missing: the kernel takes none while a BPF", said)
+        self.assertTrue(found, said)
+        lost, due = map(int, found.groups())
+        self.assertEqual(lost + taken, due)
+        self.assertAlmostEqual(due, 1000, delta=100)
+        self.assertIn(f"cpu-clock while a BPF program ran: {lost}", self.tacho("header", "-i", "out.data").stdout.decode())
+        for options in (["-g"], ["--call-graph", "fp", "-e", "syscall"]):
+            said, taken = self.samples_of_calls(*options)
+            self.assertNotIn("are missing", said)
+            self.assertAlmostEqual(taken, 1000, delta=100)
 
     def record(self, event, *options, status=0):
         return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *options, "--", self.built / "busy",
