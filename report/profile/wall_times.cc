@@ -261,11 +261,12 @@ void WallTimes::add_queue(Track& track) {
   if (!track.queue) return;
   const Wait queue = *std::exchange(track.queue, std::nullopt);
   const std::uint64_t begin = queue.begin();
-  if (!track.has_waits) {
-    begin_at(track, begin, queue.was_woken && !track.is_forked ? WallState::Before : WallState::OnCpu);
-  } else if (queue.was_woken && begin > track.covered) {
+  const bool has_slept = queue.was_woken && (track.has_waits ? begin > track.covered : !track.is_forked);
+  if (!track.has_waits)
+    begin_at(track, begin, has_slept ? WallState::Before : WallState::OnCpu);
+  else if (has_slept)
     track.vague += chosen(track.covered, begin);
-  }
+  track.has_unseen_sleeps |= has_slept;
   Wait known = queue;
   known.stack = nullptr;
   add_known(track, known);
@@ -287,6 +288,7 @@ void WallTimes::add(const Wait& wait) {
   if (track.queue && wait.has_begin && wait.begin() <= track.queue->begin()) track.queue.reset();
   add_queue(track);
   add_known(track, wait);
+  track.has_seen_sleeps = true;
   if (chains_.bytes() <= kMostChainBytes || leaves_wakers_out_) return;
   leaves_wakers_out_ = true;
   waits_.leave_wakers_out();
@@ -333,6 +335,9 @@ double WallTimes::finish(Track& track) {
   const double life = chosen(begin, end), sampled = static_cast<double>(track.sampled);
   threads_.push_back({track.pid, track.tid, track.thread != nullptr ? track.thread->comm : std::string_view(),
                       begin, end, life});
+  // If none of its sleeps is recorded, it may sleep at the end as well.
+  if (is_clock_ && track.has_unseen_sleeps && !track.has_seen_sleeps)
+    track.vague += chosen(std::max(begin, track.covered), end);
   double on_cpu = 0;
   if (!track.has_waits) {
     // It never left the CPU, though the capture would show it. But recorders leave out waits of tacho itself.

@@ -81,7 +81,9 @@ class WallTimes {
     bool is_forked = false;            // in the recording
     std::uint64_t begin = 0, end = 0;  // 0: before the recording; after it
     bool has_waits = false;
-    bool was_off_before = false;   // the first wait had begun before the recording
+    bool was_off_before = false;  // the first wait had begun before the recording
+    // Sleeps that events of the run queue imply, and sleeps that events describe.
+    bool has_unseen_sleeps = false, has_seen_sleeps = false;
     std::uint64_t known_from = 0;  // the start of its first wait
     // Its state before its first wait; Before: it waited, or ran as far as samples show.
     WallState lead = WallState::OnCpu;
