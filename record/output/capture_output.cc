@@ -187,6 +187,13 @@ std::string FinishedFiles::place() const {
                      removed == 0 ? "" : fmt::format(", the first {} removed again", removed));
 }
 
+std::vector<std::string> FinishedFiles::names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const File& file : files_) names.push_back(file.name);
+  return names;
+}
+
 std::vector<std::string> FinishedFiles::take_news() {
   const std::lock_guard lock(mutex_);
   return std::exchange(news_, {});

@@ -61,6 +61,8 @@ class CaptureOutput {
   // The name of the output for messages: `path`, or the files it became.
   virtual std::string place(const std::string& path) const { return path; }
   virtual std::uint64_t total_bytes() const { return bytes(); }
+  // Of a series: its files that are there. Another process may have rewritten them.
+  virtual std::vector<std::string> files() const { return {}; }
 
   // Of a series of files (record/session/capture_series.h): begins to describe the running processes, and,
   // when they are described, begins the next file. Any thread may call is_next_prepared().
@@ -106,6 +108,7 @@ class FinishedFiles {
   // For messages: "3 files perf.data.*".
   std::string place() const;
   std::size_t count() const { return count_; }
+  std::vector<std::string> names() const;
   // As in CaptureOutput. Any thread may call them.
   std::vector<std::string> take_news();
   bool begin_rewrite(const std::string& name);

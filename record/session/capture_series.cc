@@ -294,6 +294,12 @@ std::optional<RecordCounts> FlightRecorder::kept(const RecordCounts&) const {
   return current_ || finished_.count() != 0 ? std::optional(finished_counts_) : std::nullopt;
 }
 
+std::vector<std::string> FlightRecorder::files() const {
+  auto names = finished_.names();
+  if (has_last_) names.push_back(path_);
+  return names;
+}
+
 std::string FlightRecorder::place(const std::string& path) const {
   if (finished_.count() == 0) return path;
   return has_last_ ? path + " and " + finished_.place() : finished_.place();

@@ -97,6 +97,7 @@ class CaptureSeries final : public CaptureOutput {
   }
   // Removed files included.
   std::uint64_t total_bytes() const override { return finished_bytes_ + bytes(); }
+  std::vector<std::string> files() const override { return finished_.names(); }
 
   Result<> finish() override;
   std::vector<std::string> take_finished() override { return finished_.take_news(); }
@@ -155,6 +156,7 @@ class FlightRecorder final : public CaptureOutput {
   std::optional<RecordCounts> kept(const RecordCounts&) const override;
   std::uint64_t bytes() const override { return 0; }
   std::uint64_t total_bytes() const override { return written_; }
+  std::vector<std::string> files() const override;
   std::string place(const std::string& path) const override;
 
   // Writes a capture of the samples since the last one.

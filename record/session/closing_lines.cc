@@ -47,11 +47,23 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
   return lines;
 }
 
-void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages) {
+namespace {
+
+// 0: it is no regular file.
+std::uint64_t size_of_file(const std::string& name) {
   struct stat file {};
-  const bool is_one_file = captured.place == options.output && !options.files.to_pipe &&
-                           ::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode);
-  const std::uint64_t bytes = is_one_file ? static_cast<std::uint64_t>(file.st_size) : captured.bytes;
+  return ::stat(name.c_str(), &file) == 0 && S_ISREG(file.st_mode) ? static_cast<std::uint64_t>(file.st_size)
+                                                                   : 0;
+}
+
+}  // namespace
+
+void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages) {
+  std::vector<std::string> files = captured.files;
+  if (captured.place == options.output && !options.files.to_pipe) files = {options.output};
+  std::uint64_t bytes = 0;
+  for (const std::string& name : files) bytes += size_of_file(name);
+  if (bytes == 0) bytes = captured.bytes;  // it went into a pipe or a device
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost){}{}",
                                  static_cast<double>(bytes) / (1 << 20), captured.place, captured.samples,
                                  captured.lost, captured.views.empty() ? "" : "; ",

@@ -21,11 +21,12 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
 
 // Size and samples of a recording: its first closing line.
 struct Captured {
-  std::string place;  // the file, or PATH.* of several
+  std::string place;               // the file, or PATH.* of several
+  std::vector<std::string> files;  // of several files: those that are there
   std::uint64_t bytes = 0, samples = 0, lost = 0;
   std::vector<std::string> views;  // suggested views
 };
-// Printed after packing and redaction; the size is that of the final file, if there is one file.
+// Printed after packing and redaction; the size is that of the final files.
 void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
 
 // Says that --max-size or --min-free ended the recording, if so.

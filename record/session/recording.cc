@@ -414,6 +414,7 @@ Finished finish(const OpenedRecording& recording, const FinishedRecording& finis
   else
     lost += sum_of(finished.running->channels().losses());
   Captured captured{.place = output.place(options.output),
+                    .files = output.files(),
                     .bytes = output.total_bytes(),
                     .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
                     .lost = lost,
