@@ -181,8 +181,6 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
     const bool follows = follows_objects(*object);
     const EventRequest& request = follows ? with_members_joined(written, *object) : written;
     if (auto done = set_constants(*object, request, numbers); !done) return std::move(done.error());
-    const std::uint32_t recorder = bpf::kernel_tid_of(numbers, static_cast<std::uint32_t>(::getpid()));
-    if (numbers) object->set_own("tacho_recorder", std::as_bytes(std::span(&recorder, 1)));
     if (!object->constant("tacho_preloads").empty()) {
       if (!out.environment.empty())
         return use_error("-e " + request.text +
@@ -206,6 +204,14 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
     out.objects.push_back(std::move(*object));
   }
   return out;
+}
+
+void set_own_pids(std::vector<bpf::UserObject>& objects, int command,
+                  const std::optional<bpf::PidNumbers>& numbers) {
+  for (const auto& [name, pid] : {std::pair("tacho_recorder", ::getpid()), {"tacho_command", command}}) {
+    const std::uint32_t tid = pid == 0 ? 0 : bpf::kernel_tid_of(numbers, static_cast<std::uint32_t>(pid));
+    for (bpf::UserObject& object : objects) object.set_own(name, std::as_bytes(std::span(&tid, 1)));
+  }
 }
 
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events) {

@@ -38,6 +38,11 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
                                    const std::optional<bpf::PidNumbers>& numbers,
                                    const std::function<bool()>& stop, const Messages& messages);
 
+// Gives the programs the recorder's pid and the COMMAND's (0: none), so that recorders leave out the
+// recorder.
+void set_own_pids(std::vector<bpf::UserObject>& objects, int command,
+                  const std::optional<bpf::PidNumbers>& numbers);
+
 // Connects open events to BPF programs: puts them into perf event arrays, attaches sample programs,
 // conditions and the unwinder.
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events);

@@ -1,5 +1,6 @@
 #include "record/options/sampling_options.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,7 +121,7 @@ Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tra
 // compared too.
 std::string own_exclusion() {
   std::string filter = "common_pid != " + std::to_string(getpid());
-  return filter + " && COMM != \"tacho-record\"";
+  return filter + " && COMM != \"tacho-record\" && COMM != \"tacho-reader\"";
 }
 
 // "1/100"
@@ -249,7 +250,8 @@ void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
        }});
   rows.push_back({"--exclude-perf", Takes::Nothing, "",
                   "Leave out the recorder's own events of the -e before it", [&events](std::string_view) {
-                    return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()),
+                    return add_filter(events, own_exclusion(),
+                                      fmt::format("pid != {} && comm != \"tacho-reader\"", getpid()),
                                       "--exclude-perf");
                   }});
   add_rate_rows(rows, options);

@@ -264,6 +264,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));
   }
+  set_own_pids(out.objects, out.workload ? static_cast<int>(out.workload->pid()) : 0, out.numbers);
   if (auto done = compile_conditions(*requests, out.objects, out.numbers); !done)
     return std::move(done.error());
   const bool leaves_out_kernel =

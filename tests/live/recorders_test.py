@@ -86,6 +86,14 @@ class Files(Recorders):
         self.assertIn("lat_ns", self.tacho("hist", "-i", "out.data", "--by", "none").stdout.decode())
         self.read_everywhere(sum(self.counts("path").values()), "folded")
 
+    def test_open_of_the_system_leaves_out_what_reads_for_the_recorder(self):
+        # In a pid namespace, so that other recorders of this host have no pid.
+        self.run_program("unshare", "--pid", "--mount", "--fork", "--mount-proc", programs.BIN / "tacho-record", "-o", "out.data",
+                         "-e", "open", "-a", "--", "sh", "-c", "cat /dev/null; sleep 1")
+        names = set(self.counts("comm", where="pid != 0"))
+        self.assertLessEqual({"cat", "sleep"}, names)
+        self.assertFalse([name for name in names if name.startswith("tacho")], names)
+
     def test_open_filters_in_the_kernel(self):
         self.record("open/failed,path='/nonexistent'/", self.built / "opens")
         self.assertEqual(self.counts("path", "error"), {("/nonexistent/known", "ENOENT"): 3})

@@ -49,7 +49,9 @@ const volatile __u32 cgroup_level;
 const volatile __u32 sample HELP("every Nth event of each CPU, like --sample-rate 1/N");
 const volatile __u64 rate HELP("at most N events a second, like --max-rate");
 
-const volatile __u32 tacho_recorder; /* pid of tacho-record, whose own events are left out */
+/* Pids of tacho-record and of the COMMAND, its child. Events of tacho-record, its other children and grandchildren are left out:
+ * these read files of recorded processes, or show the events. */
+const volatile __u32 tacho_recorder, tacho_command;
 
 static __always_inline bool is_called(const char name[16], const volatile char wanted[16]) {
   for (int i = 0; i < 16; ++i) {
@@ -78,10 +80,17 @@ static __always_inline __u64 cgroup_of(struct task_struct *task, __u32 level) {
 
 static __always_inline __u64 task_cgroup(struct task_struct *task) { return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id); }
 
+static __always_inline bool is_of_recorder(__u32 process, __u32 parent, __u32 grandparent) {
+  if (process == tacho_recorder) return true;
+  if (parent == tacho_recorder) return process != tacho_command;
+  return grandparent == tacho_recorder && parent != tacho_command;
+}
+
 /* Whether the current thread passes the options and the recording's target. */
 static __always_inline bool is_chosen(void) {
   __u64 who = bpf_get_current_pid_tgid();
-  if (who >> 32 == tacho_recorder) return false;
+  struct task_struct *task = bpf_get_current_task_btf(), *parent = task->real_parent;
+  if (is_of_recorder(who >> 32, parent->tgid, parent->real_parent->tgid)) return false;
   if (pid && who >> 32 != pid) return false;
   if (tid && (__u32)who != tid) return false;
   if (comm[0]) {
@@ -96,7 +105,8 @@ static __always_inline bool is_chosen(void) {
 /* The same for any thread. */
 static __always_inline bool is_task_chosen(struct task_struct *task) {
   __u32 process = BPF_CORE_READ(task, tgid), thread = BPF_CORE_READ(task, pid);
-  if (process == tacho_recorder) return false;
+  __u32 parent = BPF_CORE_READ(task, real_parent, tgid);
+  if (is_of_recorder(process, parent, BPF_CORE_READ(task, real_parent, real_parent, tgid))) return false;
   if (pid && process != pid) return false;
   if (tid && thread != tid) return false;
   if (comm[0]) {
