@@ -30,9 +30,9 @@ static __always_inline struct serving *serving(void) {
     if (here) here->kind = true;                    \
     return 1;                                       \
   }
-SERVES("?tracepoint/timer/hrtimer_expire_entry", "?tracepoint/timer/hrtimer_expire_exit", hrtimer)
-SERVES("?tracepoint/timer/timer_expire_entry", "?tracepoint/timer/timer_expire_exit", timer)
-SERVES("?tracepoint/irq/irq_handler_entry", "?tracepoint/irq/irq_handler_exit", device)
+SERVES("?tp_btf/hrtimer_expire_entry", "?tp_btf/hrtimer_expire_exit", hrtimer)
+SERVES("?tp_btf/timer_expire_entry", "?tp_btf/timer_expire_exit", timer)
+SERVES("?tp_btf/irq_handler_entry", "?tp_btf/irq_handler_exit", device)
 
 /* Writes the waker's name: the thread's comm, or [timer] or [irq]; then returns false. */
 static __always_inline bool name_waker(char name[16]) {
