@@ -54,6 +54,9 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
   if (!own && options.most_frequent) frequency = std::max<std::uint64_t>(host.max_sample_rate, 1);
   if (period || attr.is_bpf_output()) {
     attr.sample_period = attr.is_bpf_output() ? 1 : *period;
+    // With PERIOD the kernel makes a sample of each software event, tracepoint and probe, whatever the
+    // period. Readers take it from the attr.
+    if (attr.sample_period > 1) attr.sample_type &= ~abi::kSamplePeriod;
     return Done{};
   }
   if (!frequency &&

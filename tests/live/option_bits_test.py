@@ -129,6 +129,12 @@ class Filters(programs.Scratch):
         self.assertEqual(self.taken("--filter", 'filename ~ "*/true"', "--filter", "pid < 0"), 0)
         self.assertEqual(self.taken("--exclude-perf"), 4)
 
+    def test_every_hundredth_event_is_taken(self):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-c", "100", "-e", "syscalls:sys_enter_getppid", "-o", "f.data", "--",
+                         "taskset", "-c", "0", programs.BIN / "getppid_load", "1000")
+        rows = self.tacho("report", "-i", "f.data", "--stdio", "--sort", "comm", "-F", "sample,period,comm").stdout.decode()
+        self.assertRegex(rows, r"(?m)^ +10 +1000 +getppid_load *$")
+
     def test_a_filter_that_makes_no_sense_is_refused_in_words(self):
         done = self.run_program(programs.BIN / "tacho-record", "-e", "sched:sched_switch", "--filter", "nosuch > 1", "--",
                                 "true", status=1)
