@@ -67,4 +67,15 @@ std::string shell_word(std::string_view word) {
   return text + '\'';
 }
 
+std::string noun_after(std::uint64_t number, std::string_view singular) {
+  std::string noun(singular);
+  if (number == 1) return noun;
+  if (noun.ends_with('y')) return noun.replace(noun.size() - 1, 1, "ies");
+  return noun + (noun.ends_with('s') ? "es" : "s");
+}
+
+std::string counted(std::uint64_t number, std::string_view singular) {
+  return std::to_string(number) + ' ' + noun_after(number, singular);
+}
+
 }  // namespace tacho::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -29,5 +30,10 @@ std::string printable_message(std::string_view text);
 // Quotes a word, for instance a file name in a hint, for a shell, if needed; bytes that cannot be shown
 // become $'\xNN'. "./" is put before a word that starts with a dash, so that it is not an option.
 std::string shell_word(std::string_view word);
+
+// The noun after a number: "event" after 1, else "events"; "address", "addresses"; "entry", "entries".
+std::string noun_after(std::uint64_t number, std::string_view singular);
+// "1 event", "2 events".
+std::string counted(std::uint64_t number, std::string_view singular);
 
 }  // namespace tacho::cli

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/message_text.h"
 #include "format/base/file.h"
 #include "format/extensions/symbol_pack.h"
 #include "report/samples/filter.h"
@@ -567,23 +568,25 @@ void Census::see_other(const format::Record& record) {
 
 std::array<Census::Count, format::kContentCount> Census::counts() const {
   std::array<Count, format::kContentCount> counts;
-  const auto set = [&](Content content, std::uint64_t number, std::string_view unit,
-                       std::string example = {}) {
-    counts[static_cast<std::size_t>(content)] = {number, unit, std::move(example)};
+  const auto set = [&](Content content, std::uint64_t number, std::string_view noun, std::string example = {},
+                       std::string_view explained = {}) {
+    counts[static_cast<std::size_t>(content)] = {
+        number, fmt::format("{}{}", cli::noun_after(number, noun), explained), std::move(example)};
   };
-  set(Content::CommandLine, words_, "words");
-  set(Content::Host, hosts_ + users_, "names, of the host and in paths", host_example_);
-  set(Content::Paths, paths_.size() + source_files_.size(), "files", path_example_);
-  set(Content::Comm, comms_.size(), "names", comm_example_);
-  set(Content::Containers, containers_.size() + namespaces_, "cgroups, and namespaces of threads",
-      container_example_);
-  set(Content::Payload, payloads_, "samples");
-  set(Content::Stacks, stack_bytes_, "bytes");
-  set(Content::Registers, registers_, "samples");
-  set(Content::Addresses, addresses_, "samples");
-  set(Content::Kernel, kernel_addresses_ + kernel_lists_, "samples, and lists of symbols and programs");
-  set(Content::Time, clocks_ + (is_wall_clock_ ? 1 : 0), "clocks");
-  set(Content::Traces, trace_bytes_, "bytes");
+  set(Content::CommandLine, words_, "word");
+  set(Content::Host, hosts_ + users_, "name", host_example_, " (of the host, of users in paths)");
+  set(Content::Paths, paths_.size() + source_files_.size(), "file", path_example_);
+  set(Content::Comm, comms_.size(), "name", comm_example_);
+  set(Content::Containers, containers_.size() + namespaces_, "name", container_example_,
+      " (cgroups, namespaces of threads)");
+  set(Content::Payload, payloads_, "sample");
+  set(Content::Stacks, stack_bytes_, "byte");
+  set(Content::Registers, registers_, "sample");
+  set(Content::Addresses, addresses_, "sample");
+  set(Content::Kernel, kernel_addresses_ + kernel_lists_, "place", {},
+      " (samples, lists of symbols, BPF programs)");
+  set(Content::Time, clocks_ + (is_wall_clock_ ? 1 : 0), "clock");
+  set(Content::Traces, trace_bytes_, "byte");
   return counts;
 }
 

@@ -145,8 +145,8 @@ class Census {
  public:
   struct Count {
     std::uint64_t number = 0;
-    std::string_view unit;  // of `number`
-    std::string example;    // unchanged; empty: there is none, or it should not be shown
+    std::string unit;     // of `number`
+    std::string example;  // unchanged; empty: there is none, or it should not be shown
   };
 
   void see_head(const format::EventSet& events, const format::Features& features);

@@ -13,6 +13,7 @@
 #include "bpf/object/object.h"
 #include "bpf/support/shipped_files.h"
 #include "cli/exit_status.h"
+#include "cli/message_text.h"
 #include "cli/option_rows.h"
 #include "cli/options.h"
 #include "format/base/byte_writer.h"
@@ -324,10 +325,10 @@ bool print_missing(const ThreadsNow& now, bool is_quiet) {
   }
   constexpr std::size_t kMostPrinted = 5;
   for (std::size_t i = 0; i < std::min(reasons.size(), kMostPrinted) && !is_quiet; ++i)
-    print_note(fmt::format("{} thread{} without the user's part of the stack: {}", reasons[i].second,
-                           reasons[i].second == 1 ? "" : "s", reasons[i].first));
+    print_note(fmt::format("{} without the user's part of the stack: {}",
+                           cli::counted(reasons[i].second, "thread"), reasons[i].first));
   if (reasons.size() > kMostPrinted && !is_quiet)
-    print_note(fmt::format("{} more reasons like these", reasons.size() - kMostPrinted));
+    print_note(fmt::format("{} like these", cli::counted(reasons.size() - kMostPrinted, "more reason")));
   return !reasons.empty();
 }
 

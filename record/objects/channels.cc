@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/message_text.h"
 #include "format/base/cursor.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
@@ -195,11 +196,12 @@ void report_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& ra
                      const Messages& messages) {
   if (left_out.of_others != 0)
     messages.note(fmt::format(
-        "{} events of BPF programs were of other threads and were dropped; with tacho_wants() (tacho/emit.h) "
+        "{} of other threads dropped, that BPF programs reported; with tacho_wants() (tacho/emit.h) "
         "a program drops them in the kernel, before their stacks are walked",
-        left_out.of_others));
+        cli::counted(left_out.of_others, "event")));
   if (left_out.over_rate != 0)
-    messages.note(fmt::format("{} events of BPF programs were above {} and were dropped", left_out.over_rate,
+    messages.note(fmt::format("{} of BPF programs above {} dropped",
+                              cli::counted(left_out.over_rate, "event"),
                               rate.most_a_second == 0 ? "the rate that their recorder was given"
                                                       : fmt::format("--max-rate {}", rate.most_a_second)));
 }

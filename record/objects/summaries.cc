@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "record/objects/channel_rings.h"
 
 namespace tacho::record {
@@ -268,22 +269,22 @@ std::vector<std::string> Summaries::troubles() const {
     const std::string summary = "warning: summary '" + source.name + "': ";
     const std::uint32_t most = source.reader.facts().most_entries;
     if (source.is_full)
-      lines.push_back(fmt::format(
-          "{}its map '{}' is full ({} entries), so events with other keys are not counted; give it a "
-          "larger max_entries",
-          summary, source.map, most));
+      lines.push_back(
+          fmt::format("{}its map '{}' is full ({}), so events with other keys are not counted; give it a "
+                      "larger max_entries",
+                      summary, source.map, cli::counted(most, "entry")));
     if (source.forgotten != 0)
       lines.push_back(fmt::format(
-          "{}{} keys were evicted from its map '{}' (LRU, max_entries {}), and their counts since the "
-          "last reading are lost",
-          summary, source.forgotten, source.map, most));
+          "{}{} evicted from its map '{}' (LRU, max_entries {}), with the counts since the last reading",
+          summary, cli::counted(source.forgotten, "key"), source.map, most));
     if (source.without_stack != 0)
-      lines.push_back(fmt::format(
-          "{}{} entries have no stack, since another stack had its slot in the stack map; give that a "
-          "larger max_entries",
-          summary, source.without_stack));
+      lines.push_back(
+          fmt::format("{}{} without a stack, since another stack had its slot in the stack map; give that a "
+                      "larger max_entries",
+                      summary, cli::counted(source.without_stack, "entry")));
     if (source.too_large != 0)
-      lines.push_back(fmt::format("{}{} entries are larger than a sample can be", summary, source.too_large));
+      lines.push_back(
+          fmt::format("{}{} larger than a sample can be", summary, cli::counted(source.too_large, "entry")));
   }
   return lines;
 }

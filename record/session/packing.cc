@@ -301,8 +301,9 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
                                 done.why, cli::shell_word(capture)));
   }
   if (not_packed > kMostNamed)
-    messages.note(fmt::format("symbols are not packed into {} more files of {}, up to {}",
-                              not_packed - kMostNamed, captures.size(), captures.back()));
+    messages.note(fmt::format("symbols are not packed into {} of {}, up to {}",
+                              cli::counted(not_packed - kMostNamed, "more file"), captures.size(),
+                              captures.back()));
 }
 
 // The files in the order in which they were finished; the child of the first one.

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <variant>
 
+#include "cli/message_text.h"
 #include "format/container/loss_text.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/record.h"
@@ -440,8 +441,8 @@ void write_symbol_pack(TextBuffer& out, format::Bytes section) {
       return address.symbol != format::PackedFunction::kNone;
     }));
   }
-  out.text(fmt::format("# packed symbols : names of {} addresses, in {} modules, {}, {} bytes\n", named,
-                       pack->modules.size(),
+  out.text(fmt::format("# packed symbols : names of {}, in {}, {}, {} bytes\n",
+                       cli::counted(named, "address"), cli::counted(pack->modules.size(), "module"),
                        pack->level == format::PackLevel::Names     ? "names"
                        : pack->level == format::PackLevel::Inlines ? "names, inlines, lines"
                                                                    : "names, inlines, lines, code",

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "cli/option_rows.h"
 #include "report/output/text_output.h"
 #include "report/query/expressions.h"
@@ -34,10 +35,6 @@ const PayloadField* latency_of(const PayloadSchema& schema) {
   const auto is_time = [](const PayloadField& field) { return time_unit(&field).has_value(); };
   if (std::ranges::count_if(schema.fields, is_time) != 1) return nullptr;
   return &*std::ranges::find_if(schema.fields, is_time);
-}
-
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 // "1%", "0.1%": a share above 0 and below 1.
@@ -280,16 +277,17 @@ std::vector<std::string> SlowIntervals::legend() const {
   const std::size_t outside = seen_.size() - slow_samples_ - other_samples_;
   const std::string from = slow_intervals_ == 0 ? "" : ", from " + interval_text(least_slow_) + " up";
   return {
-      fmt::format("slow: {} of {} of {}{}: {}", slow_intervals_, counted(intervals_.size(), "interval"),
-                  name_, from, counted(slow_samples_, "sample")),
-      fmt::format("others: {}: {}; in no interval of its thread: {}, not drawn", counted(others, "interval"),
-                  counted(other_samples_, "sample"), counted(outside, "sample"))};
+      fmt::format("slow: {} of {} of {}{}: {}", slow_intervals_, cli::counted(intervals_.size(), "interval"),
+                  name_, from, cli::counted(slow_samples_, "sample")),
+      fmt::format("others: {}: {}; in no interval of its thread: {}, not drawn",
+                  cli::counted(others, "interval"), cli::counted(other_samples_, "sample"),
+                  cli::counted(outside, "sample"))};
 }
 
 std::vector<std::string> SlowIntervals::notes() const {
   std::vector<std::string> notes;
   if (without_latency_ > 0)
-    notes.push_back(counted(without_latency_, "sample") + " of " + name_ + " have no latency: left out");
+    notes.push_back(cli::counted(without_latency_, "sample") + " of " + name_ + " have no latency: left out");
   if (intervals_.empty()) {
     notes.push_back(pairs_ ? "no interval: no two events " + name_ + " with one key"
                            : "no interval: the event of " + name_ +

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "report/query/field_choice.h"
 #include "symbolize/address_space.h"
 
@@ -388,8 +389,8 @@ std::vector<std::string> Waits::notes() const {
   if (!asleep_.empty())
     notes.push_back(fmt::format("left out: waits that went on when the capture ended: {}", asleep_.size()));
   if (without_stack_ > 0)
-    notes.push_back(
-        fmt::format("{} waits have no stack and are left out; record with -g to have them", without_stack_));
+    notes.push_back(fmt::format("{} without a stack left out; record with -g to have them",
+                                cli::counted(without_stack_, "wait")));
   if (options_.wakers > 0 && waits_ > 0)
     notes.push_back(fmt::format("{} of {} waits have a waker", with_waker_, waits_));
   if (shortened_ > 0)

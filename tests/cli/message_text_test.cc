@@ -59,5 +59,12 @@ TEST(ShellWord, AShellReadsTheSameWord) {
     EXPECT_EQ(echoed(word), word);
 }
 
+TEST(MessageText, CountsAgreeWithTheirNouns) {
+  EXPECT_EQ(counted(1, "event"), "1 event");
+  EXPECT_EQ(counted(0, "event"), "0 events");
+  EXPECT_EQ(counted(2, "address"), "2 addresses");
+  EXPECT_EQ(counted(2, "entry"), "2 entries");
+}
+
 }  // namespace
 }  // namespace tacho::cli

@@ -376,7 +376,7 @@ class Annotate(programs.Scratch):
         self.tacho("redact", capture, "public.data", status=None)
         for name, has_source in ((capture, True), ("part.data", True), ("public.data", False)):
             with self.subTest(capture=name):
-                self.assertEqual(b"\nsource: 1 files" in self.tacho("doctor", name, status=None).stdout, has_source)
+                self.assertEqual(b"\nsource: 1 file " in self.tacho("doctor", name, status=None).stdout, has_source)
                 text = self.tacho("annotate", "-i", name, "--symfs", self.empty(), "sum", status=None).stdout
                 self.assertEqual(b"t += twist(p[i]);" in text, has_source)
 

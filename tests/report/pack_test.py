@@ -45,7 +45,7 @@ class Pack(programs.Scratch):
         said = self.tacho("pack", "perf.data", "-o", "packed.data", "--symfs", self.folder, status=None).stderr.decode()
         self.assertIn("0 of 3 addresses have names", said)
         said = self.tacho("pack", "--brief", "perf.data", "-o", "packed.data", "--symfs", self.folder, status=None).stderr.decode()
-        self.assertIn("3 of 3 addresses have no name: 2 in /tmp/c/spin, 1 in 1 more files", said)
+        self.assertIn("3 of 3 addresses have no name: 2 in /tmp/c/spin, 1 in 1 more file;", said)
 
     def test_a_pack_that_readers_would_refuse_is_not_written(self):
         capture = self.write(700_000)

@@ -236,7 +236,7 @@ class Redact(programs.Scratch):
     def test_a_dry_run_writes_nothing(self):
         before = self.capture.read_bytes()
         said = self.tacho("redact", "in.data", "--dry-run").stdout.decode()
-        self.assertIn(f'comm        1 names: hashed, e.g. "{TOKEN}" becomes "', said)
+        self.assertIn(f'comm        1 name: hashed, e.g. "{TOKEN}" becomes "', said)
         self.assertIn("stacks      96 bytes: dropped\n", said)
         self.assertNotIn("/etc/", said)  # payloads and stacks are counted, not listed
         self.assertNotIn("HOME", said)

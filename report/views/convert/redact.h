@@ -62,7 +62,7 @@ struct RedactedClass {
   Content content = Content::CommandLine;
   How how = How::Keep;
   std::uint64_t number = 0;  // in the input
-  std::string_view unit;
+  std::string unit;
   std::string example, becomes;  // an example and its redacted form; may be empty
 };
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "cli/message_text.h"
 #include "format/base/result.h"
 #include "format/container/content_classes.h"
 #include "format/extensions/attachment.h"
@@ -271,30 +272,33 @@ std::string percent(const CaptureFacts& facts) {
 }
 
 void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
-  out.text(fmt::format(
-      "{} % of {} frames have a name from this file alone ({} of {} distinct addresses), in {} samples\n",
-      percent(facts), facts.names.frames, facts.names.named_addresses, facts.names.addresses, facts.samples));
+  out.text(fmt::format("{} % of {} have a name from this file alone ({} of {}), in {}\n", percent(facts),
+                       cli::counted(facts.names.frames, "frame"), facts.names.named_addresses,
+                       cli::counted(facts.names.addresses, "distinct address"),
+                       cli::counted(facts.samples, "sample")));
   const std::span<const LackingModule> lacking(facts.lacking);
   const std::size_t shown = std::min(lacking.size(), kMostShown);
   for (const LackingModule& module : lacking.first(shown)) {
     const std::string path = module.path.empty() ? "[unknown]" : printable(module.path, names);
     const std::string id = module.build_id.empty() ? "" : " (build id " + module.build_id + ")";
-    out.text(fmt::format("  {} frames, {} addresses: {}{}: {}\n", module.frames, module.addresses, path, id,
+    out.text(fmt::format("  {}, {}: {}{}: {}\n", cli::counted(module.frames, "frame"),
+                         cli::counted(module.addresses, "address"), path, id,
                          printable(module.reason, names)));
   }
   std::uint64_t rest = 0;
   for (const LackingModule& module : lacking.subspan(shown)) rest += module.frames;
   if (shown < lacking.size())
-    out.text(fmt::format("  {} frames in {} more modules\n", rest, lacking.size() - shown));
+    out.text(fmt::format("  {} in {}\n", cli::counted(rest, "frame"),
+                         cli::counted(lacking.size() - shown, "more module")));
   if (facts.unsure_frames > 0)
     out.text(fmt::format(
-        "{} frames are in files whose build id is not known: their names may be of another file than the one "
-        "that ran\n",
-        facts.unsure_frames));
+        "{} in files whose build id is not known: their names may be of another file than the one that ran\n",
+        cli::counted(facts.unsure_frames, "frame")));
 }
 
 void write_rest(TextOutput& out, const CaptureFacts& facts) {
-  out.text(fmt::format("lost: {} samples; throttled {} times\n", facts.lost, facts.throttled));
+  out.text(fmt::format("lost: {}; throttled {}\n", cli::counted(facts.lost, "sample"),
+                       cli::counted(facts.throttled, "time")));
   out.text(
       fmt::format("call chains: {} with the maximum number of frames, perhaps cut off\n", facts.cut_chains));
   if (facts.copied_stacks > 0)
@@ -310,12 +314,12 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
                          facts.file_copies));
   if (facts.source_files > 0)
     out.text(
-        fmt::format("source: {} files of functions that were hit are in the capture\n", facts.source_files));
+        fmt::format("source: {} of functions that were hit\n", cli::counted(facts.source_files, "file")));
   out.text("clock: " + facts.clock +
            (facts.has_wall_clock ? "; times of day are known\n" : "; times of day are not known\n"));
-  out.text(fmt::format(
-      "containers: {} cgroups, {} namespaces of threads; {} files were deleted while they were mapped\n",
-      facts.cgroups, facts.namespaces, facts.deleted_modules));
+  out.text(fmt::format("containers: {}, {} of threads; {} deleted while mapped\n",
+                       cli::counted(facts.cgroups, "cgroup"), cli::counted(facts.namespaces, "namespace"),
+                       cli::counted(facts.deleted_modules, "file")));
   out.text(facts.sensitive.empty() ? "sensitive content: none\n" : "sensitive content:\n");
   for (const SensitiveClass& one : facts.sensitive)
     out.text(fmt::format("  {:<11} {} {}{}\n", one.name, one.count, one.what,

@@ -33,9 +33,10 @@ void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
   for (const Bucket& bucket : std::span(buckets).subspan(kMostRows)) values += bucket.count;
   const double whole = static_cast<double>(buckets.back().high) - static_cast<double>(buckets.front().low);
   out.text(
-      fmt::format("... left out: {} rows above, with {} values; all fit with --linear {:.0f}, and tacho "
+      fmt::format("... left out: {} above, with {}; all fit with --linear {:.0f}, and tacho "
                   "table --by has each\n",
-                  buckets.size() - kMostRows, values, std::ceil(whole / (kMostRows / 10))));
+                  cli::counted(buckets.size() - kMostRows, "row"), cli::counted(values, "value"),
+                  std::ceil(whole / (kMostRows / 10))));
 }
 
 // Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0:
@@ -72,7 +73,8 @@ void write_distribution(TextBuffer& out, std::string_view label, const std::vect
   out.text(fmt::format("{:{}}{:<{}} : count     distribution\n", "", indent, label, range - indent));
   for (const Bucket& bucket : std::span(buckets).first(shown)) {
     if (bucket.left_out != 0)
-      out.text(fmt::format("{:>{}}    {} rows without values\n", "...", layout.number, bucket.left_out));
+      out.text(fmt::format("{:>{}}    {} without values\n", "...", layout.number,
+                           cli::counted(bucket.left_out, "row")));
     // Counts can be large: the product is taken in floating point, as bcc does.
     const auto product = static_cast<double>(layout.bar) * static_cast<double>(bucket.count);
     const auto stars = std::min(static_cast<std::size_t>(product / static_cast<double>(largest)), layout.bar);

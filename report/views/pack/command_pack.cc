@@ -609,7 +609,8 @@ std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) 
     copies = copy_files(gathered.pack, session->features().attachments, symbols, access);
   for (const std::string& omission : copies.omissions) lines.push_back("tacho: " + omission);
   if (copies.more_omissions != 0)
-    lines.push_back(fmt::format("tacho: and {} more files are not copied", copies.more_omissions));
+    lines.push_back(
+        fmt::format("tacho: and {} not copied", cli::counted(copies.more_omissions, "more file")));
   if (options.level && !options.copies_files &&
       std::ranges::any_of(session->features().attachments, is_file_copy))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
@@ -686,14 +687,14 @@ std::string nameless_line(const Report& report, const std::string& file) {
   std::string text =
       fmt::format("{} of {} addresses have no name: {} in {}", addresses, report.addresses, most,
                   where.empty() ? "code made at run time, without a perf map" : printable(where));
-  if (files > 1) text += fmt::format(", {} in {} more files", addresses - most, files - 1);
+  if (files > 1) text += fmt::format(", {} in {}", addresses - most, cli::counted(files - 1, "more file"));
   return text + "; tacho doctor " + cli::shell_word(file) + " says why";
 }
 
 void print_result(const Options& options, const Report& report, const std::vector<sandbox::Death>& deaths) {
   const std::string& file = options.output.empty() ? options.reading.session.input : options.output;
-  const std::string named = fmt::format("{} of {} addresses have names, in {} modules", report.named,
-                                        report.addresses, report.modules);
+  const std::string named = fmt::format("{} of {} addresses have names, in {}", report.named,
+                                        report.addresses, cli::counted(report.modules, "module"));
   if (options.is_brief && !options.is_quiet) {
     if (const std::string text = nameless_line(report, file); !text.empty())
       std::fprintf(stderr, "[ tacho record: %s ]\n", text.c_str());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -234,9 +235,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     shown.notes.emplace_back("tacho page: the capture has no samples, or none that the options select");
   if (samples.left_out() > 0)
     shown.notes.push_back(
-        fmt::format("tacho page: the page holds the first {} samples and leaves {} out; "
+        fmt::format("tacho page: the page holds the first {} and leaves {} out; "
                     "--max-samples and --time choose others",
-                    options.most, samples.left_out()));
+                    cli::counted(options.most, "sample"), samples.left_out()));
   return shown;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "report/output/text_output.h"
 #include "report/views/heatmap/heat_box.h"
 
@@ -182,8 +183,8 @@ void HeatView::draw(Frame& frame) {
   fit(frame.size);
   const std::size_t rows = map_.rows.size(), shown = std::min(rows, height_);
   const std::string numbers =
-      fmt::format(": {} samples, columns of {}{}", with_commas(static_cast<double>(map_.total)),
-                  amount_text(map_.interval, "ns"), note_);
+      fmt::format(": {} {}, columns of {}{}", with_commas(static_cast<double>(map_.total)),
+                  cli::noun_after(map_.total, "sample"), amount_text(map_.interval, "ns"), note_);
   const std::size_t room = frame.size.width - std::min<std::size_t>(numbers.size(), frame.size.width);
   frame.bar(0, Style::Bar, fit_middle(facts_.title, std::max<std::size_t>(room, 1)) + numbers);
   const auto classes = count_classes(map_, facts_, kHeatDigits);
