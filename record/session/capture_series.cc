@@ -38,11 +38,11 @@ std::map<std::uint64_t, std::string> paths_of_cgroups(const std::vector<Losses>&
 std::string_view suffix_of(LossReason reason) {
   switch (reason) {
     case LossReason::TooDeep:
-      return " nested too deep";
+      return " (nested too deep)";
     case LossReason::UnseenEnd:
-      return " without an end";
+      return " (end not traced)";
     case LossReason::InBpf:
-      return " while a BPF program ran";
+      return " (a BPF program ran)";
     case LossReason::NoRoom:
       break;
   }
@@ -95,10 +95,10 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
   for (const Losses& loss : losses) {
     const PlannedEvent& event = recording.plan->events[loss.event];
     const auto cpu = cpus.find(loss.id);
-    const int known = cpu == cpus.end() ? -1 : cpu->second;
-    const bool is_of_all_cpus = loss.reason == LossReason::InBpf;
+    // Others than those of a ring are counted for all CPUs together.
+    const int known = cpu == cpus.end() || loss.reason != LossReason::NoRoom ? -1 : cpu->second;
     format::EventLoss at{event.name + std::string(suffix_of(loss.reason)), "",
-                         loss.cpu >= 0 || is_of_all_cpus ? loss.cpu : known, loss.lost};
+                         loss.cpu >= 0 ? loss.cpu : known, loss.lost};
     for (std::size_t i = 0; i < std::min(recording.cgroups.size(), cgroups.size()); ++i)
       if (event.cgroup >= 0 && recording.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
     if (loss.cgroup != 0 && at.cgroup.empty()) at.cgroup = paths.at(loss.cgroup);

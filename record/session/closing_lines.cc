@@ -64,10 +64,12 @@ void report_captured(const Captured& captured, const RecordOptions& options, con
   std::uint64_t bytes = 0;
   for (const std::string& name : files) bytes += size_of_file(name);
   if (bytes == 0) bytes = captured.bytes;  // it went into a pipe or a device
-  messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost){}{}",
+  const auto& views = captured.views;
+  messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost){}",
                                  static_cast<double>(bytes) / (1 << 20), captured.place, captured.samples,
-                                 captured.lost, captured.views.empty() ? "" : "; ",
-                                 fmt::join(captured.views, "; ")));
+                                 captured.lost, views.size() == 1 ? "; " + views.front() : ""));
+  if (views.size() > 1)
+    for (const std::string& view : views) messages.bracketed(view);
 }
 
 void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
@@ -85,9 +87,9 @@ void report_limit(const LoopReport& report, const RecordOptions& options, const 
 void report_merged_switches(const LoopReport& report, const Messages& messages) {
   if (report.merged_switches == 0) return;
   messages.bracketed(
-      fmt::format("--switch-output-event: {} events, {} of them while the next file was being started, which "
+      fmt::format("--switch-output-event: {}, {} of them while the next file was being started, which "
                   "started no file",
-                  report.switch_events, report.merged_switches));
+                  cli::counted(report.switch_events, "event"), report.merged_switches));
 }
 
 namespace {
@@ -176,10 +178,23 @@ std::string not_redacted(const RecordOptions& options) {
 
 namespace {
 
-std::uint64_t recursion_misses(const OpenedRecording& recording) {
-  std::uint64_t misses = 0;
-  for (const bpf::UserObject& object : recording.objects) misses += object.recursion_misses();
-  return misses;
+void report_skipped_runs(const OpenedRecording& recording, const Messages& messages) {
+  std::uint64_t all = 0;
+  std::vector<std::string> objects;
+  for (const bpf::UserObject& object : recording.objects) {
+    const std::uint64_t misses = object.recursion_misses();
+    if (misses == 0) continue;
+    all += misses;
+    objects.push_back(fmt::format("{} {}", object.path(), misses));
+  }
+  if (all != 0)
+    messages.warn(fmt::format(
+        "warning: the kernel skipped {} of BPF programs ({}): another program or a bpf() call was "
+        "active on their CPU; as many events may be missing or incomplete; fewer events in one "
+        "recording, or no other BPF tool beside it, make it rarer",
+        cli::counted(all, "run"), fmt::join(objects, ", ")));
+  else if (!recording.objects.empty())
+    messages.detail("no run of a BPF program was skipped");
 }
 
 // Calls that were nested deeper than the kernel can follow; larger rings would not help.
@@ -195,26 +210,28 @@ std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& 
     for (std::size_t i = 0; i < std::min(functions.size(), kMostNamed); ++i)
       named += fmt::format("{}{} {}", i == 0 ? ": " : ", ", functions[i].first, functions[i].second);
     if (functions.size() > kMostNamed)
-      named += fmt::format(" and {} other functions", functions.size() - kMostNamed);
-    messages.warn(fmt::format(
-        "warning: {}: {} calls are lost, nested deeper than the 64 calls of a thread whose returns "
-        "the kernel can follow; the calls around them are recorded{}",
-        object.path(), lost, named));
+      named += fmt::format(" and {}", cli::counted(functions.size() - kMostNamed, "other function"));
+    messages.warn(
+        fmt::format("warning: {}: {} lost, nested deeper than the 64 calls of a thread whose returns "
+                    "the kernel can follow; the calls around them are recorded{}",
+                    object.path(), cli::counted(lost, "call"), named));
   }
   return all;
 }
 
 // Waits and calls of which only the begin is known.
-std::uint64_t report_unseen_ends(const OpenedRecording& recording, const Messages& messages) {
+std::uint64_t report_unseen_ends(const OpenedRecording& recording, std::uint64_t samples,
+                                 const Messages& messages) {
   std::uint64_t all = 0;
   for (const bpf::UserObject& object : recording.objects) {
     const std::uint64_t lost = object.unseen_ends();
     if (lost == 0) continue;
     all += lost;
     messages.warn(fmt::format(
-        "warning: {}: {} events are lost: the kernel did not trace their end, and the thread went on to the "
-        "next one",
-        object.path(), lost));
+        "warning: {}: {} lost, {:.2f} % of all: the kernel did not trace the end, as when a thread is woken "
+        "while it goes to sleep; the others are complete, and larger rings (-m) do not help",
+        object.path(), cli::counted(lost, "event"),
+        100.0 * static_cast<double>(lost) / static_cast<double>(samples + lost)));
   }
   return all;
 }
@@ -233,13 +250,28 @@ std::uint64_t report_left_out(const OpenedRecording& recording, const Messages& 
   return lost;
 }
 
+// Why events were lost, and which options help. Room helps against bursts only: copies of stacks fill any
+// ring.
+std::string full_rings(const Plan& plan) {
+  const bool are_copied = std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
+    return (event.attr.sample_type & abi::kSampleStackUser) != 0;
+  });
+  const std::string room = fmt::format("-m {} (pages of each CPU) gives them more room", 4 * plan.ring_pages);
+  if (are_copied)
+    return "the rings were full of copied stacks: --call-graph fp copies none, -c N (or a lower -F) and "
+           "--filter "
+           "take fewer events, -e stackcount counts stacks in the kernel; " +
+           room;
+  return "the rings were full: -c N (or a lower -F) and --filter take fewer events; " + room;
+}
+
 }  // namespace
 
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const Channels& channels, const RecordOptions& options, const Messages& messages) {
   const std::uint64_t samples = counts.samples;
   lost -= std::min(lost, report_too_deep(recording, messages));
-  lost -= std::min(lost, report_unseen_ends(recording, messages));
+  lost -= std::min(lost, report_unseen_ends(recording, samples, messages));
   lost -= std::min(lost, report_left_out(recording, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
@@ -247,30 +279,18 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
     messages.warn(fmt::format(
         "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
         100.0 * static_cast<double>(lost) / static_cast<double>(all),
-        are_paused
-            ? "they happened while the rings were read for a capture"
-            : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
-                          "record less",
-                          4 * recording.plan->ring_pages)));
+        are_paused ? "they happened while the rings were read for a capture" : full_rings(*recording.plan)));
     const auto losses =
         described(all_losses(recording, &channels), counts, recording, options.target.cgroups);
     if (const std::string where = format::where_and_when_lost(losses); !where.empty())
       messages.warn("  lost: " + where);
   }
   if (const std::uint64_t sideband = recording.events.sideband_losses(); sideband != 0) {
-    messages.warn(fmt::format(
-        "warning: {} records of new processes and mappings were lost: some frames will have no names",
-        sideband));
-  }
-  const std::uint64_t misses = recursion_misses(recording);
-  if (misses != 0) {
     messages.warn(
-        fmt::format("warning: the kernel skipped {} runs of BPF programs: another program or a bpf() call "
-                    "was active on their CPU",
-                    misses));
-  } else if (!recording.objects.empty()) {
-    messages.detail("no run of a BPF program was skipped");
+        fmt::format("warning: {} of new processes and mappings lost: some frames will have no names",
+                    cli::counted(sideband, "record")));
   }
+  report_skipped_runs(recording, messages);
 }
 
 std::string described_silence(std::span<const std::string> silent) {

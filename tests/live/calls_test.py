@@ -118,7 +118,7 @@ class Calls(programs.Scratch):
             with self.subTest(event):
                 said = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", event, "--", "./deep", "1000", "3").stderr.decode()
                 self.assertRegex(said, r"samples, 2814 lost\)")
-                self.assertIn("2814 calls are lost, nested deeper than the 64 calls", said)
+                self.assertIn("2814 calls lost, nested deeper than the 64 calls", said)
                 self.assertIn("; the calls around them are recorded: rec 2814\n", said)
                 self.assertNotIn("the rings were full", said)
                 table = self.tacho("table", "-i", "c.data", "--csv", "--by", "function", "--columns", "count").stdout.decode()
