@@ -274,7 +274,9 @@ Finding probes(const HostFacts& facts) {
 
 void programs(const HostFacts& facts, std::vector<Finding>& findings) {
   for (const bpf::ProgramTrial& trial : facts.programs) {
-    Finding found = good("BPF " + std::string(trial.kind), "yes");
+    // Uprobes run programs of the kind kprobe, also where the kernel has no kprobes.
+    const bool is_for_uprobes = trial.kind == "kprobe" && !facts.has_kprobes;
+    Finding found = good("BPF " + std::string(trial.kind), is_for_uprobes ? "yes, for uprobes" : "yes");
     if (!trial.refusal.empty()) {
       found.state = State::Missing;
       found.value = "no: " + trial.refusal;

@@ -48,6 +48,14 @@ TEST(Doctor, AHostThatCanDoEverythingHasNothingToFix) {
   EXPECT_TRUE(can_record(able_host()));
 }
 
+TEST(Doctor, ProgramsOfKprobesRunAtUprobesWithoutKprobes) {
+  HostFacts facts = able_host();
+  facts.programs = {{"kprobe", "SEC(\"kprobe/...\")", ""}};
+  EXPECT_EQ(finding(facts, "BPF kprobe").value, "yes");
+  facts.has_kprobes = false;
+  EXPECT_EQ(finding(facts, "BPF kprobe").value, "yes, for uprobes");
+}
+
 TEST(Doctor, ACommandQuotesThePathOfTheProgram) {
   HostFacts facts = able_host();
   facts.is_root = false;
