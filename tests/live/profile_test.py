@@ -51,7 +51,7 @@ class Profile(programs.Scratch):
         lost, due = map(int, found.groups())
         self.assertEqual(lost + taken, due)
         self.assertAlmostEqual(due, 1000, delta=100)
-        self.assertIn(f"cpu-clock while a BPF program ran: {lost}", self.tacho("header", "-i", "out.data").stdout.decode())
+        self.assertIn(f"cpu-clock (a BPF program ran): {lost}", self.tacho("header", "-i", "out.data").stdout.decode())
         for options in (["-g"], ["--call-graph", "fp", "-e", "syscall"]):
             said, taken = self.samples_of_calls(*options)
             self.assertNotIn("are missing", said)
