@@ -111,10 +111,13 @@ Bytes ElfView::content(const ElfSection& section) const {
 }
 
 std::optional<std::uint64_t> ElfView::offset_of(std::uint64_t address) const {
-  for (const ElfSegment& segment : segments_)
-    if (segment.type == PT_LOAD && address >= segment.address &&
-        address - segment.address < segment.file_size)
-      return segment.offset + (address - segment.address);
+  for (const ElfSegment& segment : segments_) {
+    if (segment.type != PT_LOAD || address < segment.address ||
+        address - segment.address >= segment.file_size)
+      continue;
+    const std::uint64_t offset = segment.offset + (address - segment.address);
+    return offset < file_.size() ? std::optional(offset) : std::nullopt;
+  }
   return std::nullopt;
 }
 

@@ -69,7 +69,7 @@ class ElfView {
   Bytes content(const ElfSection& section) const;
   Bytes content(const ElfSegment& segment) const { return part(segment.offset, segment.file_size); }
   std::string_view name(const ElfSection& section) const { return text(names_, section.name); }
-  // The file offset of a loaded address.
+  // The file offset of a loaded address; nullopt if it is not in the file.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const;
   // Calls `seen` with each symbol of a symbol table, in order, until it returns true.
   template <class Seen>

@@ -21,7 +21,7 @@ EVENTS = [
     ("cpu/cpu-cycles/", NO_COUNTERS), ("cycles:ppp", NO_COUNTERS), ("cycles:P", NO_COUNTERS),
     "cpu-clock", "task-clock", "faults", "page-faults", "minor-faults", "major-faults", "cs", "context-switches", "migrations",
     "cpu-migrations", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
-    "cpu-clock:u", "cpu-clock:k", "cpu-clock:h", "cpu-clock:uk", "cpu-clock:G", "cpu-clock:H", "cpu-clock:I", ("cpu-clock:p", "."),
+    "cpu-clock:u", "cpu-clock:k", "cpu-clock:h", "cpu-clock:uk", "cpu-clock:G", "cpu-clock:H", "cpu-clock:I", "cpu-clock:p",
     "cpu-clock:D", "cpu-clock/period=100000/", "cpu-clock/freq=99/", "cpu-clock/name=mine/", "cpu-clock/call-graph=fp/",
     "cpu-clock/call-graph=dwarf,stack-size=4096/", "cpu-clock/call-graph=no/", "cpu-clock/max-stack=5,call-graph=fp/",
     "cpu-clock/no-inherit/", "cpu-clock/inherit/", ("cpu-clock/overwrite/", "--overwrite is for all events"), ("cpu-clock/branch_type=any/", NO_BRANCHES),

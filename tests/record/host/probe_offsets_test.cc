@@ -124,9 +124,9 @@ TEST(ElfPlaces, WhatIsNoProgramIsRefused) {
   EXPECT_FALSE(usdt_markers({}));
 }
 
-// Numbers of the file are not trusted: damaged headers, tables and notes give an answer or an error, nothing
-// else.
-TEST(ElfPlaces, DamageIsNoFall) {
+// Numbers of the file are not trusted: of damaged headers, tables and notes, a place is in the file or an
+// error.
+TEST(ElfPlaces, OfADamagedFileAllPlacesAreInTheFile) {
   const auto whole = own_file();
   std::mt19937 random(1);
   for (int round = 0; round < 18; ++round) {
@@ -134,10 +134,18 @@ TEST(ElfPlaces, DamageIsNoFall) {
     if (round % 3 == 0) damaged.resize(random() % damaged.size());
     const std::size_t reach = round % 2 == 0 ? std::min<std::size_t>(damaged.size(), 1024) : damaged.size();
     for (int i = 0; i < 40 && reach > 0; ++i) damaged[random() % reach] = static_cast<std::byte>(random());
-    (void)function_offset(damaged, "tacho_test_place");
-    (void)function_names(damaged);
-    (void)usdt_markers(damaged);
-    (void)call_facts(damaged);
+    if (const auto offset = function_offset(damaged, "tacho_test_place"))
+      EXPECT_LT(*offset, damaged.size());
+    else
+      EXPECT_FALSE(offset.error().what.empty());
+    if (const auto names = function_names(damaged))
+      for (const std::string& name : *names) ASSERT_LT(name.size(), damaged.size());
+    if (const auto markers = usdt_markers(damaged))
+      for (const UsdtMarker& marker : *markers) ASSERT_LT(marker.offset, damaged.size()) << marker.name;
+    if (const auto functions = functions_of(damaged))
+      for (const FunctionOffset& each : functions->functions)
+        ASSERT_LT(each.offset, damaged.size()) << each.name;
+    if (const auto facts = call_facts(damaged); !facts) EXPECT_FALSE(facts.error().what.empty());
   }
 }
 
@@ -195,12 +203,21 @@ TEST(LibraryFile, TheLinkersCacheKnowsFoldersOfItsOwn) {
 TEST(LibraryFile, NoBytesOfTheCacheHarmIt) {
   std::mt19937 random(1);
   const std::string whole = cache_of({{kOurs, "libx.so.1", "/opt/lib/libx.so.1"}});
-  for (std::size_t size = 0; size < whole.size(); ++size) (void)found(whole.substr(0, size), "libx.so.1");
+  const std::string path = "/opt/lib/libx.so.1";
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto start = found(whole.substr(0, size), "libx.so.1");
+    EXPECT_TRUE(!start || path.starts_with(*start)) << size << ": " << *start;
+  }
+  EXPECT_EQ(found(whole, "libx.so.1"), path);
   for (int i = 0; i < 20000; ++i) {
     std::string cache = whole;
     for (int changes = 0; changes < 4; ++changes)
       cache[20 + random() % (cache.size() - 20)] = static_cast<char>(random());
-    (void)found(cache, "libx.so.1");
+    for (const auto& [library, place] : libraries_of_cache(std::as_bytes(std::span(cache)))) {
+      ASSERT_TRUE(place.starts_with('/')) << "round " << i << ": " << library << ": " << place;
+      ASSERT_NE(cache.find(library), std::string::npos) << "round " << i;
+      ASSERT_NE(cache.find(place), std::string::npos) << "round " << i;
+    }
   }
 }
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "symbolize/kernel_names.h"
@@ -44,10 +47,20 @@ TEST(BackgroundReader, AFileThatIsNotThereIsAnError) {
   EXPECT_FALSE(file.next());
 }
 
-TEST(BackgroundReader, NobodyNeedsToTakeAnything) {
+// The most memory that this process has had, in KiB.
+long peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(BackgroundReader, OneThatIsNoLongerNeededStopsReading) {
   const test::Folder folder;
-  folder.write("/text", std::string(3'000'000, 'x'));
-  const BackgroundReader file(folder.path() + "/text", 4'000'000);
+  folder.write("/text", "");
+  std::filesystem::resize_file(folder.path() + "/text", std::uintmax_t{1} << 30);
+  const long before = peak_memory();
+  { const BackgroundReader large(folder.path() + "/text", std::uint64_t{1} << 30); }
+  EXPECT_LT(peak_memory() - before, 512 << 10) << "it has read the whole file, which nobody waits for";
 }
 
 }  // namespace
