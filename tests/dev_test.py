@@ -1,27 +1,18 @@
 #!/usr/bin/env python3
 """script/dev finds the programs of a GoogleTest's name, and says so when there is none."""
-import importlib.machinery
-import importlib.util
 import json
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def loaded_script():
-    loader = importlib.machinery.SourceFileLoader("dev", str(ROOT / "script/dev"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("dev", loader))
-    loader.exec_module(module)
-    return module
+from own_scripts import ROOT, loaded_script
 
 
 class ProgramsOfATest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.dev = loaded_script()
+        self.dev = loaded_script("dev")
         self.dev.BUILD = Path(folder.name)
         sources = {"report_test": "report/profile/entries_test.cc", "format_test": "format/records/record_test.cc"}
         (self.dev.BUILD / "compile_commands.json").write_text(json.dumps([
