@@ -1,6 +1,7 @@
 """Runs the programs under test; base classes and helpers of all Python tests."""
 import functools
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 PATIENCE = int(os.environ.get("TACHO_PATIENCE", "120"))  # seconds, for one program; an emulated machine takes longer
+KEEP = "TACHO_KEEP" in os.environ
 
 # Scale of heavy tests: a tenth by default, 1 with script/test --long.
 SCALE = float(os.environ.get("TACHO_TEST_SCALE", "0.1"))
@@ -103,12 +105,15 @@ def without_gone_files(text):
 
 
 class Scratch(unittest.TestCase):
-    """A test with its own folder, which is also HOME, so that no perf configuration or cache is used."""
+    """A test with its own folder, which is also HOME, so that no perf configuration or cache is used. With TACHO_KEEP=1
+    the folder stays, and the programs that run are printed."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="tacho-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(tempfile.mkdtemp(prefix="tacho-test-"))
+        if KEEP:
+            print(f"{self.id()}: in {self.folder}", file=sys.stderr)
+        else:
+            self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         if os.environ.get("TACHO_READERS") and DECLARED != "none":
             self.addCleanup(self.check_readers)
 
@@ -119,6 +124,8 @@ class Scratch(unittest.TestCase):
     def run_program(self, *words, status=0, **more):
         """Runs a program in the folder and checks its exit status (None: any). Output is bytes."""
         environment = dict(os.environ, HOME=str(self.folder), PAGER="cat", LC_ALL="C.UTF-8", TZ="UTC")
+        if KEEP:
+            print("+", shlex.join(map(str, words)), file=sys.stderr)
         done = subprocess.run(
             [str(word) for word in words],
             cwd=self.folder, env=environment, capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, **more)
