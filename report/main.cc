@@ -73,6 +73,10 @@ int run_command(int count, char** values) {
     print_commands(stdout);
     return flushed();
   }
+  if (name == "--version" || name == "-v" || name == "version") {
+    std::puts("tacho " TACHO_VERSION);
+    return flushed();
+  }
   if (name == "--list-commands") {
     list_commands();
     return flushed();

@@ -31,6 +31,17 @@ class Install(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), name)
             self.assertIn("sage: tacho", done.stdout)
 
+    def test_the_version_is_that_of_the_project_everywhere(self):
+        project = (programs.ROOT / "CMakeLists.txt").read_text()
+        version = re.search(r"^project\(tacho VERSION (\S+)", project, re.MULTILINE)[1]
+        for name in ["tacho", "tacho-record", "tacho-report"]:
+            done = subprocess.run([self.root / "usr/bin" / name, "--version"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.stdout, f"tacho {version}\n", name)
+        for page in (self.root / "usr/share/man/man1").iterdir():
+            self.assertRegex(page.read_text().splitlines()[0], rf"^\.TH .*{re.escape(version)}", page.name)
+        newest = re.search(r"^## (\S+)", (programs.ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+        self.assertEqual(newest, version, "CHANGELOG.md")
+
     def test_each_command_has_a_manual_page(self):
         pages = {page.stem for page in (self.root / "usr/share/man/man1").iterdir()}
         done = subprocess.run([self.root / "usr/bin/tacho", "--help"], capture_output=True, text=True, timeout=60)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the manual page of one command from its --help, which walks the same rows as the parser.
 
-  help_to_man.py VERSION PROGRAM [COMMAND]      e.g. help_to_man.py 0.1.0 build/bin/tacho-report script
+  help_to_man.py VERSION PROGRAM [COMMAND]      e.g. help_to_man.py 1.2.3 build/bin/tacho-report script
 """
 import re
 import subprocess

@@ -43,7 +43,7 @@ std::string names_of(Capabilities rights);
 // it. Empty: none. Returns the remaining set.
 Result<Capabilities> drop_rights(const LaterWork& work, const std::string& folder);
 
-std::string_view version();  // of tacho, "0.1.0"
+std::string_view version();  // of tacho: that of CMakeLists.txt
 
 // Facts about this host that decide which events can be opened.
 struct Host {
