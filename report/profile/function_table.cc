@@ -405,26 +405,26 @@ std::string name_of_frame(const symbolize::Frame& frame, const FrameMarks& marks
   return name;
 }
 
-CodeKind code_kind(const symbolize::Frame& frame) {
+FrameKind kind_of_code(const symbolize::Frame& frame) {
   using symbolize::ModuleKind;
-  if (frame.is_inlined) return CodeKind::Inlined;
-  if (frame.function.empty() || frame.is_unnamed || frame.module == nullptr) return CodeKind::Unnamed;
+  if (frame.is_inlined) return FrameKind::Inlined;
+  if (frame.function.empty() || frame.is_unnamed || frame.module == nullptr) return FrameKind::Unnamed;
   switch (frame.module->kind) {
     case ModuleKind::Kernel:
     case ModuleKind::KernelModule:
     case ModuleKind::GuestKernel:
-      return CodeKind::Kernel;
+      return FrameKind::Kernel;
     case ModuleKind::Bpf:
-      return CodeKind::Bpf;
+      return FrameKind::Bpf;
     case ModuleKind::Anonymous:
-      return CodeKind::Jit;
+      return FrameKind::Jit;
     case ModuleKind::User:
     case ModuleKind::Vdso:
       break;
   }
   const bool is_jit =
       frame.module->path.starts_with("/tmp/perf-") || frame.module->short_name.starts_with("jitted-");
-  return is_jit ? CodeKind::Jit : CodeKind::User;
+  return is_jit ? FrameKind::Jit : FrameKind::User;
 }
 
 void FrameNames::append(std::span<const std::uint32_t> frames, Order order,

@@ -323,6 +323,22 @@ struct FrameAddress {
 // lines cannot be read is then reported by Resolver::report_missing().
 std::string source_line(Resolver& resolver, const FrameAddress& address);
 
+// The first addresses of a picture's frames, by their numbers.
+class FrameAddresses {
+ public:
+  void keep(std::uint32_t frame, const FrameAddress& address) {
+    if (addresses_.size() <= frame) addresses_.resize(frame + 1);
+    if (addresses_[frame].location == FrameAddress::kNone) addresses_[frame] = address;
+  }
+  FrameAddress of(std::uint32_t frame) const {
+    return frame < addresses_.size() ? addresses_[frame] : FrameAddress();
+  }
+  std::size_t size() const { return addresses_.size(); }
+
+ private:
+  std::vector<FrameAddress> addresses_;
+};
+
 // flamegraph.pl has colours for these endings.
 inline constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
 
@@ -344,16 +360,24 @@ std::string name_of_frame(const symbolize::Frame& frame, const FrameMarks& marks
 // Whether the path is a perf map, /tmp/perf-PID.map.
 bool is_jit_map(std::string_view module);
 
-// The kind of a frame's code: pictures colour frames by it, and their files contain the letters.
-enum class CodeKind : char {
+// The kind of a frame: pictures colour frames by it, and their files contain the letters.
+enum class FrameKind : char {
+  All = 'a',      // the root frame
+  Group = 't',    // a thread, a processor, a control group: no code
   User = 'u',     // a function of a file
   Kernel = 'k',   // of the kernel or one of its modules
   Inlined = 'i',  // a call that was inlined
   Jit = 'j',      // made at run time
   Bpf = 'b',      // a BPF program
   Unnamed = 'n',  // code without a symbol
+  Waker = 'v',    // a frame of a waker
+  Mark = 'x',     // between the stacks of a wait and of its waker
+  // States of a thread: frames below its stacks in a graph of wall time.
+  OnCpu = 'o',
+  Runnable = 'r',
+  Waiting = 'w',
 };
-CodeKind code_kind(const symbolize::Frame& frame);
+FrameKind kind_of_code(const symbolize::Frame& frame);
 
 // The names of call chain frames in folded stacks and flame graphs, each made once for each function.
 class FrameNames {

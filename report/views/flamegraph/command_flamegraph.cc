@@ -589,8 +589,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     picture.look.after_name = "in slow ones";
   }
   picture.line_of = [&](std::uint32_t frame) {
-    const auto& addresses = captures.facts.addresses;
-    return frame < addresses.size() ? source_line(session.resolver(), addresses[frame]) : std::string();
+    return source_line(session.resolver(), captures.facts.addresses.of(frame));
   };
   if (!captures.facts.has_samples)
     captures.facts.notes.insert(captures.facts.notes.begin(),

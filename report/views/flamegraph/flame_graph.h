@@ -15,31 +15,15 @@
 #include "format/base/worker_pool.h"
 #include "report/output/text_output.h"
 #include "report/profile/function_names.h"
+#include "report/profile/function_table.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
 
 // Nothing here is recursive: a stack may be 100,000 frames deep.
 
-// The kind of a frame; the letter is its class in the SVG.
-enum class FrameKind : char {
-  All = 'a',      // the root frame
-  Group = 't',    // a thread, a processor, a control group: no code
-  User = 'u',     // a function of a file
-  Kernel = 'k',   // of the kernel or one of its modules
-  Inlined = 'i',  // a call that was inlined
-  Jit = 'j',      // made at run time
-  Bpf = 'b',      // a BPF program
-  Unnamed = 'n',  // code without a symbol
-  Waker = 'v',    // a frame of a waker
-  Mark = 'x',     // between the stacks of a wait and of its waker
-  // States of a thread: frames below its stacks in a graph of wall time.
-  OnCpu = 'o',
-  Runnable = 'r',
-  Waiting = 'w',
-};
-
-// A function as shown. Texts are safe to print, and live as long as the FlameFrames that has them.
+// A function as shown; the letter of its kind is its class in the SVG. Texts are safe to print, and live as
+// long as the FlameFrames that has them.
 struct FlameFrame {
   std::string_view name, module;  // the module's short name; empty: none
   FrameKind kind = FrameKind::User;

@@ -27,9 +27,6 @@ namespace {
 
 namespace abi = format::abi;
 
-// FrameKind has the letters of CodeKind.
-FrameKind kind_of(const symbolize::Frame& frame) { return FrameKind{static_cast<char>(code_kind(frame))}; }
-
 FrameKind kind_of(WallState state) {
   switch (state) {
     case WallState::OnCpu:
@@ -43,22 +40,6 @@ FrameKind kind_of(WallState state) {
   }
 }
 
-// Addresses of frames, by number.
-class FrameAddresses {
- public:
-  void keep(std::uint32_t frame, const FrameAddress& address) {
-    if (addresses_.size() <= frame) addresses_.resize(frame + 1);
-    if (addresses_[frame].location == FrameAddress::kNone) addresses_[frame] = address;
-  }
-  FrameAddress of(std::uint32_t frame) const {
-    return frame < addresses_.size() ? addresses_[frame] : FrameAddress();
-  }
-  std::vector<FrameAddress> take() { return std::move(addresses_); }
-
- private:
-  std::vector<FrameAddress> addresses_;
-};
-
 // Frames of call chains as frames of a graph, by the names of folded stacks.
 FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& addresses) {
   const auto make = [&frames, &addresses](const symbolize::Frame& frame, const FrameAddress& address,
@@ -67,7 +48,7 @@ FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& ad
     const std::string_view linker = linker_name_of(frame);
     const std::string name = printable(name_of_frame(frame, {}));
     numbers.push_back(
-        frames.number_of(name, module, kind_of(frame), linker == frame.function ? name : linker));
+        frames.number_of(name, module, kind_of_code(frame), linker == frame.function ? name : linker));
     addresses.keep(numbers.back(), address);
   };
   return {session, FrameNames::Of::Functions, make};
@@ -174,7 +155,7 @@ class FlameSink : public Sink, private SumView {
     }
     facts.has_samples = has_samples_;
     units_.give(facts);
-    facts.addresses = addresses_.take();
+    facts.addresses = std::move(addresses_);
     facts.notes =
         events_.notes(!rows_.empty() || !has_samples_,
                       names.size() > 1 ? StackEvents::Several::Apart : StackEvents::Several::Together);
@@ -353,7 +334,7 @@ class FlameWaits : public Sink {
   FlameFacts facts() {
     FlameFacts facts{.events = {{"waits", "ns"}}, .notes = waits_.notes(), .has_samples = has_waits_};
     units_.give(facts);
-    facts.addresses = addresses_.take();
+    facts.addresses = std::move(addresses_);
     return facts;
   }
   bool takes_non_samples() const override { return false; }
@@ -443,7 +424,7 @@ class FlameWall : public Sink {
         .notes = times_.notes(),
         .has_samples = !times_.rows().empty()};
     units_.give(facts);
-    facts.addresses = addresses_.take();
+    facts.addresses = std::move(addresses_);
     return facts;
   }
 

@@ -46,9 +46,9 @@ struct FlameFacts {
   std::vector<std::string> legend;  // lines below the title
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
-  std::string per;                      // the name of FlameSource::per
-  double units = 0;                     // the number of these events: the sum of its samples' periods
-  std::vector<FrameAddress> addresses;  // by frame: its first address; shorter than frames: no code
+  std::string per;   // the name of FlameSource::per
+  double units = 0;  // the number of these events: the sum of its samples' periods
+  FrameAddresses addresses;
 };
 
 // Reads all samples of a session into a sink, as Session::run() does, with or without a progress line.

@@ -154,7 +154,7 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
     const PageFrame& frame = parts.tree.frames()[i];
     frames.push_back({parts.texts[frame.name], parts.texts[frame.module], static_cast<char>(frame.kind),
                       before[i], after[i]});
-    if (frame.kind != PageKind::Thread) continue;
+    if (frame.kind != FrameKind::Group) continue;
     is_in_both |= before[i] && after[i];
     is_in_one |= before[i] != after[i];
   }

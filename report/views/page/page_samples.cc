@@ -123,25 +123,22 @@ constexpr std::size_t kMostLines = 2000;                   // functions whose so
 constexpr std::string_view kHidden = "[hidden]";
 constexpr std::string_view kTooMuch = "[left out: too much text]";
 
-FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
-                      std::vector<FrameAddress>& addresses) {
+FrameNames page_names(Session& session, PageParts& parts, const PageNames& names, FrameAddresses& addresses) {
   const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address,
                         std::vector<std::uint32_t>& numbers) {
     const std::uint32_t module =
         frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
-    const PageKind kind{static_cast<char>(code_kind(frame))};  // which has the same letters
+    const FrameKind kind = kind_of_code(frame);
     const std::string name = name_of_frame(frame, {});
     PageFrame shown{.module = module, .kind = kind};
-    if (kind == PageKind::Unnamed) {
+    if (kind == FrameKind::Unnamed) {
       shown.name = parts.texts.number_of(names.text_with_paths(name));
     } else {
       shown.name = parts.texts.number_of(printable(name));
       shown.function = parts.functions.number_of(name, linker_name_of(frame)) + 1;
     }
     numbers.push_back(parts.tree.frame_of(shown));
-    if (numbers.back() >= addresses.size()) addresses.resize(numbers.back() + 1);
-    FrameAddress& first = addresses[numbers.back()];
-    if (first.location == FrameAddress::kNone) first = address;
+    addresses.keep(numbers.back(), address);
   };
   return {session, FrameNames::Of::Functions, make};
 }
@@ -218,8 +215,7 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   event.has_stacks |= sample.stack != nullptr;
   const std::uint64_t weight = weights_.weight_of(sample).value_or(0);
   const std::uint32_t row = row_of(sample);
-  rows_[row].weight += weight;
-  ++rows_[row].samples;
+  rows_.count(row, 0, {.period = weight, .samples = 1});
   if (samples_++ == 0) first_time_ = sample.fields->time;
   if (take_ == Take::Everything) add_columns(event, sample, row, weight);
   if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while others read on
@@ -310,27 +306,16 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
 }
 
 std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
-  const auto [comm, is_new] =
-      comm_numbers_.try_emplace(sample.comm.data(), static_cast<std::uint32_t>(comms_.size()));
+  const auto [comm, is_new] = comms_.try_emplace(sample.comm.data());
   if (is_new) {
     const std::string name = names_.of(Content::Comm, sample.comm);
     const std::uint32_t text = parts_.texts.number_of(name.empty() ? "[unnamed]" : name);
-    comms_.push_back(parts_.tree.frame_of({text, 0, PageKind::Thread}));
+    comm->second = parts_.tree.frame_of({text, 0, FrameKind::Group});
   }
-  const Row row{static_cast<std::uint32_t>(sample.event_index), comm->second, sample.stack,
-                sample.stack == nullptr ? sample.location_number : 0};
-  const std::uint64_t chain = row.stack == nullptr ? row.location : row.stack->number;
-  return by_row_.find_or_make(
-      by_row_.hash(row.event, row.comm, chain, row.stack == nullptr),
-      [&](std::uint32_t known) {
-        const Row& other = rows_[known];
-        return other.event == row.event && other.comm == row.comm && other.stack == row.stack &&
-               other.location == row.location;
-      },
-      [&] {
-        rows_.push_back(row);
-        return static_cast<std::uint32_t>(rows_.size() - 1);
-      });
+  return rows_.row_for({.location = sample.stack == nullptr ? sample.location_number : 0,
+                        .facts = static_cast<std::uint32_t>(sample.event_index),
+                        .comm = sample.comm,
+                        .stack = sample.stack});
 }
 
 std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
@@ -339,20 +324,21 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
   if (is_new) threads_.push_back({sample.pid(), sample.tid(), 0});
   ThreadName& thread = threads_[known->second];
   // The last name of the thread: that of the program after its last exec.
-  const auto comm = comm_numbers_.find(sample.comm.data());
-  if (comm != comm_numbers_.end())
-    thread.comm = parts_.tree.frames()[comms_[comm->second]].name;
+  const auto comm = comms_.find(sample.comm.data());
+  if (comm != comms_.end())
+    thread.comm = parts_.tree.frames()[comm->second].name;
   else
     thread.comm = parts_.texts.number_of(names_.of(Content::Comm, sample.comm));
   return known->second;
 }
 
 void PageSamples::name_new_rows() {
-  for (std::size_t row = row_nodes_.size(); row < rows_.size(); ++row) {
-    const Row& one = rows_[row];
+  for (std::size_t row = row_nodes_.size(); row < rows_.rows().size(); ++row) {
+    const ProfileRow& one = rows_.rows()[row];
+    const Stack* const stack = rows_.stack_of(row);
     chain_.clear();
-    if (roots_ == Roots::Comm) chain_.push_back(comms_[one.comm]);
-    const auto chain = one.stack == nullptr ? std::span(&one.location, 1) : one.stack->frames;
+    if (roots_ == Roots::Comm) chain_.push_back(comms_.at(one.comm_begin));
+    const auto chain = stack == nullptr ? std::span(&one.location, 1) : stack->frames;
     frames_.append(chain, FrameNames::Order::RootFirst, chain_);
     row_nodes_.push_back(parts_.tree.node_of(chain_));
   }
@@ -373,7 +359,8 @@ std::vector<bool> PageSamples::used_frames() const {
 std::vector<std::uint32_t> PageSamples::lines() {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
   std::vector<std::uint64_t> weights(nodes.size());
-  for (std::size_t row = 0; row < rows_.size(); ++row) weights[row_nodes_[row]] += rows_[row].weight;
+  for (std::size_t row = 0; row < row_nodes_.size(); ++row)
+    weights[row_nodes_[row]] += rows_.rows()[row].only.period;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(addresses_of_frames_.size());
   for (std::uint32_t frame = 0; frame < heaviest.size(); ++frame) heaviest[frame].second = frame;
   for (std::size_t node = nodes.size(); node-- > 1;) {  // a node is after its caller
@@ -387,7 +374,7 @@ std::vector<std::uint32_t> PageSamples::lines() {
   std::vector<std::uint32_t> lines(parts_.tree.frames().size());
   if (names_.how(Content::Paths) == How::Hash) return lines;
   for (const auto& [weight, frame] : std::span(heaviest).first(count))
-    lines[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_[frame]));
+    lines[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_.of(frame)));
   return lines;
 }
 
@@ -415,14 +402,10 @@ std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
 }
 
 std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const std::string& prefix) const {
-  struct Sum {
-    std::uint64_t weight = 0, samples = 0;
-  };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;  // by event and position
-  for (std::size_t row = 0; row < rows_.size(); ++row) {
-    Sum& sum = sums[{rows_[row].event, order.positions[row_nodes_[row]]}];
-    sum.weight += rows_[row].weight;
-    sum.samples += rows_[row].samples;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Weight> sums;  // by event and position
+  for (std::size_t row = 0; row < row_nodes_.size(); ++row) {
+    const ProfileRow& one = rows_.rows()[row];
+    sums[{one.facts, order.positions[row_nodes_[row]]}] += one.only;
   }
   std::vector<PackedColumn> columns;
   for (std::size_t event = 0; event < events_.size(); ++event) {
@@ -432,7 +415,7 @@ std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const 
     for (const auto& [key, sum] : sums) {
       if (key.first != event) continue;
       node.add_signed(key.second);
-      weight.add(sum.weight);
+      weight.add(sum.period);
       samples.add(sum.samples);
     }
     for (PackedColumn* column : {&node, &weight, &samples}) columns.push_back(std::move(*column));

@@ -19,6 +19,7 @@
 #include "report/output/text_output.h"
 #include "report/profile/function_names.h"
 #include "report/profile/function_table.h"
+#include "report/profile/profile.h"
 #include "report/profile/weight.h"
 #include "report/redaction.h"
 #include "report/samples/session.h"
@@ -44,21 +45,10 @@ class PageTexts {
   std::vector<std::string_view> texts_;
 };
 
-// Kinds of frames; page/flame.js has the same letters.
-enum class PageKind : char {
-  All = 'a',
-  Thread = 't',
-  User = 'u',
-  Kernel = 'k',
-  Inlined = 'i',
-  Jit = 'j',
-  Bpf = 'b',
-  Unnamed = 'n',
-};
-
+// page/flame.js has the letters of the kinds.
 struct PageFrame {
   std::uint32_t name = 0, module = 0;  // texts; no module: 0
-  PageKind kind = PageKind::User;
+  FrameKind kind = FrameKind::User;
   std::uint32_t function = 0;  // of PageParts::functions, plus 1; 0: no function
   bool operator==(const PageFrame&) const = default;
 };
@@ -66,7 +56,7 @@ struct PageFrame {
 // Call chains as a prefix tree: a node for each frame below its caller's node. Node 0 is the root.
 class PageTree {
  public:
-  PageTree() { nodes_.push_back({0, frame_of({0, 0, PageKind::All})}); }
+  PageTree() { nodes_.push_back({0, frame_of({0, 0, FrameKind::All})}); }
   std::uint32_t frame_of(const PageFrame& frame);
   // The node of a chain, root first, by numbers of frames.
   std::uint32_t node_of(std::span<const std::uint32_t> chain);
@@ -160,13 +150,6 @@ class PageSamples : public Sink {
   void describe(JsonFields& to);
 
  private:
-  struct Row {                // samples of one event with one thread name and one call chain
-    std::uint32_t event = 0;  // in the capture
-    std::uint32_t comm = 0;   // in comms_
-    const Stack* stack = nullptr;
-    std::uint32_t location = 0;  // of samples without a stack
-    std::uint64_t weight = 0, samples = 0;
-  };
   struct FieldColumn {
     const PayloadField* field = nullptr;
     bool is_text = false;
@@ -199,16 +182,16 @@ class PageSamples : public Sink {
   StackEvents weights_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  std::vector<FrameAddress> addresses_of_frames_;  // the first address of each frame
+  FrameAddresses addresses_of_frames_;
   FrameNames frames_;
   MergeBy merge_by_;
   bool reads_payloads_;
   std::uint64_t left_out_ = 0;
 
-  std::vector<std::uint32_t> comms_;                             // frames
-  std::unordered_map<const char*, std::uint32_t> comm_numbers_;  // equal names share their bytes
-  IndexTable by_row_;
-  std::vector<Row> rows_;
+  std::unordered_map<const char*, std::uint32_t> comms_;  // frames; equal names share their bytes
+  // Of one event with one thread name and one call chain. The facts are the event's index; samples without a
+  // chain differ by their location.
+  Profile rows_{{EventBlock{}}, ProfileShape{}};
   std::vector<std::uint32_t> row_nodes_;  // of the rows that are named
   std::vector<std::uint32_t> chain_;      // scratch
 

@@ -12,7 +12,7 @@ struct MadeTree {
   PageTexts texts;
   PageTree tree;
   std::uint32_t frame(const std::string& name) {
-    return tree.frame_of({texts.number_of(name), 0, PageKind::User});
+    return tree.frame_of({texts.number_of(name), 0, FrameKind::User});
   }
   std::uint32_t node(const std::vector<std::string>& names) {
     std::vector<std::uint32_t> chain;
