@@ -735,8 +735,7 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
     if (options.source.is_wall)
       if (auto fit = check_wall(options); !fit) return std::move(fit.error());
-    if (options.source.waits.is_asked_for || options.source.is_wall)
-      options.source.waits.who = take_who(options.reading.session.filter);
+    if (options.source.is_of_times()) options.source.waits.who = take_who(options.reading.session.filter);
     return show_session_beside(options.reading,
                                [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
                                  return show(session, wanted, out, options);

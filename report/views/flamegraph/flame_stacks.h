@@ -11,23 +11,16 @@
 
 #include "format/base/result.h"
 #include "report/profile/function_table.h"
-#include "report/profile/slow_intervals.h"
-#include "report/query/root_frames.h"
-#include "report/query/waits.h"
+#include "report/profile/stack_sums.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_graph.h"
 
 namespace tacho::report {
 
-struct FlameSource {
-  std::vector<RootFrame> roots{RootFrame::Comm};
-  std::string event, weight;  // as for tacho folded; empty: its defaults
-  std::string per;            // --per: an event that is counted and not drawn; empty: none
-  WaitOptions waits;
-  SlowQuestion slow;             // with --slow: the weights "before" are of the other intervals
-  bool is_wall = false;          // the time of threads, on the CPU and off it
-  bool is_reversed = false;      // callees first
-  bool expands_inlines = false;  // inlined calls of every stack are shown
+// With slow intervals, the weights "before" are of the other intervals.
+struct FlameSource : StackSource {
+  std::string per;           // --per: an event that is counted and not drawn; empty: none
+  bool is_reversed = false;  // callees first
 };
 
 // Called once or more for each distinct stack, with the numbers of its frames, root first, and the unit of
@@ -51,8 +44,6 @@ struct FlameFacts {
   FrameAddresses addresses;
 };
 
-// Reads all samples of a session into a sink, as Session::run() does, with or without a progress line.
-using RunSession = std::function<void(Sink&)>;
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
                                       const RunSession& run, const StackCallback& take);
 

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <numeric>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "report/perf_text/sample_text.h"
-#include "report/profile/wall_times.h"
 
 namespace tacho::report {
 namespace {
+
+namespace abi = format::abi;
 
 constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kInlinedByJit = "->";
@@ -74,13 +75,6 @@ std::string without_blanks(std::string_view comm) {
   std::string name(comm);
   std::ranges::replace(name, ' ', '_');
   return name;
-}
-
-// "-7/12" after a thread's name, if the options distinguish processes or threads.
-std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid) {
-  const auto process = static_cast<std::int32_t>(pid), thread = static_cast<std::int32_t>(tid);
-  if (options.shows_tid) return fmt::format("-{}/{}", process, thread);
-  return options.shows_pid ? fmt::format("-{}", process) : std::string();
 }
 
 // Go's methods look like "net/http.(*Client).Do".
@@ -174,36 +168,24 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
   return is_found;
 }
 
-std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {
-  std::uint64_t hash = stack.size();
-  for (const std::uint32_t name : stack) hash = by_frames_.hash.add(hash, name);
-  return by_frames_.find_or_make(
-      hash,
-      [&](std::uint32_t row) {
-        const Stack& known = stacks_[row];
-        return std::ranges::equal(std::span(frames_).subspan(known.start, known.size), stack);
-      },
-      [&] {
-        stacks_.push_back({frames_.size(), stack.size(), 0, false});
-        frames_.insert(frames_.end(), stack.begin(), stack.end());
-        return static_cast<std::uint32_t>(stacks_.size() - 1);
-      });
+void FoldedStacks::add(std::uint32_t stack, std::uint64_t weight, std::uint64_t other) {
+  if (stack >= lines_.size()) lines_.resize(stacks_.size());
+  Line& line = lines_[stack];
+  line = {line.weight + weight, line.other + other, true};
 }
 
 // Lines are ordered byte by byte, so the first names that differ decide, by their ranks: the order of the
 // names with a ';' appended. A name at the end of its line has no ';'.
-bool FoldedStacks::is_before(const Stack& a, const Stack& b, const LineNames& names) const {
-  const std::uint32_t* const a_names = frames_.data() + a.start;
-  const std::uint32_t* const b_names = frames_.data() + b.start;
-  const std::size_t shorter = std::min(a.size, b.size);
+bool FoldedStacks::is_before(Stack a, Stack b, const LineNames& names) {
+  const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t at = 0;
-  while (at < shorter && names.ranks[a_names[at]] == names.ranks[b_names[at]]) ++at;
-  if (at == shorter) return a.size < b.size;
-  if (at + 1 < a.size && at + 1 < b.size) return names.ranks[a_names[at]] < names.ranks[b_names[at]];
-  const auto as_in_line = [&](const Stack& stack, std::uint32_t name) {
-    return names.texts[name] + (at + 1 < stack.size ? ";" : "");
+  while (at < shorter && names.ranks[a[at]] == names.ranks[b[at]]) ++at;
+  if (at == shorter) return a.size() < b.size();
+  if (at + 1 < a.size() && at + 1 < b.size()) return names.ranks[a[at]] < names.ranks[b[at]];
+  const auto as_in_line = [&](Stack stack) {
+    return names.texts[stack[at]] + (at + 1 < stack.size() ? ";" : "");
   };
-  return as_in_line(a, a_names[at]) < as_in_line(b, b_names[at]);
+  return as_in_line(a) < as_in_line(b);
 }
 
 FoldedStacks::LineNames FoldedStacks::line_names() {
@@ -239,37 +221,42 @@ FoldedStacks::LineNames FoldedStacks::line_names() {
   return names;
 }
 
-void FoldedStacks::write(TextOutput& out, std::size_t skipped) {
+void FoldedStacks::write_stack(TextOutput& out, Stack stack, const LineNames& names) const {
+  bool is_first = true;
+  for (const std::uint32_t& name : stack) {
+    const bool is_leaf = &name == &stack.back() && safety_ == Names::Safe;
+    const std::string leaf = is_leaf ? printable_leaf(names.texts[name]) : "";
+    std::string_view text = is_leaf ? std::string_view(leaf) : names.texts[name];
+    if (!is_first) {
+      out.character(';');
+    } else if (text.starts_with('#') && safety_ == Names::Safe) {  // such a line would be a comment
+      out.text("\\x23");
+      text.remove_prefix(1);
+    }
+    out.text(text);
+    is_first = false;
+  }
+}
+
+void FoldedStacks::write(TextOutput& out) {
   const LineNames names = line_names();
-  std::vector<const Stack*> lines;
-  for (const Stack& stack : stacks_)
-    if (stack.is_counted) lines.push_back(&stack);
-  std::ranges::sort(lines, [&](const Stack* a, const Stack* b) { return is_before(*a, *b, names); });
-  for (std::size_t i = 0; i < lines.size();) {
+  std::vector<std::uint32_t> sorted;
+  for (std::uint32_t stack = 0; stack < lines_.size(); ++stack)
+    if (lines_[stack].is_counted) sorted.push_back(stack);
+  const auto is_less = [&](std::uint32_t a, std::uint32_t b) {
+    return is_before(stacks_[a], stacks_[b], names);
+  };
+  std::ranges::sort(sorted, is_less);
+  for (std::size_t i = 0; i < sorted.size();) {
     // Different names may be shown alike: those of a function with and without known parameters.
-    const Stack& stack = *lines[i];
+    const std::uint32_t stack = sorted[i];
     std::uint64_t weight = 0, other = 0;
-    for (; i < lines.size() && !is_before(stack, *lines[i], names); ++i) {
-      const auto row = static_cast<std::size_t>(lines[i] - stacks_.data());
-      weight += lines[i]->weight;
-      if (row < others_.size()) other += others_[row];
+    for (; i < sorted.size() && !is_less(stack, sorted[i]); ++i) {
+      weight += lines_[sorted[i]].weight;
+      other += lines_[sorted[i]].other;
     }
-    bool is_first = true;
-    const auto frames = std::span(frames_).subspan(stack.start, stack.size).subspan(skipped);
-    for (const std::uint32_t& name : frames) {
-      const bool is_leaf = &name == &frames.back() && safety_ == Names::Safe;
-      const std::string leaf = is_leaf ? printable_leaf(names.texts[name]) : "";
-      std::string_view text = is_leaf ? std::string_view(leaf) : names.texts[name];
-      if (!is_first) {
-        out.character(';');
-      } else if (text.starts_with('#') && safety_ == Names::Safe) {  // such a line would be a comment
-        out.text("\\x23");
-        text.remove_prefix(1);
-      }
-      out.text(text);
-      is_first = false;
-    }
-    if (!others_.empty()) {
+    write_stack(out, stacks_[stack].subspan(skipped_), names);
+    if (has_two_sides_) {
       out.character(' ');
       out.decimal(other);
     }
@@ -304,8 +291,13 @@ std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context 
   return name + ':' + (has_file && frame.line != 0 ? std::to_string(frame.line) : "?");
 }
 
-FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
-                              FoldedInlines inlines, bool is_java) {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\n\v\f\r", kJava = "java";
+constexpr std::string_view kUnnamed = "[unnamed]";  // of a thread whose name is empty
+
+FrameNames frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
+                       FoldedInlines inlines, bool is_java) {
   const bool shows_addresses = options.marks.addresses || inlines.context == Context::FileAndLine;
   const auto make = [&folded, options, inlines, is_java](const symbolize::Frame& frame,
                                                          const FrameAddress& /*address*/,
@@ -325,13 +317,6 @@ FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const Fold
   return {session, shows_addresses ? FrameNames::Of::Locations : FrameNames::Of::Functions, make};
 }
 
-namespace {
-
-namespace abi = format::abi;
-
-constexpr std::string_view kBlanks = " \t\n\v\f\r", kJava = "java";
-constexpr std::string_view kUnnamed = "[unnamed]";  // of a thread whose name is empty
-
 std::string first_line(const ResolvedSample& sample, std::string_view event) {
   const auto& attr = sample.event().attr;
   Fields fields{Field::Comm, Field::Tid};
@@ -349,219 +334,45 @@ std::string first_line(const ResolvedSample& sample, std::string_view event) {
   return std::string(line.view());
 }
 
-std::string thread_name(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid,
-                        std::string_view comm) {
-  return without_blanks(comm.empty() ? kUnnamed : comm) + thread_part(options, pid, tid);
-}
-
 }  // namespace
 
-const FoldedStarts::Start& FoldedStarts::of(const ResolvedSample& sample, std::string_view event) {
-  if (!options_.is_by_comm()) return start_of_roots(sample, event);
-  const bool tells_threads = options_.shows_tid, tells_processes = options_.shows_pid || tells_threads;
-  const Key key{sample.comm.data(), tells_processes ? sample.pid() : 0, tells_threads ? sample.tid() : 0};
-  Recent& recent = recent_[hash_(key) % recent_.size()];
-  if (recent.start == nullptr || recent.key != key) recent = {key, &starts_[key]};
-  Start& start = *recent.start;
-  if (options_.as_perl) {
-    read_as_perl(start, sample, event);
-  } else if (!start.is_seen) {
-    begin(start, sample);
-  }
-  return start;
+FoldedNames::FoldedNames(Session& session, FoldedStacks& folded, const FoldOptions& options,
+                         FoldedInlines inlines)
+    : folded_(&folded), options_(options), code_(frame_names(session, folded, options, inlines, false)) {
+  if (options.as_perl) java_code_.emplace(frame_names(session, folded, options, inlines, true));
 }
 
-void FoldedStarts::begin(Start& start, const ResolvedSample& sample) {
-  std::string name = thread_name(options_, sample.pid(), sample.tid(), sample.comm);
-  start.is_seen = true;
-  start.is_java = name.starts_with(kJava);
-  start.names.push_back(folded_->name(name));
-  start.key = keys_.emplace_back(std::move(name));
+std::uint32_t FoldedNames::number_of(std::string_view text, FrameKind kind) {
+  return folded_->name(kind == FrameKind::Waker ? without_blanks(text) : std::string(text));
 }
 
-const FoldedStarts::Start& FoldedStarts::start_of_roots(const ResolvedSample& sample,
-                                                        std::string_view event) {
-  std::string key(1, sample.comm.starts_with(kJava) ? 'j' : ' ');
-  std::vector<std::string> texts;
-  for (const RootFrame root : options_.roots) {
-    texts.push_back(root == RootFrame::Comm ? thread_name(options_, sample.pid(), sample.tid(), sample.comm)
-                                            : root_text(root, sample, event));
-    key += texts.back() + '\0';
-  }
-  const auto [known, is_new] = starts_by_roots_.try_emplace(std::move(key));
-  Start& start = known->second;
-  if (!is_new) return start;
-  start.is_seen = true;
-  start.is_java = known->first.front() == 'j';
-  for (const std::string& text : texts) start.names.push_back(folded_->name(text));
-  start.key = known->first;
-  return start;
+FrameNames& FoldedNames::code_below(std::string_view root) {
+  return java_code_ && root.starts_with(kJava) ? *java_code_ : code_;
 }
 
-std::vector<std::uint32_t> names_of_roots(FoldedStacks& folded, const FoldOptions& options, std::uint32_t pid,
-                                          std::uint32_t tid, std::string_view comm) {
-  std::vector<std::uint32_t> names;
-  for (const RootFrame root : options.roots)
-    names.push_back(folded.name(root == RootFrame::Comm ? thread_name(options, pid, tid, comm)
-                                                        : root_text(root, pid, tid, comm)));
-  return names;
+std::string FoldedNames::thread_name(std::string_view comm, std::uint32_t pid, std::uint32_t tid) const {
+  std::string name = without_blanks(comm.empty() ? kUnnamed : comm);
+  const auto process = static_cast<std::int32_t>(pid), thread = static_cast<std::int32_t>(tid);
+  if (options_.shows_tid) return fmt::format("{}-{}/{}", name, process, thread);
+  return options_.shows_pid ? fmt::format("{}-{}", name, process) : name;
 }
 
-void FoldedStarts::read_as_perl(Start& start, const ResolvedSample& sample, std::string_view event) {
-  if (!start.is_seen)
-    start.is_usual = sample.comm.size() >= 2 && sample.comm.find_first_of(kBlanks) == std::string_view::npos;
-  const bool is_usual = start.is_usual && static_cast<std::int32_t>(sample.tid()) >= 0;
-  if (start.is_seen && is_usual) return;
+// perf's line shows the name unchanged, and as the script reads it.
+bool FoldedNames::has_fixed_name(const ResolvedSample& sample) const {
+  return !options_.as_perl ||
+         (sample.comm.size() >= 2 && sample.comm.find_first_of(kBlanks) == std::string_view::npos &&
+          static_cast<std::int32_t>(sample.tid()) >= 0);
+}
+
+std::optional<std::string> FoldedNames::thread_name(const ResolvedSample& sample,
+                                                    std::string_view event) const {
+  if (!options_.as_perl) return thread_name(sample.comm, sample.pid(), sample.tid());
   FoldedStart parsed{std::string(sample.comm), std::to_string(sample.tid())};
   // perf's line is parsed for an unusual name, with all that follows the name.
-  start.is_seen = is_usual || fold_last_start(first_line(sample, event), parsed);
-  if (!start.is_seen) return;
-  std::string name = without_blanks(parsed.comm);
+  if (!has_fixed_name(sample) && !fold_last_start(first_line(sample, event), parsed)) return std::nullopt;
   // perf's text has no number of the process.
-  if (options_.shows_tid) {
-    name += "-?/" + parsed.tid;
-  } else if (options_.shows_pid) {
-    name += "-?";
-  }
-  start.is_java = name.starts_with(kJava);
-  start.names.assign(1, folded_->name(name));
-  start.key = folded_->text(start.names.front());
-}
-
-namespace {
-
-class WaitSink : public Sink {
- public:
-  WaitSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)
-      : fold_(fold),
-        waits_(session, options),
-        folded_(names),
-        names_(folded_frame_names(session, folded_, fold, {})),
-        marker_(folded_.name(kWakerMark)) {}
-
-  Waits& waits() { return waits_; }
-  FoldedStacks& folded() { return folded_; }
-  bool takes_non_samples() const override { return false; }
-
-  Flow on_sample(const ResolvedSample& sample) override {
-    if (const auto wait = waits_.take(sample)) add(*wait);
-    return Flow::Continue;
-  }
-
- private:
-  void add(const Wait& wait) {
-    stack_ = names_of_roots(folded_, fold_, wait.pid, wait.tid, wait.comm);
-    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, stack_);
-    for (const Waker& waker : wait.wakers) add(waker);
-    folded_.add(folded_.row_of(stack_), wait.duration);
-    if (folded_.bytes() > kMostChainBytes) waits_.leave_wakers_out();
-  }
-  // A waker's frames are leaf first, so that the function that woke is next to the one that was woken; the
-  // waker's name is last.
-  void add(const Waker& waker) {
-    stack_.push_back(marker_);
-    if (waker.stack != nullptr)
-      names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, stack_);
-    stack_.push_back(waker.is_interrupt ? folded_.name(waker.comm)
-                                        : name_of_thread(waker.comm, waker.pid, waker.tid));
-  }
-
-  std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
-    return folded_.name(thread_name(fold_, pid, tid, comm));
-  }
-
-  FoldOptions fold_;
-  Waits waits_;
-  FoldedStacks folded_;
-  FrameNames names_;
-  std::uint32_t marker_;              // the number of a name
-  std::vector<std::uint32_t> stack_;  // the names of the current wait
-};
-
-// Adds up the time of threads by state and stack.
-class WallSink : public Sink {
- public:
-  WallSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)
-      : fold_(fold),
-        times_(session, options),
-        folded_(names),
-        names_(folded_frame_names(session, folded_, fold, {})) {}
-
-  WallTimes& times() { return times_; }
-  Flow on_sample(const ResolvedSample& sample) override {
-    times_.take(sample);
-    return Flow::Continue;
-  }
-  Flow on_non_sample(const NonSampleRecord& event) override {
-    times_.take(event);
-    return Flow::Continue;
-  }
-
-  FoldedStacks& folded() {
-    std::vector<std::uint32_t> stack;
-    for (const WallRow& row : times_.rows()) {
-      const WallThread& thread = times_.threads()[row.thread];
-      stack = names_of_roots(folded_, fold_, thread.pid, thread.tid, thread.comm);
-      stack.push_back(folded_.name(name_of(row.state)));
-      if (row.stack != nullptr) append(*row.stack, stack);
-      folded_.add(folded_.row_of(stack), static_cast<std::uint64_t>(std::llround(row.time)));
-    }
-    return folded_;
-  }
-
- private:
-  void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
-    const auto marks = times_.chains().names_of(chain);
-    bool is_waker = false;
-    for (std::size_t i = chain.frames.size(); i-- > 0;) {
-      if (marks[i] == WaitChains::kAddress) {
-        names_.append(chain.frames.subspan(i, 1),
-                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, stack);
-        continue;
-      }
-      const std::string_view name = times_.chains().name(marks[i]);
-      is_waker = true;
-      stack.push_back(folded_.name(name == kWakerMark ? std::string(name) : without_blanks(name)));
-    }
-  }
-
-  FoldOptions fold_;
-  WallTimes times_;
-  FoldedStacks folded_;
-  FrameNames names_;
-};
-
-}  // namespace
-
-Result<Shown> show_wall(Session& session, TextOutput& out, const WaitOptions& options,
-                        const FoldOptions& fold, Names names) {
-  read_head(session);
-  WallSink sink(session, options, fold, names);
-  if (auto found = sink.times().find_events(); !found) return std::move(found.error());
-  run_with_progress(session, sink, out);
-  sink.times().finish();
-  sink.folded().write(out);
-  Shown shown(Symbols::Used);
-  for (const std::string& note : sink.times().notes()) shown.notes.push_back("tacho folded: " + note);
-  return shown;
-}
-
-Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
-                         const FoldOptions& fold, Names names) {
-  WaitOptions wanted = options;
-  wanted.who.condition = std::exchange(session.filter().condition, nullptr);
-  read_head(session);
-  WaitSink sink(session, wanted, fold, names);
-  if (auto found = sink.waits().find_events(); !found) return std::move(found.error());
-  if (sink.waits().has_switches() && session.filter().looks_at_names())
-    return use_error(
-        "--off-cpu: of sched:sched_switch every sample is taken in the scheduler, whatever waits; leave "
-        "--dsos, --symbols and --symbol-filter out");
-  run_with_progress(session, sink, out);
-  sink.folded().write(out);
-  Shown shown(Symbols::Used);
-  for (const std::string& note : sink.waits().notes()) shown.notes.push_back("tacho folded: " + note);
-  return shown;
+  const std::string ids = options_.shows_tid ? "-?/" + parsed.tid : options_.shows_pid ? "-?" : "";
+  return without_blanks(parsed.comm) + ids;
 }
 
 }  // namespace tacho::report

@@ -75,12 +75,16 @@ TEST(FoldStart, FindsTheShortestNameWithANumberAfter) {
   EXPECT_FALSE(fold_last_start("one\n 867 [000]  1.5:    10 cpu-clock: ", start));
 }
 
+void add(FoldedStacks& stacks, const std::vector<std::uint32_t>& stack, std::uint64_t weight) {
+  stacks.add(stacks.stacks().number_of(stack), weight);
+}
+
 TEST(FoldedStacks, AddsUpEqualStacksAndSortsLines) {
   FoldedStacks stacks(Names::Safe);
   const auto b = stacks.name("b"), a = stacks.name("a;x"), leaf = stacks.name("leaf");
-  stacks.add(stacks.row_of({b, leaf}), 2);
-  stacks.add(stacks.row_of({a}), 1);
-  stacks.add(stacks.row_of({b, leaf}), 3);
+  add(stacks, {b, leaf}, 2);
+  add(stacks, {a}, 1);
+  add(stacks, {b, leaf}, 3);
   char path[] = "/tmp/tacho-folded.XXXXXX";
   const int fd = ::mkstemp(path);
   ASSERT_GE(fd, 0);
@@ -103,24 +107,24 @@ std::string lines_of(FoldedStacks& stacks) {
 TEST(FoldedStacks, DifferentNamesAreDifferentFrames) {
   FoldedStacks stacks(Names::Safe);
   for (const std::string_view name : {"a;b", "a:b", "c;d", "#1", "f 12", "f"})
-    stacks.add(stacks.row_of({stacks.name(name)}), 1);
+    add(stacks, {stacks.name(name)}, 1);
   EXPECT_EQ(lines_of(stacks), "\\x231 1\na:b 1\na\\x3bb 1\nc:d 1\nf 1\nf\\x2012 1\n");
 }
 
 TEST(FoldedStacks, OverloadsHaveParameters) {
   FoldedStacks stacks(Names::Safe);
   const auto one = stacks.name("A::f", "_ZN1A1fEi"), other = stacks.name("A::f", "_ZN1A1fEl");
-  stacks.add(stacks.row_of({one}), 1);
-  stacks.add(stacks.row_of({other}), 2);
+  add(stacks, {one}, 1);
+  add(stacks, {other}, 2);
   EXPECT_EQ(lines_of(stacks), "A::f(int) 1\nA::f(long) 2\n");
 }
 
 TEST(FoldedStacks, LinesThatReadAlikeAreOne) {
   FoldedStacks stacks(Names::Safe);
   const auto known = stacks.name("f", "_Z1fi"), unknown = stacks.name("f"), leaf = stacks.name("leaf");
-  stacks.add(stacks.row_of({known, leaf}), 1);
-  stacks.add(stacks.row_of({known}), 4);
-  stacks.add(stacks.row_of({unknown, leaf}), 2);
+  add(stacks, {known, leaf}, 1);
+  add(stacks, {known}, 4);
+  add(stacks, {unknown, leaf}, 2);
   EXPECT_EQ(lines_of(stacks), "f 4\nf;leaf 3\n");
 }
 
@@ -137,7 +141,7 @@ TEST(FoldedStacks, LinesAreOrderedByTheirBytes) {
       numbers.push_back(stacks.name(name));
       line += (line.empty() ? "" : ";") + name;
     }
-    stacks.add(stacks.row_of(numbers), 1);
+    add(stacks, numbers, 1);
     wanted.push_back(line);
   }
   std::ranges::sort(wanted);
