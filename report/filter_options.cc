@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
+#include "report/profile/stack_sums.h"
 #include "report/query/expressions.h"
 
 namespace tacho::report {
@@ -168,11 +169,21 @@ void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
                   }});
 }
 
-Result<> check_wall_filter(const Filter& filter) {
-  if (filter.condition == nullptr && filter.cpus.empty() && !filter.looks_at_names()) return Done{};
-  return use_error(
-      "--wall shows the whole time of threads; of the options that choose samples it takes --comm, --pid, "
-      "--tid and --time");
+Result<> check_stack_source(StackSource& source, Filter& filter) {
+  if (auto sound = check_slow(source.slow); !sound || !source.is_of_times()) return sound;
+  const std::string option = source.is_wall ? "--wall" : "--off-cpu";
+  if (source.slow.is_asked_for())
+    return use_error(option + " shows times of threads: leave out --slowest and --slow-where");
+  if (!source.weight.empty() || !source.event.empty())
+    return use_error(option + ": stacks are weighted by time; leave --weight and --event out");
+  if (!are_of_threads(source.roots))
+    return use_error(option + " shows threads: --by takes comm, pid and tid");
+  if (source.is_wall && (filter.condition != nullptr || !filter.cpus.empty() || filter.looks_at_names()))
+    return use_error(
+        "--wall shows the whole time of threads; of the options that choose samples it takes --comm, --pid, "
+        "--tid and --time");
+  source.waits.who = take_who(filter);
+  return Done{};
 }
 
 }  // namespace tacho::report

@@ -13,6 +13,8 @@
 
 namespace tacho::report {
 
+struct StackSource;  // profile/stack_sums.h
+
 // Adds --pid, --tid, -C, --time, -c, -d, -S, --addr-range, --symbol-filter and --where, which set `filter`;
 // it must outlive the parsing. Spellings in `taken` have another meaning in the command and are left out; an
 // option without any other spelling is left out as a whole.
@@ -35,7 +37,8 @@ void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);
 // Adds --off-cpu and --wakers, which set `options`; it must outlive the parsing.
 void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options);
 
-// --wall needs all samples of a thread: a usage error for filters that take a part of them, except by time.
-Result<> check_wall_filter(const Filter& filter);
+// For pictures of stacks, after parsing: a usage error for options that do not go together. For waits and
+// times, take_who() of the filter.
+Result<> check_stack_source(StackSource& source, Filter& filter);
 
 }  // namespace tacho::report

@@ -257,6 +257,9 @@ class Wall(programs.Scratch):
         for words in (("--where", "cpu == 0"), ("--cpu", "0"), ("--dsos", "[kernel.kallsyms]"), ("--weight", "period")):
             self.assertIn("--wall", self.view("folded", *words, status=1).stderr.decode(), words)
         self.assertIn("--by takes comm, pid and tid", self.view("flamegraph", "--by", "cpu", status=1).stderr.decode())
+        for view in ("folded", "flamegraph"):
+            self.assertIn("--wall shows times of threads", self.view(view, "--slowest", "1%", status=1).stderr.decode())
+        self.assertIn("--wall needs a capture", self.view("flamegraph", "--folded", "-", status=1).stderr.decode())
 
     def test_unknown_times_are_reported(self):
         self.begin({})

@@ -568,9 +568,6 @@ struct PictureReader {
 };
 
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
-  if (options.source.waits.is_asked_for && !options.source.is_wall &&
-      !(options.source.weight.empty() && options.source.event.empty()))
-    return use_error("--off-cpu: stacks are weighted by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
   PictureReader captures{options, picture};
@@ -605,19 +602,6 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
         "frame is new or gone; --by none leaves thread names out");
   for (const std::string& note : captures.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
-}
-
-// Checks the options that --wall excludes: a thread's time needs all events and CPUs.
-Result<> check_wall(Options& options) {
-  if (options.source.slow.is_asked_for())
-    return use_error("--wall shows all time of threads: leave out --slowest and --slow-where");
-  if (!options.folded.empty()) return use_error("--wall needs a capture: leave out --folded");
-  if (!options.source.weight.empty() || !options.source.event.empty())
-    return use_error("--wall: the weight is time; leave out --weight and --event");
-  if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return fit;
-  if (!options.has_roots) options.source.roots = {RootFrame::Comm, RootFrame::Tid};
-  if (!are_of_threads(options.source.roots)) return use_error("--wall: --by takes comm, pid and tid");
-  return Done{};
 }
 
 // Reads folded stacks in this process: text needs no worker and no symbols.
@@ -709,13 +693,17 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
       if (!pattern.is_sound()) return use_error("--highlight: " + pattern.fault());
     }
     const bool has_base = !options.base.empty(), has_per = !options.source.per.empty();
-    const SlowQuestion& slow = options.source.slow;
-    if (auto sound = check_slow(slow); !sound) return std::move(sound.error());
+    if (options.source.is_wall && !options.has_roots)
+      options.source.roots = {RootFrame::Comm, RootFrame::Tid};
+    if (options.source.is_wall && !options.folded.empty())
+      return use_error("--wall needs a capture: leave out --folded");
+    if (auto sound = check_stack_source(options.source, options.reading.session.filter); !sound)
+      return std::move(sound.error());
     const bool has_others = has_base || has_per || !options.also.empty() || !options.folded.empty();
-    if (slow.is_asked_for() && (has_others || options.source.waits.is_asked_for))
+    if (options.source.slow.is_asked_for() && has_others)
       return use_error(
-          "--slowest and --slow-where compare parts of one capture: leave out --base, --also, --per, "
-          "--folded and --off-cpu");
+          "--slowest and --slow-where compare parts of one capture: leave out --base, --also, --per and "
+          "--folded");
     options.reading.other_inputs = options.also;
     options.reading.other_inputs.insert(options.reading.other_inputs.end(), options.base.begin(),
                                         options.base.end());
@@ -733,9 +721,6 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     if ((has_base || !options.also.empty()) && options.reading.session.filter.condition != nullptr)
       return use_error("--where cannot be used with --base or --also; --comm, --pid, --time and others can");
     options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
-    if (options.source.is_wall)
-      if (auto fit = check_wall(options); !fit) return std::move(fit.error());
-    if (options.source.is_of_times()) options.source.waits.who = take_who(options.reading.session.filter);
     return show_session_beside(options.reading,
                                [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
                                  return show(session, wanted, out, options);

@@ -146,8 +146,6 @@ Result<FlameFacts> read_samples(Session& session, const FlameSource& source, Fla
 // The waits of threads, or all their time.
 Result<FlameFacts> read_waiting(Session& session, const FlameSource& source, FlameNames& names,
                                 const RunSession& run, const StackCallback& take) {
-  if (!are_of_threads(source.roots))
-    return use_error("--off-cpu: a wait has a thread: --by takes comm, pid and tid");
   const auto give = [&take](std::span<const std::uint32_t> stack, auto ns) {
     take(stack, {0, static_cast<double>(ns)}, "ns");
     return true;

@@ -17,7 +17,6 @@ struct Options {
   ReadingOptions reading;
   FoldOptions fold;
   StackSource source;
-  Context context = Context::None;
 };
 
 // Replaces the common --inline by an option that resolves the inlined calls of every stack, as that of
@@ -28,12 +27,12 @@ void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
               "inlined calls in every stack, and whole names with parameters, as stackcollapse-perf.pl "
               "--inline (default: inlined calls only in stacks that are unwound here)",
               [&options](std::string_view) -> Result<> {
-                options.source.expands_inlines = true;
+                options.source.expands_inlines = options.fold.expands_inlines = true;
                 options.reading.session.symbols.inlines = symbolize::Inlines::All;
                 options.reading.session.symbols.demangle = symbolize::Demangle::Whole;
                 return Done{};
               }};
-  rows.push_back(sets("--context", "with --inline: names end with their file and line", options.context,
+  rows.push_back(sets("--context", "with --inline: names end with their file and line", options.fold.context,
                       Context::FileAndLine));
 }
 
@@ -153,18 +152,12 @@ Result<Notes> fold_samples(Session& session, const Options& options, FoldedNames
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   const StackSource& source = options.source;
-  const bool is_of_times = source.is_of_times();
-  if (is_of_times && (!source.weight.empty() || !source.event.empty()))
-    return use_error(source.is_wall
-                         ? "--wall: threads are weighted by time; leave --weight and --event out"
-                         : "--off-cpu: stacks are weighted by time; leave --weight and --event out");
-  if (is_of_times || source.slow.is_asked_for()) read_head(session);
+  if (source.is_of_times() || source.slow.is_asked_for()) read_head(session);
   FoldedStacks folded(options.reading.names);
-  FoldedNames names(session, folded, options.fold,
-                    is_of_times ? FoldedInlines{} : FoldedInlines{source.expands_inlines, options.context});
+  FoldedNames names(session, folded, options.fold);
   const RunSession run = [&](Sink& sink) { run_with_progress(session, sink, out); };
-  auto notes = is_of_times ? fold_times(session, source, names, folded, run)
-                           : fold_samples(session, options, names, folded, run);
+  auto notes = source.is_of_times() ? fold_times(session, source, names, folded, run)
+                                    : fold_samples(session, options, names, folded, run);
   if (!notes) return std::move(notes.error());
   folded.write(out);
   Shown shown(Symbols::Used);
@@ -178,22 +171,15 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   Options options;
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     options.fold.as_perl = options.reading.perf_bytes.folds_as_perl;
-    if (options.context == Context::FileAndLine && !options.source.expands_inlines)
+    if (options.fold.context == Context::FileAndLine && !options.source.expands_inlines)
       return use_error("--context adds file and line to names of --inline: it needs --inline");
     // stackcollapse-perf.pl --inline asks addr2line for each address anew.
     if (options.source.expands_inlines && options.reading.perf_bytes.is_asked_for)
       options.reading.session.symbols.use_symbol_name = symbolize::UseSymbolName::Innermost;
     if (options.fold.as_perl && options.source.roots != std::vector{RootFrame::Comm})
       return use_error("--by: stackcollapse-perf.pl has no such frames; leave out --as-perf");
-    const bool is_of_times = options.source.is_of_times();
-    if (is_of_times && !are_of_threads(options.source.roots))
-      return use_error("--wall and --off-cpu show threads: --by takes comm, pid and tid");
-    if (auto sound = check_slow(options.source.slow); !sound) return std::move(sound.error());
-    if (options.source.slow.is_asked_for() && is_of_times)
-      return use_error("--slowest and --slow-where compare samples, without --wall and --off-cpu");
-    if (options.source.is_wall)
-      if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return std::move(fit.error());
-    if (is_of_times) options.source.waits.who = take_who(options.reading.session.filter);
+    if (auto sound = check_stack_source(options.source, options.reading.session.filter); !sound)
+      return std::move(sound.error());
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

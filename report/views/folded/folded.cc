@@ -296,14 +296,13 @@ namespace {
 constexpr std::string_view kBlanks = " \t\n\v\f\r", kJava = "java";
 constexpr std::string_view kUnnamed = "[unnamed]";  // of a thread whose name is empty
 
-FrameNames frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
-                       FoldedInlines inlines, bool is_java) {
-  const bool shows_addresses = options.marks.addresses || inlines.context == Context::FileAndLine;
-  const auto make = [&folded, options, inlines, is_java](const symbolize::Frame& frame,
-                                                         const FrameAddress& /*address*/,
-                                                         std::vector<std::uint32_t>& numbers) {
-    if (inlines.are_expanded)
-      if (const auto expanded = expanded_name(frame, inlines.context))
+FrameNames frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options, bool is_java) {
+  const bool shows_addresses = options.marks.addresses || options.context == Context::FileAndLine;
+  const auto make = [&folded, options, is_java](const symbolize::Frame& frame,
+                                                const FrameAddress& /*address*/,
+                                                std::vector<std::uint32_t>& numbers) {
+    if (options.expands_inlines)
+      if (const auto expanded = expanded_name(frame, options.context))
         return numbers.push_back(folded.name(*expanded));
     if (!options.as_perl) {
       const std::string name = name_of_frame(frame, options.marks);
@@ -336,10 +335,9 @@ std::string first_line(const ResolvedSample& sample, std::string_view event) {
 
 }  // namespace
 
-FoldedNames::FoldedNames(Session& session, FoldedStacks& folded, const FoldOptions& options,
-                         FoldedInlines inlines)
-    : folded_(&folded), options_(options), code_(frame_names(session, folded, options, inlines, false)) {
-  if (options.as_perl) java_code_.emplace(frame_names(session, folded, options, inlines, true));
+FoldedNames::FoldedNames(Session& session, FoldedStacks& folded, const FoldOptions& options)
+    : folded_(&folded), options_(options), code_(frame_names(session, folded, options, false)) {
+  if (options.as_perl) java_code_.emplace(frame_names(session, folded, options, true));
 }
 
 std::uint32_t FoldedNames::number_of(std::string_view text, FrameKind kind) {

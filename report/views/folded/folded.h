@@ -18,10 +18,17 @@
 
 namespace tacho::report {
 
+enum class Context : std::uint8_t {
+  None,
+  FileAndLine,  // --context: "run(int):loop.cc:12"
+};
+
 struct FoldOptions {
   FrameMarks marks;
   bool shows_pid = false, shows_tid = false;
-  bool as_perl = false;  // PerfBytes::folds_as_perl
+  bool as_perl = false;          // PerfBytes::folds_as_perl
+  bool expands_inlines = false;  // --inline: names as expanded_name() has them
+  Context context = Context::None;
 };
 
 // The frames that stackcollapse-perf.pl makes of one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)");
@@ -78,25 +85,16 @@ class FoldedStacks {
   std::size_t skipped_ = 0;  // names
 };
 
-enum class Context : std::uint8_t {
-  None,
-  FileAndLine,  // --context: "run(int):loop.cc:12"
-};
-
 // The name of a frame as stackcollapse-perf.pl --inline shows it: addr2line's, whole (parameters, return
 // types) and not tidied. nullopt where that script does not ask addr2line or gets no answer: kernel code, JIT
 // code, code without a name. Such frames have the same names with and without the option.
 std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context);
 
-struct FoldedInlines {
-  bool are_expanded = false;  // --inline: names as expanded_name() has them
-  Context context = Context::None;
-};
 // The names of folded stacks; with --as-perf, as stackcollapse-perf.pl makes them.
 class FoldedNames : public StackNames {
  public:
   // The session and `folded`, which numbers them, must outlive this.
-  FoldedNames(Session& session, FoldedStacks& folded, const FoldOptions& options, FoldedInlines inlines);
+  FoldedNames(Session& session, FoldedStacks& folded, const FoldOptions& options);
   std::uint32_t number_of(std::string_view text, FrameKind kind) override;
   FrameNames& code_below(std::string_view root) override;
   std::string thread_name(std::string_view comm, std::uint32_t pid, std::uint32_t tid) const override;
