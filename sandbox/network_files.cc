@@ -58,25 +58,25 @@ void close_from(unsigned first, unsigned last) {
 }  // namespace
 
 std::string network_mount_of(std::string_view path) {
-constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes
-const auto mounts = format::read_file("/proc/self/mountinfo", kMostMounts);
-if (!mounts) return {};
-std::string found;
-std::string_view type;
-for (std::string_view text = format::as_text(*mounts); !text.empty();) {
-  // 36 35 0:52 / /mnt rw,noatime master:1 - nfs4 server:/export rw
-  std::string_view line = format::take_until(text, '\n');
-  for (int field = 0; field < 4; ++field) format::take_until(line, ' ');
-  const std::string folder = format::without_octal_escapes(format::take_until(line, ' '));
-  const bool is_below =
-      folder == "/" || (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
-  if (!is_below || folder.size() < found.size()) continue;
-  found = folder;
-  const std::size_t dash = line.find(" - ");
-  type = dash == line.npos ? std::string_view() : line.substr(dash + 3);
-  type = type.substr(0, type.find(' '));
-}
-return has_server(type) ? found : std::string();
+  constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes
+  const auto mounts = format::read_file("/proc/self/mountinfo", kMostMounts);
+  if (!mounts) return {};
+  std::string found;
+  std::string_view type;
+  for (std::string_view text = format::as_text(*mounts); !text.empty();) {
+    // 36 35 0:52 / /mnt rw,noatime master:1 - nfs4 server:/export rw
+    std::string_view line = format::take_until(text, '\n');
+    for (int field = 0; field < 4; ++field) format::take_until(line, ' ');
+    const std::string folder = format::without_octal_escapes(format::take_until(line, ' '));
+    const bool is_below =
+        folder == "/" || (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
+    if (!is_below || folder.size() < found.size()) continue;
+    found = folder;
+    const std::size_t dash = line.find(" - ");
+    type = dash == line.npos ? std::string_view() : line.substr(dash + 3);
+    type = type.substr(0, type.find(' '));
+  }
+  return has_server(type) ? found : std::string();
 }
 
 bool NetworkFiles::answers(std::string_view path) {
