@@ -18,7 +18,7 @@ class Looker : public Sink {
         resolver.frame(*sample.location).function.size() + sample.comm.size() + sample.event().name.size();
     seen += session_->features().attachment("kallsyms") != nullptr ? 1 : 0;
     if (sample.stack != nullptr) {
-      for (const std::uint32_t number : sample.stack->frames)
+      for (const LocationId number : sample.stack->frames)
         seen += resolver.frames(resolver.location(number)).size();
     }
     return ++samples_ < 20'000 ? Flow::Continue : Flow::Stop;

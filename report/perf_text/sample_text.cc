@@ -254,7 +254,7 @@ void BranchText::note_used(const ResolvedSample& sample, const Fields& fields) {
   if (!fields.has(Field::Brstackoff)) return;
   if (sample.location->mapping != nullptr) used_.insert(sample.location->mapping->module);
   if (sample.stack == nullptr) return;
-  for (const std::uint32_t number : sample.stack->frames) {
+  for (const LocationId number : sample.stack->frames) {
     const symbolize::Mapping* const mapping = resolver_->location(number).mapping;
     if (mapping != nullptr) used_.insert(mapping->module);
   }

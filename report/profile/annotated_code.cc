@@ -35,7 +35,7 @@ void CodeHits::add(const ResolvedSample& sample) {
   if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
   const HitCount one{1, sample.counted_period()};
   totals_[event].add(one);
-  const std::uint32_t location = sample.location_number;
+  const LocationId location = sample.location_id;
   const auto is_same = [&](const EventHits& known) {
     return known.event == event && known.location == location;
   };
@@ -43,12 +43,12 @@ void CodeHits::add(const ResolvedSample& sample) {
       .count.add(one);
 }
 
-BranchHits& CodeHits::branches_at(std::uint32_t location) {
+BranchHits& CodeHits::branches_at(LocationId location) {
   const auto is_same = [&](const AddressBranches& known) { return known.location == location; };
   return find_or_add(by_branch_, by_branch_.hash(location), branches_, is_same, {location, {}}).count;
 }
 
-BranchBlock& CodeHits::block_of(std::uint32_t start, std::uint32_t end) {
+BranchBlock& CodeHits::block_of(LocationId start, LocationId end) {
   const auto is_same = [&](const AddressBlock& known) { return known.start == start && known.end == end; };
   return find_or_add(by_block_, by_block_.hash(start, end), blocks_, is_same, {start, end, {}}).count;
 }
@@ -63,19 +63,19 @@ void CodeHits::add_branches(const ResolvedSample& sample) {
   for (std::size_t i = fields.branch_count(); i-- > 0;) {
     const format::BranchEntry branch = fields.branch(i);
     const std::uint64_t cycles = has_cycles ? branch_cycles(branch.flags) : 0;
-    const std::uint32_t end = branch_location(sample, branch.from).number;
+    const LocationId end = branch_location(sample, branch.from).id;
     BranchHits& from = branches_at(end);
     ++from.taken;
     if ((branch.flags & kBranchMispredicted) != 0) ++from.mispredicted;
     if (cycles != 0) from.add_cycles(cycles);
     if (has_all && before && *before != 0 && *before <= branch.from) {
-      BranchBlock& block = block_of(branch_location(sample, *before).number, end);
+      BranchBlock& block = block_of(branch_location(sample, *before).id, end);
       ++block.branches;
       if ((branch.flags & kBranchPredicted) != 0) ++block.predicted;
       if (cycles != 0) ++block.timed;
       block.cycles += cycles;
     }
-    ++branches_at(branch_location(sample, branch.to).number).entered;
+    ++branches_at(branch_location(sample, branch.to).id).entered;
     before = branch.to;
   }
 }

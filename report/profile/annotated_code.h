@@ -92,19 +92,20 @@ class CodeHits {
 
  private:
   struct EventHits {
-    std::uint32_t event = 0, location = 0;
+    std::uint32_t event = 0;
+    LocationId location{};
     HitCount count;
   };
   struct AddressBranches {
-    std::uint32_t location = 0;
+    LocationId location{};
     BranchHits count;
   };
   struct AddressBlock {
-    std::uint32_t start = 0, end = 0;  // numbers of locations
+    LocationId start{}, end{};
     BranchBlock count;
   };
-  BranchHits& branches_at(std::uint32_t location);
-  BranchBlock& block_of(std::uint32_t start, std::uint32_t end);
+  BranchHits& branches_at(LocationId location);
+  BranchBlock& block_of(LocationId start, LocationId end);
 
   std::vector<HitCount> totals_;
   std::vector<EventHits> hits_;

@@ -101,7 +101,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   const bool has_branches = sample.event().attr.samples(abi::kSampleBranchStack);
   if (!has_branches || sample.has_payload_stack || is_of_calls(sample, max_frames_)) {
     if (sample.stack == nullptr) return nullptr;
-    for (const std::uint32_t frame : sample.stack->frames) add(frame, 0);
+    for (const LocationId frame : sample.stack->frames) add(frame, 0);
     return stacks_.intern(frames_, frame_steps_);
   }
   if (fields.branch_count() <= kMostBranches) take_branches(fields);
@@ -171,11 +171,11 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
     } else {
       target.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags));
     }
-    add(branch_location(sample, entry.to).number, steps_.number_of(target));
+    add(branch_location(sample, entry.to).id, steps_.number_of(target));
     const BranchStep source{.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags)),
                             .rounds = branch.rounds,
                             .round_cycles = branch.round_cycles};
-    add(branch_location(sample, entry.from).number, steps_.number_of(source));
+    add(branch_location(sample, entry.from).id, steps_.number_of(source));
   }
 }
 
@@ -219,7 +219,7 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
       continue;
     }
     ++taken;
-    add(sample.locate_in(chain[at], mode).number, 0);
+    add(sample.locate_in(chain[at], mode).id, 0);
   }
 }
 
@@ -234,7 +234,7 @@ void BranchChains::add_unwound(const ResolvedSample& sample) {
   if (begins_with_caller_) {
     for (std::size_t i = unwound.size(); i-- > 0;) add(unwound[i], 0);
   } else {
-    for (const std::uint32_t frame : unwound) add(frame, 0);
+    for (const LocationId frame : unwound) add(frame, 0);
   }
 }
 
@@ -247,19 +247,20 @@ constexpr unsigned kOwnAt = 8;  // in a fact: the level is in the bits below
 void BranchRows::add_facts(ProfileShape& shape) {
   first_ = shape.facts.size();
   const TakenBranch* const branch = &facts_->branch;
-  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return branch->from; });
-  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return branch->to; });
+  shape.facts.emplace_back(
+      [branch](const ResolvedSample&) -> std::uint64_t { return value_of(branch->from); });
+  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return value_of(branch->to); });
   shape.facts.emplace_back([branch](const ResolvedSample&) { return branch->flags & kBranchTypeBits; });
   shape.facts.emplace_back([branch, keeps_own = keeps_own_](const ResolvedSample&) {
     return std::uint64_t{static_cast<unsigned char>(branch->level)} |
-           (keeps_own ? std::uint64_t{branch->own} << kOwnAt : 0);
+           (keeps_own ? std::uint64_t{value_of(branch->own)} << kOwnAt : 0);
   });
 }
 
 BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const {
-  return {.from = static_cast<std::uint32_t>(facts[first_]),
-          .to = static_cast<std::uint32_t>(facts[first_ + 1]),
-          .own = static_cast<std::uint32_t>(facts[first_ + 3] >> kOwnAt),
+  return {.from = id_of<LocationId>(facts[first_]),
+          .to = id_of<LocationId>(facts[first_ + 1]),
+          .own = id_of<LocationId>(facts[first_ + 3] >> kOwnAt),
           .level = static_cast<char>(facts[first_ + 3] & 0xff),
           .type_flags = facts[first_ + 2]};
 }
@@ -275,10 +276,10 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
   for (std::size_t i = 0; i < count; ++i) {
     const format::BranchEntry branch = fields.branch(i);
     at_end.location = &branch_location(sample, branch.to);
-    at_end.location_number = at_end.location->number;
-    facts_->branch = {.from = branch_location(sample, branch.from).number,
-                      .to = at_end.location_number,
-                      .own = sample.location_number,
+    at_end.location_id = at_end.location->id;
+    facts_->branch = {.from = branch_location(sample, branch.from).id,
+                      .to = at_end.location_id,
+                      .own = sample.location_id,
                       .flags = branch.flags,
                       .level = level_of(static_cast<std::uint8_t>(fields.misc & abi::kCpumodeMask))};
     profile.add(at_end, 1);
@@ -289,20 +290,20 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
 void BlockCycles::add(const ResolvedSample& sample) {
   const format::Sample& fields = *sample.fields;
   if (fields.branch_count() == 0 || branch_cycles(fields.branch(0).flags) == 0) return;
-  std::uint32_t start = kNone;
+  LocationId start = kNo<LocationId>;
   for (std::size_t i = fields.branch_count(); i-- > 0;) {
     const format::BranchEntry branch = fields.branch(i);
     const std::uint64_t cycles = branch_cycles(branch.flags);
     total_ += cycles;
     if (cycles != 0) {
-      const std::uint32_t end = branch_location(sample, branch.from).number;
+      const LocationId end = branch_location(sample, branch.from).id;
       const auto is_same = [&](const Block& known) { return known.start == start && known.end == end; };
       Block& block =
           find_or_add(by_block_, by_block_.hash(start, end), blocks_, is_same, {.start = start, .end = end});
       block.cycles += cycles;
       ++block.branches;
     }
-    if (knows_starts_) start = branch_location(sample, branch.to).number;
+    if (knows_starts_) start = branch_location(sample, branch.to).id;
   }
 }
 
@@ -322,7 +323,7 @@ void BlockCycles::take(Resolver& resolver, const Block& block) {
   const Code code = code_at(last, end);
   if (code == Code()) return;
   const bool has_start =
-      block.start != kNone && code_at(resolver.location(block.start), start) == code && start < end;
+      block.start != kNo<LocationId> && code_at(resolver.location(block.start), start) == code && start < end;
   const std::uint32_t number = code_of(code);
   const auto is_same = [&](const Ended& known) { return known.code == number && known.block.end == end; };
   Ended& ended = find_or_add(by_end_, by_end_.hash(number, end), ended_, is_same,

@@ -101,7 +101,7 @@ class BranchChains {
   void add_callers(const ResolvedSample& sample);
   void add_unwound(const ResolvedSample& sample);
   std::size_t shown_callers(const format::Sample& sample) const;
-  void add(std::uint32_t location, std::uint32_t step) {
+  void add(LocationId location, std::uint32_t step) {
     frames_.push_back(location);
     frame_steps_.push_back(step);
   }
@@ -112,7 +112,8 @@ class BranchChains {
   MarkedStacks stacks_;  // with their frames' steps
   // The branches of the current sample, in perf's order.
   std::vector<Branch> branches_;
-  std::vector<std::uint32_t> frames_, frame_steps_;
+  std::vector<LocationId> frames_;
+  std::vector<std::uint32_t> frame_steps_;
 };
 
 // Adds branch stacks to a profile: each branch is one row, whatever the address of its sample.
@@ -120,10 +121,10 @@ class BranchRows {
  public:
   // The facts of a row besides those of keys.
   struct Known {
-    std::uint32_t from = 0, to = 0;  // numbers of locations
-    std::uint32_t own = 0;           // the sample's own, with `keeps_own`
-    char level = '.';                // the same: its mark in reports
-    std::uint64_t type_flags = 0;    // flags with nothing but the type
+    LocationId from{}, to{};
+    LocationId own{};              // the sample's own, with `keeps_own`
+    char level = '.';              // the same: its mark in reports
+    std::uint64_t type_flags = 0;  // flags with nothing but the type
   };
 
   // `facts` must outlive this. `keeps_own`: rows also differ by the samples' own addresses.
@@ -170,7 +171,7 @@ class BlockCycles {
   static constexpr std::uint32_t kNone = IndexTable::kNone;
   // A block: all branches from one source that follow a branch to the given target.
   struct Block {
-    std::uint32_t start = kNone, end = 0;  // numbers of locations
+    LocationId start = kNo<LocationId>, end{};
     std::uint64_t cycles = 0, branches = 0;
   };
   struct Code {  // a function, by its address

@@ -334,7 +334,7 @@ class Entries {
   Table<Weight> weights_;               // by part, members_ for each
   std::vector<std::uint32_t> parents_;  // by part: found by --parent; may be empty
   // The first part of a chain (without chains: of a function), usually the only one; then the others.
-  ByNumber<std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
+  IdMap<std::uint32_t, std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
   IndexTable by_part_;
   IdentityRows groups_;
   Table<std::uint32_t> group_entries_;  // the first entry of each group

@@ -77,7 +77,7 @@ const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::M
   return last_numbers_;
 }
 
-std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
+std::span<const std::uint32_t> FunctionTable::of_frame(LocationId location) {
   if (const std::uint32_t only = only_.find(location); only != kNone) return list_of(only);
   if (const std::uint32_t many = many_.find(location); many != kNone) return lists_[many];
   const Location& where = resolver_->location(location);
@@ -97,7 +97,7 @@ std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
   return list;
 }
 
-std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step) {
+std::uint32_t FunctionTable::of_step(LocationId location, std::uint32_t step) {
   const std::uint32_t outermost = of_frame(location).back();
   if (step == 0) return outermost;
   return by_step_.find_or_make(step, outermost, [&] {
@@ -122,7 +122,7 @@ std::uint32_t FunctionTable::of_name(std::string_view name) {
   return known->second = append(made);
 }
 
-std::uint32_t FunctionTable::of_location(std::uint32_t location) {
+std::uint32_t FunctionTable::of_location(LocationId location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
   const Location& where = resolver_->location(location);
   const std::optional<TableRow> row = table_row_of(where);
@@ -348,7 +348,7 @@ std::string packed_line(symbolize::PackedSource& packed, const symbolize::Locati
 }  // namespace
 
 std::string source_line(Resolver& resolver, const FrameAddress& address) {
-  if (address.location == FrameAddress::kNone) return {};
+  if (address.location == kNo<LocationId>) return {};
   const Location& location = resolver.location(address.location);
   const auto frames = resolver.frames(location);
   if (address.inlined < frames.size() && frames[address.inlined].is_inlined)
@@ -427,11 +427,10 @@ FrameKind kind_of_code(const symbolize::Frame& frame) {
   return is_jit ? FrameKind::Jit : FrameKind::User;
 }
 
-void FrameNames::append(std::span<const std::uint32_t> frames, Order order,
-                        std::vector<std::uint32_t>& names) {
+void FrameNames::append(std::span<const LocationId> frames, Order order, std::vector<std::uint32_t>& names) {
   const auto begin = static_cast<std::ptrdiff_t>(names.size());
   // Leaf first, as perf: the names of some inlined functions depend on earlier look-ups.
-  for (const std::uint32_t location : frames) {
+  for (const LocationId location : frames) {
     if (of_ == Of::Locations) {
       add(of_location(location), names);
       continue;
@@ -451,7 +450,7 @@ void FrameNames::add(const NameList& list, std::vector<std::uint32_t>& names) co
   names.insert(names.end(), all.begin(), all.end());
 }
 
-FrameNames::NameList FrameNames::of_location(std::uint32_t location) {
+FrameNames::NameList FrameNames::of_location(LocationId location) {
   if (const NameList known = by_location_.find(location); known.count != NameList::kNotMade) return known;
   made_.clear();
   FrameAddress address{location, 0};

@@ -1,4 +1,4 @@
-// The table of functions: maps numbered code addresses (Location) to interned functions. Names are looked up
+// The table of functions: maps code addresses (Location) to interned functions. Names are looked up
 // once for each distinct address.
 //
 // perf's report compares functions in three ways, so a function has three numbers:
@@ -174,7 +174,7 @@ class Identities {
   };
   IndexTable by_words_;
   std::vector<Row> rows_;
-  AddressTable by_address_;
+  AddressTable<std::uint32_t> by_address_;
   std::uint32_t count_ = 0;
 };
 
@@ -198,30 +198,30 @@ class FunctionTable {
   // Call it before the first look-up: functions then have mapped_bytes().
   void keep_mapped_bytes() { keeps_mapped_bytes_ = true; }
 
-  // The functions of a call chain's frame, by location number: innermost inlined call first, at least one.
+  // The functions of a call chain's frame: innermost inlined call first, at least one.
   // Valid until the next call.
-  std::span<const std::uint32_t> of_frame(std::uint32_t location);
+  std::span<const std::uint32_t> of_frame(LocationId location);
   // The same for a frame that is one function, as most are: a fast path, called for every frame of every
   // chain. kNone: not looked up yet, or several functions.
   static constexpr std::uint32_t kNone = ~0U;
-  std::uint32_t only_of_frame(std::uint32_t location) const { return only_.find(location); }
+  std::uint32_t only_of_frame(LocationId location) const { return only_.find(location); }
   // Prefetches what the next look-up of this location reads: the cached answer, or else the location itself.
-  void prefetch_frame(std::uint32_t location) const { only_.prefetch(location); }
-  void prefetch_alone(std::uint32_t location) const { alone_.prefetch(location); }
-  void prefetch_location(std::uint32_t location) const {
+  void prefetch_frame(LocationId location) const { only_.prefetch(location); }
+  void prefetch_alone(LocationId location) const { alone_.prefetch(location); }
+  void prefetch_location(LocationId location) const {
     if (only_.find(location) == kNone) __builtin_prefetch(&resolver_->location(location));
   }
-  void prefetch_address(std::uint32_t location) const {
+  void prefetch_address(LocationId location) const {
     if (only_.find(location) == kNone) symbols_.prefetch_address(0, resolver_->location(location).ip.value);
   }
   // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has its own function,
   // equal except for the step.
-  std::uint32_t of_step(std::uint32_t location, std::uint32_t step);
+  std::uint32_t of_step(LocationId location, std::uint32_t step);
   // The function of a frame that is not a code address: a mark between two stacks, or a thread. The name must
   // live as long as the table.
   std::uint32_t of_name(std::string_view name);
   // The function of a sample's own address, without inlined calls.
-  std::uint32_t of_location(std::uint32_t location);
+  std::uint32_t of_location(LocationId location);
 
   // Its address does not change.
   const Function& operator[](std::uint32_t id) const { return functions_[id]; }
@@ -277,10 +277,10 @@ class FunctionTable {
   SourceNames sources_;
   bool keeps_mapped_bytes_ = false, has_ended_ = false, names_as_perf_ = false;
   bool has_rows_ = false;  // functions are found by their rows, where they can be
-  // By location number; kNone: not looked up. Separate arrays, so that they fit into the cache.
-  ByNumber<std::uint32_t> alone_{kNone};  // of samples' own addresses
-  ByNumber<std::uint32_t> only_{kNone};   // of frames that are one function
-  ByNumber<std::uint32_t> many_{kNone};   // of other frames: index of a list
+  // kNone: not looked up. Separate arrays, so that they fit into the cache.
+  IdMap<LocationId, std::uint32_t> alone_{kNone};  // of samples' own addresses
+  IdMap<LocationId, std::uint32_t> only_{kNone};   // of frames that are one function
+  IdMap<LocationId, std::uint32_t> many_{kNone};   // of other frames: index of a list
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   std::deque<NamedFacts> named_;
@@ -288,15 +288,15 @@ class FunctionTable {
   std::uint32_t only_answer_ = 0;  // for of_frame(): a list of one
   IndexTable by_identity_;
   // Functions without a name: the first at an address, by symbol number, and the others.
-  ByNumber<std::uint32_t> by_symbol_{kNone};
-  AddressTable by_address_;
-  AddressTable by_row_;  // see TableRow
+  IdMap<std::uint32_t, std::uint32_t> by_symbol_{kNone};
+  AddressTable<std::uint32_t> by_address_;
+  AddressTable<std::uint32_t> by_row_;  // see TableRow
   struct Table {
     const symbolize::Mapping* mapping = nullptr;
     symbolize::SymbolTable* names = nullptr;
   };
-  std::array<Table, 64> tables_{};  // of mappings, by their addresses
-  AddressTable by_step_;            // functions of branch ends: by step and the function without a step
+  std::array<Table, 64> tables_{};       // of mappings, by their addresses
+  AddressTable<std::uint32_t> by_step_;  // functions of branch ends: by step and the function without a step
   std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
   format::SeededTextHash hash_;
   FunctionNames names_{FunctionNames::Texts::Stay};
@@ -313,8 +313,7 @@ class FunctionTable {
 
 // The first address of a function.
 struct FrameAddress {
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::uint32_t location = kNone;
+  LocationId location = kNo<LocationId>;
   std::uint32_t inlined = 0;  // index of the call at that location, innermost first
 };
 
@@ -328,7 +327,7 @@ class FrameAddresses {
  public:
   void keep(std::uint32_t frame, const FrameAddress& address) {
     if (addresses_.size() <= frame) addresses_.resize(frame + 1);
-    if (addresses_[frame].location == FrameAddress::kNone) addresses_[frame] = address;
+    if (addresses_[frame].location == kNo<LocationId>) addresses_[frame] = address;
   }
   FrameAddress of(std::uint32_t frame) const {
     return frame < addresses_.size() ? addresses_[frame] : FrameAddress();
@@ -397,8 +396,8 @@ class FrameNames {
         of_(of),
         make_(std::move(make)) {}
 
-  // Appends the numbers of the names of frames, given by their locations, leaf first.
-  void append(std::span<const std::uint32_t> frames, Order order, std::vector<std::uint32_t>& names);
+  // Appends the numbers of the names of frames. `frames`: leaf first.
+  void append(std::span<const LocationId> frames, Order order, std::vector<std::uint32_t>& names);
 
  private:
   // The names of a frame, or of all frames of an address, innermost first: usually one, which is stored here;
@@ -409,7 +408,7 @@ class FrameNames {
     std::uint32_t first = 0;  // the name, or the index of the first one in several_
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
-  NameList of_location(std::uint32_t location);
+  NameList of_location(LocationId location);
   NameList of_function(std::uint32_t function, const FrameAddress& address);
   NameList kept(std::span<const std::uint32_t> names);
 
@@ -417,8 +416,8 @@ class FrameNames {
   Resolver* resolver_;
   Of of_;
   Make make_;
-  ByNumber<NameList> by_function_;
-  ByNumber<NameList> by_location_;  // with Of::Locations
+  IdMap<std::uint32_t, NameList> by_function_;
+  IdMap<LocationId, NameList> by_location_;  // with Of::Locations
   std::vector<std::uint32_t> several_, made_;
 };
 

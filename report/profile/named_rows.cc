@@ -29,7 +29,7 @@ void FunctionStacks::add_frames(const Stack& stack) {
   if (options_.waits != nullptr) names = options_.waits->names_of(stack);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     const std::size_t at = is_caller ? stack.frames.size() - 1 - i : i;
-    const std::uint32_t location = stack.frames[at];
+    const LocationId location = stack.frames[at];
     if (!names.empty() && names[at] != WaitChains::kAddress) {
       frames_.push_back(functions_->of_name(options_.waits->name(names[at])));
       continue;
@@ -129,7 +129,7 @@ void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   const auto& rows = profile_->rows();
   constexpr std::size_t kStacks = 12, kFrames = 9, kLookUps = 6, kLocations = 4,
                         kAddresses = 2;  // rows ahead
-  const auto frames_at = [&](std::size_t ahead) -> std::span<const std::uint32_t> {
+  const auto frames_at = [&](std::size_t ahead) -> std::span<const LocationId> {
     const Stack* const stack = at + ahead < end ? stack_of(at + ahead) : nullptr;
     if (stack == nullptr) return {};
     return stack->frames;
@@ -138,9 +138,9 @@ void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   if (at + kFrames < end) __builtin_prefetch(frames_at(kFrames).data());
   if (at + kLookUps < end) functions_->prefetch_alone(rows[at + kLookUps].location);
   if (at + kLocations < end) __builtin_prefetch(&resolver_->location(rows[at + kLocations].location));
-  for (const std::uint32_t location : frames_at(kLookUps)) functions_->prefetch_frame(location);
-  for (const std::uint32_t location : frames_at(kLocations)) functions_->prefetch_location(location);
-  for (const std::uint32_t location : frames_at(kAddresses)) functions_->prefetch_address(location);
+  for (const LocationId location : frames_at(kLookUps)) functions_->prefetch_frame(location);
+  for (const LocationId location : frames_at(kLocations)) functions_->prefetch_location(location);
+  for (const LocationId location : frames_at(kAddresses)) functions_->prefetch_address(location);
 }
 
 }  // namespace tacho::report

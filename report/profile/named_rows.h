@@ -64,12 +64,12 @@ class FunctionStacks {
 
   FunctionTable* functions_;
   ChainOptions options_;
-  ByNumber<std::uint32_t> by_stack_{kUnknown};
+  IdMap<std::uint32_t, std::uint32_t> by_stack_{kUnknown};
   IndexTable by_frames_;
   StableArray<std::span<const std::uint32_t>> chains_;
   std::vector<Pending> pending_;
   std::vector<std::uint32_t> frames_, numbers_;  // for the stacks of add()
-  WordStore store_;                              // the frames of chains_
+  ListStore<std::uint32_t> store_;               // the frames of chains_
 };
 
 // The CPU mode of the code, as reports count it. User includes hypervisor and unknown.

@@ -6,11 +6,10 @@
 
 namespace tacho::report {
 
-const Stack* MarkedStacks::intern(std::span<const std::uint32_t> frames,
-                                  std::span<const std::uint32_t> words) {
+const Stack* MarkedStacks::intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words) {
   std::uint64_t hash = frames.size();
   for (std::size_t i = 0; i < frames.size(); ++i)
-    hash = by_frames_.hash.add(hash, std::uint64_t{words[i]} << 32 | frames[i]);
+    hash = by_frames_.hash.add(hash, std::uint64_t{words[i]} << 32 | value_of(frames[i]));
   const std::uint32_t number = by_frames_.find_or_make(
       hash,
       [&](std::uint32_t known) {
@@ -19,26 +18,11 @@ const Stack* MarkedStacks::intern(std::span<const std::uint32_t> frames,
       },
       [&] {
         const auto made = static_cast<std::uint32_t>(stacks_.size());
-        stacks_.push_back({made, store_.keep(frames)});
-        words_of_.push_back(store_.keep(words));
+        stacks_.push_back({made, frames_.keep(frames)});
+        words_of_.push_back(words_.keep(words));
         return made;
       });
   return &stacks_[number];
-}
-
-std::span<const std::uint32_t> WordStore::keep(std::span<const std::uint32_t> words) {
-  constexpr std::size_t kPiece = std::size_t{1} << 16;  // words
-  if (words.size() > left_) {
-    left_ = std::max(words.size(), kPiece);
-    pieces_.push_back(format::make_large_piece<std::uint32_t>(left_));
-    free_ = pieces_.back().get();
-  }
-  const std::span kept(free_, words.size());
-  std::ranges::copy(words, kept.begin());
-  free_ += words.size();
-  left_ -= words.size();
-  bytes_ += words.size_bytes();
-  return kept;
 }
 
 const Stack* WaitChains::stack_of(const Wait& wait) {
@@ -50,7 +34,7 @@ const Stack* WaitChains::stack_of(const Wait& wait) {
     for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kAddress);
     add(wait.location, number_of(kWakerMark));
   }
-  for (const std::uint32_t location : wait.stack->frames) add(location, kAddress);
+  for (const LocationId location : wait.stack->frames) add(location, kAddress);
   return stacks_.intern(frames_, frame_names_);
 }
 
@@ -131,14 +115,12 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 
 // A stack that repeats with the same facts, the usual case, costs one array access.
 std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
-  ByNumber<std::uint32_t>& firsts = stack != nullptr ? by_stack_ : by_location_;
-  const std::uint32_t chain = stack != nullptr ? stack->number : rest.location;
-  std::uint32_t& first = firsts[chain];
+  std::uint32_t& first = stack != nullptr ? by_stack_[stack->number] : by_location_[rest.location];
   if (first == IndexTable::kNone) return first = make_row(sample, rest, stack);
   if (rest_of(rows_[first]) == rest) return first;
-  const std::uint64_t hash = by_rest_.hash(chain, rest.location, rest.block, rest.facts,
-                                           reinterpret_cast<std::uintptr_t>(rest.thread),
-                                           reinterpret_cast<std::uintptr_t>(rest.comm));
+  const std::uint64_t hash = by_rest_.hash(
+      stack != nullptr ? stack->number : value_of(rest.location), rest.location, rest.block, rest.facts,
+      reinterpret_cast<std::uintptr_t>(rest.thread), reinterpret_cast<std::uintptr_t>(rest.comm));
   return by_rest_.find_or_make(
       hash, [&](std::uint32_t row) { return stack_of(row) == stack && rest_of(rows_[row]) == rest; },
       [&] { return make_row(sample, rest, stack); });

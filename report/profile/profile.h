@@ -21,20 +21,6 @@
 
 namespace tacho::report {
 
-// Copies lists of words into large blocks, without an allocation for each.
-class WordStore {
- public:
-  // Returns a copy with a stable address.
-  std::span<const std::uint32_t> keep(std::span<const std::uint32_t> words);
-  std::size_t bytes() const { return bytes_; }  // of all lists
-
- private:
-  std::vector<format::LargePiece<std::uint32_t>> pieces_;
-  std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // number of words from there on
-  std::size_t bytes_ = 0;
-};
-
 // The item for which same(item) is true; if there is none, `item` is added. `table` has the indices of
 // `items` by `hash`.
 template <class Items, class Same>
@@ -54,17 +40,18 @@ class MarkedStacks {
  public:
   // `words`: one for each of `frames`. Stack numbers are from 0 up, and of this object only. Valid as long as
   // this.
-  const Stack* intern(std::span<const std::uint32_t> frames, std::span<const std::uint32_t> words);
+  const Stack* intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words);
   // The words of a stack of this object.
   std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[stack.number]; }
   // The memory of frames and words.
-  std::size_t bytes() const { return store_.bytes(); }
+  std::size_t bytes() const { return frames_.bytes() + words_.bytes(); }
 
  private:
   StableArray<Stack> stacks_;
   std::vector<std::span<const std::uint32_t>> words_of_;  // by stack
   IndexTable by_frames_;
-  WordStore store_;
+  ListStore<LocationId> frames_;
+  ListStore<std::uint32_t> words_;
 };
 
 // Call chains of waits with their wakers: below the stack that went to sleep comes a mark, then the waker's
@@ -87,7 +74,7 @@ class WaitChains {
 
  private:
   std::uint32_t number_of(std::string_view name);
-  void add(std::uint32_t location, std::uint32_t name) {
+  void add(LocationId location, std::uint32_t name) {
     frames_.push_back(location);
     frame_names_.push_back(name);
   }
@@ -95,7 +82,8 @@ class WaitChains {
   MarkedStacks stacks_;  // with their frames' names
   std::vector<std::string_view> names_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
-  std::vector<std::uint32_t> frames_, frame_names_;  // of the current wait
+  std::vector<LocationId> frames_;          // of the current wait
+  std::vector<std::uint32_t> frame_names_;  // likewise
 };
 
 // Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal
@@ -128,8 +116,8 @@ struct Weight {
 // The parts of a sample that a profile needs, copied, for samples that are added later.
 struct LateSample {
   std::size_t event = 0;
-  std::uint32_t location = 0;  // number of its location
-  std::uint32_t facts = 0;     // the number from facts_of()
+  LocationId location{};
+  std::uint32_t facts = 0;  // the number from facts_of()
   const Thread* thread = nullptr;
   std::string_view comm;
   const Stack* stack = nullptr;  // null: no call chain
@@ -138,8 +126,8 @@ struct LateSample {
 // There may be one for each sample, so each byte counts.
 struct ProfileRow {
   std::uint32_t block = 0;
-  std::uint32_t location = 0;  // number of the samples' own address
-  std::uint32_t facts = 0;     // see Profile::facts()
+  LocationId location{};    // of the samples' own address
+  std::uint32_t facts = 0;  // see Profile::facts()
   std::uint32_t comm_size = 0;
   const Thread* thread = nullptr;    // of the first sample; with `by_thread`, of all
   const char* comm_begin = nullptr;  // see comm()
@@ -163,7 +151,7 @@ class Profile {
   // Adds one sample with weight `period`.
   void add(const ResolvedSample& sample, std::uint64_t period) {
     add({.event = sample.event_index,
-         .location = sample.location_number,
+         .location = sample.location_id,
          .facts = shape_.facts.empty() ? 0 : facts_of(sample),
          .thread = sample.thread,
          .comm = sample.comm,
@@ -205,7 +193,9 @@ class Profile {
  private:
   // The properties by which rows of one address and call chain differ.
   struct Rest {
-    std::uint32_t block = 0, location = 0, facts = 0;
+    std::uint32_t block = 0;
+    LocationId location{};
+    std::uint32_t facts = 0;
     const Thread* thread = nullptr;  // null: not part of the key
     const char* comm = nullptr;      // the same
     bool operator==(const Rest&) const = default;
@@ -227,7 +217,8 @@ class Profile {
   std::uint64_t left_out_ = 0;
   IndexTable by_facts_, by_rest_;
   // The first row of a stack (without stacks: of an address), usually the only one.
-  ByNumber<std::uint32_t> by_stack_{IndexTable::kNone}, by_location_{IndexTable::kNone};
+  IdMap<std::uint32_t, std::uint32_t> by_stack_{IndexTable::kNone};
+  IdMap<LocationId, std::uint32_t> by_location_{IndexTable::kNone};
 };
 
 // Which events are side by side, in columns of a report or of annotated code.

@@ -169,7 +169,7 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const SortKey& sort_key = *keys_[key].key;
   const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
   const std::uint64_t most_small = 2 * rows.size();
-  ByNumber<std::uint32_t> by_small_value{IndexTable::kNone};
+  IdMap<std::uint32_t, std::uint32_t> by_small_value{IndexTable::kNone};
   IndexTable by_value;
   RowTable<std::uint32_t> firsts;  // a row with the value, by number
   const auto number_of = [&](std::uint32_t row) {

@@ -49,10 +49,10 @@ enum class ReportMode : std::uint8_t {
 
 // One branch of a sample, set before it is added to a profile.
 struct TakenBranch {
-  std::uint32_t from = 0, to = 0;  // numbers of locations
-  std::uint32_t own = 0;           // the sample's own
-  std::uint64_t flags = 0;         // as format::BranchEntry::flags
-  char level = '.';                // of the sample
+  LocationId from{}, to{};
+  LocationId own{};         // of the sample
+  std::uint64_t flags = 0;  // as format::BranchEntry::flags
+  char level = '.';         // of the sample
 };
 
 // Options about how facts are printed, and which are equal.

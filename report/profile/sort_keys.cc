@@ -28,8 +28,8 @@ std::uint64_t FactAddress::runtime_start() const {
   return function->start + mapping->start - mapping->page_offset;
 }
 
-FactAddress fact_address(Show show, std::uint64_t number) {
-  const auto id = static_cast<std::uint32_t>(number);
+FactAddress fact_address(Show show, std::uint64_t fact) {
+  const auto id = id_of<LocationId>(fact);
   FunctionTable& functions = *show.facts.functions;
   FactAddress at;
   at.location = &show.facts.session().resolver().location(id);
@@ -612,11 +612,13 @@ constexpr SortKey kSortKeys[] = {
 constexpr unsigned kLevelAt = 32;
 
 std::uint64_t read_from(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
-  return facts.branch.from;
+  return value_of(facts.branch.from);
 }
-std::uint64_t read_to(const KeyUse&, SampleFacts& facts, const ResolvedSample&) { return facts.branch.to; }
-std::uint64_t with_level(std::uint64_t location, char level) {
-  return location | std::uint64_t{static_cast<unsigned char>(level)} << kLevelAt;
+std::uint64_t read_to(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
+  return value_of(facts.branch.to);
+}
+std::uint64_t with_level(LocationId location, char level) {
+  return value_of(location) | std::uint64_t{static_cast<unsigned char>(level)} << kLevelAt;
 }
 template <std::uint64_t Mask, unsigned At = 0>
 std::uint64_t read_flags(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
@@ -820,15 +822,15 @@ constexpr SortKey kBranchKeys[] = {
 constexpr std::uint64_t kCacheLine = 64;  // of the machine that shows the report, as perf
 
 std::uint64_t read_data_location(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
-  return sample.locate_in(sample.fields->addr, sample.fields->misc & abi::kCpumodeMask).number;
+  return value_of(sample.locate_in(sample.fields->addr, sample.fields->misc & abi::kCpumodeMask).id);
 }
 std::uint64_t read_code_location(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
   const Location& user = sample.locate_in(sample.fields->ip, abi::kCpumodeUser);
-  if (user.mapping != nullptr) return user.number;
-  return sample.locate_in(sample.fields->ip, abi::kCpumodeKernel).number;
+  if (user.mapping != nullptr) return value_of(user.id);
+  return value_of(sample.locate_in(sample.fields->ip, abi::kCpumodeKernel).id);
 }
 std::uint64_t address_of(Show show, Row row) {
-  return show.facts.session().resolver().location(static_cast<std::uint32_t>(show.fact(row))).ip.value;
+  return show.facts.session().resolver().location(id_of<LocationId>(show.fact(row))).ip.value;
 }
 Order by_address(Show show, Row a, Row b) { return address_order(address_of(show, a), address_of(show, b)); }
 std::string show_data_in(Show show, Row row, std::size_t width) {

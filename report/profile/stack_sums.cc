@@ -194,11 +194,11 @@ class ThreadStack {
           FrameKind::Group);
   }
   void add(std::string_view text, FrameKind kind) { stack_.push_back(names_->number_of(text, kind)); }
-  void add_code(std::span<const std::uint32_t> locations) {
+  void add_code(std::span<const LocationId> locations) {
     code_->append(locations, FrameNames::Order::RootFirst, stack_);
   }
   // Leaf first, so that the function that woke is next to the one that was woken.
-  void add_waker(std::span<const std::uint32_t> locations) {
+  void add_waker(std::span<const LocationId> locations) {
     const std::size_t begin = stack_.size();
     code_->append(locations, FrameNames::Order::LeafFirst, stack_);
     names_->make_wakers(std::span(stack_).subspan(begin));

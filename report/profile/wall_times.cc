@@ -159,7 +159,7 @@ void WallTimes::take(const ResolvedSample& sample) {
   if (stack != nullptr) {
     Wait alone;
     alone.stack = stack;
-    alone.location = sample.location_number;
+    alone.location = sample.location_id;
     stack = chains_.stack_of(alone);
   }
   count(track, WallState::OnCpu, stack, static_cast<double>(period));
@@ -294,7 +294,7 @@ void WallTimes::add(const Wait& wait) {
   waits_.leave_wakers_out();
 }
 
-WallState WallTimes::state_at(std::uint32_t location) {
+WallState WallTimes::state_at(LocationId location) {
   const auto [known, is_new] = states_.try_emplace(location, WallState::Unknown);
   if (!is_new) return known->second;
   const Location& where = session_->resolver().location(location);
@@ -315,7 +315,7 @@ WallState WallTimes::state_of(const Stack* stack) {
   if (stack == nullptr) return WallState::Blocked;
   const auto [known, is_new] = state_of_stack_.try_emplace(stack, WallState::Blocked);
   if (!is_new) return known->second;
-  for (const std::uint32_t location : stack->frames) {
+  for (const LocationId location : stack->frames) {
     const WallState state = state_at(location);
     if (state == WallState::Unknown) continue;
     known->second = state;

@@ -106,7 +106,7 @@ class WallTimes {
   double finish(Track& track);
   double chosen(std::uint64_t begin, std::uint64_t end) const;  // ns, in [begin, end)
   WallState state_of(const Stack* stack);
-  WallState state_at(std::uint32_t location);
+  WallState state_at(LocationId location);
 
   Session* session_;
   Filter who_;
@@ -126,7 +126,7 @@ class WallTimes {
   std::vector<WallThread> threads_;
   std::vector<WallRow> rows_;
   IndexTable by_row_;
-  std::unordered_map<std::uint32_t, WallState> states_;  // by location; Unknown: it shows no state
+  std::unordered_map<LocationId, WallState> states_;  // Unknown: it shows no state
   std::unordered_map<const Stack*, WallState> state_of_stack_;
 };
 

@@ -20,9 +20,10 @@
 
 namespace tacho::report {
 
-void AddressHits::hit(std::uint32_t location, std::uint64_t times) {
-  if (location >= hits_.size()) hits_.resize(std::max<std::size_t>(location + 1, 2 * hits_.size()));
-  hits_[location] += times;
+void AddressHits::hit(LocationId location, std::uint64_t times) {
+  const std::size_t at = index_of(location);
+  if (at >= hits_.size()) hits_.resize(std::max(at + 1, 2 * hits_.size()));
+  hits_[at] += times;
 }
 
 void AddressHits::add(const ResolvedSample& sample) {
@@ -30,20 +31,20 @@ void AddressHits::add(const ResolvedSample& sample) {
 }
 
 void AddressHits::add(const Stack& stack, std::uint64_t times) {
-  for (const std::uint32_t location : stack.frames) hit(location, times);
+  for (const LocationId location : stack.frames) hit(location, times);
 }
 
 // Samples without a stack and an address (as of some recorders) have no frame.
 void AddressHits::add(const Location& location, std::uint64_t times) {
   const bool has_address = location.ip.value != 0 || location.cpumode != format::abi::kCpumodeUnknown;
-  if (has_address) hit(location.number, times);
+  if (has_address) hit(location.id, times);
 }
 
 NamedFrames AddressHits::count_named(Resolver& resolver, const AtEach& at_each) const {
   NamedFrames counts;
   for (std::uint32_t number = 0; number < hits_.size(); ++number) {
     if (hits_[number] == 0) continue;
-    const Location& location = resolver.location(number);
+    const Location& location = resolver.location(LocationId{number});
     const symbolize::Frame& frame = resolver.frame(location);
     const bool is_named = !frame.function.empty() && !frame.is_unnamed;
     ++counts.addresses;
@@ -227,7 +228,9 @@ class Gatherer : public Sink {
     return Flow::Continue;
   }
   // Whether the location was met as an address of data first: no frame, of which a name is expected.
-  bool is_data(std::uint32_t location) const { return location < data_.size() && data_[location]; }
+  bool is_data(LocationId location) const {
+    return index_of(location) < data_.size() && data_[index_of(location)];
+  }
 
  private:
   struct EventFacts {
@@ -377,8 +380,8 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   };
   const std::size_t locations = resolver.locations();
   for (std::uint32_t number = 0; number < locations; ++number) {
-    const Location& location = resolver.location(number);
-    is_data = gatherer.is_data(number);
+    const Location& location = resolver.location(LocationId{number});
+    is_data = gatherer.is_data(location.id);
     if (!is_data) ++gathered.addresses;
     if (symbolize::SymbolSource* const unread = access.enter(location); unread != nullptr) {
       symbolize::LocationFacts facts;

@@ -48,8 +48,8 @@ class AddressHits {
   NamedFrames count_named(Resolver& resolver, const AtEach& at_each = {}) const;
 
  private:
-  void hit(std::uint32_t location, std::uint64_t times);
-  std::vector<std::uint64_t> hits_;  // by index of the address
+  void hit(LocationId location, std::uint64_t times);
+  std::vector<std::uint64_t> hits_;  // by location
 };
 
 // The number of samples lost while recording, over all runs of the recorder in this capture.

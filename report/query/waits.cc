@@ -159,7 +159,7 @@ Wait Waits::begun_by(const ResolvedSample& sample) const {
           .comm = sample.comm,
           .pid = sample.pid(),
           .tid = sample.tid(),
-          .location = sample.location_number,
+          .location = sample.location_id,
           .stack = sample.stack,
           .kept = keep_ ? keep_(sample) : 0};
 }
@@ -344,7 +344,7 @@ Waker Waits::waker_of(const ResolvedSample& sample) {
   waker.is_interrupt = waker.comm == kTimerMark || waker.comm == kInterruptMark;  // as the recorder saw it
   bool is_timer = waker.comm == kTimerMark;
   if (sample.stack != nullptr) {
-    for (const std::uint32_t location : sample.stack->frames) {
+    for (const LocationId location : sample.stack->frames) {
       ++waker.frames;
       const Part part = part_of(location);
       is_timer |= part == Part::Timer;
@@ -365,7 +365,7 @@ Waker Waits::waker_of(const ResolvedSample& sample) {
   return waker;
 }
 
-Waits::Part Waits::part_of(std::uint32_t location) {
+Waits::Part Waits::part_of(LocationId location) {
   Part& part = parts_[location];
   if (part != Part::Unknown) return part;
   part = Part::Code;

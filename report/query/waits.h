@@ -59,7 +59,7 @@ struct Wait {
   const Thread* thread = nullptr;
   std::string_view comm{};
   std::uint32_t pid = 0, tid = 0;
-  std::uint32_t location = 0;    // number of its location
+  LocationId location{};
   const Stack* stack = nullptr;  // null only with takes_all
   std::uint64_t duration = 0;    // ns, above 0
   std::uint64_t end = 0;         // ns, recording clock: the thread runs again
@@ -169,8 +169,8 @@ class Waits {
   std::vector<Waker> ended_by_;            // wakers of the wait that take() returned last
   std::unordered_set<std::string> names_;  // names of wakers from payloads
   enum class Part : std::uint8_t { Unknown, Code, Timer, Entry };
-  Part part_of(std::uint32_t location);
-  ByNumber<Part> parts_;  // by location: which part of an interrupt's stack it is
+  Part part_of(LocationId location);
+  IdMap<LocationId, Part> parts_;  // which part of an interrupt's stack it is
   std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0, shortened_ = 0;
   bool is_of_all_ = false;         // the capture has switches of idle CPUs, so it was recorded with -a
   std::uint64_t without_end_ = 0;  // waits after which no sample shows the thread running again

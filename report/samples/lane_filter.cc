@@ -39,7 +39,7 @@ bool LaneFilter::accepts_values(ResolvedSample sample, const symbolize::SpaceVer
 bool LaneFilter::accepts_name(const symbolize::SpaceVersion& space, const LocationTable::Address& own,
                               std::uint64_t ip) {
   if (!looks_at_names()) return true;
-  const std::uint32_t location = locations_.find_function(space, own.ip, own.cpumode);
+  const LocationId location = locations_.find_function(space, own.ip, own.cpumode);
   Verdict& known = answers_[location];
   if (known == Verdict::Unknown) known = test(locations_.locations()[location]);
   return known == Verdict::Yes || (known == Verdict::ByAddress && addresses_.has(ip));

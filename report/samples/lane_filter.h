@@ -40,7 +40,7 @@ class LaneFilter : private LocationFinder {
   WantedAddresses addresses_;
   FunctionMerging merging_;  // each function is tested once
   LocationTable locations_;
-  ByNumber<Verdict> answers_;                       // by location
+  IdMap<LocationId, Verdict> answers_;
   const symbolize::SpaceVersion* space_ = nullptr;  // of the current sample
 };
 

@@ -71,15 +71,15 @@ std::uint32_t LocationTable::owner_of(const symbolize::Mapping* mapping, std::ui
       });
 }
 
-std::uint32_t LocationTable::make_location(const symbolize::Mapping* mapping, std::uint64_t ip,
-                                           std::uint8_t cpumode) {
-  const auto number = static_cast<std::uint32_t>(locations_.size());
+LocationId LocationTable::make_location(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
+  const LocationId id{static_cast<std::uint32_t>(locations_.size())};
   const auto mode = static_cast<std::uint8_t>(cpumode & abi::kCpumodeMask);
-  locations_.push_back({mapping, {ip}, number, mode, (cpumode & kUnwound) != 0, (cpumode & kCaller) != 0});
-  return number;
+  locations_.push_back({mapping, {ip}, id, mode, (cpumode & kUnwound) != 0, (cpumode & kCaller) != 0});
+  return id;
 }
 
-std::uint32_t LocationTable::find_or_make(const Lookup& lookup) {
+LocationId LocationTable::find_or_make(const Lookup& lookup) {
   if (lookup.by_name.merges_whole_module()) return new_location(lookup);
   return by_address_.find_or_make(lookup.owner, lookup.address, [&] { return new_location(lookup); });
 }
@@ -109,8 +109,8 @@ std::optional<std::uint32_t> LocationTable::symbol_row(TableLocations& functions
   return row;
 }
 
-// Where the number of the merged location is kept (kNone: not made yet); null if the address is not merged.
-std::uint32_t* LocationTable::merged_number(const Lookup& lookup) {
+// Where the merged location is kept (kNo: not made yet); null if the address is not merged.
+LocationId* LocationTable::merged_location(const Lookup& lookup) {
   if (TableLocations* const functions = lookup.by_name.functions) {
     const std::uint64_t address = lookup.mapping->shown_address({lookup.ip});
     if (const auto row = symbol_row(*functions, address, (lookup.cpumode & kCaller) != 0))
@@ -119,24 +119,23 @@ std::uint32_t* LocationTable::merged_number(const Lookup& lookup) {
   return lookup.by_name.unknown;
 }
 
-std::uint32_t LocationTable::number_at(std::uint32_t& number, const Lookup& lookup) {
-  if (number == IndexTable::kNone) number = make_location(lookup.mapping, lookup.ip, lookup.cpumode);
-  return number;
+LocationId LocationTable::location_at(LocationId& id, const Lookup& lookup) {
+  if (id == kNo<LocationId>) id = make_location(lookup.mapping, lookup.ip, lookup.cpumode);
+  return id;
 }
 
-std::uint32_t LocationTable::new_location(const Lookup& lookup) {
-  if (std::uint32_t* const merged = merged_number(lookup)) return number_at(*merged, lookup);
+LocationId LocationTable::new_location(const Lookup& lookup) {
+  if (LocationId* const merged = merged_location(lookup)) return location_at(*merged, lookup);
   return make_location(lookup.mapping, lookup.ip, lookup.cpumode);
 }
 
-std::uint32_t LocationTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip,
-                                  std::uint8_t cpumode) {
+LocationId LocationTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
   return find_or_make(lookup_of(known_of(space, ip, cpumode), ip, 0));
 }
 
 // by_address_ is larger than the CPU's caches: all slots are prefetched before the first one is read.
 void LocationTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
-                             std::vector<std::uint32_t>& numbers) {
+                             std::vector<LocationId>& locations) {
   lookups_.clear();
   const bool is_by_name = merging_ != nullptr && merging_->merges_frames;
   for (const Address& address : addresses) {
@@ -149,8 +148,8 @@ void LocationTable::find_all(const symbolize::SpaceVersion& space, std::span<con
     if (is_by_name) lookup.by_name = by_name_of(known);
     if (!lookup.by_name.merges_whole_module()) by_address_.prefetch(lookup.owner, lookup.address);
   }
-  numbers.clear();
-  for (const Lookup& lookup : lookups_) numbers.push_back(find_or_make(lookup));
+  locations.clear();
+  for (const Lookup& lookup : lookups_) locations.push_back(find_or_make(lookup));
 }
 
 LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* mapping,
@@ -168,12 +167,12 @@ LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* m
     TableLocations& functions = functions_[mode][names.table];
     if (functions.table == nullptr)
       functions = {names.table, names.table->symbols(), names.table->unnamed_functions(),
-                   std::vector(names.table->size(), IndexTable::kNone)};
+                   std::vector(names.table->size(), kNo<LocationId>)};
     by_name.functions = &functions;
   }
   if (names.is_all && merging_->merges_unnamed) {
     const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
-    by_name.unknown = &unknown_locations_[mode].try_emplace(module, IndexTable::kNone).first->second;
+    by_name.unknown = &unknown_locations_[mode].try_emplace(module, kNo<LocationId>).first->second;
   }
   return by_name;
 }
@@ -189,19 +188,19 @@ const LocationTable::MergeTarget& LocationTable::by_name_of(CachedRange& known) 
 }
 
 // Most samples hit a function with a row, which needs no slot in by_address_.
-std::uint32_t LocationTable::function_location(CachedRange& known, std::uint64_t ip) {
+LocationId LocationTable::function_location(CachedRange& known, std::uint64_t ip) {
   Lookup lookup = lookup_of(known, ip, 0);
   lookup.owner |= kOwnAddress;
   TableLocations* const functions = by_name_of(known).functions;
   if (functions != nullptr) {
     if (const auto row = symbol_row(*functions, lookup.mapping->shown_address({ip}), false))
-      return number_at(functions->location_of(*row), lookup);
+      return location_at(functions->location_of(*row), lookup);
   }
   return find_or_make(lookup);
 }
 
-std::uint32_t LocationTable::find_function(const symbolize::SpaceVersion& space, std::uint64_t ip,
-                                           std::uint8_t cpumode) {
+LocationId LocationTable::find_function(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
   return function_location(known_of(space, ip, cpumode), ip);
 }
 
@@ -214,19 +213,19 @@ LocationTable::CachedRange& LocationTable::known_of(const symbolize::Mapping* ma
   return known;
 }
 
-std::uint32_t LocationTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
-                                             std::uint8_t cpumode) {
+LocationId LocationTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                          std::uint8_t cpumode) {
   return function_location(known_of(mapping, cpumode), ip);
 }
 
-std::uint32_t LocationTable::intern(const Location& other) {
+LocationId LocationTable::intern(const Location& other) {
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   CachedRange& known = known_of(other.mapping, mode);
   Lookup lookup = lookup_of(known, other.ip.value, other.is_caller ? kCaller : 0);
   if (merging_ == nullptr || !merging_->merges_frames) return find_or_make(lookup);
   lookup.by_name = by_name_of(known);
   // The join interns each location of a lane once: those of functions need no slot in by_address_.
-  if (std::uint32_t* const merged = merged_number(lookup)) return number_at(*merged, lookup);
+  if (LocationId* const merged = merged_location(lookup)) return location_at(*merged, lookup);
   return by_address_.find_or_make(lookup.owner, lookup.address,
                                   [&] { return make_location(lookup.mapping, lookup.ip, lookup.cpumode); });
 }

@@ -1,4 +1,4 @@
-// LocationTable: interns code addresses as numbered locations.
+// LocationTable: interns code addresses as locations.
 //
 // User code is identified by its module and the address in it, so processes that map a file at different
 // addresses share its locations. Every sample and every frame is looked up here. Most lookups touch three
@@ -99,17 +99,17 @@ class LocationTable {
   // Before the first lookup; `merging` must outlive the lookups.
   void merge_by_name(const FunctionMerging* merging) { merging_ = merging; }
 
-  // The number of an address's location, which is made if the address is new.
-  std::uint32_t find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
-  // The same for a call chain: `numbers` is set to one number for each address.
+  // The location of an address, which is made if the address is new.
+  LocationId find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
+  // The same for a call chain: `locations` is set to one for each address.
   struct Address {
     std::uint64_t ip = 0;
     std::uint8_t cpumode = 0;
   };
   void find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
-                std::vector<std::uint32_t>& numbers);
+                std::vector<LocationId>& locations);
   // Like find(), but all addresses of a function share the location of the first one looked up.
-  std::uint32_t find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
+  LocationId find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // Identifies an address's location without making it.
   struct Key {
     std::uint64_t address = 0;  // relative to `owner`
@@ -119,15 +119,15 @@ class LocationTable {
     const CachedRange& known = known_of(space, ip, cpumode);
     return {ip + known.bias, known.owner};
   }
-  // This table's number for a location of another table; the same as find() or find_function() would return.
-  std::uint32_t intern(const Location& other);
-  std::uint32_t intern_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  // This table's location for one of another table; the same as find() or find_function() would return.
+  LocationId intern(const Location& other);
+  LocationId intern_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   // Forgets addresses. Functions keep their locations; other addresses get new ones.
   void forget_addresses() { by_address_.forget(); }
   std::size_t addresses() const { return by_address_.size(); }
   // Prefetches for intern().
   void prefetch(const Location& other);
-  const StableArray<Location>& locations() const { return locations_; }
+  const StableArray<Location, LocationId>& locations() const { return locations_; }
   // Frees everything but the locations. Addresses looked up later (the next run of a pipe) get new numbers.
   void end_lookups();
 
@@ -137,17 +137,17 @@ class LocationTable {
     symbolize::SymbolTable* table = nullptr;
     std::size_t named = 0;                               // entries with a symbol; entries made of FDEs follow
     const symbolize::FunctionRanges* unnamed = nullptr;  // those FDEs; null until the first lookup
-    std::vector<std::uint32_t> locations;
+    std::vector<LocationId> locations;
     // The table grows when an address without a symbol is first looked up.
-    std::uint32_t& location_of(std::uint32_t row) {
-      if (row >= locations.size()) locations.resize(row + std::size_t{1} + row / 2, IndexTable::kNone);
+    LocationId& location_of(std::uint32_t row) {
+      if (row >= locations.size()) locations.resize(row + std::size_t{1} + row / 2, kNo<LocationId>);
       return locations[row];
     }
   };
   // How addresses of a mapping are merged.
   struct MergeTarget {
     TableLocations* functions = nullptr;  // null: it has no symbol table
-    std::uint32_t* unknown = nullptr;     // location of all addresses without a symbol; null: not merged
+    LocationId* unknown = nullptr;        // location of all addresses without a symbol; null: not merged
     bool merges_whole_module() const { return functions == nullptr && unknown != nullptr; }
   };
   // A cached address range of a process.
@@ -186,14 +186,14 @@ class LocationTable {
             static_cast<std::uint8_t>(known.cpumode | caller),
             {}};
   }
-  std::uint32_t find_or_make(const Lookup& lookup);
-  std::uint32_t make_location(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  LocationId find_or_make(const Lookup& lookup);
+  LocationId make_location(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   std::optional<std::uint32_t> symbol_row(TableLocations& functions, std::uint64_t address,
                                           bool is_caller) const;
-  std::uint32_t* merged_number(const Lookup& lookup);
-  std::uint32_t number_at(std::uint32_t& number, const Lookup& lookup);
-  std::uint32_t new_location(const Lookup& lookup);
-  std::uint32_t function_location(CachedRange& known, std::uint64_t ip);
+  LocationId* merged_location(const Lookup& lookup);
+  LocationId location_at(LocationId& id, const Lookup& lookup);
+  LocationId new_location(const Lookup& lookup);
+  LocationId function_location(CachedRange& known, std::uint64_t ip);
   CachedRange& known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
 
   RangeCache<CachedRange, 4, 256> ranges_;
@@ -204,11 +204,11 @@ class LocationTable {
   const FunctionMerging* merging_ = nullptr;
   std::unordered_map<std::uint32_t, MergeTarget> names_;  // by CachedRange::owner
   std::array<std::unordered_map<const symbolize::SymbolTable*, TableLocations>, 8> functions_;  // by mode
-  std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8>
+  std::array<std::unordered_map<const symbolize::Module*, LocationId>, 8>
       unknown_locations_;  // of MergeTarget::unknown, by mode
-  AddressTable by_address_;
+  AddressTable<LocationId> by_address_;
   std::vector<Lookup> lookups_;  // scratch
-  StableArray<Location> locations_;
+  StableArray<Location, LocationId> locations_;
   bool keeps_addresses_ = false;
 };
 

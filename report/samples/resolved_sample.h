@@ -16,6 +16,7 @@
 #include "format/records/event_set.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
+#include "report/samples/ids.h"
 #include "symbolize/address_space.h"
 
 namespace tacho::report {
@@ -62,16 +63,16 @@ class CgroupNames {
 struct Location {
   const symbolize::Mapping* mapping = nullptr;  // null: nothing was mapped there
   format::RuntimeAddress ip;
-  std::uint32_t number = 0;
+  LocationId id{};
   std::uint8_t cpumode = 0;
   bool is_unwound = false;  // found by unwinding; as in perf, only such frames show inlined calls
   bool is_caller = false;   // `ip` is a return address: the call before it is symbolized
 };
 
-// A distinct call chain, leaf first, as numbers of locations. Stacks are numbered from 0, as locations are.
+// A distinct call chain, leaf first. Stacks are numbered from 0, as locations are.
 struct Stack {
   std::uint32_t number = 0;
-  std::span<const std::uint32_t> frames;
+  std::span<const LocationId> frames;
 };
 
 struct ResolvedSample;
@@ -101,8 +102,8 @@ struct ResolvedSample {
   // The location of the sample's ip, or of the first frame if has_payload_stack; lives as long as the
   // session.
   const Location* location = nullptr;
-  std::uint32_t location_number = 0;  // location->number, kept here to avoid a cache miss
-  const Stack* stack = nullptr;       // null: the event has no call chain; lives as long as the session
+  LocationId location_id{};      // location->id, kept here to avoid a cache miss
+  const Stack* stack = nullptr;  // null: the event has no call chain; lives as long as the session
   // Text lanes (text_view.h) set this instead of `stack`: the frames of the call chain, without numbers.
   std::optional<std::span<const Location>> frames;
   std::endian order = std::endian::native;  // of fields->raw

@@ -31,7 +31,7 @@ std::string another_text(std::uint32_t last_line, std::size_t lines) {
 
 Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
                    symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
-                   const StableArray<Location>& locations)
+                   const StableArray<Location, LocationId>& locations)
     : features_(&features),
       kernel_(kernel),
       jit_(&jit),

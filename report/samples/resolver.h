@@ -31,10 +31,9 @@ class Resolver {
   // All that is passed by reference must outlive this.
   Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
            symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
-           const StableArray<Location>& locations);
+           const StableArray<Location, LocationId>& locations);
 
-  // By number, as in Stack::frames.
-  const Location& location(std::uint32_t number) const { return (*locations_)[number]; }
+  const Location& location(LocationId id) const { return (*locations_)[id]; }
   // Number of locations; only after the run.
   std::size_t locations() const { return locations_->size(); }
   // Everything that symbol sources know of a location. For a return address: facts() of that address,
@@ -46,7 +45,7 @@ class Resolver {
     return symbolizer_.facts(location.mapping, {location.ip.value - 1}, location.cpumode);
   }
   // The functions at a location of a stack, innermost inlined call first; at least one. Not cached: views
-  // cache the result by the location's number. Valid until the next call.
+  // cache the result by the location's id. Valid until the next call.
   std::span<const symbolize::Frame> frames(const Location& location);
   // The function of a sample's own address, without inlined calls. Valid until the next call.
   const symbolize::Frame& frame(const Location& location);
@@ -106,7 +105,7 @@ class Resolver {
   const format::Features* features_;
   symbolize::KernelSpace kernel_;
   const symbolize::JitCode* jit_;
-  const StableArray<Location>* locations_;
+  const StableArray<Location, LocationId>* locations_;
   std::string root_;  // --symfs
   symbolize::FileAccess* access_;
   std::string vmlinux_;

@@ -132,9 +132,9 @@ void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionM
   taken_events_ = EventFilter(options.filter.events);
 }
 
-// The number of the location of the sample's own ip.
-std::uint32_t SerialLane::location_of(const BatchRecord& item, const format::Sample& sample,
-                                      std::uint8_t cpumode) {
+// Of the sample's own ip.
+LocationId SerialLane::location_of(const BatchRecord& item, const format::Sample& sample,
+                                   std::uint8_t cpumode) {
   return merges_functions_ ? location_table_->find_function(*item.space, sample.ip, cpumode)
                            : location_table_->find(*item.space, sample.ip, cpumode);
 }
@@ -211,9 +211,9 @@ void SerialLane::resolve(const BatchRecord& item, const std::optional<Chain>& ch
   }
   const bool is_first = are_ips_frames_ && sample.stack != nullptr && !sample.stack->frames.empty() &&
                         lane_->location_is_first_frame();
-  sample.location_number =
+  sample.location_id =
       is_first ? sample.stack->frames[0] : location_of(item, *sample.fields, cpumode_of(*sample.fields));
-  sample.location = &location_table_->locations()[sample.location_number];
+  sample.location = &location_table_->locations()[sample.location_id];
 }
 
 // Sets `deltas_` to the differences of the sample's counter values, of the events that the filter takes.

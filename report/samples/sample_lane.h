@@ -98,7 +98,7 @@ class SerialLane : public LocationFinder {
  private:
   Flow give_sample(const BatchRecord& item, bool again);
   Flow give_other(const BatchRecord& item);
-  std::uint32_t location_of(const BatchRecord& item, const format::Sample& sample, std::uint8_t cpumode);
+  LocationId location_of(const BatchRecord& item, const format::Sample& sample, std::uint8_t cpumode);
   void resolve(const BatchRecord& item, const std::optional<Chain>& chain, ResolvedSample& sample);
   void update_counters(const format::Sample& sample, const format::EventAttr& attr);
   bool accepts_values(const ResolvedSample& sample, bool has_values);

@@ -21,10 +21,6 @@ std::optional<std::uint8_t> cpumode_after(std::uint64_t mark) {
   return std::nullopt;
 }
 
-// Numbers allocated at a time: few for a small capture, then large pages.
-constexpr std::size_t kFirstPiece = std::size_t{1} << 15,
-                      kPiece = 2 * format::kLargePage / sizeof(std::uint32_t);
-
 }  // namespace
 
 ChainHash::ChainHash(std::uint64_t seed) : seed_(seed) {
@@ -103,25 +99,10 @@ std::span<const LocationTable::Address> ChainReader::addresses_of(const Chain& c
   return addresses_;
 }
 
-std::span<const std::uint32_t> ChainReader::frames_of(const Chain& chain,
-                                                      const symbolize::SpaceVersion& space,
-                                                      LocationTable& location_table) {
+std::span<const LocationId> ChainReader::frames_of(const Chain& chain, const symbolize::SpaceVersion& space,
+                                                   LocationTable& location_table) {
   location_table.find_all(space, addresses_of(chain), frames_);
   return frames_;
-}
-
-std::span<std::uint32_t> FrameArena::keep(std::span<const std::uint32_t> frames) {
-  if (frames.empty()) return {};
-  if (frames.size() > left_) {
-    left_ = std::max(frames.size(), memory_.empty() ? kFirstPiece : kPiece);
-    memory_.push_back(format::make_large_piece<std::uint32_t>(left_));
-    free_ = memory_.back().get();
-  }
-  std::uint32_t* const to = free_;
-  free_ += frames.size();
-  left_ -= frames.size();
-  std::memcpy(to, frames.data(), frames.size_bytes());
-  return {to, frames.size()};
 }
 
 void StackTable::merge_by_frames() {
@@ -138,14 +119,14 @@ void StackTable::end_lookups() {
   decltype(cache_)(cache_.empty() ? 0 : 1).swap(cache_);
 }
 
-const Stack& StackTable::add(std::span<const std::uint32_t> frames) {
+const Stack& StackTable::add(std::span<const LocationId> frames) {
   const auto number = static_cast<std::uint32_t>(stacks_.size());
   return stacks_.push_back({number, frames_.keep(frames)});
 }
 
-const Stack& StackTable::intern(std::span<const std::uint32_t> frames) {
+const Stack& StackTable::intern(std::span<const LocationId> frames) {
   std::uint64_t hash = frames.size();
-  for (const std::uint32_t frame : frames) hash = by_frames_.hash.add(hash, frame);
+  for (const LocationId frame : frames) hash = by_frames_.hash.add(hash, value_of(frame));
   return stacks_[by_frames_.find_or_make(
       hash, [&](std::uint32_t known) { return std::ranges::equal(stacks_[known].frames, frames); },
       [&] { return add(frames).number; })];

@@ -65,8 +65,8 @@ class ChainReader {
   // The chain's addresses, each with its cpumode and LocationTable's flags. Valid until the next call.
   std::span<const LocationTable::Address> addresses_of(const Chain& chain);
   // The locations of its frames in `location_table`. Valid until the next call.
-  std::span<const std::uint32_t> frames_of(const Chain& chain, const symbolize::SpaceVersion& space,
-                                           LocationTable& location_table);
+  std::span<const LocationId> frames_of(const Chain& chain, const symbolize::SpaceVersion& space,
+                                        LocationTable& location_table);
 
  private:
   void split(const Chain& chain);
@@ -78,19 +78,8 @@ class ChainReader {
   std::uint64_t length_factor_ = format::random_word() | 1;
   bool keeps_outermost_ = false, flags_return_addresses_ = false;
   std::vector<LocationTable::Address> addresses_;  // scratch: the current chain
-  std::vector<std::uint32_t> frames_;              // scratch
+  std::vector<LocationId> frames_;                 // scratch
   std::vector<std::byte> words_;                   // scratch: recorded and unwound words
-};
-
-// Arena of frame arrays: they are never moved or freed one by one.
-class FrameArena {
- public:
-  std::span<std::uint32_t> keep(std::span<const std::uint32_t> frames);
-
- private:
-  std::vector<format::LargePiece<std::uint32_t>> memory_;
-  std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // numbers from there on
 };
 
 // Belongs to one thread. Stacks never change.
@@ -106,9 +95,9 @@ class StackTable {
 
   const Stack& stack_of(const Chain& chain, const symbolize::SpaceVersion& space);
   // The stack with these frames, which is made if it is new. Only with merge_by_frames().
-  const Stack& intern(std::span<const std::uint32_t> frames);
+  const Stack& intern(std::span<const LocationId> frames);
   // Appends a stack without looking for an equal one.
-  const Stack& add(std::span<const std::uint32_t> frames);
+  const Stack& add(std::span<const LocationId> frames);
   // Frees everything but the stacks. Equal chains of a later run (of a pipe) become new stacks.
   void end_lookups();
 
@@ -125,7 +114,7 @@ class StackTable {
   IndexTable by_chain_, by_frames_;
   StableArray<ChainDigest> keys_;  // of the stacks from first_key_ on, by number
   StableArray<Stack> stacks_;
-  FrameArena frames_;
+  ListStore<LocationId> frames_;
   // With merge_by_frames(), in place of by_chain_ and keys_: a direct-mapped cache, whose size is a power of
   // two.
   std::vector<Cached, format::LargePages<Cached>> cache_;

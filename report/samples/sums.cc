@@ -232,7 +232,7 @@ void SumLane::add_one(const KeyedSample& sample) {
   ++sum.samples;
 }
 
-std::uint32_t SumLane::sample_location(const KeyedSample& sample) {
+LocationId SumLane::sample_location(const KeyedSample& sample) {
   const symbolize::SpaceVersion& space = *sample.item->space;
   if (merges_ips_by_function(shape_.merge_by))
     return location_table_->find_function(space, sample.ip, sample.cpumode);
@@ -251,8 +251,9 @@ std::uint32_t SumLane::group_of(const KeyedSample& sample) {
     group.location = is_first_frame ? group.frames[0] : sample_location(sample);
   }
   if (shape_.merge_by == Sink::MergeBy::Address) return make_group(sample, group);
-  std::uint64_t hash = by_group_.hash(group.location, group.thread, group.has_stack, group.is_payload);
-  for (const std::uint32_t frame : group.frames) hash = by_group_.hash.add(hash, frame);
+  std::uint64_t hash =
+      by_group_.hash(value_of(group.location), group.thread, group.has_stack, group.is_payload);
+  for (const LocationId frame : group.frames) hash = by_group_.hash.add(hash, value_of(frame));
   return by_group_.find_or_make(
       hash,
       [&](std::uint32_t number) {
@@ -362,38 +363,36 @@ void SumJoin::add_groups() {
 }
 
 void SumJoin::prefetch(const LaneState& state, const SumLane::NewGroup& group) const {
-  for (const std::uint32_t frame :
+  for (const LocationId frame :
        std::span(state.added.frames).subspan(group.frames_begin, group.frame_count)) {
-    if (state.locations.find(frame) == IndexTable::kNone)
+    if (state.locations.find(frame) == kNo<LocationId>)
       location_table_->prefetch(state.lane->locations()[frame]);
   }
 }
 
-// The session's number of a lane's location.
-std::uint32_t SumJoin::location_of(LaneState& state, std::uint32_t number) {
-  std::uint32_t& known = state.locations[number];
-  if (known == IndexTable::kNone) known = location_table_->intern(state.lane->locations()[number]);
+LocationId SumJoin::location_of(LaneState& state, LocationId of_lane) {
+  LocationId& known = state.locations[of_lane];
+  if (known == kNo<LocationId>) known = location_table_->intern(state.lane->locations()[of_lane]);
   return known;
 }
 
-std::uint32_t SumJoin::sample_location(LaneState& state, std::uint32_t number) {
-  if (number == IndexTable::kNone) return 0;
-  const Location& location = state.lane->locations()[number];
+LocationId SumJoin::sample_location(LaneState& state, LocationId of_lane) {
+  if (of_lane == kNo<LocationId>) return {};
+  const Location& location = state.lane->locations()[of_lane];
   // A function that was a frame before has that frame's return address.
-  if (!merges_ips_by_function(shape_.merge_by) || location.is_caller) return location_of(state, number);
+  if (!merges_ips_by_function(shape_.merge_by) || location.is_caller) return location_of(state, of_lane);
   return location_table_->intern_function(location.mapping, location.ip.value, location.cpumode);
 }
 
 void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
   const auto lock = lock_if(symbols_);
   frames_.clear();
-  for (const std::uint32_t frame :
-       std::span(state.added.frames).subspan(group.frames_begin, group.frame_count))
+  for (const LocationId frame : std::span(state.added.frames).subspan(group.frames_begin, group.frame_count))
     frames_.push_back(location_of(state, frame));
   SumGroup made{.event = group.event,
                 .thread = group.thread,
                 .comm = group.comm,
-                .location = 0,
+                .location = {},
                 .stack = nullptr,
                 .has_payload_stack = group.is_payload};
   if (group.has_stack)

@@ -63,7 +63,7 @@ struct SumGroup {
   std::size_t event = 0;
   const Thread* thread = nullptr;
   std::string_view comm;
-  std::uint32_t location = 0;    // number of its location; 0 without by_location
+  LocationId location{};         // meaningless without by_location
   const Stack* stack = nullptr;  // null: there is no call chain
   bool has_payload_stack = false;
 };
@@ -110,18 +110,18 @@ class SumLane {
     const Thread* thread = nullptr;
     std::string_view comm;
     std::uint32_t event = 0;
-    std::uint32_t location = IndexTable::kNone;       // of the sample
+    LocationId location = kNo<LocationId>;            // of the sample
     std::uint32_t frames_begin = 0, frame_count = 0;  // in NewGroups::frames
     bool has_stack = false, is_payload = false;
   };
   struct NewGroups {
     std::vector<NewGroup> groups;
-    std::vector<std::uint32_t> frames;
+    std::vector<LocationId> frames;
   };
   // Moves the new groups to `out`, in the order of their first samples, and goes on with the memory that
   // `out` had.
   void swap_new_groups(NewGroups& out);
-  const StableArray<Location>& locations() const { return location_table_->locations(); }
+  const StableArray<Location, LocationId>& locations() const { return location_table_->locations(); }
 
   // A group's sums.
   struct Sum {
@@ -171,8 +171,8 @@ class SumLane {
   };
   // A group's identity if addresses are merged by name: then groups have many keys.
   struct Group {
-    std::span<const std::uint32_t> frames;
-    std::uint32_t location = IndexTable::kNone;
+    std::span<const LocationId> frames;
+    LocationId location = kNo<LocationId>;
     std::uint32_t thread = 0;  // number of its ThreadKey
     bool has_stack = false, is_payload = false;
   };
@@ -186,7 +186,7 @@ class SumLane {
   void add_keyed(std::size_t count);
   void add_one(const KeyedSample& sample);
   void count(const KeyedSample& sample);
-  std::uint32_t sample_location(const KeyedSample& sample);
+  LocationId sample_location(const KeyedSample& sample);
   std::uint32_t group_of(const KeyedSample& sample);
   std::uint32_t make_group(const KeyedSample& sample, const Group& group);
 
@@ -201,10 +201,10 @@ class SumLane {
                 factor_ = format::random_word() | 1;
   IndexTable by_key_, by_thread_key_, by_group_;
   StableArray<KeyedGroup> keyed_groups_;
-  StableArray<Sum> sums_;                // by group
-  StableArray<Group> groups_;            // likewise, if addresses are merged by name
-  FrameArena frames_;                    // of groups_
-  std::vector<std::uint32_t> location_;  // scratch
+  StableArray<Sum> sums_;             // by group
+  StableArray<Group> groups_;         // likewise, if addresses are merged by name
+  ListStore<LocationId> frames_;      // of groups_
+  std::vector<LocationId> location_;  // scratch
   std::vector<ThreadKey> thread_keys_;
   struct RecentThreadKey {
     ThreadKey key;
@@ -235,15 +235,15 @@ class SumJoin {
   struct LaneState {
     SumLane* lane = nullptr;
     SumLane::NewGroups added;
-    ByNumber<std::uint32_t> locations{IndexTable::kNone};  // session's location number, by the lane's
-    std::vector<std::uint32_t> rows;                       // the view's rows, by group
+    IdMap<LocationId, LocationId> locations{kNo<LocationId>};  // the session's, by the lane's
+    std::vector<std::uint32_t> rows;                           // the view's rows, by group
   };
   void take_new_groups();
   void flush_if_large();
   void add_group(LaneState& state, const SumLane::NewGroup& group);
   void prefetch(const LaneState& state, const SumLane::NewGroup& group) const;
-  std::uint32_t location_of(LaneState& state, std::uint32_t number);
-  std::uint32_t sample_location(LaneState& state, std::uint32_t number);
+  LocationId location_of(LaneState& state, LocationId of_lane);
+  LocationId sample_location(LaneState& state, LocationId of_lane);
   void flush(LaneState& state);
 
   std::vector<LaneState> lanes_;
@@ -252,7 +252,7 @@ class SumJoin {
   SumView* view_;
   std::mutex* symbols_;
   SumShape shape_;
-  std::vector<std::uint32_t> frames_;  // scratch
+  std::vector<LocationId> frames_;  // scratch
 };
 
 }  // namespace tacho::report

@@ -8,27 +8,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <vector>
 
 #include "format/base/large_pages.h"
 #include "format/base/seeded_hash.h"
+#include "report/samples/ids.h"
 
 namespace tacho::report {
+
+template <class T>
+concept Word = std::integral<T> || std::is_enum_v<T>;
 
 // Hashes tuples of integers with random factors: the integers come from the capture, whose maker could
 // otherwise construct collisions.
 class RowHash {
  public:
-  template <std::integral... Words>
+  template <Word... Words>
   std::uint64_t operator()(Words... words) const {
     std::uint64_t hash = seed_;
-    ((hash = add(hash, static_cast<std::uint64_t>(words))), ...);
+    ((hash = add(hash, words)), ...);
     return hash;
   }
   // Adds a word. The first `hash` may be any number, e.g. the length of the sequence.
-  std::uint64_t add(std::uint64_t hash, std::uint64_t word) const {
-    return format::fold_product(hash + word * word_factor_, factor_);
+  std::uint64_t add(std::uint64_t hash, Word auto word) const {
+    return format::fold_product(hash + static_cast<std::uint64_t>(word) * word_factor_, factor_);
   }
 
  private:
@@ -108,28 +113,29 @@ class IndexTable {
   std::size_t count_ = 0;
 };
 
-// Hash table from (32-bit id, 64-bit address) to a number. Every frame of every new call chain
+// Hash table from (32-bit id, 64-bit address) to a number of type Id. Every frame of every new call chain
 // is looked up in it, so keys are stored in the table itself and a lookup touches one cache line.
+template <class Id>
 class AddressTable {
  public:
   // The number of `ip` in `space`. If there is none, make() returns the new one.
   template <class Make>
-  std::uint32_t find_or_make(std::uint32_t space, std::uint64_t ip, Make&& make) {
+  Id find_or_make(std::uint32_t space, std::uint64_t ip, Make&& make) {
     const std::uint64_t hash = hash_of(space, ip);
     if (!slots_.empty()) {
       const Slot& slot = slots_[slot_of(hash, space, ip)];
-      if (slot.number != IndexTable::kNone) return slot.number;
+      if (slot.number != kNo<Id>) return slot.number;
     }
-    const std::uint32_t number = make();
+    const Id number = make();
     if ((count_ + 1) * 4 > slots_.size() * 3) grow();
     slots_[slot_of(hash, space, ip)] = {ip, space, number};
     ++count_;
     return number;
   }
 
-  // kNone: there is none.
-  std::uint32_t find(std::uint32_t space, std::uint64_t ip) const {
-    return slots_.empty() ? IndexTable::kNone : slots_[slot_of(hash_of(space, ip), space, ip)].number;
+  // kNo: there is none.
+  Id find(std::uint32_t space, std::uint64_t ip) const {
+    return slots_.empty() ? kNo<Id> : slots_[slot_of(hash_of(space, ip), space, ip)].number;
   }
 
   std::size_t size() const { return count_; }
@@ -148,7 +154,7 @@ class AddressTable {
   struct Slot {
     std::uint64_t ip = 0;
     std::uint32_t space = 0;
-    std::uint32_t number = IndexTable::kNone;
+    Id number = kNo<Id>;
   };
   using Slots = std::vector<Slot, format::LargePages<Slot>>;
   // As in RowHash, factors are random: a capture chooses both numbers.
@@ -159,7 +165,7 @@ class AddressTable {
   std::size_t slot_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = hash & mask;
-    while (slots_[at].number != IndexTable::kNone && (slots_[at].ip != ip || slots_[at].space != space))
+    while (slots_[at].number != kNo<Id> && (slots_[at].ip != ip || slots_[at].space != space))
       at = (at + 1) & mask;
     return at;
   }
@@ -167,8 +173,7 @@ class AddressTable {
     Slots old(slots_.empty() ? 1024 : slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old) {
-      if (slot.number != IndexTable::kNone)
-        slots_[slot_of(hash_of(slot.space, slot.ip), slot.space, slot.ip)] = slot;
+      if (slot.number != kNo<Id>) slots_[slot_of(hash_of(slot.space, slot.ip), slot.space, slot.ip)] = slot;
     }
   }
   std::uint64_t space_factor_ = format::random_word(), factor_ = format::random_word() | 1;
@@ -176,20 +181,19 @@ class AddressTable {
   std::size_t count_ = 0;
 };
 
-// An array that grows at its end and never moves: one thread appends; others may read items whose index they
+// An array that grows at its end and never moves: one thread appends; others may read items whose number they
 // got with synchronization.
-template <class T>
+template <class T, class Id = std::size_t>
 class StableArray {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  const T& operator[](std::size_t index) const {
-    const Position position = position_of(index);
+  const T& operator[](Id id) const {
+    const Position position = position_of(index_of(id));
     return pieces_[position.piece][position.at];
   }
-  T& operator[](
-      std::size_t index) {  // only for the appending thread, and only before others can read the item
-    const Position position = position_of(index);
+  T& operator[](Id id) {  // only for the appending thread, and only before others can read the item
+    const Position position = position_of(index_of(id));
     return pieces_[position.piece][position.at];
   }
   std::size_t size() const { return size_; }
@@ -216,22 +220,53 @@ class StableArray {
                  64 - kFirstBits> pieces_;  // on its own cache lines: size_ changes while others read this
 };
 
-// An array with a value for each location or stack, by number. It grows by 1,024 items above the highest
-// number used, not by doubling: the reserved rest is not written, which saves page faults.
+// Copies lists into large blocks, without an allocation for each. Copies have stable addresses.
 template <class T>
-class ByNumber {
+class ListStore {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  std::span<T> keep(std::span<const T> list) {
+    if (list.empty()) return {};
+    if (list.size() > left_) {
+      left_ = std::max(list.size(), pieces_.empty() ? kFirst : kPiece);
+      pieces_.push_back(format::make_large_piece<T>(left_));
+      free_ = pieces_.back().get();
+    }
+    const std::span<T> kept(free_, list.size());
+    std::ranges::copy(list, kept.begin());
+    free_ += list.size();
+    left_ -= list.size();
+    bytes_ += list.size_bytes();
+    return kept;
+  }
+  std::size_t bytes() const { return bytes_; }  // of all lists
+
+ private:
+  // Items allocated at a time: few for a small capture, then large pages.
+  static constexpr std::size_t kFirst = std::size_t{1} << 15, kPiece = 2 * format::kLargePage / sizeof(T);
+  std::vector<format::LargePiece<T>> pieces_;
+  T* free_ = nullptr;     // in the last piece
+  std::size_t left_ = 0;  // items from there on
+  std::size_t bytes_ = 0;
+};
+
+// An array with a value for each number of a kind. It grows by 1,024 items above the highest
+// number used, not by doubling: the reserved rest is not written, which saves page faults.
+template <class Id, class T>
+class IdMap {
  public:
   // `none`: the value of numbers that were not set.
-  explicit ByNumber(T none = {}) : none_(none) {}
+  explicit IdMap(T none = {}) : none_(none) {}
 
   // Valid until the next call.
-  T& operator[](std::uint32_t number) {
-    if (number >= items_.size()) grow(number);
-    return items_[number];
+  T& operator[](Id id) {
+    if (index_of(id) >= items_.size()) grow(index_of(id));
+    return items_[index_of(id)];
   }
-  T find(std::uint32_t number) const { return number < items_.size() ? items_[number] : none_; }
-  void prefetch(std::uint32_t number) const {
-    if (number < items_.size()) __builtin_prefetch(&items_[number]);
+  T find(Id id) const { return index_of(id) < items_.size() ? items_[index_of(id)] : none_; }
+  void prefetch(Id id) const {
+    if (index_of(id) < items_.size()) __builtin_prefetch(&items_[index_of(id)]);
   }
   // Empties it and frees its memory.
   void forget() { Items().swap(items_); }

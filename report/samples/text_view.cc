@@ -16,7 +16,7 @@ Location TextLane::location_of(const BatchRecord& item, std::uint64_t ip, std::u
                      });
   return {.mapping = found.range.mapping,
           .ip = {ip},
-          .number = 0,
+          .id = {},
           .cpumode = cpumode,
           .is_unwound = (mode & LocationTable::kUnwound) != 0,
           .is_caller = is_caller};

@@ -398,7 +398,7 @@ class UnwoundChains : private Sink {
     made.chains_.resize(made.stacks_.size());
     for (std::size_t number = 0; number < made.stacks_.size(); ++number) {
       if (made.stacks_[number] == nullptr) continue;
-      for (const std::uint32_t frame : made.stacks_[number]->frames)
+      for (const LocationId frame : made.stacks_[number]->frames)
         if (const Location& location = session->resolver().location(frame); location.is_unwound)
           made.chains_[number].push_back(location.ip.value);
     }

@@ -115,7 +115,7 @@ void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint
 void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
   if (sample.stack == nullptr || sample.stack->frames.empty()) {
     if (sample.location != nullptr)
-      by_function_[functions_.of_location(sample.location_number)].add(is_inside, count);
+      by_function_[functions_.of_location(sample.location_id)].add(is_inside, count);
     return;
   }
   has_stacks_ = has_stacks_ || is_inside;

@@ -118,9 +118,9 @@ class BoxSink : public Sink {
   FunctionTable functions_;
   FunctionStacks stacks_;
   static constexpr std::uint32_t kNoNumber = ~0U;
-  ByNumber<std::uint32_t> chain_of_stack_{kNoNumber};  // by Stack::number: the number in stacks_
-  std::vector<Tally> chains_;                          // by number in stacks_
-  std::map<std::uint32_t, Tally> by_function_;         // functions of samples without a call chain
+  IdMap<std::uint32_t, std::uint32_t> chain_of_stack_{kNoNumber};  // by Stack::number: the number in stacks_
+  std::vector<Tally> chains_;                                      // by number in stacks_
+  std::map<std::uint32_t, Tally> by_function_;  // functions of samples without a call chain
   Distribution powers_;
   bool has_stacks_ = false;
   std::vector<bool> events_inside_;

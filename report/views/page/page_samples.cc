@@ -312,7 +312,7 @@ std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
     const std::uint32_t text = parts_.texts.number_of(name.empty() ? "[unnamed]" : name);
     comm->second = parts_.tree.frame_of({text, 0, FrameKind::Group});
   }
-  return rows_.row_for({.location = sample.stack == nullptr ? sample.location_number : 0,
+  return rows_.row_for({.location = sample.stack == nullptr ? sample.location_id : LocationId{},
                         .facts = static_cast<std::uint32_t>(sample.event_index),
                         .comm = sample.comm,
                         .stack = sample.stack});

@@ -381,7 +381,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
       return is_idle(functions[functions.of_location(row.location)]);
     };
   if (!plan_->branches) return options;
-  const auto is_unknown = [&functions](std::uint32_t location) {
+  const auto is_unknown = [&functions](LocationId location) {
     return !functions[functions.of_location(location)].has_symbol();
   };
   options.level_of = [this](std::span<const std::uint64_t> facts) {

@@ -101,7 +101,7 @@ void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
 
 // The frames of one address, innermost first, joined by commas; usually one.
 std::string_view ScriptJson::location_json(const Location& location) {
-  if (const auto known = frames_.find(location.number); known.data() != nullptr) return known;
+  if (const auto known = frames_.find(location.id); known.data() != nullptr) return known;
   TextBuffer made;
   for (const symbolize::Frame& frame : resolver_->frames(location)) {
     if (made.size() > 0) made.character(',');
@@ -109,7 +109,7 @@ std::string_view ScriptJson::location_json(const Location& location) {
     describe_frame(to, frame);
     to.finish();
   }
-  return frames_.keep(location.number, made.view());
+  return frames_.keep(location.id, made.view());
 }
 
 std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {
@@ -122,7 +122,7 @@ std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {
   if (sample.stack == nullptr) {
     add(*sample.location);
   } else {
-    for (const std::uint32_t number : sample.stack->frames) add(resolver_->location(number));
+    for (const LocationId number : sample.stack->frames) add(resolver_->location(number));
   }
   stack_.character(']');
   return stack_.view();
@@ -225,11 +225,11 @@ const std::string& ImporterText::name_of_event(std::size_t index) {
 }
 
 void ImporterText::write_location(TextBuffer& out, const Location& location) {
-  std::string_view text = lines_.find(location.number);
+  std::string_view text = lines_.find(location.id);
   if (text.data() == nullptr) {
     TextBuffer lines;
     for (const symbolize::Frame& frame : resolver_->frames(location)) write_frame_line(lines, frame);
-    text = lines_.keep(location.number, lines.view());
+    text = lines_.keep(location.id, lines.view());
   }
   out.text(text);
 }
@@ -255,7 +255,7 @@ void ImporterText::write(TextBuffer& out, const ResolvedSample& sample) {
   if (sample.stack == nullptr) {
     write_location(out, *sample.location);
   } else {
-    for (const std::uint32_t number : sample.stack->frames) write_location(out, resolver_->location(number));
+    for (const LocationId number : sample.stack->frames) write_location(out, resolver_->location(number));
   }
   out.character('\n');
 }

@@ -359,7 +359,7 @@ FrameLines& ScriptText::lines_of(const Fields& fields) {
 }
 
 void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
-  for (const std::uint32_t number : stack.frames) {
+  for (const LocationId number : stack.frames) {
     for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(number))) {
       write_frame(out, frame, fields, comms_.mode(), source_path_);
       if (std::ranges::find(shape_.last_functions, frame.function) != shape_.last_functions.end()) return;
@@ -372,7 +372,7 @@ void ScriptText::write_chain(TextBuffer& out, const ResolvedSample& sample, cons
   if (sample.frames) {
     for (const Location& frame : *sample.frames) lines.write(out, frame);
   } else if (shape_.last_functions.empty()) {
-    for (const std::uint32_t number : sample.stack->frames) lines.write(out, resolver_->location(number));
+    for (const LocationId number : sample.stack->frames) lines.write(out, resolver_->location(number));
   } else {
     write_cut_chain(out, *sample.stack, fields);
   }

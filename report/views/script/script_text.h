@@ -31,20 +31,20 @@ class KeptTexts {
   explicit KeptTexts(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
 
   // The result has no data if the text is not kept. Results of both are valid until the next keep().
-  std::string_view find(std::uint32_t number) const { return texts_.find(number); }
+  std::string_view find(LocationId id) const { return texts_.find(id); }
   // If there are too many texts, all are dropped first; they are made again when needed.
-  std::string_view keep(std::uint32_t number, std::string_view text) {
+  std::string_view keep(LocationId id, std::string_view text) {
     if (store_.size() + text.size() > most_bytes_) {
       texts_.forget();
       store_ = {};
     }
-    return texts_[number] = store_.keep(text);
+    return texts_[id] = store_.keep(text);
   }
   std::size_t size() const { return store_.size(); }  // bytes
 
  private:
   std::size_t most_bytes_;
-  ByNumber<std::string_view> texts_;
+  IdMap<LocationId, std::string_view> texts_;
   TextStore store_;
 };
 

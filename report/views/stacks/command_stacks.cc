@@ -124,7 +124,7 @@ std::vector<ShownFrame> frames_of(Session& session, const ThreadNow& thread) {
   std::vector<ShownFrame> frames;
   if (thread.stack == nullptr) return frames;
   Resolver& resolver = session.resolver();
-  for (const std::uint32_t number : thread.stack->frames) {
+  for (const LocationId number : thread.stack->frames) {
     for (const symbolize::Frame& frame : resolver.frames(resolver.location(number))) {
       using symbolize::ModuleKind;
       const ModuleKind kind = frame.module == nullptr ? ModuleKind::User : frame.module->kind;

@@ -220,7 +220,7 @@ class Summarizer : public Sink, private SumView {
 
   std::uint32_t waiting_function(const Stack& stack) {
     std::optional<std::uint32_t> of_kernel;
-    for (const std::uint32_t location : stack.frames) {
+    for (const LocationId location : stack.frames) {
       const std::uint32_t function = functions_.of_frame(location).front();
       if (!is_kernel(session_.resolver().location(location))) return row_of(function);
       const bool is_scheduler = std::ranges::count(kScheduler, functions_[function].name()) != 0;
@@ -350,7 +350,7 @@ class Summarizer : public Sink, private SumView {
   // function of its call chain, if there is one.
   std::uint32_t function_of(std::size_t row) {
     if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
-      for (const std::uint32_t location : stack->frames)
+      for (const LocationId location : stack->frames)
         if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
     return functions_.of_location(profile_.rows()[row].location);
   }

@@ -64,7 +64,7 @@ bool ChosenSamples::accepts(const ResolvedSample& sample) {
     const auto value = box_source_.value_of(sample);
     if (!value || !choice_.box->box.has(sample.fields->time, *value)) return false;
   }
-  if (!choice_.looks_at_functions() || accepts_function(functions_.of_location(sample.location_number)))
+  if (!choice_.looks_at_functions() || accepts_function(functions_.of_location(sample.location_id)))
     return true;
   return choice_.looks_at_callers && sample.stack != nullptr && accepts_stack(*sample.stack);
 }

@@ -86,8 +86,8 @@ class ChosenSamples : public Sink {
   HeatSource box_source_;
   FunctionTable functions_;
   FunctionStacks stacks_;
-  std::vector<Answer> of_function_;             // by id
-  ByNumber<Answer> of_stack_{Answer::Unknown};  // by number
+  std::vector<Answer> of_function_;                         // by id
+  IdMap<std::uint32_t, Answer> of_stack_{Answer::Unknown};  // by number
 };
 
 // Further readings of the list's capture, and of the one it is compared with.

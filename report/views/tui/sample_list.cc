@@ -156,7 +156,7 @@ TextPage SampleList::page_of(const Line& line) {
   if (line.stack != nullptr && !line.stack->frames.empty()) {
     lines.insert(lines.end(), {"", "Call chain, callers below:"});
     const auto chain = written_lines([&](TextOutput& out) {
-      for (const std::uint32_t frame : line.stack->frames)
+      for (const LocationId frame : line.stack->frames)
         frames_->write(out, session_->resolver().location(frame));
     });
     for (const std::string& frame : chain)

@@ -100,8 +100,7 @@ std::string lines(Read& read, std::mutex* naming) {
   FrameLines lines(read.session->resolver(), {.fields = kFields, .naming = naming});
   TextBuffer out;
   for (const Stack* const stack : read.sink.stacks)
-    for (const std::uint32_t number : stack->frames)
-      lines.write(out, read.session->resolver().location(number));
+    for (const LocationId number : stack->frames) lines.write(out, read.session->resolver().location(number));
   return std::string(out.view());
 }
 
@@ -113,7 +112,7 @@ TEST_P(Frames, HaveTheLinesThatTheResolverGives) {
   const std::string found = lines(read, nullptr);
   TextBuffer expected;
   for (const Stack* const stack : read.sink.stacks)
-    for (const std::uint32_t number : stack->frames)
+    for (const LocationId number : stack->frames)
       for (const symbolize::Frame& frame :
            read.session->resolver().frames(read.session->resolver().location(number)))
         write_frame(expected, frame, kFields, Names::Safe);

@@ -24,11 +24,11 @@ class Stacks : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     if (sample.stack != nullptr)
       frames.insert(frames.end(), sample.stack->frames.begin(), sample.stack->frames.end());
-    locations.push_back(sample.location->number);
+    locations.push_back(sample.location->id);
     stacks.push_back(sample.stack);
     return Flow::Continue;
   }
-  std::vector<std::uint32_t> frames, locations;  // numbers of locations, of all samples
+  std::vector<LocationId> frames, locations;  // of all samples
   std::vector<const Stack*> stacks;
 };
 
@@ -85,7 +85,7 @@ SampleFields user_sample(std::uint32_t pid, std::uint64_t ip) {
 
 std::vector<std::uint32_t> chain_of(FunctionTable& table, const Stack& stack) {
   std::vector<std::uint32_t> ids;
-  for (const std::uint32_t location : stack.frames) ids.push_back(table.of_frame(location)[0]);
+  for (const LocationId location : stack.frames) ids.push_back(table.of_frame(location)[0]);
   return ids;
 }
 

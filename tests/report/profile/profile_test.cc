@@ -14,11 +14,11 @@ struct Case {
   std::string_view dd = "dd", ls = "ls";
   Thread one{1, 1, dd}, two{2, 2, ls};
   Location here, there;
-  std::vector<std::uint32_t> frames{0, 1};
+  std::vector<LocationId> frames{LocationId{0}, LocationId{1}};
   Stack stack;
 
   Case() {
-    there.number = 1;
+    there.id = LocationId{1};
     stack.frames = frames;
   }
 
@@ -30,7 +30,7 @@ struct Case {
     made.thread = &thread;
     made.comm = thread.comm;
     made.location = &location;
-    made.location_number = location.number;
+    made.location_id = location.id;
     made.stack = with;
     return made;
   }

@@ -324,7 +324,7 @@ class Summed : public Sink, public SumView {
       text += std::to_string(row.thread->pid) + "/" + std::to_string(row.thread->tid) + " ";
     if (shape_.by_location) text += shown(resolver.location(row.location)) + " ";
     if (row.stack != nullptr)
-      for (const std::uint32_t frame : row.stack->frames) text += shown(resolver.location(frame)) + ";";
+      for (const LocationId frame : row.stack->frames) text += shown(resolver.location(frame)) + ";";
     return static_cast<std::uint32_t>(totals.of(text));
   }
   void count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) override {
@@ -367,7 +367,7 @@ class Written : public Sink, public TextView {
       if (sample.frames)
         for (const Location& frame : *sample.frames) written_ += shown(frame) + ";";
       if (sample.stack != nullptr)
-        for (const std::uint32_t frame : sample.stack->frames)
+        for (const LocationId frame : sample.stack->frames)
           written_ += shown(session_->resolver().location(frame)) + ";";
       written_ += "\n";
       return Flow::Continue;

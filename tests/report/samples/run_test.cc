@@ -162,8 +162,8 @@ class Functions : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     starts.push_back({sample.fields->ip, sample.fields->pid, sample.fields->tid, sample.fields->cpu,
                       sample.period, sample.fields->misc, sample.event_index});
-    numbers.push_back(sample.location->number);
-    distinct.insert(sample.location->number);
+    numbers.push_back(sample.location->id);
+    distinct.insert(sample.location->id);
     return Flow::Continue;
   }
   // After the run.
@@ -177,8 +177,8 @@ class Functions : public Sink {
     return all;
   }
   std::vector<std::array<std::uint64_t, 7>> starts;
-  std::vector<std::uint32_t> numbers;
-  std::set<std::uint32_t> distinct;
+  std::vector<LocationId> numbers;
+  std::set<LocationId> distinct;
 
  private:
   Session* session_;
@@ -240,7 +240,7 @@ class MergedStacks : public Sink {
     std::vector<std::string> all;
     for (const Stack* const stack : stacks) {
       std::string& text = all.emplace_back();
-      for (const std::uint32_t number : stack->frames) {
+      for (const LocationId number : stack->frames) {
         const symbolize::Frame& frame = session_->resolver().frames(session_->resolver().location(number))[0];
         text += frame.function.empty() ? "?;" : std::string(frame.function) + ";";
       }

@@ -148,13 +148,13 @@ TEST(Session, OrItsOutermostFramesAreKept) {
         frames.assign(sample.stack->frames.begin(), sample.stack->frames.end());
         return Flow::Continue;
       }
-      std::vector<std::uint32_t> frames;
+      std::vector<LocationId> frames;
       std::uint64_t ip = 0;
     } sink;
     session->run(sink);
     EXPECT_EQ(sink.ip, 0x11u) << "the sample's own location is no frame that was left out";
     std::vector<std::uint64_t> addresses;
-    for (const std::uint32_t frame : sink.frames)
+    for (const LocationId frame : sink.frames)
       addresses.push_back(session->resolver().location(frame).ip.value);
     EXPECT_EQ(addresses, keeps_callers ? (std::vector<std::uint64_t>{0x22, 0x33})
                                        : (std::vector<std::uint64_t>{0x11, 0x22}));
@@ -304,7 +304,7 @@ std::vector<std::uint64_t> lbr_chain(const SampleFields& fields, std::uint64_t b
    public:
     explicit Addresses(Session& session) : session_(&session) {}
     Flow on_sample(const ResolvedSample& sample) override {
-      for (const std::uint32_t number : sample.stack->frames)
+      for (const LocationId number : sample.stack->frames)
         found.push_back(session_->resolver().location(number).ip.value);
       own = sample.location->ip.value;
       return Flow::Continue;

@@ -32,8 +32,7 @@ class StackTableTest : public testing::Test {
   std::uint64_t changes_ = 0;
   std::vector<std::uint64_t> addresses(const Stack& stack) const {
     std::vector<std::uint64_t> all;
-    for (const std::uint32_t number : stack.frames)
-      all.push_back(location_table_.locations()[number].ip.value);
+    for (const LocationId number : stack.frames) all.push_back(location_table_.locations()[number].ip.value);
     return all;
   }
   symbolize::AddressSpaces spaces_;
@@ -58,7 +57,7 @@ TEST_F(StackTableTest, AllButTheFirstAfterAMarkAreReturnAddresses) {
   const Words chain{abi::kContextKernel, 1, 2, abi::kContextUser, 3, 4, abi::kContextUser, 4, 5};
   const auto callers = [&] {
     Words found;
-    for (const std::uint32_t number : ask(chain).frames)
+    for (const LocationId number : ask(chain).frames)
       if (location_table_.locations()[number].is_caller)
         found.push_back(location_table_.locations()[number].ip.value);
     return found;

@@ -11,7 +11,7 @@ namespace {
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 TEST(AddressTable, KeepsANumberForEachAddressOfEachSpace) {
-  AddressTable table;
+  AddressTable<std::uint32_t> table;
   std::uint32_t made = 0;
   const auto number = [&](std::uint32_t space, std::uint64_t ip) {
     return table.find_or_make(space, ip, [&] { return made++; });
@@ -28,7 +28,7 @@ TEST(AddressTable, KeepsANumberForEachAddressOfEachSpace) {
 TEST(AddressTable, SpacesAndAddressesThatCountTogetherCostNoMoreThanOthers) {
   constexpr std::uint32_t kCount = 60000;
   const double before = processor_seconds();
-  AddressTable table;
+  AddressTable<std::uint32_t> table;
   for (std::uint32_t i = 0; i < kCount; ++i) {
     table.find_or_make(i << 4, std::uint64_t{i} << 4, [&] { return i; });
     table.find_or_make(i, ~std::uint64_t{i}, [&] { return i; });

@@ -1,0 +1,31 @@
+// Numbers of interned things, from 0 up. Each kind is a type of its own, so that the compiler refuses one in
+// place of another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tacho::report {
+
+enum class LocationId : std::uint32_t {};  // Location::id
+
+// None of a kind.
+template <class Id>
+inline constexpr Id kNo{~std::uint32_t{0}};
+
+// The index of what has this number, in an array of its kind.
+template <class Id>
+constexpr std::size_t index_of(Id id) {
+  return static_cast<std::size_t>(id);
+}
+// A number as an integer, e.g. as a fact of a sample; and back.
+template <class Id>
+constexpr std::uint32_t value_of(Id id) {
+  return static_cast<std::uint32_t>(id);
+}
+template <class Id>
+constexpr Id id_of(std::uint64_t value) {
+  return Id{static_cast<std::uint32_t>(value)};
+}
+
+}  // namespace tacho::report
