@@ -236,15 +236,15 @@ std::uint64_t report_unseen_ends(const OpenedRecording& recording, std::uint64_t
   return all;
 }
 
-// Samples of clocks that the kernel does not take while a BPF program runs.
+// Samples of clocks that the kernel does not take while a BPF program or a bpf() call is active.
 std::uint64_t report_left_out(const OpenedRecording& recording, const Messages& messages) {
   const auto due = recording.stacks ? recording.events.due_samples() : std::nullopt;
   const std::uint64_t lost = due ? recording.stacks->left_out_of(due->lost) : 0;
   if (lost == 0) return 0;
   messages.warn(fmt::format(
-      "warning: {}: {} of {} samples ({:.0f} %) are missing: the kernel takes none while a BPF program runs "
-      "on the CPU, as for other events here; so the time that these cost is not in the samples; with "
-      "--call-graph fp it is",
+      "warning: {}: about {} of {} samples ({:.0f} %) are missing: the kernel takes none while a BPF program "
+      "or a bpf() call is active on the CPU, as for other events and new programs here; so the samples leave "
+      "their cost out; with --call-graph fp they do not",
       recording.plan->events[due->event].name, lost, due->lost,
       100.0 * static_cast<double>(lost) / static_cast<double>(due->lost)));
   return lost;
