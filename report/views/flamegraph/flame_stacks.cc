@@ -127,8 +127,9 @@ Result<FlameFacts> read_samples(Session& session, const FlameSource& source, Fla
   for (const StackSums::Roots& roots : sums.roots()) events[units[roots.event]].insert(roots.names.front());
   FlameFacts facts{.has_samples = sums.has_samples()};
   std::set<std::string_view> taken;
-  for (const auto& [event, unit] : units) {
-    facts.events.push_back({session.events()[event].name, unit});
+  for (const auto& unit_of_event : units) {
+    const auto& unit = unit_of_event.second;
+    facts.events.push_back({session.events()[unit_of_event.first].name, unit});
     if (!taken.insert(unit).second) continue;
     // Where several events have one unit, their names are root frames of its graph.
     const std::size_t skipped = events[unit].size() > 1 ? 0 : 1;
