@@ -426,9 +426,8 @@ FileIdentity identity_of(const std::string& path) {
   return std::pair{info.st_dev, info.st_ino};
 }
 
-// Removes a capture that failed before its first sample. The error names the renamed old file, if there was
-// one
-// (`before`).
+// Removes a capture that failed before its first sample. If there was an older file of this name (`before`),
+// the error says how it is named now.
 Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
   const FileIdentity now = identity_of(output);
   if (now && now != before) unlink(output.c_str());

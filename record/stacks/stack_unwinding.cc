@@ -581,7 +581,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
     parse_mmap_events(out.view(), state_->sideband, state_->mmap_events);
     // Threads appear there as forks from a parent that has other mappings.
     std::erase_if(state_->mmap_events,
-                  [](const MmapEvent& mmap_events) { return mmap_events.kind == MmapEvent::Kind::Fork; });
+                  [](const MmapEvent& one) { return one.kind == MmapEvent::Kind::Fork; });
     out.clear();
   }
   std::vector<std::byte> none;  // no samples were taken yet
@@ -680,7 +680,7 @@ void StackUnwinding::end_pass(std::vector<std::byte>& records) {
   State& state = *state_;
   try {
     std::ranges::stable_sort(state.mmap_events, {}, &MmapEvent::time);
-    for (const MmapEvent& mmap_events : state.mmap_events) state.apply(mmap_events);
+    for (const MmapEvent& one : state.mmap_events) state.apply(one);
     state.forget_ended();
     for (const std::uint32_t process : state.maps.take_changed())
       if (!state.walker.reads_mappings()) state.unpublished.insert(process);

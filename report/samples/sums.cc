@@ -10,8 +10,8 @@ namespace {
 
 namespace abi = format::abi;
 
-// Limits of one lane when addresses are merged: kMaxSums groups or locations; kMaxKeys keys and kMaxAddresses
-// addresses in its caches.
+// Limits of one lane when addresses are merged: of groups or locations, and of the keys and addresses in its
+// caches.
 constexpr std::size_t kMaxGroups = std::size_t{1} << 15, kMaxKeys = std::size_t{1} << 17,
                       kMaxAddresses = std::size_t{1} << 18;
 

@@ -2,9 +2,8 @@
 // once, in the order of the groups' first samples, and the sums at the end. So its cost follows the number of
 // groups, and its output is the same for any number of threads.
 //
-//   SumLane   a thread's tables: sums by group. It merges addresses by function, if the view wants that, so
-//   that few
-//             groups are left to join
+//   SumLane   a thread's tables: sums by group. If the view wants that, it merges addresses by function,
+//             so that few groups are left to join
 //   SumJoin   joins the lanes on one thread: interns locations and stacks in the session's tables, and gives
 //             groups to the view
 #pragma once
