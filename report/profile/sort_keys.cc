@@ -469,7 +469,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line(show, row)); },
      .order = [](Show show, Row a, Row b) -> Order { return source_line(show, a) <=> source_line(show, b); },
      .show = source_line,
-     .fit = Fit::CutOnly},
+     .fit = Fit::CutOnly,
+     .needs = SortKey::Needs::SourceLines},
     {.name = "srcfile",
      .header = "Source File",
      .help = "the source file",
@@ -477,7 +478,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_file(show, row)); },
      .order = [](Show show, Row a, Row b) -> Order { return source_file(show, a) <=> source_file(show, b); },
      .show = source_file,
-     .fit = Fit::CutOnly},
+     .fit = Fit::CutOnly,
+     .needs = SortKey::Needs::SourceLines},
     number_key<&Sample::weight>("local_weight", "Local Weight", "the weight recorded by the processor",
                                 fact_number, 12),
     number_key<&Sample::weight>("weight", "Weight", "local_weight times the number of samples", times_samples,
@@ -528,7 +530,8 @@ constexpr SortKey kSortKeys[] = {
      .order = by_fact,
      .show = fact_text,
      .least_width = 6,
-     .fit = Fit::Whole},
+     .fit = Fit::Whole,
+     .needs = SortKey::Needs::Cgroups},
     {.name = "cgroup_id",
      .header = "cgroup id (dev/inode)",
      .help = "the cgroup namespace, if recorded",
@@ -537,7 +540,8 @@ constexpr SortKey kSortKeys[] = {
      .order = by_fact,
      .show = fact_text,
      .least_width = 20,
-     .fit = Fit::Whole},
+     .fit = Fit::Whole,
+     .needs = SortKey::Needs::Cgroups},
     {.name = "ipc_null",
      .header = "IPC   [IPC Coverage]",
      .help = "instructions per cycle: empty without branch stacks",
@@ -596,7 +600,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = fact_of,
      .order = by_fact,
      .show = fact_number,
-     .fit = Fit::Right},
+     .fit = Fit::Right,
+     .needs = SortKey::Needs::Switches},
     {.name = "comm_nodigit",
      .header = "CommandNoDigit",
      .help = "the thread's name with <N> for numbers, so that a pool of workers is one row (perf 7)",
@@ -738,7 +743,8 @@ constexpr SortKey end_line_key(std::string_view name, std::string_view header, s
           .order = end_line_order,
           .show = end_line,
           .mode = ReportMode::Branches,
-          .has_lines = true};
+          .has_lines = true,
+          .needs = SortKey::Needs::SourceLines};
 }
 constexpr SortKey end_address_key(std::string_view name, std::string_view header, std::string_view help,
                                   Read read) {
@@ -988,13 +994,41 @@ std::vector<const SortKey*> sort_keys() {
   return all;
 }
 
+namespace {
+
+// The key that the word is or abbreviates; null: it is none.
+const SortKey* sort_key_of(std::string_view word) {
+  const std::vector<const SortKey*> keys = sort_keys();
+  const auto found = std::ranges::find_if(
+      keys, [word](const SortKey* key) { return !word.empty() && key->name.starts_with(word); });
+  return found == keys.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+std::vector<std::string_view> key_words(std::string_view list) {
+  constexpr std::string_view kBetween = " ,+-{}";
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(kBetween, at), list.size());
+    if (end > at) words.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+bool names_key_with(std::string_view list, SortKey::Needs needs) {
+  return std::ranges::any_of(key_words(list), [needs](std::string_view word) {
+    const SortKey* const key = sort_key_of(word);
+    return key != nullptr && key->needs == needs;
+  });
+}
+
 std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
   if (word.empty()) return {};
-  for (const SortKey* const key : sort_keys()) {
-    if (!key->name.starts_with(word)) continue;
-    if (key->mode != ReportMode::Samples && key->mode != facts.options().mode) break;
+  const SortKey* const key = sort_key_of(word);
+  if (key != nullptr && (key->mode == ReportMode::Samples || key->mode == facts.options().mode))
     return {{.key = key, .header = std::string(key->header), .least_width = key->least_width}};
-  }
   const bool is_raw = word.ends_with("/raw");
   if (is_raw) word.remove_suffix(4);
   // Names of events contain colons and may contain dots: the field comes after the last dot before which

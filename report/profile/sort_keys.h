@@ -84,7 +84,9 @@ struct SortKey {
   Fit fit = Fit::Cut;
   ReportMode mode = ReportMode::Samples;  // Samples: the key exists in every mode
   bool has_lines = false;                 // a row for each address of a function, with its line
-  bool has_mapped_bytes = false;          // functions need mapped_bytes()
+  // What a report reads for it, besides samples. This must be known before the events are.
+  enum class Needs : std::uint8_t { Nothing, SourceLines, Switches, Cgroups } needs = Needs::Nothing;
+  bool has_mapped_bytes = false;  // functions need mapped_bytes()
 };
 
 // Whether the key reads nothing but the function.
@@ -94,6 +96,10 @@ inline bool is_of_function(const KeyUse& use) {
 
 // All sort keys in perf's order: an abbreviation is the first key that begins so.
 std::vector<const SortKey*> sort_keys();
+// The words of a list of keys, as for --sort and --fields.
+std::vector<std::string_view> key_words(std::string_view list);
+// Whether such a list names a key that needs this. Fields of events need nothing.
+bool names_key_with(std::string_view list, SortKey::Needs needs);
 // The keys for a word of --sort or --fields: one key, or all fields that the word names ("SUBSYS:NAME.FIELD",
 // "FIELD", "*" for all fields of an event; "/raw" after it: as numbers). As in perf, an abbreviation ("sym")
 // is the first key that begins so. Empty: the report's mode has no such key.

@@ -793,12 +793,19 @@ std::vector<Column> single_value_columns(const ReportOptions& options, const Rep
 
 bool needs_source_lines(const ReportOptions& options) {
   return options.graph.key != ChainKey::Function || options.shows_cycles ||
-         options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos;
+         names_key_with(options.sort, SortKey::Needs::SourceLines) ||
+         names_key_with(options.fields, SortKey::Needs::SourceLines);
 }
 
 bool asks_for_parallelism(const ReportOptions& options) {
-  const auto names = [](const std::string& keys) {
-    return keys.find("lat") != std::string::npos || keys.find("paral") != std::string::npos;
+  const auto is_latency_column = [](std::string_view word) {
+    const auto column = std::ranges::find_if(
+        kWeightColumns, [word](const WeightColumn& row) { return row.name.starts_with(word); });
+    return column != std::end(kWeightColumns) && is_latency(column->kind);
+  };
+  const auto names = [&is_latency_column](const std::string& keys) {
+    return std::ranges::any_of(key_words(keys), is_latency_column) ||
+           names_key_with(keys, SortKey::Needs::Switches);
   };
   return options.prefers_latency || !options.parallelism.empty() || names(options.sort) ||
          names(options.fields);
