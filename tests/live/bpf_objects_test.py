@@ -214,7 +214,7 @@ class Family(programs.Scratch):
         return text.split().count("calls:")
 
     def dropped(self, errors):
-        found = re.search(r"(\d+) events of BPF programs were of other threads", errors)
+        found = re.search(r"(\d+) events? of other threads dropped", errors)
         return int(found[1]) if found else 0
 
     def record(self, *words):
@@ -278,7 +278,7 @@ class Family(programs.Scratch):
             self.record("-e", event, "--sample-rate", "1/10", "--", "taskset", "-c", "0", programs.BIN / "getppid_load", "1000")
             self.assertEqual(self.samples(), 100, program)
             errors = self.record("-e", event, "--max-rate", "50", "--", programs.BIN / "getppid_load", "10000")
-            over = int(re.search(r"(\d+) events of BPF programs were above --max-rate 50", errors)[1])
+            over = int(re.search(r"(\d+) events of BPF programs above --max-rate 50 dropped", errors)[1])
             self.assertEqual(self.samples() + over, 10000, errors)
             self.assertGreaterEqual(self.samples(), 50)
             self.assertLess(self.samples(), 2000, errors)

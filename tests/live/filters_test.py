@@ -273,7 +273,7 @@ class OfObjects(Filters):
 
     def test_max_rate_counts_while_events_are_enabled(self):
         said = self.control("enable", 3000, "disable", "stop")
-        self.assertRegex(said, r"[12]\d{3} events of BPF programs were above --max-rate 1000")
+        self.assertRegex(said, r"[12]\d{3} events of BPF programs above --max-rate 1000 dropped")
 
     def test_tachos_own_globals_cannot_be_set(self):
         for name in ("tacho_follows=1", "tacho_one_in=3", "tacho_filter=1", "tacho_nosuch=1"):

@@ -168,7 +168,7 @@ class Waits(Recorders):
         self.assertIn(len(naps), range(30, 36))
         self.assertTrue(all("state=S" in nap and "clock_nanosleep" in nap for nap in naps), naps)
         # In any thread that was interrupted; unknown if the kernel skipped the program that notes the waker.
-        skipped = re.search(r"the kernel skipped (\d+) runs of BPF programs", said)
+        skipped = re.search(r"the kernel skipped (\d+) runs? of BPF programs", said)
         by_timer = [nap for nap in naps if 'waker_tid=0 waker="[timer]"' in nap]
         unknown = [nap for nap in naps if 'waker_tid=0 waker=""' in nap]
         self.assertEqual(len(by_timer) + len(unknown), len(naps), naps)
