@@ -22,7 +22,7 @@ LaneFilter::LaneFilter(const Filter& filter, Resolver& resolver, std::mutex* sym
       condition_(filter.condition != nullptr ? filter.condition->fork() : nullptr),
       addresses_(filter) {
   merging_.symbols_of = [this](const symbolize::Mapping& mapping) { return resolver_->names_of(mapping); };
-  merging_.merges_ips_by_function = true;
+  merging_.merge_by = Sink::MergeBy::Function;
   merging_.mutex = symbols;
   locations_.merge_by_name(&merging_);
 }

@@ -137,7 +137,7 @@ LocationId LocationTable::find(const symbolize::SpaceVersion& space, std::uint64
 void LocationTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                              std::vector<LocationId>& locations) {
   lookups_.clear();
-  const bool is_by_name = merging_ != nullptr && merging_->merges_frames;
+  const bool is_by_name = merging_ != nullptr && merges_frames(merging_->merge_by);
   for (const Address& address : addresses) {
     // A call may be the last instruction of a mapping (noreturn): its return address is outside, so look up
     // ip - 1.
@@ -170,7 +170,7 @@ LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* m
                    std::vector(names.table->size(), kNo<LocationId>)};
     by_name.functions = &functions;
   }
-  if (names.is_all && merging_->merges_unnamed) {
+  if (names.is_all && merges_unnamed_frames(merging_->merge_by)) {
     const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
     by_name.unknown = &unknown_locations_[mode].try_emplace(module, kNo<LocationId>).first->second;
   }
@@ -222,7 +222,7 @@ LocationId LocationTable::intern(const Location& other) {
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   CachedRange& known = known_of(other.mapping, mode);
   Lookup lookup = lookup_of(known, other.ip.value, other.is_caller ? kCaller : 0);
-  if (merging_ == nullptr || !merging_->merges_frames) return find_or_make(lookup);
+  if (merging_ == nullptr || !merges_frames(merging_->merge_by)) return find_or_make(lookup);
   lookup.by_name = by_name_of(known);
   // The join interns each location of a lane once: those of functions need no slot in by_address_.
   if (LocationId* const merged = merged_location(lookup)) return location_at(*merged, lookup);
@@ -231,7 +231,7 @@ LocationId LocationTable::intern(const Location& other) {
 }
 
 void LocationTable::prefetch(const Location& other) {
-  if (merging_ != nullptr && merging_->merges_frames) return;
+  if (merging_ != nullptr && merges_frames(merging_->merge_by)) return;
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   const Lookup lookup =
       lookup_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);

@@ -19,6 +19,7 @@
 #include "format/base/seeded_hash.h"
 #include "format/records/perf_abi.h"
 #include "report/samples/resolved_sample.h"
+#include "report/samples/sink.h"
 #include "report/samples/tables.h"
 #include "symbolize/address_space.h"
 #include "symbolize/symbolizer.h"
@@ -71,10 +72,9 @@ class RangeCache {
 
 // Merges addresses of one function into one location.
 struct FunctionMerging {
-  // The symbol table of a mapping; empty: addresses are not merged.
+  Sink::MergeBy merge_by = Sink::MergeBy::Address;
+  // The symbol table of a mapping; empty with MergeBy::Address.
   std::function<symbolize::Symbolizer::Names(const symbolize::Mapping&)> symbols_of;
-  // See Sink::MergeBy.
-  bool merges_frames = false, merges_unnamed = false, merges_ips_by_function = false;
   // Locked for lookups that change the symbol tables, which threads share. Null: no other thread uses them.
   std::mutex* mutex = nullptr;
 };

@@ -14,6 +14,7 @@
 #include "format/base/seeded_hash.h"
 #include "format/container/environment.h"
 #include "format/records/event_set.h"
+#include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
 #include "report/samples/ids.h"
@@ -124,5 +125,16 @@ struct ResolvedSample {
     return finder->find_in(*this, address, cpumode);
   }
 };
+
+// A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
+// upper bit decides.
+inline const Location& LocationFinder::find(const ResolvedSample& sample, std::uint64_t address) {
+  const auto cpumode = static_cast<std::uint8_t>(sample.fields->misc & format::abi::kCpumodeMask);
+  const Location& location = find_in(sample, address, cpumode);
+  const auto by_address = static_cast<std::uint8_t>(
+      static_cast<std::int64_t>(address) < 0 ? format::abi::kCpumodeKernel : format::abi::kCpumodeUser);
+  if (location.mapping != nullptr || by_address == cpumode) return location;
+  return find_in(sample, address, by_address);
+}
 
 }  // namespace tacho::report

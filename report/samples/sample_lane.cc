@@ -127,27 +127,15 @@ std::optional<Chain> SampleLane::whole_chain_of(const BatchRecord& item, const f
 void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionMerging& merging) {
   options_ = &options;
   sink_ = &sink;
-  merges_functions_ = merging.merges_ips_by_function;
-  are_ips_frames_ = !(merging.merges_unnamed && merging.merges_ips_by_function);
+  merge_by_ = merging.merge_by;
   taken_events_ = EventFilter(options.filter.events);
 }
 
 // Of the sample's own ip.
 LocationId SerialLane::location_of(const BatchRecord& item, const format::Sample& sample,
                                    std::uint8_t cpumode) {
-  return merges_functions_ ? location_table_->find_function(*item.space, sample.ip, cpumode)
-                           : location_table_->find(*item.space, sample.ip, cpumode);
-}
-
-// A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
-// upper bit decides.
-const Location& LocationFinder::find(const ResolvedSample& sample, std::uint64_t address) {
-  const std::uint8_t cpumode = cpumode_of(*sample.fields);
-  const Location& location = find_in(sample, address, cpumode);
-  const auto by_address = static_cast<std::uint8_t>(
-      static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
-  if (location.mapping != nullptr || by_address == cpumode) return location;
-  return find_in(sample, address, by_address);
+  return merges_ips_by_function(merge_by_) ? location_table_->find_function(*item.space, sample.ip, cpumode)
+                                           : location_table_->find(*item.space, sample.ip, cpumode);
 }
 
 const Location& SerialLane::find_in(const ResolvedSample&, std::uint64_t address, std::uint8_t cpumode) {
@@ -209,8 +197,8 @@ void SerialLane::resolve(const BatchRecord& item, const std::optional<Chain>& ch
     sample.stack = &stacks_->stack_of(*chain, *item.space);
     sample.has_payload_stack = lane_->is_payload_chain();
   }
-  const bool is_first = are_ips_frames_ && sample.stack != nullptr && !sample.stack->frames.empty() &&
-                        lane_->location_is_first_frame();
+  const bool is_first = shares_ips_with_frames(merge_by_) && sample.stack != nullptr &&
+                        !sample.stack->frames.empty() && lane_->location_is_first_frame();
   sample.location_id =
       is_first ? sample.stack->frames[0] : location_of(item, *sample.fields, cpumode_of(*sample.fields));
   sample.location = &location_table_->locations()[sample.location_id];

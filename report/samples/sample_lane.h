@@ -109,9 +109,8 @@ class SerialLane : public LocationFinder {
   StackTable* stacks_;
   const SampleOptions* options_ = nullptr;
   Sink* sink_ = nullptr;
-  bool merges_functions_ = false;  // samples' own addresses are merged by function
-  bool are_ips_frames_ = true;     // a sample's own address and the same frame share a location
-  EventFilter taken_events_;       // Filter::events, for the members of a group
+  Sink::MergeBy merge_by_ = Sink::MergeBy::Address;
+  EventFilter taken_events_;  // Filter::events, for the members of a group
   CounterDeltas counters_;
   std::vector<CounterDeltas::Delta> deltas_;        // scratch: of the current sample
   const symbolize::SpaceVersion* space_ = nullptr;  // of the current sample

@@ -445,13 +445,11 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
 // too.
 void Session::State::set_merging(Sink::MergeBy merge_by, bool has_stacks, bool is_sum) {
   merging = {};
-  merging.merges_frames = merges_frames(merge_by);
-  merging.merges_unnamed = merges_unnamed_frames(merge_by);
-  merging.merges_ips_by_function =
-      merges_ips_by_function(merge_by) && (merging.merges_frames || is_sum || !has_stacks);
-  if (merging.merges_frames || merging.merges_ips_by_function)
+  if (merge_by == Sink::MergeBy::Function && has_stacks && !is_sum) merge_by = Sink::MergeBy::Address;
+  merging.merge_by = merge_by;
+  if (merge_by != Sink::MergeBy::Address)
     merging.symbols_of = [this](const symbolize::Mapping& mapping) { return resolver.names_of(mapping); };
-  if (merging.merges_frames && !is_sum) stacks.merge_by_frames();
+  if (merges_frames(merge_by) && !is_sum) stacks.merge_by_frames();
 }
 
 void Session::run(Sink& view, const RunControl& control) {

@@ -52,4 +52,7 @@ inline bool merges_ips_by_function(Sink::MergeBy merge_by) {
   return merge_by != Sink::MergeBy::Address && merge_by != Sink::MergeBy::Name;
 }
 
+// Whether a sample's ip and the same address as a frame have one location.
+inline bool shares_ips_with_frames(Sink::MergeBy merge_by) { return merge_by != Sink::MergeBy::FrameName; }
+
 }  // namespace tacho::report

@@ -246,8 +246,8 @@ std::uint32_t SumLane::group_of(const KeyedSample& sample) {
       .thread = sample.thread, .has_stack = sample.chain.has_value(), .is_payload = sample.is_payload};
   if (sample.chain) group.frames = chains_.frames_of(*sample.chain, *sample.item->space, *location_table_);
   if (shape_.by_location || (shape_.by_stack && !sample.chain)) {
-    const bool is_first_frame = sample.location_is_first_frame && !group.frames.empty() &&
-                                shape_.merge_by != Sink::MergeBy::FrameName;
+    const bool is_first_frame =
+        sample.location_is_first_frame && !group.frames.empty() && shares_ips_with_frames(shape_.merge_by);
     group.location = is_first_frame ? group.frames[0] : sample_location(sample);
   }
   if (shape_.merge_by == Sink::MergeBy::Address) return make_group(sample, group);
