@@ -994,34 +994,11 @@ std::vector<const SortKey*> sort_keys() {
   return all;
 }
 
-namespace {
-
-// The key that the word is or abbreviates; null: it is none.
 const SortKey* sort_key_of(std::string_view word) {
   const std::vector<const SortKey*> keys = sort_keys();
   const auto found = std::ranges::find_if(
       keys, [word](const SortKey* key) { return !word.empty() && key->name.starts_with(word); });
   return found == keys.end() ? nullptr : *found;
-}
-
-}  // namespace
-
-std::vector<std::string_view> key_words(std::string_view list) {
-  constexpr std::string_view kBetween = " ,+-{}";
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find_first_of(kBetween, at), list.size());
-    if (end > at) words.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-bool names_key_with(std::string_view list, SortKey::Needs needs) {
-  return std::ranges::any_of(key_words(list), [needs](std::string_view word) {
-    const SortKey* const key = sort_key_of(word);
-    return key != nullptr && key->needs == needs;
-  });
 }
 
 std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {

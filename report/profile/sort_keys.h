@@ -96,10 +96,8 @@ inline bool is_of_function(const KeyUse& use) {
 
 // All sort keys in perf's order: an abbreviation is the first key that begins so.
 std::vector<const SortKey*> sort_keys();
-// The words of a list of keys, as for --sort and --fields.
-std::vector<std::string_view> key_words(std::string_view list);
-// Whether such a list names a key that needs this. Fields of events need nothing.
-bool names_key_with(std::string_view list, SortKey::Needs needs);
+// The key that a word is or abbreviates; null: it is none.
+const SortKey* sort_key_of(std::string_view word);
 // The keys for a word of --sort or --fields: one key, or all fields that the word names ("SUBSYS:NAME.FIELD",
 // "FIELD", "*" for all fields of an event; "/raw" after it: as numbers). As in perf, an abbreviation ("sym")
 // is the first key that begins so. Empty: the report's mode has no such key.

@@ -69,6 +69,24 @@ std::vector<Word> words_of(std::string_view text) {
   return words;
 }
 
+// Null: it is none. perf's keys come first, then its weights, then fields of captures: a field may be called
+// "period" too.
+const WeightColumn* weight_column_of(std::string_view word) {
+  const auto found = std::ranges::find_if(
+      kWeightColumns, [&](const WeightColumn& row) { return row.name.starts_with(word); });
+  return sort_key_of(word) != nullptr || found == std::end(kWeightColumns) ? nullptr : &*found;
+}
+
+// Whether a word of --sort or --fields passes the test. A '+' before the first one adds to the default keys.
+template <class Test>
+bool any_word(const ReportOptions& options, Test&& passes) {
+  return std::ranges::any_of(std::array{&options.sort, &options.fields}, [&](const std::string* list) {
+    const std::string_view words = *list;
+    return std::ranges::any_of(words_of(words.substr(words.starts_with('+') ? 1 : 0)),
+                               [&](const Word& word) { return passes(word.text); });
+  });
+}
+
 // Suggests the nearest name, or lists all names; fields of events are not suggested.
 Error unknown_key(std::string_view option, std::string_view word, ReportMode mode) {
   std::vector<std::string> names;
@@ -110,12 +128,7 @@ class ColumnMaker {
 
  private:
   Result<> add(std::string_view option, std::string_view word, std::vector<Column>& target) {
-    // perf's keys come first, then its weights, then fields of captures: a field may be called "period" too.
-    const bool is_key =
-        std::ranges::any_of(sort_keys(), [&](const SortKey* key) { return key->name.starts_with(word); });
-    const auto weight = std::ranges::find_if(
-        kWeightColumns, [&](const WeightColumn& row) { return row.name.starts_with(word); });
-    if (!is_key && weight != std::end(kWeightColumns)) {
+    if (const WeightColumn* const weight = weight_column_of(word)) {
       add_once({weight->kind, 0}, target);
       return Done{};
     }
@@ -791,24 +804,25 @@ std::vector<Column> single_value_columns(const ReportOptions& options, const Rep
   return single.size() == columns.keys.size() ? std::vector<Column>() : single;
 }
 
+bool names_key_with(const ReportOptions& options, SortKey::Needs needs) {
+  return any_word(options, [needs](std::string_view word) {
+    const SortKey* const key = sort_key_of(word);
+    return key != nullptr && key->needs == needs;
+  });
+}
+
 bool needs_source_lines(const ReportOptions& options) {
   return options.graph.key != ChainKey::Function || options.shows_cycles ||
-         names_key_with(options.sort, SortKey::Needs::SourceLines) ||
-         names_key_with(options.fields, SortKey::Needs::SourceLines);
+         names_key_with(options, SortKey::Needs::SourceLines);
 }
 
 bool asks_for_parallelism(const ReportOptions& options) {
   const auto is_latency_column = [](std::string_view word) {
-    const auto column = std::ranges::find_if(
-        kWeightColumns, [word](const WeightColumn& row) { return row.name.starts_with(word); });
-    return column != std::end(kWeightColumns) && is_latency(column->kind);
+    const WeightColumn* const column = weight_column_of(word);
+    return column != nullptr && is_latency(column->kind);
   };
-  const auto names = [&is_latency_column](const std::string& keys) {
-    return std::ranges::any_of(key_words(keys), is_latency_column) ||
-           names_key_with(keys, SortKey::Needs::Switches);
-  };
-  return options.prefers_latency || !options.parallelism.empty() || names(options.sort) ||
-         names(options.fields);
+  return options.prefers_latency || !options.parallelism.empty() || any_word(options, is_latency_column) ||
+         names_key_with(options, SortKey::Needs::Switches);
 }
 
 bool shows_latency(const ReportColumns& columns) {

@@ -189,6 +189,9 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
 // perf hides a column if a filter leaves it a single value.
 std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
 
+// Whether --sort or --fields names a key that needs this, in full or abbreviated. Fields of events need
+// nothing.
+bool names_key_with(const ReportOptions& options, SortKey::Needs needs);
 // Whether an option needs records of context switches, as far as options tell before there are columns.
 bool asks_for_parallelism(const ReportOptions& options);
 // Whether sort keys, columns or call graphs have source lines.

@@ -24,9 +24,7 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
       mode_(mode_of(session, options)),
       history_(branch_history_of(session, options)),
       needs_records_(mode_ != ReportMode::Samples || history_.is_wanted || options.shows_thread_values ||
-                     names_key_with(options.sort, SortKey::Needs::Cgroups) ||
-                     names_key_with(options.fields, SortKey::Needs::Cgroups) ||
-                     asks_for_parallelism(options)) {}
+                     names_key_with(options, SortKey::Needs::Cgroups) || asks_for_parallelism(options)) {}
 
 namespace {
 
