@@ -1,5 +1,4 @@
-// Files of network and FUSE file systems, whose servers may not answer: who reads there then waits in state
-// D.
+// Files of network and FUSE file systems: while the server does not answer, a read waits in state D.
 #pragma once
 
 #include <functional>

@@ -61,7 +61,7 @@ class CaptureOutput {
   // The name of the output for messages: `path`, or the files it became.
   virtual std::string place(const std::string& path) const { return path; }
   virtual std::uint64_t total_bytes() const { return bytes(); }
-  // Of a series: its files that are there. Another process may have rewritten them.
+  // The files of a series that were not removed. Packing may have rewritten them.
   virtual std::vector<std::string> files() const { return {}; }
 
   // Of a series of files (record/session/capture_series.h): begins to describe the running processes, and,

@@ -259,8 +259,7 @@ std::string full_rings(const Plan& plan) {
   const std::string room = fmt::format("-m {} (pages of each CPU) gives them more room", 4 * plan.ring_pages);
   if (are_copied)
     return "the rings were full of copied stacks: --call-graph fp copies none, -c N (or a lower -F) and "
-           "--filter "
-           "take fewer events, -e stackcount counts stacks in the kernel; " +
+           "--filter take fewer events, -e stackcount counts stacks in the kernel; " +
            room;
   return "the rings were full: -c N (or a lower -F) and --filter take fewer events; " + room;
 }

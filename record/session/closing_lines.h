@@ -22,7 +22,7 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
 // Size and samples of a recording: its first closing line.
 struct Captured {
   std::string place;               // the file, or PATH.* of several
-  std::vector<std::string> files;  // of several files: those that are there
+  std::vector<std::string> files;  // those of a series that were not removed; empty: one output
   std::uint64_t bytes = 0, samples = 0, lost = 0;
   std::vector<std::string> views;  // suggested views
 };

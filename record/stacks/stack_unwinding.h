@@ -110,9 +110,9 @@ class StackUnwinding {
   // A CPU came online: opens its walk events again, and connects them to `opened`, its new events.
   Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
-  // Of the `due` samples of clocks (KernelEvents::due_samples()), those that the kernel left out since a BPF
-  // program ran on the CPU: its overflow handler then drops the sample and counts nothing (bpf_prog_active in
-  // bpf_overflow_handler()). 0: too few to be told from ticks that came late.
+  // Samples of clocks that the kernel dropped: `due` (KernelEvents::due_samples()) less those that reached
+  // the program. While another BPF program is active on the CPU, bpf_overflow_handler() drops a sample
+  // without counting it (bpf_prog_active). 0: so few that late ticks may explain them.
   std::uint64_t left_out_of(std::uint64_t due) const;
   // For programs that call it themselves (kernel/kernel_events.h).
   bpf::StackWalker& walker();

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/message_text.h"
 #include "report/profile/wall_times.h"
 
 namespace tacho::report {
@@ -322,8 +323,7 @@ Result<TimeFacts> read_times(Session& session, const StackSource& source, StackN
     take(stack.names(), row.time);
   }
   const std::size_t threads = times.threads().size();
-  return TimeFacts{fmt::format("the time of {} thread{}", threads, threads == 1 ? "" : "s"), times.notes(),
-                   !times.rows().empty()};
+  return TimeFacts{"the time of " + cli::counted(threads, "thread"), times.notes(), !times.rows().empty()};
 }
 
 }  // namespace tacho::report
