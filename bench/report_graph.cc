@@ -35,7 +35,7 @@ struct Program {
       auto& chain = chains.emplace_back();
       std::uint32_t at = 0;
       for (std::size_t depth = 10 + random() % 30; depth > 0; --depth) {
-        chain.push_back(at);
+        chain.push_back(FunctionId{at});
         const std::uint32_t draw = static_cast<std::uint32_t>(random()) % 16;
         const std::uint32_t way = draw < 10 ? 0 : draw < 13 ? 1 : draw < 15 ? 2 : 3;
         at = (at * 4 + way + 1) % kFunctions;
@@ -46,8 +46,8 @@ struct Program {
   }
   std::deque<std::string> names;
   std::deque<NamedFacts> facts;
-  StableArray<Function> functions;
-  std::deque<std::vector<std::uint32_t>> chains;
+  StableArray<Function, FunctionId> functions;
+  std::deque<std::vector<FunctionId>> chains;
   std::vector<Strand> strands;
   std::uint64_t total = 0;
 };

@@ -36,7 +36,7 @@ class ManyRows : public BrowsedRows {
     for (std::uint32_t depth = 0; depth < 40; ++depth) {
       BrowsedNode& node = nodes.emplace_back();
       node.frames = {"caller_" + std::to_string(depth)};
-      node.functions = {depth};
+      node.functions = {FunctionId{depth}};
       node.share = "50.00%";
       if (depth + 1 < 40) {
         node.first_child = depth + 2;

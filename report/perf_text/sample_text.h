@@ -167,7 +167,7 @@ class FrameLines {
   void write_alone(TextBuffer& out, const Location& location) { write(out, location, kAlone); }
 
  private:
-  static constexpr std::uint32_t kNone = IndexTable::kNone;
+  static constexpr std::uint32_t kNone = kNo<std::uint32_t>;
   static constexpr std::uint8_t kUnwound = 8, kCaller = 16, kAlone = 32, kFree = 0xff;
 
   // "TAB ADDRESS SYMBOL+OFFSET (MODULE)": the parts that are equal for all addresses of a function.
@@ -243,7 +243,7 @@ class FrameLines {
   TextStore whole_store_;
   std::vector<Function> functions_;
   std::uint32_t nowhere_ = kNone;  // the entry for code that is not mapped
-  IndexTable by_name_;             // of functions_
+  IndexTable<> by_name_;           // of functions_
   std::unordered_map<const symbolize::Module*, ModuleNames> modules_;
   TextStore store_;
   TextBuffer scratch_;

@@ -109,11 +109,11 @@ class CodeHits {
 
   std::vector<HitCount> totals_;
   std::vector<EventHits> hits_;
-  IndexTable by_location_;
+  IndexTable<> by_location_;
   std::vector<AddressBranches> branches_;
-  IndexTable by_branch_;
+  IndexTable<> by_branch_;
   std::vector<AddressBlock> blocks_;
-  IndexTable by_block_;
+  IndexTable<> by_block_;
 };
 
 // By event with samples in functions: the indices of these functions, largest period first, and of equal

@@ -168,7 +168,7 @@ class BlockCycles {
   std::vector<CycleBlock> blocks_of(const Function& function);
 
  private:
-  static constexpr std::uint32_t kNone = IndexTable::kNone;
+  static constexpr std::uint32_t kNone = kNo<std::uint32_t>;
   // A block: all branches from one source that follow a branch to the given target.
   struct Block {
     LocationId start = kNo<LocationId>, end{};
@@ -190,10 +190,10 @@ class BlockCycles {
   bool knows_starts_;
   std::uint64_t total_ = 0;
   std::vector<Block> blocks_;
-  IndexTable by_block_;
+  IndexTable<> by_block_;
   KeyNumbers<Code> codes_;
   std::vector<Ended> ended_;  // sorted by function and end, when settled
-  IndexTable by_end_;
+  IndexTable<> by_end_;
 };
 
 }  // namespace tacho::report

@@ -46,15 +46,15 @@ std::uint64_t CallTreeLimit::least(std::uint64_t together) const {
   return static_cast<std::uint64_t>(is_of_parent ? std::ceil(part) : part);
 }
 
-CallTree::CallTree(const StableArray<Function>& functions, ChainKey key, const BranchSteps* steps,
+CallTree::CallTree(const StableArray<Function, FunctionId>& functions, ChainKey key, const BranchSteps* steps,
                    SiblingOrder order)
     : functions_(&functions), key_(key), steps_(steps), order_(order) {}
 
 void CallTree::learn_functions() {
   if (keys_.size() == functions_->size()) return;
   auto keys = static_cast<std::uint32_t>(group_by_key_.size());
-  for (std::size_t id = keys_.size(); id < functions_->size(); ++id) {
-    const Function& function = (*functions_)[id];
+  while (keys_.size() < functions_->size()) {
+    const Function& function = (*functions_)[id_of<FunctionId>(keys_.size())];
     keys_.push_back(function.chain_key);
     keys = std::max(keys, function.chain_key + 1);
     has_inlined_ |= function.is_inlined && key_ == ChainKey::Function;
@@ -144,8 +144,8 @@ std::size_t CallTree::group_members(const Range& range) {
   bool has_inlined = false;
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const Strand& strand = strands_[members_[i]];
-    const std::uint32_t frame = strand.frames[range.depth];
-    Stamped& known = group_by_key_[keys_[frame]];
+    const FunctionId frame = strand.frames[range.depth];
+    Stamped& known = group_by_key_[keys_[index_of(frame)]];
     if (known.round != round_) {
       known = {round_, static_cast<std::uint32_t>(groups_.size())};
       groups_.push_back({.frame = frame, .joins = known.group});
@@ -248,20 +248,20 @@ HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::sp
         __builtin_prefetch(profile.stack_of(rows[wanted[i + kFrames]])->frames.data());
       stacks.add(*profile.stack_of(rows[wanted[i]]));
     }
-    const auto numbers = stacks.numbers();
+    const auto chains = stacks.chains();
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t at = wanted[i];
-      add(entries[at], numbers[i - begin], profile.weights(profile.rows()[rows[at]])[0]);
+      add(entries[at], chains[i - begin], profile.weights(profile.rows()[rows[at]])[0]);
     }
   }
-  by_entry_and_number_.forget();
+  by_entry_and_chain_.forget();
 }
 
-void HeavyChains::add(std::uint32_t entry, std::uint32_t number, const Weight& weight) {
-  const auto is_same = [&](const Chain& known) { return known.entry == entry && known.number == number; };
+void HeavyChains::add(std::uint32_t entry, ChainId chain, const Weight& weight) {
+  const auto is_same = [&](const Chain& known) { return known.entry == entry && known.id == chain; };
   const std::size_t before = chains_.size();
-  find_or_add(by_entry_and_number_, by_entry_and_number_.hash(entry, number), chains_, is_same,
-              {entry, number, {}})
+  find_or_add(by_entry_and_chain_, by_entry_and_chain_.hash(entry, chain), chains_, is_same,
+              {entry, chain, {}})
       .weight += weight;
   if (chains_.size() != before) ++counts_[entry];
 }
@@ -275,7 +275,7 @@ std::vector<std::vector<Strand>> HeavyChains::strands(std::span<const std::uint3
     lists[i].reserve(counts_[entries[i]]);
   }
   for (const Chain& chain : chains_) {
-    const auto frames = stacks_->frames(chain.number);
+    const auto frames = stacks_->frames(chain.id);
     if (list_of[chain.entry] == kNone || frames.empty()) continue;
     const std::uint64_t period = by_samples ? chain.weight.samples : chain.weight.period;
     lists[list_of[chain.entry]].push_back({frames, period, chain.weight.samples});

@@ -19,7 +19,7 @@ namespace tacho::report {
 
 // A call chain, or the part of it that belongs to a row, with its weight.
 struct Strand {
-  std::span<const std::uint32_t> frames;  // ids of functions, in the order of drawing
+  std::span<const FunctionId> frames;  // in the order of drawing
   std::uint64_t period = 0, samples = 0;
 };
 
@@ -40,7 +40,7 @@ struct CallTreeLimit {
 
 struct CallNode {
   static constexpr std::uint32_t kNone = ~0U;
-  std::span<const std::uint32_t> frames;        // of the first chain; lives as long as the strands
+  std::span<const FunctionId> frames;           // of the first chain; lives as long as the strands
   std::uint32_t parent = kNone;                 // index of a node
   std::uint32_t first_child = 0, children = 0;  // consecutive nodes, the heaviest first
   // Of all chains through the node; then of the chains that end in it.
@@ -57,7 +57,7 @@ class CallTree {
  public:
   // `functions`: those of the strands' frames, with chain keys of this kind. One object builds many trees
   // with the same tables. `steps`: the steps of functions; null: branches are not counted.
-  explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function,
+  explicit CallTree(const StableArray<Function, FunctionId>& functions, ChainKey key = ChainKey::Function,
                     const BranchSteps* steps = nullptr, SiblingOrder order = SiblingOrder::ByName);
 
   // Builds the tree of these strands in place of the last one. Equal chains may be given more than once;
@@ -65,7 +65,7 @@ class CallTree {
   // and address.
   void build(std::span<const Strand> strands, const CallTreeLimit& limit);
 
-  const StableArray<Function>& functions() const { return *functions_; }
+  const StableArray<Function, FunctionId>& functions() const { return *functions_; }
   // Node 0 is the root: it has no frames, and the weight of all chains.
   const std::vector<CallNode>& nodes() const { return nodes_; }
   std::span<const CallNode> children(const CallNode& node) const {
@@ -83,7 +83,7 @@ class CallTree {
     std::size_t begin = 0, end = 0, depth = 0;
   };
   struct Group {
-    std::uint32_t frame = 0;  // of its first chain
+    FunctionId frame{};       // of its first chain
     std::uint32_t joins = 0;  // the group it is counted with: usually itself
     std::uint32_t strands = 0;
     std::uint64_t period = 0, samples = 0;
@@ -103,7 +103,7 @@ class CallTree {
   bool is_before(std::uint32_t a, std::uint32_t b) const;
   void add_children(std::size_t index, const Range& range, std::span<const std::uint32_t> chosen);
 
-  const StableArray<Function>* functions_;
+  const StableArray<Function, FunctionId>* functions_;
   ChainKey key_;
   const BranchSteps* steps_;
   SiblingOrder order_;
@@ -144,14 +144,15 @@ class HeavyChains {
 
  private:
   struct Chain {
-    std::uint32_t entry = 0, number = 0;  // of the chain in stacks_
+    std::uint32_t entry = 0;
+    ChainId id{};
     Weight weight;
   };
-  void add(std::uint32_t entry, std::uint32_t number, const Weight& weight);
+  void add(std::uint32_t entry, ChainId chain, const Weight& weight);
 
   const FunctionStacks* stacks_;
   std::vector<Chain> chains_;  // in the order of their first rows
-  IndexTable by_entry_and_number_;
+  IndexTable<> by_entry_and_chain_;
   std::vector<std::uint32_t> counts_;  // by entry
 };
 

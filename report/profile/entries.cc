@@ -47,11 +47,11 @@ void EntryIndex::begin_group() {
 }
 
 void EntryIndex::learn_functions() {
-  for (; learned_ < functions_->size(); ++learned_) code_of(learned_);
+  for (; learned_ < functions_->size(); ++learned_) code_of(FunctionId{learned_});
   if (functions_->has_ended()) identities_.forget();
 }
 
-std::uint32_t EntryIndex::make_code(std::uint32_t function) {
+std::uint32_t EntryIndex::make_code(FunctionId function) {
   RowFacts row;
   row.function = &(*functions_)[function];
   auto& words = identities_.begin();
@@ -76,7 +76,7 @@ CpuMode mode_of_level(char level) {
 // before. Call it for the frames in order, and only where a row is made.
 class Entries::Levels {
  public:
-  Levels(const FunctionTable& functions, std::span<const std::uint32_t> chain, char own)
+  Levels(const FunctionTable& functions, std::span<const FunctionId> chain, char own)
       : functions_(&functions), chain_(chain), level_(own) {}
   char at(std::size_t position) {
     for (; next_ <= position; ++next_) {
@@ -88,7 +88,7 @@ class Entries::Levels {
 
  private:
   const FunctionTable* functions_;
-  std::span<const std::uint32_t> chain_;
+  std::span<const FunctionId> chain_;
   std::size_t next_ = 0;
   char level_;
 };
@@ -200,12 +200,12 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
     weights = others;
   }
   part.chain = named.chain;
-  std::uint32_t parent = kNone;
-  if (part.chain != kNone && (options_.is_parent || options_.is_root)) {
+  FunctionId parent = kNo<FunctionId>;
+  if (part.chain != kNo<ChainId> && (options_.is_parent || options_.is_root)) {
     const auto chain = stacks_->frames(part.chain);
     if (options_.is_parent) {
-      const auto found = std::ranges::find_if(
-          chain, [&](std::uint32_t id) { return options_.is_parent((*functions_)[id]); });
+      const auto found =
+          std::ranges::find_if(chain, [&](FunctionId id) { return options_.is_parent((*functions_)[id]); });
       if (found != chain.end()) parent = *found;
     }
     const std::size_t begin = chain.size() - chain_of(part).size();
@@ -213,7 +213,7 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
       part.function = chain[begin];
   }
   if (options_.filtered_by) part.filtered = options_.filtered_by(row, (*functions_)[part.function]);
-  if (options_.shows_only_with_parent && parent == kNone) part.filtered |= kByParent;
+  if (options_.shows_only_with_parent && parent == kNo<FunctionId>) part.filtered |= kByParent;
   const bool is_filtered = part.filtered != 0;
   for (std::size_t member = 0; member < members_; ++member) {
     member_totals_[member] += weights[member];
@@ -222,7 +222,7 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
   if (is_filtered && !options_.keeps_filtered) return kNone;
 
   RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
-  if (parent != kNone) facts.parent = &(*functions_)[parent];
+  if (parent != kNo<FunctionId>) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
   part.mode = options_.level_of ? mode_of_level(options_.level_of(facts.facts)) : named.mode;
   if (!has_chains_) return add_alone(part, weights);
@@ -250,7 +250,7 @@ std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weigh
 }
 
 // The number of the part that equals `part`; adds it if there is none.
-std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
+std::uint32_t Entries::part_of(const Part& part, FunctionId parent) {
   const auto is_same = [&](std::uint32_t known) {
     return parts_[known].group == part.group && parts_[known].function == part.function &&
            parts_[known].chain == part.chain && parts_[known].mode == part.mode;
@@ -261,7 +261,7 @@ std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
     if (options_.is_parent) parents_.push_back(parent);
     return static_cast<std::uint32_t>(parts_.size() - 1);
   };
-  std::uint32_t& first = part.chain != kNone ? by_chain_[part.chain] : by_alone_[part.function];
+  std::uint32_t& first = part.chain != kNo<ChainId> ? by_chain_[part.chain] : by_alone_[part.function];
   if (first == kNone) return first = make();
   if (is_same(first)) return first;
   const std::uint64_t hash =
@@ -270,8 +270,8 @@ std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
 }
 
 // The chain from the last is_root function on.
-std::span<const std::uint32_t> Entries::chain_of(const Part& part) const {
-  if (part.chain == kNone) return {};
+std::span<const FunctionId> Entries::chain_of(const Part& part) const {
+  if (part.chain == kNo<ChainId>) return {};
   const auto chain = stacks_->frames(part.chain);
   if (!options_.is_root) return chain;
   for (std::size_t at = chain.size(); at-- > 0;) {
@@ -289,7 +289,7 @@ std::uint32_t Entries::group_of(const RowFacts& facts) {
   return groups_.number();
 }
 
-std::uint32_t Entries::make_entry(const Part& part, std::uint32_t function, char level, bool is_own) {
+std::uint32_t Entries::make_entry(const Part& part, FunctionId function, char level, bool is_own) {
   entries_.push_back({.row = part.row, .level = level, .filtered = part.filtered, .is_own = is_own});
   cells_.push_back({function, part.group});
   selves_.resize(selves_.size() + members_);
@@ -310,11 +310,11 @@ void Entries::add_parts(std::span<const std::uint32_t> numbers) {
 
 void Entries::fetch_chain(std::uint32_t number) const {
   index_->prefetch(parts_[number].function);
-  for (const std::uint32_t function : chain_of(parts_[number])) index_->prefetch(function);
+  for (const FunctionId function : chain_of(parts_[number])) index_->prefetch(function);
 }
 
 void Entries::fetch_rows(std::uint32_t number) const {
-  for (const std::uint32_t function : chain_of(parts_[number])) {
+  for (const FunctionId function : chain_of(parts_[number])) {
     const std::uint32_t entry = index_->known(function);
     if (entry == EntryIndex::kNone) {
       index_->prefetch_code(function);
@@ -329,7 +329,7 @@ void Entries::add_part(std::uint32_t number) {
   const Part& part = parts_[number];
   const auto chain = chain_of(part);
   const char own_level = (*functions_)[part.function].level;
-  const auto make = [&](std::uint32_t function, char level, bool is_own) {
+  const auto make = [&](FunctionId function, char level, bool is_own) {
     of_chains_.push_back({.part = number});
     return make_entry(part, function, level, is_own);
   };
@@ -529,7 +529,7 @@ void Entries::add_strands(std::uint32_t group, std::vector<std::vector<Strand>>&
     const Weight& weight = weight_of(number, 0);
     const auto chain = chain_of(part);
     if (weight.samples == 0 || chain.empty()) continue;
-    const auto meet = [&](std::uint32_t function, std::size_t position, bool has_graph) {
+    const auto meet = [&](FunctionId function, std::size_t position, bool has_graph) {
       const std::uint32_t list = index_->find_or_make(function, [] { return kNone; });
       if (list == kNone || last_part[list] == number) return;
       last_part[list] = number;

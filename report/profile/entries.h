@@ -56,7 +56,7 @@ class IdentityRows {
   // The first row with this last word, which often is a small number such as a symbol's. Other rows are
   // hashed.
   std::vector<std::uint32_t, format::LargePages<std::uint32_t>> by_last_word_;
-  IndexTable by_words_;
+  IndexTable<> by_words_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
   std::uint32_t size_ = 0, last_ = 0;  // the last row is often the next one too
@@ -80,24 +80,24 @@ class EntryIndex {
   // identities if the table is complete.
   void learn_functions();
   // Prefetches what find_or_make() reads for a function.
-  void prefetch(std::uint32_t function) const {
-    if (function < by_function_.size()) __builtin_prefetch(&by_function_[function]);
-    if (function < codes_.size()) __builtin_prefetch(&codes_[function]);
+  void prefetch(FunctionId function) const {
+    by_function_.prefetch(function);
+    codes_.prefetch(function);
   }
   // Prefetches what find_or_make() reads if the function is not known(). Call it after prefetch().
-  void prefetch_code(std::uint32_t function) const {
-    if (function >= codes_.size() || codes_[function] >= by_code_.size()) return;
+  void prefetch_code(FunctionId function) const {
+    if (!codes_.has(function) || codes_[function] >= by_code_.size()) return;
     __builtin_prefetch(&by_code_[codes_[function]]);
   }
   // The row of a function in the current group; kNone: it was not looked up yet.
-  std::uint32_t known(std::uint32_t function) const {
-    if (function >= by_function_.size() || by_function_[function].group != group_) return kNone;
+  std::uint32_t known(FunctionId function) const {
+    if (!by_function_.has(function) || by_function_[function].group != group_) return kNone;
     return by_function_[function].entry;
   }
 
   // The code of a function's key values: equal for equal values.
-  std::uint32_t code_of(std::uint32_t function) {
-    if (function >= codes_.size()) codes_.resize(functions_->size(), kNone);
+  std::uint32_t code_of(FunctionId function) {
+    if (!codes_.has(function)) codes_.resize(functions_->size(), kNone);
     return codes_[function] != kNone ? codes_[function] : make_code(function);
   }
 
@@ -106,8 +106,8 @@ class EntryIndex {
   // The row of a function in the current group; if there is none, the result of make(). Functions with equal
   // key values share a row.
   template <class Make>
-  std::uint32_t find_or_make(std::uint32_t function, Make&& make) {
-    if (function >= by_function_.size()) by_function_.resize(functions_->size());
+  std::uint32_t find_or_make(FunctionId function, Make&& make) {
+    if (!by_function_.has(function)) by_function_.resize(functions_->size());
     Slot& own = by_function_[function];
     if (own.group == group_) return own.entry;
     const std::uint32_t code = code_of(function);
@@ -121,17 +121,17 @@ class EntryIndex {
   struct Slot {
     std::uint32_t group = 0, entry = kNone;
   };
-  std::uint32_t make_code(std::uint32_t function);
+  std::uint32_t make_code(FunctionId function);
 
   std::span<const KeyUse> keys_;
   const SampleFacts* facts_;
   const FunctionTable* functions_;
   std::uint32_t group_ = 0;  // from 1 up
-  std::vector<Slot, format::LargePages<Slot>> by_function_;
+  IdVector<FunctionId, Slot> by_function_;
   std::vector<Slot, format::LargePages<Slot>> by_code_;
   // Functions with equal key values have equal codes.
-  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> codes_;  // by function; kNone: not evaluated
-  std::uint32_t learned_ = 0;                                            // the number of functions evaluated
+  IdVector<FunctionId, std::uint32_t> codes_;  // kNone: not evaluated
+  std::uint32_t learned_ = 0;                  // the number of functions evaluated
   IdentityRows identities_;
 };
 
@@ -182,7 +182,7 @@ struct EntryOptions {
 
 class Entries {
  public:
-  static constexpr std::uint32_t kNone = NamedRows::kNoChain;  // of any number
+  static constexpr std::uint32_t kNone = ~0U;  // of any number
   struct Totals {
     Weight self, children;  // `children` includes the row's own; without children, both are equal
   };
@@ -255,7 +255,9 @@ class Entries {
   };
   // A distinct combination of sample keys, own function and chain of functions, with its weights in weights_.
   struct Part {
-    std::uint32_t row = 0, group = 0, function = 0, chain = kNone;
+    std::uint32_t row = 0, group = 0;
+    FunctionId function{};
+    ChainId chain = kNo<ChainId>;
     FilterBits filtered = 0;
     CpuMode mode = CpuMode::User;  // of the samples' own addresses
   };
@@ -280,12 +282,12 @@ class Entries {
   std::uint32_t add_row(std::uint32_t number);
   std::uint32_t add_alone(const Part& part, std::span<const Weight> weights);
   void name_heavy(std::span<const std::uint32_t> numbers);
-  std::uint32_t part_of(const Part& part, std::uint32_t parent);
+  std::uint32_t part_of(const Part& part, FunctionId parent);
   const Weight& weight_of(std::uint32_t part, std::size_t member) const {
     return weights_[part * members_ + member];
   }
   const Function* parent_of(std::uint32_t part) const {  // null: there is none
-    return parents_.empty() || parents_[part] == kNone ? nullptr : &(*functions_)[parents_[part]];
+    return parents_.empty() || parents_[part] == kNo<FunctionId> ? nullptr : &(*functions_)[parents_[part]];
   }
   void reserve(std::size_t entries);
   void group_parts();
@@ -296,8 +298,8 @@ class Entries {
   void add_own(std::uint32_t entry, std::span<const Weight> weights, CpuMode mode);
   std::uint64_t mode_period(CpuMode mode, std::uint32_t entry, std::size_t member) const;
   void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
-  std::uint32_t make_entry(const Part& part, std::uint32_t function, char level, bool is_own);
-  std::span<const std::uint32_t> chain_of(const Part& part) const;
+  std::uint32_t make_entry(const Part& part, FunctionId function, char level, bool is_own);
+  std::span<const FunctionId> chain_of(const Part& part) const;
   std::uint32_t group_of(const RowFacts& facts);
   std::span<const std::uint32_t> parts_of(std::uint32_t group) const {
     return std::span(by_group_).subspan(group_starts_[group],
@@ -331,11 +333,12 @@ class Entries {
   std::vector<Weight> member_totals_, filtered_;
 
   Table<Part> parts_;
-  Table<Weight> weights_;               // by part, members_ for each
-  std::vector<std::uint32_t> parents_;  // by part: found by --parent; may be empty
+  Table<Weight> weights_;            // by part, members_ for each
+  std::vector<FunctionId> parents_;  // by part: found by --parent; may be empty
   // The first part of a chain (without chains: of a function), usually the only one; then the others.
-  IdMap<std::uint32_t, std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
-  IndexTable by_part_;
+  IdMap<ChainId, std::uint32_t> by_chain_{kNone};
+  IdMap<FunctionId, std::uint32_t> by_alone_{kNone};
+  IndexTable<> by_part_;
   IdentityRows groups_;
   Table<std::uint32_t> group_entries_;  // the first entry of each group
   // Numbers of parts, sorted by group.
@@ -345,7 +348,7 @@ class Entries {
   Table<Entry> entries_;
   Table<RowsToOrder::Cell> cells_;
   Table<OfChains> of_chains_;
-  IndexTable by_cell_;               // without call chains: the entries after the first of their group
+  IndexTable<> by_cell_;             // without call chains: the entries after the first of their group
   Table<Weight> selves_, children_;  // by entry, members_ for each
   // As selves_, by mode except Kernel, which is the rest. Shorter arrays end after the last weight of the
   // mode: guests are rare.
@@ -448,7 +451,7 @@ class Hierarchy {
   std::vector<std::uint64_t> values_;           // by row, member, and kind of number
   std::vector<std::uint64_t> words_, scratch_;  // the identities of rows' keys
   std::vector<std::uint32_t> words_at_;         // by row
-  IndexTable by_keys_;
+  IndexTable<> by_keys_;
   std::vector<std::uint32_t> leaf_of_;  // by entry
   Lists below_, entries_of_;
   std::vector<std::uint32_t> top_, shown_;

@@ -58,9 +58,9 @@ class FunctionNames {
   TextStore store_;
   format::SeededTextHash hash_;
   std::vector<Row> rows_;
-  IndexTable by_name_;  // first numbers
+  IndexTable<> by_name_;  // first numbers
   std::vector<Linker> linkers_;
-  IndexTable by_linker_;                                  // indexes of linkers_
+  IndexTable<> by_linker_;                                // indexes of linkers_
   std::unordered_map<std::uint32_t, Overloads> several_;  // by first number
 };
 

@@ -77,17 +77,18 @@ const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::M
   return last_numbers_;
 }
 
-std::span<const std::uint32_t> FunctionTable::of_frame(LocationId location) {
-  if (const std::uint32_t only = only_.find(location); only != kNone) return list_of(only);
-  if (const std::uint32_t many = many_.find(location); many != kNone) return lists_[many];
+std::span<const FunctionId> FunctionTable::of_frame(LocationId location) {
+  if (const FunctionId only = only_.find(location); only != kNo<FunctionId>) return list_of(only);
+  if (const std::uint32_t many = many_.find(location); many != kNo<std::uint32_t>) return lists_[many];
   const Location& where = resolver_->location(location);
   const bool is_plain = !where.is_unwound && resolver_->names_are_plain();
   const std::optional<TableRow> row = is_plain ? table_row_of(where) : std::nullopt;
-  if (const std::uint32_t known = known_by(row); known != kNone) return list_of(only_[location] = known);
+  if (const FunctionId known = known_by(row); known != kNo<FunctionId>)
+    return list_of(only_[location] = known);
   const std::uint64_t ip = where.ip.value;
   const auto frames = resolver_->frames(where);
   if (frames.size() == 1) {
-    const std::uint32_t only = intern(function_of(frames[0], where, ip), ip);
+    const FunctionId only = intern(function_of(frames[0], where, ip), ip);
     keep(row, only);
     return list_of(only_[location] = only);
   }
@@ -97,10 +98,10 @@ std::span<const std::uint32_t> FunctionTable::of_frame(LocationId location) {
   return list;
 }
 
-std::uint32_t FunctionTable::of_step(LocationId location, std::uint32_t step) {
-  const std::uint32_t outermost = of_frame(location).back();
+FunctionId FunctionTable::of_step(LocationId location, std::uint32_t step) {
+  const FunctionId outermost = of_frame(location).back();
   if (step == 0) return outermost;
-  return by_step_.find_or_make(step, outermost, [&] {
+  return by_step_.find_or_make(step, value_of(outermost), [&] {
     const Function& known = functions_[outermost];
     Made made{.function = known,
               .named = {.name = known.name(), .shown_name = known.shown_name(), .end = known.end()},
@@ -111,8 +112,8 @@ std::uint32_t FunctionTable::of_step(LocationId location, std::uint32_t step) {
   });
 }
 
-std::uint32_t FunctionTable::of_name(std::string_view name) {
-  const auto [known, is_new] = of_names_.try_emplace(name, 0);
+FunctionId FunctionTable::of_name(std::string_view name) {
+  const auto [known, is_new] = of_names_.try_emplace(name, FunctionId{});
   if (!is_new) return known->second;
   Made made;
   made.named.name = made.named.shown_name = name;
@@ -122,15 +123,15 @@ std::uint32_t FunctionTable::of_name(std::string_view name) {
   return known->second = append(made);
 }
 
-std::uint32_t FunctionTable::of_location(LocationId location) {
-  if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
+FunctionId FunctionTable::of_location(LocationId location) {
+  if (const FunctionId known = alone_.find(location); known != kNo<FunctionId>) return known;
   const Location& where = resolver_->location(location);
   const std::optional<TableRow> row = table_row_of(where);
-  if (const std::uint32_t known = known_by(row); known != kNone) return alone_[location] = known;
+  if (const FunctionId known = known_by(row); known != kNo<FunctionId>) return alone_[location] = known;
   const symbolize::Frame& frame = resolver_->frame(where);
   const std::uint64_t shown =
       where.mapping == nullptr ? frame.shown_address : where.mapping->nameless_address(where.ip);
-  const std::uint32_t alone = intern(function_of(frame, where, shown), frame.ip.value);
+  const FunctionId alone = intern(function_of(frame, where, shown), frame.ip.value);
   keep(row, alone);
   return alone_[location] = alone;
 }
@@ -150,7 +151,7 @@ std::optional<FunctionTable::TableRow> FunctionTable::table_row_of(const Locatio
 }
 
 // What is shown of a variable depends on its mapping.
-void FunctionTable::keep(const std::optional<TableRow>& row, std::uint32_t function) {
+void FunctionTable::keep(const std::optional<TableRow>& row, FunctionId function) {
   if (row && !functions_[function].is_data)
     by_row_.find_or_make(row->space, row->row, [function] { return function; });
 }
@@ -190,7 +191,7 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   return all;
 }
 
-std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
+FunctionId FunctionTable::intern(Made all, std::uint64_t ip) {
   Function& made = all.function;
   made.first_ip = ip;
   const auto level = static_cast<unsigned char>(made.level);
@@ -204,7 +205,7 @@ std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
                                                made.name_number, kind, counts_address ? ip : 0);
   return by_identity_.find_or_make(
       hash,
-      [&](std::uint32_t id) {
+      [&](FunctionId id) {
         const Function& known = functions_[id];
         return known.module == made.module && known.start == made.start && known.end() == all.named.end &&
                known.name_number == made.name_number && known.level == made.level &&
@@ -215,11 +216,11 @@ std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
 }
 
 // Usually one function in all modules has an address; it is found by its symbol number.
-std::uint32_t FunctionTable::intern_address(Made& all) {
+FunctionId FunctionTable::intern_address(Made& all) {
   Function& made = all.function;
   made.symbol = symbols_.number_of_address(space_of(made.level), made.start);
-  std::uint32_t& first = by_symbol_[made.symbol];
-  if (first == kNone) {
+  FunctionId& first = by_symbol_[made.symbol];
+  if (first == kNo<FunctionId>) {
     made.chain_key = chain_keys_.new_number();
     return first = append(all);
   }
@@ -234,21 +235,20 @@ std::uint32_t FunctionTable::intern_address(Made& all) {
   });
 }
 
-std::uint32_t FunctionTable::add(Made& made) {
+FunctionId FunctionTable::add(Made& made) {
   made.function.symbol = symbol_of(made);
   made.function.chain_key = chain_key_of(made);
   return append(made);
 }
 
-std::uint32_t FunctionTable::append(const Made& made) {
+FunctionId FunctionTable::append(const Made& made) {
   Function function = made.function;
   NamedFacts named = made.named;
   named.name_number = function.name_number;
   if (made.rare != RareFacts()) named.rare = &rare_.emplace_back(made.rare);
   const bool has_facts = !named.name.empty() || named.end != 0 || named.rare != nullptr;
   function.named = has_facts ? &named_.emplace_back(named) : nullptr;
-  functions_.push_back(function);
-  return static_cast<std::uint32_t>(functions_.size() - 1);
+  return functions_.push_back(function);
 }
 
 void FunctionTable::show_parameters() {
@@ -436,7 +436,7 @@ void FrameNames::append(std::span<const LocationId> frames, Order order, std::ve
       continue;
     }
     FrameAddress address{location, 0};
-    for (const std::uint32_t function : functions_.of_frame(location)) {
+    for (const FunctionId function : functions_.of_frame(location)) {
       add(of_function(function, address), names);
       ++address.inlined;
     }
@@ -461,7 +461,7 @@ FrameNames::NameList FrameNames::of_location(LocationId location) {
   return by_location_[location] = kept(made_);
 }
 
-FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FrameAddress& address) {
+FrameNames::NameList FrameNames::of_function(FunctionId function, const FrameAddress& address) {
   if (const NameList known = by_function_.find(function); known.count != NameList::kNotMade) return known;
   // The offset in the function is not shown.
   const Function& known_function = functions_[function];

@@ -140,7 +140,7 @@ class KeyNumbers {
   }
 
  private:
-  IndexTable by_hash_;
+  IndexTable<> by_hash_;
   std::vector<Key, format::LargePages<Key>> keys_;
 };
 
@@ -172,7 +172,7 @@ class Identities {
     Words words;
     std::uint32_t number = 0;
   };
-  IndexTable by_words_;
+  IndexTable<> by_words_;
   std::vector<Row> rows_;
   AddressTable<std::uint32_t> by_address_;
   std::uint32_t count_ = 0;
@@ -200,32 +200,32 @@ class FunctionTable {
 
   // The functions of a call chain's frame: innermost inlined call first, at least one.
   // Valid until the next call.
-  std::span<const std::uint32_t> of_frame(LocationId location);
+  std::span<const FunctionId> of_frame(LocationId location);
   // The same for a frame that is one function, as most are: a fast path, called for every frame of every
-  // chain. kNone: not looked up yet, or several functions.
-  static constexpr std::uint32_t kNone = ~0U;
-  std::uint32_t only_of_frame(LocationId location) const { return only_.find(location); }
+  // chain. kNo: not looked up yet, or several functions.
+  FunctionId only_of_frame(LocationId location) const { return only_.find(location); }
   // Prefetches what the next look-up of this location reads: the cached answer, or else the location itself.
   void prefetch_frame(LocationId location) const { only_.prefetch(location); }
   void prefetch_alone(LocationId location) const { alone_.prefetch(location); }
   void prefetch_location(LocationId location) const {
-    if (only_.find(location) == kNone) __builtin_prefetch(&resolver_->location(location));
+    if (only_.find(location) == kNo<FunctionId>) __builtin_prefetch(&resolver_->location(location));
   }
   void prefetch_address(LocationId location) const {
-    if (only_.find(location) == kNone) symbols_.prefetch_address(0, resolver_->location(location).ip.value);
+    if (only_.find(location) == kNo<FunctionId>)
+      symbols_.prefetch_address(0, resolver_->location(location).ip.value);
   }
   // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has its own function,
   // equal except for the step.
-  std::uint32_t of_step(LocationId location, std::uint32_t step);
+  FunctionId of_step(LocationId location, std::uint32_t step);
   // The function of a frame that is not a code address: a mark between two stacks, or a thread. The name must
   // live as long as the table.
-  std::uint32_t of_name(std::string_view name);
+  FunctionId of_name(std::string_view name);
   // The function of a sample's own address, without inlined calls.
-  std::uint32_t of_location(LocationId location);
+  FunctionId of_location(LocationId location);
 
   // Its address does not change.
-  const Function& operator[](std::uint32_t id) const { return functions_[id]; }
-  const StableArray<Function>& functions() const { return functions_; }  // by id
+  const Function& operator[](FunctionId id) const { return functions_[id]; }
+  const StableArray<Function, FunctionId>& functions() const { return functions_; }
   std::size_t size() const { return functions_.size(); }
   // Frees the look-up tables: no location is looked up afterwards.
   void end_lookups();
@@ -244,15 +244,15 @@ class FunctionTable {
     std::uint32_t row = 0;
   };
   std::optional<TableRow> table_row_of(const Location& where);
-  std::uint32_t known_by(const std::optional<TableRow>& row) const {
-    return row ? by_row_.find(row->space, row->row) : kNone;
+  FunctionId known_by(const std::optional<TableRow>& row) const {
+    return row ? by_row_.find(row->space, row->row) : kNo<FunctionId>;
   }
-  void keep(const std::optional<TableRow>& row, std::uint32_t function);
+  void keep(const std::optional<TableRow>& row, FunctionId function);
   Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
-  std::uint32_t intern(Made made, std::uint64_t ip);
-  std::uint32_t intern_address(Made& made);  // without a name, for the grain Functions
-  std::uint32_t add(Made& made);
-  std::uint32_t append(const Made& made);
+  FunctionId intern(Made made, std::uint64_t ip);
+  FunctionId intern_address(Made& made);  // without a name, for the grain Functions
+  FunctionId add(Made& made);
+  FunctionId append(const Made& made);
   std::uint32_t number_of_text(KeyNumbers<std::string_view>& numbers, std::string_view text) {
     return numbers.number_of(hash_(text), text);
   }
@@ -268,7 +268,7 @@ class FunctionTable {
   std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
   std::uint32_t symbol_of(const Made& made);
   std::uint32_t chain_key_of(const Made& made);
-  std::span<const std::uint32_t> list_of(std::uint32_t only) { return {&(only_answer_ = only), 1}; }
+  std::span<const FunctionId> list_of(FunctionId only) { return {&(only_answer_ = only), 1}; }
   std::string_view line_text(const symbolize::Frame& frame);
 
   Resolver* resolver_;
@@ -277,27 +277,27 @@ class FunctionTable {
   SourceNames sources_;
   bool keeps_mapped_bytes_ = false, has_ended_ = false, names_as_perf_ = false;
   bool has_rows_ = false;  // functions are found by their rows, where they can be
-  // kNone: not looked up. Separate arrays, so that they fit into the cache.
-  IdMap<LocationId, std::uint32_t> alone_{kNone};  // of samples' own addresses
-  IdMap<LocationId, std::uint32_t> only_{kNone};   // of frames that are one function
-  IdMap<LocationId, std::uint32_t> many_{kNone};   // of other frames: index of a list
-  std::deque<std::vector<std::uint32_t>> lists_;
-  StableArray<Function> functions_;
+  // kNo: not looked up. Separate arrays, so that they fit into the cache.
+  IdMap<LocationId, FunctionId> alone_{kNo<FunctionId>};       // of samples' own addresses
+  IdMap<LocationId, FunctionId> only_{kNo<FunctionId>};        // of frames that are one function
+  IdMap<LocationId, std::uint32_t> many_{kNo<std::uint32_t>};  // of other frames: index of a list
+  std::deque<std::vector<FunctionId>> lists_;
+  StableArray<Function, FunctionId> functions_;
   std::deque<NamedFacts> named_;
   std::deque<RareFacts> rare_;
-  std::uint32_t only_answer_ = 0;  // for of_frame(): a list of one
-  IndexTable by_identity_;
+  FunctionId only_answer_{};  // for of_frame(): a list of one
+  IndexTable<FunctionId> by_identity_;
   // Functions without a name: the first at an address, by symbol number, and the others.
-  IdMap<std::uint32_t, std::uint32_t> by_symbol_{kNone};
-  AddressTable<std::uint32_t> by_address_;
-  AddressTable<std::uint32_t> by_row_;  // see TableRow
+  IdMap<std::uint32_t, FunctionId> by_symbol_{kNo<FunctionId>};
+  AddressTable<FunctionId> by_address_;
+  AddressTable<FunctionId> by_row_;  // see TableRow
   struct Table {
     const symbolize::Mapping* mapping = nullptr;
     symbolize::SymbolTable* names = nullptr;
   };
-  std::array<Table, 64> tables_{};       // of mappings, by their addresses
-  AddressTable<std::uint32_t> by_step_;  // functions of branch ends: by step and the function without a step
-  std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
+  std::array<Table, 64> tables_{};    // of mappings, by their addresses
+  AddressTable<FunctionId> by_step_;  // functions of branch ends: by step and the function without a step
+  std::unordered_map<std::string_view, FunctionId> of_names_;  // see of_name()
   format::SeededTextHash hash_;
   FunctionNames names_{FunctionNames::Texts::Stay};
   std::size_t named_so_far_ = 0;  // names_.size() at the last show_parameters()
@@ -409,14 +409,14 @@ class FrameNames {
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
   NameList of_location(LocationId location);
-  NameList of_function(std::uint32_t function, const FrameAddress& address);
+  NameList of_function(FunctionId function, const FrameAddress& address);
   NameList kept(std::span<const std::uint32_t> names);
 
   FunctionTable functions_;
   Resolver* resolver_;
   Of of_;
   Make make_;
-  IdMap<std::uint32_t, NameList> by_function_;
+  IdMap<FunctionId, NameList> by_function_;
   IdMap<LocationId, NameList> by_location_;  // with Of::Locations
   std::vector<std::uint32_t> several_, made_;
 };

@@ -7,9 +7,8 @@
 namespace tacho::report {
 
 void FunctionStacks::add(const Stack& stack) {
-  Pending& pending =
-      pending_.emplace_back(Pending{.stack = stack.number, .known = by_stack_.find(stack.number)});
-  if (pending.known != kUnknown) return;
+  Pending& pending = pending_.emplace_back(Pending{.stack = stack.id, .known = by_stack_.find(stack.id)});
+  if (pending.known != kNo<ChainId>) return;
   pending.begin = frames_.size();
   add_frames(stack);
   pending.end = frames_.size();
@@ -38,7 +37,7 @@ void FunctionStacks::add_frames(const Stack& stack) {
       frames_.push_back(functions_->of_step(location, steps[at]));
       continue;
     }
-    if (const std::uint32_t only = functions_->only_of_frame(location); only != FunctionTable::kNone) {
+    if (const FunctionId only = functions_->only_of_frame(location); only != kNo<FunctionId>) {
       frames_.push_back(only);
       continue;
     }
@@ -49,40 +48,36 @@ void FunctionStacks::add_frames(const Stack& stack) {
   }
   if (!options_.hides_unknown) return;
   const auto unknown = std::remove_if(frames_.begin() + static_cast<std::ptrdiff_t>(begin), frames_.end(),
-                                      [this](std::uint32_t id) { return !(*functions_)[id].has_symbol(); });
+                                      [this](FunctionId id) { return !(*functions_)[id].has_symbol(); });
   frames_.erase(unknown, frames_.end());
 }
 
-std::span<const std::uint32_t> FunctionStacks::numbers() {
+std::span<const ChainId> FunctionStacks::chains() {
   const auto with_guess = [this](auto&& fetch) {
     for (const Pending& pending : pending_) {
-      if (pending.known != kUnknown) continue;
-      if (const std::uint32_t guess = by_frames_.guess(pending.hash); guess != IndexTable::kNone)
-        fetch(guess);
+      if (pending.known != kNo<ChainId>) continue;
+      if (const ChainId guess = by_frames_.guess(pending.hash); guess != kNo<ChainId>) fetch(guess);
     }
   };
   if (pending_.size() > 1) {
-    with_guess([this](std::uint32_t guess) { __builtin_prefetch(&chains_[guess]); });
-    with_guess([this](std::uint32_t guess) { __builtin_prefetch(chains_[guess].data()); });
+    with_guess([this](ChainId guess) { __builtin_prefetch(&chains_[guess]); });
+    with_guess([this](ChainId guess) { __builtin_prefetch(chains_[guess].data()); });
   }
-  numbers_.clear();
+  added_.clear();
   for (const Pending& pending : pending_) {
-    numbers_.push_back(pending.known != kUnknown ? pending.known : intern(pending));
-    if (pending.known == kUnknown) by_stack_[pending.stack] = numbers_.back();
+    added_.push_back(pending.known != kNo<ChainId> ? pending.known : intern(pending));
+    if (pending.known == kNo<ChainId>) by_stack_[pending.stack] = added_.back();
   }
   pending_.clear();
   frames_.clear();
-  return numbers_;
+  return added_;
 }
 
-std::uint32_t FunctionStacks::intern(const Pending& pending) {
+ChainId FunctionStacks::intern(const Pending& pending) {
   const auto frames = std::span(frames_).subspan(pending.begin, pending.end - pending.begin);
   return by_frames_.find_or_make(
-      pending.hash, [&](std::uint32_t number) { return std::ranges::equal(chains_[number], frames); },
-      [&] {
-        chains_.push_back(store_.keep(frames));
-        return static_cast<std::uint32_t>(chains_.size() - 1);
-      });
+      pending.hash, [&](ChainId known) { return std::ranges::equal(chains_[known], frames); },
+      [&] { return chains_.push_back(store_.keep(frames)); });
 }
 
 void NamedRows::name_rows() {
@@ -113,15 +108,15 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
   for (std::size_t number = begin; number < end; ++number) {
     fetch_ahead(number, end);
     const ProfileRow& row = rows[number];
-    const std::uint32_t function = functions_->of_location(row.location);
+    const FunctionId function = functions_->of_location(row.location);
     const CpuMode mode = mode_of(resolver_->location(row.location).cpumode);
-    own_.push_back(function << kModeBits | static_cast<std::uint32_t>(mode));
+    own_.push_back(value_of(function) << kModeBits | static_cast<std::uint32_t>(mode));
     if (const Stack* const stack = stack_of(number)) stacks_->add(*stack);
   }
   if (!has_stacks()) return;
-  auto chain = stacks_->numbers().begin();
+  auto chain = stacks_->chains().begin();
   for (std::size_t number = begin; number < end; ++number)
-    chains_.push_back(stack_of(number) != nullptr ? *chain++ : kNoChain);
+    chains_.push_back(stack_of(number) != nullptr ? *chain++ : kNo<ChainId>);
 }
 
 // Each of these needs what the one before prefetched, some rows earlier.

@@ -33,17 +33,17 @@ class FunctionStacks {
   FunctionStacks(FunctionTable& functions, ChainOptions options)
       : functions_(&functions), options_(options) {}
 
-  // The number of the chain of functions of a stack: equal chains have equal numbers, from 0 up without gaps.
-  std::uint32_t number_of(const Stack& stack) {
+  // The chain of functions of a stack: equal chains have equal ids, from 0 up without gaps.
+  ChainId chain_of(const Stack& stack) {
     add(stack);
-    return numbers()[0];
+    return chains()[0];
   }
-  // The same for many stacks: add() looks functions up, numbers() interns the chains and returns the numbers
-  // for all add() since the last numbers(). The tables exceed the caches, so their look-ups are interleaved.
+  // The same for many stacks: add() looks functions up, chains() interns the chains and returns those of all
+  // add() since the last chains(). The tables exceed the caches, so their look-ups are interleaved.
   void add(const Stack& stack);
-  std::span<const std::uint32_t> numbers();  // valid until the next add()
-  // The ids of its functions in the chosen order; inlined calls are frames, too. May be empty. Stays valid.
-  std::span<const std::uint32_t> frames(std::uint32_t number) const { return chains_[number]; }
+  std::span<const ChainId> chains();  // valid until the next add()
+  // The functions in the chosen order; inlined calls are frames, too. May be empty. Stays valid.
+  std::span<const FunctionId> frames(ChainId chain) const { return chains_[chain]; }
   std::size_t size() const { return chains_.size(); }
   // Frees the look-up table for equal chains: no more are added. Chains stay.
   void end_lookups() {
@@ -52,24 +52,24 @@ class FunctionStacks {
   }
 
  private:
-  static constexpr std::uint32_t kUnknown = ~0U;
   struct Pending {
-    std::uint32_t stack = 0;
-    std::uint32_t known = kUnknown;  // the number of its chain
+    StackId stack{};
+    ChainId known = kNo<ChainId>;
     std::size_t begin = 0, end = 0;  // its functions in frames_
     std::uint64_t hash = 0;
   };
   void add_frames(const Stack& stack);
-  std::uint32_t intern(const Pending& pending);
+  ChainId intern(const Pending& pending);
 
   FunctionTable* functions_;
   ChainOptions options_;
-  IdMap<std::uint32_t, std::uint32_t> by_stack_{kUnknown};
-  IndexTable by_frames_;
-  StableArray<std::span<const std::uint32_t>> chains_;
+  IdMap<StackId, ChainId> by_stack_{kNo<ChainId>};
+  IndexTable<ChainId> by_frames_;
+  StableArray<std::span<const FunctionId>, ChainId> chains_;
   std::vector<Pending> pending_;
-  std::vector<std::uint32_t> frames_, numbers_;  // for the stacks of add()
-  ListStore<std::uint32_t> store_;               // the frames of chains_
+  std::vector<FunctionId> frames_;  // for the stacks of add()
+  std::vector<ChainId> added_;      // likewise
+  ListStore<FunctionId> store_;     // the frames of chains_
 };
 
 // The CPU mode of the code, as reports count it. User includes hypervisor and unknown.
@@ -77,11 +77,10 @@ enum class CpuMode : std::uint8_t { Kernel, User, GuestKernel, GuestUser };
 
 class NamedRows {
  public:
-  static constexpr std::uint32_t kNoChain = ~0U;
   struct Row {
-    std::uint32_t function = 0;      // id, of the samples' own address
-    std::uint32_t chain = kNoChain;  // number in stacks()
-    CpuMode mode = CpuMode::User;    // of the samples' own address
+    FunctionId function{};         // of the samples' own address
+    ChainId chain = kNo<ChainId>;  // of stacks()
+    CpuMode mode = CpuMode::User;  // of the samples' own address
   };
 
   // The arguments must outlive this. `stacks`: null if call chains do not count.
@@ -117,8 +116,8 @@ class NamedRows {
   // By row number of the profile. The row must have been named.
   Row operator[](std::uint32_t row) const {
     const std::uint32_t own = own_[row];
-    return {.function = own >> kModeBits,
-            .chain = chains_.size() == 0 ? kNoChain : chains_[row],
+    return {.function = FunctionId{own >> kModeBits},
+            .chain = chains_.size() == 0 ? kNo<ChainId> : chains_[row],
             .mode = static_cast<CpuMode>(own & ((1U << kModeBits) - 1))};
   }
 
@@ -139,9 +138,9 @@ class NamedRows {
   FunctionTable* functions_;
   FunctionStacks* stacks_;
   std::uint64_t most_early_;  // functions
-  // By row: the id of its function, and in the lowest kModeBits the CPU mode.
+  // By row: its function, and in the lowest kModeBits the CPU mode.
   StableArray<std::uint32_t> own_;
-  StableArray<std::uint32_t> chains_;  // by row; empty if the profile has no call chains
+  StableArray<ChainId> chains_;  // by row; empty if the profile has no call chains
 };
 
 }  // namespace tacho::report

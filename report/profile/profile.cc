@@ -10,19 +10,16 @@ const Stack* MarkedStacks::intern(std::span<const LocationId> frames, std::span<
   std::uint64_t hash = frames.size();
   for (std::size_t i = 0; i < frames.size(); ++i)
     hash = by_frames_.hash.add(hash, std::uint64_t{words[i]} << 32 | value_of(frames[i]));
-  const std::uint32_t number = by_frames_.find_or_make(
+  return &stacks_[by_frames_.find_or_make(
       hash,
-      [&](std::uint32_t known) {
+      [&](StackId known) {
         return std::ranges::equal(stacks_[known].frames, frames) &&
-               std::ranges::equal(words_of_[known], words);
+               std::ranges::equal(words_of_[index_of(known)], words);
       },
       [&] {
-        const auto made = static_cast<std::uint32_t>(stacks_.size());
-        stacks_.push_back({made, frames_.keep(frames)});
         words_of_.push_back(words_.keep(words));
-        return made;
-      });
-  return &stacks_[number];
+        return stacks_.push_back({stacks_.next_id(), frames_.keep(frames)});
+      })];
 }
 
 const Stack* WaitChains::stack_of(const Wait& wait) {
@@ -57,7 +54,7 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
 
 std::uint32_t Profile::add(const LateSample& sample, std::uint64_t period) {
   const std::uint32_t number = row_for(sample);
-  if (number == IndexTable::kNone) {
+  if (number == kNo<std::uint32_t>) {
     ++left_out_;
     return number;
   }
@@ -66,7 +63,7 @@ std::uint32_t Profile::add(const LateSample& sample, std::uint64_t period) {
 }
 
 std::uint32_t Profile::row_for(const LateSample& sample) {
-  if (sample.event >= block_of_.size()) return IndexTable::kNone;
+  if (sample.event >= block_of_.size()) return kNo<std::uint32_t>;
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event],
                   .location = sample.location,
@@ -115,11 +112,11 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 
 // A stack that repeats with the same facts, the usual case, costs one array access.
 std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
-  std::uint32_t& first = stack != nullptr ? by_stack_[stack->number] : by_location_[rest.location];
-  if (first == IndexTable::kNone) return first = make_row(sample, rest, stack);
+  std::uint32_t& first = stack != nullptr ? by_stack_[stack->id] : by_location_[rest.location];
+  if (first == kNo<std::uint32_t>) return first = make_row(sample, rest, stack);
   if (rest_of(rows_[first]) == rest) return first;
   const std::uint64_t hash = by_rest_.hash(
-      stack != nullptr ? stack->number : value_of(rest.location), rest.location, rest.block, rest.facts,
+      stack != nullptr ? value_of(stack->id) : value_of(rest.location), rest.location, rest.block, rest.facts,
       reinterpret_cast<std::uintptr_t>(rest.thread), reinterpret_cast<std::uintptr_t>(rest.comm));
   return by_rest_.find_or_make(
       hash, [&](std::uint32_t row) { return stack_of(row) == stack && rest_of(rows_[row]) == rest; },

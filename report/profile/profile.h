@@ -24,7 +24,7 @@ namespace tacho::report {
 // The item for which same(item) is true; if there is none, `item` is added. `table` has the indices of
 // `items` by `hash`.
 template <class Items, class Same>
-typename Items::value_type& find_or_add(IndexTable& table, std::uint64_t hash, Items& items, Same&& same,
+typename Items::value_type& find_or_add(IndexTable<>& table, std::uint64_t hash, Items& items, Same&& same,
                                         typename Items::value_type item) {
   return items[table.find_or_make(
       hash, [&](std::uint32_t known) { return same(items[known]); },
@@ -38,18 +38,17 @@ typename Items::value_type& find_or_add(IndexTable& table, std::uint64_t hash, I
 // branch, or by a mark between two threads.
 class MarkedStacks {
  public:
-  // `words`: one for each of `frames`. Stack numbers are from 0 up, and of this object only. Valid as long as
-  // this.
+  // `words`: one for each of `frames`. Valid as long as this.
   const Stack* intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words);
   // The words of a stack of this object.
-  std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[stack.number]; }
+  std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[index_of(stack.id)]; }
   // The memory of frames and words.
   std::size_t bytes() const { return frames_.bytes() + words_.bytes(); }
 
  private:
-  StableArray<Stack> stacks_;
+  StableArray<Stack, StackId> stacks_;
   std::vector<std::span<const std::uint32_t>> words_of_;  // by stack
-  IndexTable by_frames_;
+  IndexTable<StackId> by_frames_;
   ListStore<LocationId> frames_;
   ListStore<std::uint32_t> words_;
 };
@@ -161,7 +160,7 @@ class Profile {
   // A row without a sample; kNone as below. Then adds weights to rows.
   std::uint32_t row_for(const LateSample& sample);
   void count(std::uint32_t row, std::size_t event, const Weight& weight);
-  // Returns the sample's row; IndexTable::kNone: its event is in no block.
+  // Returns the sample's row; kNo<std::uint32_t>: its event is in no block.
   std::uint32_t add(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
@@ -215,10 +214,10 @@ class Profile {
   std::vector<std::uint64_t> current_;  // scratch: the current sample's
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
   std::uint64_t left_out_ = 0;
-  IndexTable by_facts_, by_rest_;
+  IndexTable<> by_facts_, by_rest_;
   // The first row of a stack (without stacks: of an address), usually the only one.
-  IdMap<std::uint32_t, std::uint32_t> by_stack_{IndexTable::kNone};
-  IdMap<LocationId, std::uint32_t> by_location_{IndexTable::kNone};
+  IdMap<StackId, std::uint32_t> by_stack_{kNo<std::uint32_t>};
+  IdMap<LocationId, std::uint32_t> by_location_{kNo<std::uint32_t>};
 };
 
 // Which events are side by side, in columns of a report or of annotated code.

@@ -169,8 +169,8 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const SortKey& sort_key = *keys_[key].key;
   const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
   const std::uint64_t most_small = 2 * rows.size();
-  IdMap<std::uint32_t, std::uint32_t> by_small_value{IndexTable::kNone};
-  IndexTable by_value;
+  IdMap<std::uint32_t, std::uint32_t> by_small_value{kNo<std::uint32_t>};
+  IndexTable<> by_value;
   RowTable<std::uint32_t> firsts;  // a row with the value, by number
   const auto number_of = [&](std::uint32_t row) {
     const std::uint64_t value = value_of(shown, rows[row]);
@@ -184,16 +184,16 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
           [&](std::uint32_t known) { return value_of(shown, rows[firsts[known]]) == value; }, make);
     }
     std::uint32_t& number = by_small_value[static_cast<std::uint32_t>(value)];
-    if (number == IndexTable::kNone) number = make();
+    if (number == kNo<std::uint32_t>) number = make();
     return number;
   };
   Ranks all;
   all.reserve(rows.size());
   if (rows.groups() > 0 && !is_of_function(keys_[key])) {  // facts of a group are evaluated once
-    std::vector<std::uint32_t> known(rows.groups(), IndexTable::kNone);
+    std::vector<std::uint32_t> known(rows.groups(), kNo<std::uint32_t>);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
       std::uint32_t& number = known[rows.group(row)];
-      if (number == IndexTable::kNone) number = number_of(row);
+      if (number == kNo<std::uint32_t>) number = number_of(row);
       all.push_back(number);
     }
   } else {

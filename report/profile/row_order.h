@@ -52,7 +52,7 @@ using RowTable = std::vector<T, format::LargePages<T>>;
 class RowsToOrder {
  public:
   struct Cell {
-    std::uint32_t function = 0;  // id
+    FunctionId function{};
     std::uint32_t group = 0;
   };
   // Rows without groups.
@@ -60,7 +60,8 @@ class RowsToOrder {
   // Each row is a function in a group. `of_group` returns the facts of a group without the function. It is
   // called repeatedly: a table of the results could be as large as the report.
   RowsToOrder(std::span<const Cell> cells, std::size_t groups,
-              std::function<RowFacts(std::uint32_t group)> of_group, const StableArray<Function>& functions)
+              std::function<RowFacts(std::uint32_t group)> of_group,
+              const StableArray<Function, FunctionId>& functions)
       : cells_(cells), groups_(groups), of_group_(std::move(of_group)), functions_(&functions) {}
 
   std::size_t size() const { return functions_ != nullptr ? cells_.size() : facts_.size(); }
@@ -92,7 +93,7 @@ class RowsToOrder {
   std::span<const Cell> cells_;
   std::size_t groups_ = 0;
   std::function<RowFacts(std::uint32_t group)> of_group_;
-  const StableArray<Function>* functions_ = nullptr;  // null: rows without groups
+  const StableArray<Function, FunctionId>* functions_ = nullptr;  // null: rows without groups
 };
 
 // What RowOrder sorts: rows, and their numbers for each member of a group of events.

@@ -98,7 +98,7 @@ Sink::Flow StackSums::on_sample(const ResolvedSample& sample) {
   if (!weight) return Flow::Continue;
   if (choice_.periods != nullptr) choice_.periods->see(sample);
   const std::uint32_t row = row_of(sample);
-  if (row == IndexTable::kNone) return Flow::Continue;
+  if (row == kNo<std::uint32_t>) return Flow::Continue;
   profile_.count(row, 0, {.period = *weight, .samples = 1});
   if (slow_) slow_->see(sample, row, *weight);
   return Flow::Continue;
@@ -116,17 +116,17 @@ SumShape StackSums::shape() const {
 
 std::uint32_t StackSums::row_of(const SumGroup& group) {
   const SumSample sample(group, session_->events());
-  return events_.takes(sample.get()) ? row_of(sample.get()) : IndexTable::kNone;
+  return events_.takes(sample.get()) ? row_of(sample.get()) : kNo<std::uint32_t>;
 }
 
 void StackSums::count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) {
-  if (row == IndexTable::kNone) return;
+  if (row == kNo<std::uint32_t>) return;
   profile_.count(row, 0, {.period = events_.counts_samples() ? samples : period, .samples = samples});
 }
 
 std::uint32_t StackSums::row_of(const ResolvedSample& sample) {
   const std::uint32_t roots = roots_of(sample);
-  if (roots == IndexTable::kNone) return roots;
+  if (roots == kNo<std::uint32_t>) return roots;
   const std::uint32_t row = profile_.row_for(LateSample{.facts = roots, .stack = sample.stack});
   if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while other threads read on
   return row;
@@ -140,7 +140,7 @@ std::uint32_t StackSums::roots_of(const ResolvedSample& sample) {
       by_thread_.hash(reinterpret_cast<std::uintptr_t>(key.comm), key.pid, key.tid, key.event);
   const std::uint32_t known =
       by_thread_.find(hash, [&](std::uint32_t thread) { return of_threads_[thread].key == key; });
-  if (known != IndexTable::kNone) return of_threads_[known].roots;
+  if (known != kNo<std::uint32_t>) return of_threads_[known].roots;
   const std::uint32_t roots = make_roots(sample);
   if (names_->has_fixed_name(sample))
     (void)find_or_add(by_thread_, hash, of_threads_, [](const RootsOfThread&) { return false; },
@@ -155,7 +155,7 @@ std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
   for (const RootFrame root : source_->roots) {
     auto text = root == RootFrame::Comm ? names_->thread_name(sample, event)
                                         : std::optional(root_text(root, sample, event));
-    if (!text) return IndexTable::kNone;
+    if (!text) return kNo<std::uint32_t>;
     (key += '\0') += *text;
     texts.push_back(std::move(*text));
   }

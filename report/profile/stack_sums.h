@@ -70,7 +70,7 @@ class NamedStacks {
   std::size_t bytes() const { return names_.size() * sizeof(std::uint32_t); }
 
  private:
-  IndexTable by_names_;
+  IndexTable<> by_names_;
   std::vector<std::uint32_t> names_;
   std::vector<std::size_t> ends_;  // in names_, by stack
 };
@@ -158,7 +158,7 @@ class StackSums : public Sink, private SumView {
   bool is_of_threads_;  // root frames are the same for all samples of a thread and event
   std::deque<Roots> roots_;
   std::unordered_map<std::string, std::uint32_t> by_text_;  // indices of roots_
-  IndexTable by_thread_;
+  IndexTable<> by_thread_;
   std::vector<RootsOfThread> of_threads_;
   Profile profile_;  // the facts of its rows are indices of roots_
   struct Sides {

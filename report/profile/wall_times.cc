@@ -204,11 +204,11 @@ void WallTimes::count(const Track& track, WallState state, const Stack* stack, d
   if (time <= 0) return;
   // The rows of a thread are found by the index of its track; see finish().
   const std::uint32_t thread = track.number;
-  const std::uint32_t number = stack == nullptr ? ~std::uint32_t{0} : stack->number;
+  const StackId of_stack = stack == nullptr ? kNo<StackId> : stack->id;
   const auto is_same = [&](const WallRow& known) {
     return known.thread == thread && known.state == state && known.stack == stack;
   };
-  const std::uint64_t hash = by_row_.hash(thread, static_cast<std::uint32_t>(state), number);
+  const std::uint64_t hash = by_row_.hash(thread, static_cast<std::uint32_t>(state), of_stack);
   find_or_add(by_row_, hash, rows_, is_same, {thread, state, stack, 0}).time += time;
 }
 

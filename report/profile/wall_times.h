@@ -125,7 +125,7 @@ class WallTimes {
   std::unordered_map<std::uint32_t, const Thread*> known_threads_;  // by tid
   std::vector<WallThread> threads_;
   std::vector<WallRow> rows_;
-  IndexTable by_row_;
+  IndexTable<> by_row_;
   std::unordered_map<LocationId, WallState> states_;  // Unknown: it shows no state
   std::unordered_map<const Stack*, WallState> state_of_stack_;
 };

@@ -8,6 +8,9 @@
 namespace tacho::report {
 
 enum class LocationId : std::uint32_t {};  // Location::id
+enum class StackId : std::uint32_t {};     // Stack::id, of one table of stacks
+enum class FunctionId : std::uint32_t {};  // of a FunctionTable
+enum class ChainId : std::uint32_t {};     // a chain of functions, of a FunctionStacks
 
 // None of a kind.
 template <class Id>

@@ -199,7 +199,7 @@ class LocationTable {
   RangeCache<CachedRange, 4, 256> ranges_;
   std::array<CachedRange, 64> mappings_;  // a cache for intern(), by the address of the Mapping
 
-  IndexTable by_owner_;
+  IndexTable<> by_owner_;
   std::vector<Owner, format::LargePages<Owner>> owners_;  // by number
   const FunctionMerging* merging_ = nullptr;
   std::unordered_map<std::uint32_t, MergeTarget> names_;  // by CachedRange::owner

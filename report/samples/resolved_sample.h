@@ -72,7 +72,7 @@ struct Location {
 
 // A distinct call chain, leaf first. Stacks are numbered from 0, as locations are.
 struct Stack {
-  std::uint32_t number = 0;
+  StackId id{};
   std::span<const LocationId> frames;
 };
 

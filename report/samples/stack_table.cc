@@ -120,16 +120,15 @@ void StackTable::end_lookups() {
 }
 
 const Stack& StackTable::add(std::span<const LocationId> frames) {
-  const auto number = static_cast<std::uint32_t>(stacks_.size());
-  return stacks_.push_back({number, frames_.keep(frames)});
+  return stacks_[stacks_.push_back({stacks_.next_id(), frames_.keep(frames)})];
 }
 
 const Stack& StackTable::intern(std::span<const LocationId> frames) {
   std::uint64_t hash = frames.size();
   for (const LocationId frame : frames) hash = by_frames_.hash.add(hash, value_of(frame));
   return stacks_[by_frames_.find_or_make(
-      hash, [&](std::uint32_t known) { return std::ranges::equal(stacks_[known].frames, frames); },
-      [&] { return add(frames).number; })];
+      hash, [&](StackId known) { return std::ranges::equal(stacks_[known].frames, frames); },
+      [&] { return add(frames).id; })];
 }
 
 const Stack& StackTable::stack_of(const Chain& chain, const symbolize::SpaceVersion& space) {
@@ -140,13 +139,12 @@ const Stack& StackTable::stack_of(const Chain& chain, const symbolize::SpaceVers
       cached = {key, &intern(reader_.frames_of(chain, space, *location_table_))};
     return *cached.stack;
   }
-  const std::uint32_t number = by_chain_.find_or_make(
-      by_chain_.hash(key.low), [&](std::uint32_t known) { return keys_[known - first_key_] == key; },
+  return stacks_[by_chain_.find_or_make(
+      by_chain_.hash(key.low), [&](StackId known) { return keys_[index_of(known) - first_key_] == key; },
       [&] {
         keys_.push_back(key);
-        return add(reader_.frames_of(chain, space, *location_table_)).number;
-      });
-  return stacks_[number];
+        return add(reader_.frames_of(chain, space, *location_table_)).id;
+      })];
 }
 
 }  // namespace tacho::report

@@ -111,14 +111,14 @@ class StackTable {
 
   LocationTable* location_table_;
   ChainReader reader_;
-  IndexTable by_chain_, by_frames_;
-  StableArray<ChainDigest> keys_;  // of the stacks from first_key_ on, by number
-  StableArray<Stack> stacks_;
+  IndexTable<StackId> by_chain_, by_frames_;
+  StableArray<ChainDigest> keys_;  // of the stacks from first_key_ on
+  StableArray<Stack, StackId> stacks_;
   ListStore<LocationId> frames_;
   // With merge_by_frames(), in place of by_chain_ and keys_: a direct-mapped cache, whose size is a power of
   // two.
   std::vector<Cached, format::LargePages<Cached>> cache_;
-  std::size_t first_key_ = 0;  // number of the first stack of this run
+  std::size_t first_key_ = 0;  // index of the first stack of this run
   bool is_by_frames_ = false;
 };
 

@@ -171,7 +171,7 @@ std::uint32_t SumLane::thread_key_number(const BatchRecord& item) {
   const std::uint64_t hash = by_thread_key_.hash(reinterpret_cast<std::uintptr_t>(key.thread),
                                                  reinterpret_cast<std::uintptr_t>(key.comm), key.event);
   RecentThreadKey& recent = recent_[hash % recent_.size()];
-  if (recent.number != IndexTable::kNone && recent.key == key) return recent.number;
+  if (recent.number != kNo<std::uint32_t> && recent.key == key) return recent.number;
   recent = {key, by_thread_key_.find_or_make(
                      hash, [&](std::uint32_t known) { return thread_keys_[known] == key; },
                      [&] {
@@ -208,7 +208,7 @@ void SumLane::compute_key(KeyedSample& sample) {
 void SumLane::add_keyed(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t guess = by_key_.guess(keyed_[i].key_hash);
-    if (guess == IndexTable::kNone) continue;
+    if (guess == kNo<std::uint32_t>) continue;
     __builtin_prefetch(&keyed_groups_[guess]);
     if (shape_.merge_by == Sink::MergeBy::Address) __builtin_prefetch(&sums_[guess]);
   }

@@ -198,7 +198,7 @@ class SumLane {
   ChainReader chains_;
   std::uint64_t location_factor_ = format::random_word() | 1, thread_factor_ = format::random_word() | 1,
                 factor_ = format::random_word() | 1;
-  IndexTable by_key_, by_thread_key_, by_group_;
+  IndexTable<> by_key_, by_thread_key_, by_group_;
   StableArray<KeyedGroup> keyed_groups_;
   StableArray<Sum> sums_;             // by group
   StableArray<Group> groups_;         // likewise, if addresses are merged by name
@@ -207,7 +207,7 @@ class SumLane {
   std::vector<ThreadKey> thread_keys_;
   struct RecentThreadKey {
     ThreadKey key;
-    std::uint32_t number = IndexTable::kNone;
+    std::uint32_t number = kNo<std::uint32_t>;
   };
   std::array<RecentThreadKey, 64> recent_{};
   NewGroups new_;

@@ -41,11 +41,10 @@ class RowHash {
   std::uint64_t word_factor_ = format::random_word() | 1, factor_ = format::random_word() | 1;
 };
 
-// Open-addressing hash table of indexes into the caller's array; the caller compares the items.
+// Open-addressing hash table of numbers of the items in the caller's array; the caller compares the items.
+template <class Id = std::uint32_t>
 class IndexTable {
  public:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
   // Computes the hashes to pass to this table.
   const RowHash hash{};
 
@@ -59,19 +58,19 @@ class IndexTable {
   void prefetch(std::uint64_t hashed) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[(hashed >> 32) & (slots_.size() - 1)]);
   }
-  // The index in the hash's first slot (it may be another key's), so that its item can be prefetched; kNone
-  // if the slot is free.
-  std::uint32_t guess(std::uint64_t hashed) const {
-    return slots_.empty() ? kNone : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
+  // The number in the hash's first slot (it may be another key's), so that its item can be prefetched; kNo if
+  // the slot is free.
+  Id guess(std::uint64_t hashed) const {
+    return slots_.empty() ? kNo<Id> : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
   }
 
-  // The number with this hash for which same(number) is true; kNone: there is none.
+  // The number with this hash for which same(number) is true; kNo: there is none.
   template <class Same>
-  std::uint32_t find(std::uint64_t hashed, Same&& same) const {
-    if (slots_.empty()) return kNone;
+  Id find(std::uint64_t hashed, Same&& same) const {
+    if (slots_.empty()) return kNo<Id>;
     const auto tag = static_cast<std::uint32_t>(hashed >> 32);
     for (std::size_t at = tag & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
-      if (slots_[at].number == kNone) return kNone;
+      if (slots_[at].number == kNo<Id>) return kNo<Id>;
       if (slots_[at].tag == tag && same(slots_[at].number)) return slots_[at].number;
     }
   }
@@ -79,12 +78,12 @@ class IndexTable {
   // The number with this hash for which same(number) is true. If there is none, make() appends the item to
   // the caller's array and returns its number.
   template <class Same, class Make>
-  std::uint32_t find_or_make(std::uint64_t hashed, Same&& same, Make&& make) {
+  Id find_or_make(std::uint64_t hashed, Same&& same, Make&& make) {
     if ((count_ + 1) * 4 > slots_.size() * 3) grow();
     const auto tag = static_cast<std::uint32_t>(hashed >> 32);
     for (std::size_t at = tag & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
-      if (slots_[at].number == kNone) {
-        const std::uint32_t number = make();
+      if (slots_[at].number == kNo<Id>) {
+        const Id number = make();
         slots_[at] = {number, tag};
         ++count_;
         return number;
@@ -95,7 +94,7 @@ class IndexTable {
 
  private:
   struct Slot {
-    std::uint32_t number = kNone;
+    Id number = kNo<Id>;
     std::uint32_t tag = 0;  // half of the hash: decides the slot, and is compared before the item
   };
   using Slots = std::vector<Slot, format::LargePages<Slot>>;
@@ -103,9 +102,9 @@ class IndexTable {
     Slots old(slots_.empty() ? 64 : slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old) {
-      if (slot.number == kNone) continue;
+      if (slot.number == kNo<Id>) continue;
       std::size_t at = slot.tag & (slots_.size() - 1);
-      while (slots_[at].number != kNone) at = (at + 1) & (slots_.size() - 1);
+      while (slots_[at].number != kNo<Id>) at = (at + 1) & (slots_.size() - 1);
       slots_[at] = slot;
     }
   }
@@ -197,11 +196,13 @@ class StableArray {
     return pieces_[position.piece][position.at];
   }
   std::size_t size() const { return size_; }
-  const T& push_back(const T& item) {
-    const Position position = position_of(size_++);
+  Id next_id() const { return id_of<Id>(size_); }
+  Id push_back(const T& item) {
+    const Position position = position_of(size_);
     auto& piece = pieces_[position.piece];
     if (!piece) piece = format::make_large_piece<T>(kFirst << position.piece);
-    return *::new (static_cast<void*>(&piece[position.at])) T(item);
+    ::new (static_cast<void*>(&piece[position.at])) T(item);
+    return id_of<Id>(size_++);
   }
 
  private:
@@ -249,6 +250,32 @@ class ListStore {
   T* free_ = nullptr;     // in the last piece
   std::size_t left_ = 0;  // items from there on
   std::size_t bytes_ = 0;
+};
+
+// A std::vector by numbers of a kind.
+template <class Id, class T>
+class IdVector {
+ public:
+  T& operator[](Id id) { return items_[index_of(id)]; }
+  const T& operator[](Id id) const { return items_[index_of(id)]; }
+  bool has(Id id) const { return index_of(id) < items_.size(); }
+  void prefetch(Id id) const {
+    if (has(id)) __builtin_prefetch(&items_[index_of(id)]);
+  }
+  Id push_back(const T& item) {
+    items_.push_back(item);
+    return id_of<Id>(items_.size() - 1);
+  }
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+  std::size_t size() const { return items_.size(); }
+  void reserve(std::size_t size) { items_.reserve(size); }
+  void resize(std::size_t size, const T& item = {}) { items_.resize(size, item); }
+
+ private:
+  std::vector<T, format::LargePages<T>> items_;
 };
 
 // An array with a value for each number of a kind. It grows by 1,024 items above the highest

@@ -409,7 +409,7 @@ class UnwoundChains : private Sink {
   // The user part of the call chain of a sample (given by its bytes), leaf first; may be empty.
   std::span<const std::uint64_t> of(Bytes sample) const {
     const auto found = stack_of_.find(hash_(format::as_text(sample)));
-    return found == stack_of_.end() ? std::span<const std::uint64_t>() : chains_[found->second];
+    return found == stack_of_.end() ? std::span<const std::uint64_t>() : chains_[index_of(found->second)];
   }
 
  private:
@@ -417,17 +417,18 @@ class UnwoundChains : private Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (sample.stack == nullptr || sample.fields->user_stack.empty()) return Flow::Continue;
-    stack_of_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
-    if (sample.stack->number >= stacks_.size()) stacks_.resize(sample.stack->number + 1);
-    stacks_[sample.stack->number] = sample.stack;
+    const StackId stack = sample.stack->id;
+    stack_of_[hash_(format::as_text(sample.record->bytes))] = stack;
+    if (index_of(stack) >= stacks_.size()) stacks_.resize(index_of(stack) + 1);
+    stacks_[index_of(stack)] = sample.stack;
     return Flow::Continue;
   }
 
   format::SeededTextHash hash_;
-  // By a hash of the sample's bytes: the number of its stack.
-  std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash> stack_of_;
-  std::vector<const Stack*> stacks_;                // by number; the session has them
-  std::vector<std::vector<std::uint64_t>> chains_;  // by number
+  std::unordered_map<std::uint64_t, StackId, format::SeededHash>
+      stack_of_;                                    // by a hash of the sample's bytes
+  std::vector<const Stack*> stacks_;                // by id; the session has them
+  std::vector<std::vector<std::uint64_t>> chains_;  // by id
 };
 
 // Redacts the records of a capture.

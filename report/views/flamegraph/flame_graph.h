@@ -125,7 +125,7 @@ class FlameTree {
   std::vector<Node> nodes_;
   std::size_t most_nodes_ = kNone;
   std::vector<CaptureWeights> captures_;
-  IndexTable children_;
+  IndexTable<> children_;
   // Nodes of the last stack, root first: most stacks share a prefix with it.
   std::vector<std::uint32_t> path_;
 };

@@ -119,9 +119,9 @@ void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint6
     return;
   }
   has_stacks_ = has_stacks_ || is_inside;
-  std::uint32_t& chain = chain_of_stack_[sample.stack->number];
-  if (chain == kNoNumber) chain = stacks_.number_of(*sample.stack);
-  if (chains_.size() <= chain) chains_.resize(stacks_.size());
+  ChainId& chain = chain_of_stack_[sample.stack->id];
+  if (chain == kNo<ChainId>) chain = stacks_.chain_of(*sample.stack);
+  if (!chains_.has(chain)) chains_.resize(stacks_.size());
   chains_[chain].add(is_inside, count);
 }
 
@@ -174,7 +174,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
   }
 }
 
-std::string BoxSink::name_of(std::uint32_t function, Names names) const {
+std::string BoxSink::name_of(FunctionId function, Names names) const {
   const Function& one = functions_[function];
   if (!one.name().empty()) return printable(one.shown_name(), names);
   return one.module == nullptr ? "[unknown]" : "[" + printable(one.module->short_name, names) + "]";
@@ -184,10 +184,11 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
   struct Counted {
     Tally tally;
     std::size_t depth = 0;
-    std::uint32_t last_chain = ~0U;  // a recursive function counts once in each
+    ChainId last_chain = kNo<ChainId>;  // a recursive function counts once in each
   };
-  std::map<std::uint32_t, Counted> functions;
-  for (std::uint32_t chain = 0; chain < chains_.size(); ++chain) {
+  std::map<FunctionId, Counted> functions;
+  for (std::size_t i = 0; i < chains_.size(); ++i) {
+    const auto chain = id_of<ChainId>(i);
     const auto frames = stacks_.frames(chain);
     const Tally& tally = chains_[chain];
     for (std::size_t depth = 0; depth < frames.size(); ++depth) {
@@ -198,18 +199,18 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     }
     Finding* const stack = add(found, {.kind = Finding::Kind::Stack, .tally = tally});
     if (stack == nullptr) continue;
-    for (const std::uint32_t function : frames) stack->frames.push_back(name_of(function, names));
+    for (const FunctionId function : frames) stack->frames.push_back(name_of(function, names));
     stack->name = fmt::format("{}", fmt::join(stack->frames, ";"));
   }
   for (const auto& [function, tally] : by_function_) functions[function].tally += tally;
   // Of functions with equal counts only the deepest one is listed: the others are mostly its callers.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> by_counts;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<FunctionId>> by_counts;
   for (const auto& [function, counted] : functions)
     by_counts[{counted.tally.inside, counted.tally.outside}].push_back(function);
   for (auto& [counts, equal] : by_counts) {
     if (counts.first == 0) continue;
     std::ranges::stable_sort(
-        equal, [&](std::uint32_t a, std::uint32_t b) { return functions[a].depth > functions[b].depth; });
+        equal, [&](FunctionId a, FunctionId b) { return functions[a].depth > functions[b].depth; });
     const symbolize::Module* const module = functions_[equal.front()].module;
     const Counted& counted = functions[equal.front()];
     Finding* const deepest =
@@ -219,7 +220,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
                     .depth = counted.depth,
                     .tally = counted.tally});
     if (deepest == nullptr) continue;
-    for (const std::uint32_t function : std::span(equal).subspan(1))
+    for (const FunctionId function : std::span(equal).subspan(1))
       deepest->same_counts.push_back(name_of(function, names));
   }
 }

@@ -105,7 +105,7 @@ class BoxSink : public Sink {
   void find_functions(std::vector<Finding>& found, Names names) const;
   // Appends a finding if it is significant; null: it is not.
   Finding* add(std::vector<Finding>& found, Finding finding) const;
-  std::string name_of(std::uint32_t function, Names names) const;
+  std::string name_of(FunctionId function, Names names) const;
 
   Session& session_;
   HeatSource& source_;
@@ -117,10 +117,9 @@ class BoxSink : public Sink {
   std::map<ThreadKey, ThreadCount> threads_;
   FunctionTable functions_;
   FunctionStacks stacks_;
-  static constexpr std::uint32_t kNoNumber = ~0U;
-  IdMap<std::uint32_t, std::uint32_t> chain_of_stack_{kNoNumber};  // by Stack::number: the number in stacks_
-  std::vector<Tally> chains_;                                      // by number in stacks_
-  std::map<std::uint32_t, Tally> by_function_;  // functions of samples without a call chain
+  IdMap<StackId, ChainId> chain_of_stack_{kNo<ChainId>};
+  IdVector<ChainId, Tally> chains_;
+  std::map<FunctionId, Tally> by_function_;  // functions of samples without a call chain
   Distribution powers_;
   bool has_stacks_ = false;
   std::vector<bool> events_inside_;

@@ -83,7 +83,7 @@ class PageTree {
  private:
   std::uint32_t child(std::uint32_t parent, std::uint32_t frame);
 
-  IndexTable by_frame_, by_node_;
+  IndexTable<> by_frame_, by_node_;
   std::vector<PageFrame> frames_;
   std::vector<Node> nodes_;
   // Nodes of the last chain, root first: most chains share a prefix with it.

@@ -395,7 +395,7 @@ class ReportJson : public RowForm {
   void begin_node(const CallNode& node) {
     to_.begin_object("");
     to_.begin_list("frames");
-    for (const std::uint32_t frame : node.frames) describe_frame((*source_.functions)[frame]);
+    for (const FunctionId frame : node.frames) describe_frame((*source_.functions)[frame]);
     to_.end_list();
     to_.number("samples", node.samples);
     to_.number("period", node.period);

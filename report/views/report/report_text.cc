@@ -172,7 +172,7 @@ void CallGraphText::write_value(TextBuffer& out, std::uint64_t period, std::uint
   out.text(has_colour_ ? coloured_share(share, text) : text);
 }
 
-std::string CallGraphText::frame_text(std::uint32_t id) const {
+std::string CallGraphText::frame_text(FunctionId id) const {
   const Function& function = (*functions_)[id];
   if (function.name().empty())
     return function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start);  // as %#lx
@@ -187,7 +187,7 @@ std::string CallGraphText::frame_text(std::uint32_t id) const {
   return text;
 }
 
-void CallGraphText::end_line(TextBuffer& out, std::uint32_t id, std::string_view suffix) const {
+void CallGraphText::end_line(TextBuffer& out, FunctionId id, std::string_view suffix) const {
   std::string text = frame_text(id);
   if (room_ != 0) {
     const std::string_view line = out.view().substr(out.view().rfind('\n') + 1);
@@ -346,7 +346,7 @@ void CallGraphText::write_paths(TextBuffer& out, const CallTree& tree, const Gra
     out.character(is_flat ? '\n' : ' ');
     bool is_first = true;
     for (auto part = path.rbegin(); part != path.rend(); ++part) {
-      for (const std::uint32_t frame : (*part)->frames) {
+      for (const FunctionId frame : (*part)->frames) {
         if (is_flat) {
           out.blanks(kMargin + 4);
           end_line(out, frame);
@@ -373,7 +373,7 @@ void CallGraphText::write(TextBuffer& out, const CallTree& tree, const GraphedRo
 }
 
 RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries,
-                     const StableArray<Function>& functions, GraphTotals totals,
+                     const StableArray<Function, FunctionId>& functions, GraphTotals totals,
                      std::span<const GraphRow> rows)
     : entries_(&entries),
       rows_(rows),

@@ -104,7 +104,7 @@ CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total
 class CallGraphText {
  public:
   // `has_colour`: shares are coloured. `room`: the width of lines, to which names are cut; 0: no limit.
-  CallGraphText(const GraphOptions& options, const StableArray<Function>& functions, Names names,
+  CallGraphText(const GraphOptions& options, const StableArray<Function, FunctionId>& functions, Names names,
                 bool has_colour = false, std::size_t room = 0)
       : options_(options), functions_(&functions), names_(names), has_colour_(has_colour), room_(room) {}
 
@@ -116,12 +116,12 @@ class CallGraphText {
   std::vector<const CallNode*> ended_nodes(const CallTree& tree, std::uint64_t least) const;
   void write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
   void write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples, std::uint64_t total) const;
-  std::string frame_text(std::uint32_t function) const;
+  std::string frame_text(FunctionId function) const;
   // Writes the frame, then `suffix`: how branches went there.
-  void end_line(TextBuffer& out, std::uint32_t function, std::string_view suffix = {}) const;
+  void end_line(TextBuffer& out, FunctionId function, std::string_view suffix = {}) const;
 
   GraphOptions options_;
-  const StableArray<Function>* functions_;
+  const StableArray<Function, FunctionId>* functions_;
   Names names_;
   bool has_colour_;
   std::size_t room_;
@@ -144,8 +144,9 @@ struct GraphRow {
 class RowGraphs {
  public:
   // `options` has a graph. The arguments must outlive this.
-  RowGraphs(const TextOptions& options, const Entries& entries, const StableArray<Function>& functions,
-            GraphTotals totals, std::span<const GraphRow> rows);
+  RowGraphs(const TextOptions& options, const Entries& entries,
+            const StableArray<Function, FunctionId>& functions, GraphTotals totals,
+            std::span<const GraphRow> rows);
 
   // The first row without a graph; all later ones have none either.
   std::size_t end() const { return end_; }

@@ -40,7 +40,6 @@ EventSummary::Kind kind_of(const format::EventAttr& attr) {
 }
 
 constexpr std::uint64_t kFew = 20;  // samples of a clock or counter: with fewer it is not chosen
-constexpr std::uint32_t kNoFunction = ~std::uint32_t{0};
 
 bool is_kernel(const Location& location) { return location.cpumode == abi::kCpumodeKernel; }
 
@@ -211,26 +210,26 @@ class Summarizer : public Sink, private SumView {
     ++all.waits;
     all.time += wait.duration;
     all.longest = std::max(all.longest, wait.duration);
-    const auto [where, is_new] = where_.try_emplace(wait.stack->number, 0);
+    const auto [where, is_new] = where_.try_emplace(wait.stack->id);
     if (is_new) where->second = waiting_function(*wait.stack);
     WaitRow& row = wait_rows_[{wait.comm, where->second}];
     ++row.waits;
     row.time += wait.duration;
   }
 
-  std::uint32_t waiting_function(const Stack& stack) {
-    std::optional<std::uint32_t> of_kernel;
+  FunctionId waiting_function(const Stack& stack) {
+    std::optional<FunctionId> of_kernel;
     for (const LocationId location : stack.frames) {
-      const std::uint32_t function = functions_.of_frame(location).front();
+      const FunctionId function = functions_.of_frame(location).front();
       if (!is_kernel(session_.resolver().location(location))) return row_of(function);
       const bool is_scheduler = std::ranges::count(kScheduler, functions_[function].name()) != 0;
       if (!of_kernel && !is_scheduler) of_kernel = row_of(function);
     }
-    return of_kernel.value_or(kNoFunction);
+    return of_kernel.value_or(kNo<FunctionId>);
   }
 
   // The first function with the same symbol: functions with one symbol are one row.
-  std::uint32_t row_of(std::uint32_t function) {
+  FunctionId row_of(FunctionId function) {
     return rows_.try_emplace(functions_[function].symbol, function).first->second;
   }
   // The events with samples, most samples first, and the fields of their payloads.
@@ -314,7 +313,7 @@ class Summarizer : public Sink, private SumView {
   }
 
   void list_functions(std::size_t most) {
-    std::map<std::uint32_t, SummaryWeight> weights;  // by function
+    std::map<FunctionId, SummaryWeight> weights;
     const auto block = static_cast<std::uint32_t>(event_of_[*summary_.chosen]);
     const EventSummary& chosen = summary_.events[*summary_.chosen];
     const bool has_period = chosen.unit != "samples";
@@ -332,7 +331,7 @@ class Summarizer : public Sink, private SumView {
       weight.samples += own.samples;
       weight.period += has_period ? own.period : own.samples;
     }
-    std::vector<std::pair<std::uint32_t, SummaryWeight>> heaviest(weights.begin(), weights.end());
+    std::vector<std::pair<FunctionId, SummaryWeight>> heaviest(weights.begin(), weights.end());
     summary_.functions = heaviest.size();
     std::ranges::stable_sort(heaviest,
                              [](const auto& a, const auto& b) { return a.second.period > b.second.period; });
@@ -348,14 +347,14 @@ class Summarizer : public Sink, private SumView {
 
   // The function in which the row's samples were taken, or with functions_are_callers the innermost user
   // function of its call chain, if there is one.
-  std::uint32_t function_of(std::size_t row) {
+  FunctionId function_of(std::size_t row) {
     if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
       for (const LocationId location : stack->frames)
         if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
     return functions_.of_location(profile_.rows()[row].location);
   }
 
-  std::string name_of(std::uint32_t function) const {
+  std::string name_of(FunctionId function) const {
     const Function& one = functions_[function];
     return one.name().empty() ? fmt::format("{:#x}", one.start) : std::string(one.shown_name());
   }
@@ -364,7 +363,7 @@ class Summarizer : public Sink, private SumView {
     std::vector<WaitSummary>& heaviest = summary_.waits->heaviest;
     for (const auto& [key, row] : wait_rows_)
       heaviest.push_back(
-          {key.first, key.second == kNoFunction ? "" : name_of(key.second), row.waits, row.time});
+          {key.first, key.second == kNo<FunctionId> ? "" : name_of(key.second), row.waits, row.time});
     std::ranges::stable_sort(heaviest, [](const WaitSummary& a, const WaitSummary& b) {
       return std::tie(b.time, a.comm, a.function) < std::tie(a.time, b.comm, b.function);
     });
@@ -383,12 +382,12 @@ class Summarizer : public Sink, private SumView {
   WeightChoice weights_;  // the default of report --weight
   Profile profile_;
   FunctionTable functions_;
-  std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // by symbol: the first function
+  std::unordered_map<std::uint32_t, FunctionId> rows_;  // by symbol: the first function
   std::vector<SummedEvent> events_;
   std::vector<std::size_t> event_of_;  // by event of the summary: its index in the session
   std::optional<Waits> waits_;
-  std::map<std::pair<std::string_view, std::uint32_t>, WaitRow> wait_rows_;  // by thread's name and function
-  std::unordered_map<std::uint32_t, std::uint32_t> where_;  // by stack: the function that waits
+  std::map<std::pair<std::string_view, FunctionId>, WaitRow> wait_rows_;  // by thread's name
+  std::unordered_map<StackId, FunctionId> where_;                         // the function that waits
   CaptureSummary summary_;
 };
 

@@ -119,7 +119,7 @@ void Browser::move_to(Position position) {
   cursor_ = {position.row, std::min(position.line, lines_of(position.row))};
 }
 
-std::uint32_t Browser::function_at_cursor() const {
+FunctionId Browser::function_at_cursor() const {
   const Open& one = open_.at(cursor_.row);
   const Line& line = one.lines[cursor_.line - 1];
   return one.nodes[line.node].functions[line.frame];

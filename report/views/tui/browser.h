@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/samples/ids.h"
 #include "report/views/tui/frame.h"
 
 namespace tacho::report {
@@ -30,8 +31,8 @@ struct BrowsedColumn {
 // A node of a call graph: frames with one callee each.
 struct BrowsedNode {
   std::vector<std::string> frames;
-  std::vector<std::uint32_t> functions;  // of the frames, for annotating and zooming
-  std::string share;                     // "22.76%"; empty: it has no siblings, so none is shown
+  std::vector<FunctionId> functions;  // of the frames, for annotating and zooming
+  std::string share;                  // "22.76%"; empty: it has no siblings, so none is shown
   std::uint32_t first_child = 0, children = 0;
   std::uint64_t weight = 0;      // of all call chains through the node
   std::uint64_t own_weight = 0;  // of those that end in its last frame
@@ -84,7 +85,7 @@ class Browser {
   void move_to(Position position);
   // Whether the cursor is at a line of a call graph, and the function of that line.
   bool is_at_frame() const { return cursor_.line > 0; }
-  std::uint32_t function_at_cursor() const;
+  FunctionId function_at_cursor() const;
   // Opens all of a row's call graph.
   void open_all(std::size_t row);
 

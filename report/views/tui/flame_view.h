@@ -21,12 +21,12 @@ class FlameView {
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
   // The function of the selected box; nullopt: the box of all samples.
-  std::optional<std::uint32_t> function() const { return boxes_[selected_].function; }
+  std::optional<FunctionId> function() const { return boxes_[selected_].function; }
 
  private:
   struct Box {
     std::string name;
-    std::optional<std::uint32_t> function;
+    std::optional<FunctionId> function;
     std::size_t depth = 0, parent = 0;
     std::uint64_t begin = 0, weight = 0;  // horizontal position and width, in weight
     std::uint64_t self = 0;               // weight without callees

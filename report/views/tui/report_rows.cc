@@ -405,7 +405,7 @@ std::vector<BrowsedNode> ReportRows::graph(std::size_t row) const {
   return nodes_of(lists[0], entries_->value(weight(), entry, 0));
 }
 
-std::string ReportRows::frame_text(std::uint32_t id) const {
+std::string ReportRows::frame_text(FunctionId id) const {
   const Function& function = sink_->functions()[id];
   std::string text = function.name().empty()
                          ? (function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start))
@@ -438,7 +438,7 @@ std::vector<BrowsedNode> ReportRows::nodes_of(std::span<const Strand> strands, s
                     .children = node.children,
                     .weight = node.period,
                     .own_weight = node.own_period};
-    for (const std::uint32_t frame : node.frames) one.frames.push_back(frame_text(frame));
+    for (const FunctionId frame : node.frames) one.frames.push_back(frame_text(frame));
     nodes.push_back(std::move(one));
   }
   const bool is_fractal = options.form == GraphForm::Fractal;
@@ -468,11 +468,11 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
   const bool counts_samples = choice_.counts_samples || entries_->total(0).period == 0;
   // With children, samples of a module are those with a function of it in the call chain.
   const bool zooms_into_callers = text_.has_children && (choice_.module || choice_.has_kernel_only);
-  std::map<std::uint32_t, Weight> by_chain;
+  std::map<ChainId, Weight> by_chain;
   for (const std::uint32_t row : profile.rows_of(choice_.block)) {
     const ProfileRow& one = profile.rows()[row];
     const auto named = names[row];
-    if (named.chain == NamedRows::kNoChain || names.stacks() == nullptr) continue;
+    if (named.chain == kNo<ChainId> || names.stacks() == nullptr) continue;
     if (!is_counted_(one, functions[named.function])) continue;
     by_chain[named.chain] += profile.weights(one)[0];
   }
@@ -485,11 +485,11 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
   for (const auto& [chain, weight] : by_chain) {
     const auto frames = names.stacks()->frames(chain);
     if (zooms_into_callers &&
-        std::ranges::none_of(frames, [&](std::uint32_t id) { return is_in_module(functions[id]); }))
+        std::ranges::none_of(frames, [&](FunctionId id) { return is_in_module(functions[id]); }))
       continue;
-    std::vector<std::uint32_t> down(frames.begin(), frames.end());  // the outermost caller first
+    std::vector<FunctionId> down(frames.begin(), frames.end());  // the outermost caller first
     if (!begins_with_caller) std::ranges::reverse(down);
-    const auto is_symbol = [&](std::uint32_t id) { return functions[id].symbol == *symbol; };
+    const auto is_symbol = [&](FunctionId id) { return functions[id].symbol == *symbol; };
     const std::size_t begin = kept_frames_.size();
     if (!symbol) {
       kept_frames_.insert(kept_frames_.end(), down.begin(), down.end());

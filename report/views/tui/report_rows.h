@@ -93,7 +93,7 @@ class ReportRows : public BrowsedRows {
   // The columns and cells of sort keys only.
   std::vector<BrowsedColumn> key_columns() const;
   std::vector<Cell> key_cells(std::size_t row) const;
-  const Function& function(std::uint32_t id) const { return sink_->functions()[id]; }
+  const Function& function(FunctionId id) const { return sink_->functions()[id]; }
 
   // A call graph of a function's callers or callees, and its percentage with callees.
   enum class Side : std::uint8_t { Callers, Callees };
@@ -122,7 +122,7 @@ class ReportRows : public BrowsedRows {
                                     std::optional<double> least = {}) const;
   // nullopt: full chains.
   std::vector<Strand> strands_of(std::optional<std::uint32_t> symbol, Side side);
-  std::string frame_text(std::uint32_t function) const;
+  std::string frame_text(FunctionId function) const;
   Column::Kind weight() const { return text_.has_children ? Column::Kind::Children : Column::Kind::Overhead; }
 
   const ReportSink* sink_;
@@ -139,10 +139,10 @@ class ReportRows : public BrowsedRows {
   RowChoice choice_;
   bool has_limit_ = true;
   FullValues totals_;
-  std::vector<report::Cell> cells_;         // of the shown columns
-  std::vector<std::uint32_t> sorted_;       // all entries
-  std::vector<std::uint32_t> rows_;         // the shown ones
-  std::vector<std::uint32_t> kept_frames_;  // of strands_of()
+  std::vector<report::Cell> cells_;      // of the shown columns
+  std::vector<std::uint32_t> sorted_;    // all entries
+  std::vector<std::uint32_t> rows_;      // the shown ones
+  std::vector<FunctionId> kept_frames_;  // of strands_of()
 };
 
 }  // namespace tacho::report

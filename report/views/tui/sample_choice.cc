@@ -15,8 +15,7 @@ Result<> ChosenSamples::find() {
   return choice_.box ? box_source_.find(choice_.box->request, session_) : Result<>(Done{});
 }
 
-bool ChosenSamples::accepts_function(std::uint32_t id) {
-  if (of_function_.size() <= id) of_function_.resize(functions_.size(), Answer::Unknown);
+bool ChosenSamples::accepts_function(FunctionId id) {
   Answer& known = of_function_[id];
   if (known != Answer::Unknown) return known == Answer::Yes;
   const Function& function = functions_[id];
@@ -36,12 +35,11 @@ bool ChosenSamples::accepts_function(std::uint32_t id) {
 }
 
 bool ChosenSamples::accepts_stack(const Stack& stack) {
-  Answer& known = of_stack_[stack.number];
+  Answer& known = of_stack_[stack.id];
   if (known == Answer::Unknown) {
-    const auto frames = stacks_.frames(stacks_.number_of(stack));
-    known = std::ranges::any_of(frames, [this](std::uint32_t id) { return accepts_function(id); })
-                ? Answer::Yes
-                : Answer::No;
+    const auto frames = stacks_.frames(stacks_.chain_of(stack));
+    known = std::ranges::any_of(frames, [this](FunctionId id) { return accepts_function(id); }) ? Answer::Yes
+                                                                                                : Answer::No;
   }
   return known == Answer::Yes;
 }

@@ -77,7 +77,7 @@ class ChosenSamples : public Sink {
  private:
   enum class Answer : std::uint8_t { Unknown, No, Yes };
   bool accepts(const ResolvedSample& sample);
-  bool accepts_function(std::uint32_t function);
+  bool accepts_function(FunctionId function);
   bool accepts_stack(const Stack& stack);
 
   Session& session_;
@@ -86,8 +86,8 @@ class ChosenSamples : public Sink {
   HeatSource box_source_;
   FunctionTable functions_;
   FunctionStacks stacks_;
-  std::vector<Answer> of_function_;                         // by id
-  IdMap<std::uint32_t, Answer> of_stack_{Answer::Unknown};  // by number
+  IdMap<FunctionId, Answer> of_function_{Answer::Unknown};
+  IdMap<StackId, Answer> of_stack_{Answer::Unknown};
 };
 
 // Further readings of the list's capture, and of the one it is compared with.

@@ -11,7 +11,13 @@
 namespace tacho::report {
 namespace {
 
-using TreePath = std::vector<std::uint32_t>;
+using TreePath = std::vector<FunctionId>;
+
+TreePath path_of(std::initializer_list<std::uint32_t> functions) {
+  TreePath path;
+  for (const std::uint32_t function : functions) path.push_back(FunctionId{function});
+  return path;
+}
 
 struct StrandWeight {
   std::uint64_t period = 0, samples = 0, strands = 0;
@@ -36,7 +42,7 @@ struct Functions {
   }
   std::deque<std::string> names;
   std::deque<NamedFacts> named;
-  StableArray<Function> table;
+  StableArray<Function, FunctionId> table;
 };
 
 struct Strands {
@@ -44,14 +50,18 @@ struct Strands {
     paths.push_back(std::move(frames));
     strands.push_back({paths.back(), period, samples});
   }
+  void add(std::initializer_list<std::uint32_t> frames, std::uint64_t period, std::uint64_t samples = 1) {
+    add(path_of(frames), period, samples);
+  }
   std::deque<TreePath> paths;
   std::vector<Strand> strands;
 };
 
 // "a,b(30)[c(10),d(5)]": frames, period, children.
-std::string shown(const CallTree& tree, const CallNode& node, const StableArray<Function>& functions) {
+std::string shown(const CallTree& tree, const CallNode& node,
+                  const StableArray<Function, FunctionId>& functions) {
   std::string text;
-  for (const std::uint32_t frame : node.frames) {
+  for (const FunctionId frame : node.frames) {
     if (!text.empty()) text += ',';
     text += functions[frame].name();
   }
@@ -94,7 +104,7 @@ TEST(CallTree, EquallyHeavySiblingsStandByNameThenModuleThenAddress) {
   modules[1].short_name = "liba.so";
   const auto add = [&](const char* name, const symbolize::Module* module, std::uint64_t start) {
     functions.add(name, static_cast<std::uint32_t>(functions.table.size()), false);
-    Function& function = functions.table[functions.table.size() - 1];
+    Function& function = functions.table[id_of<FunctionId>(functions.table.size() - 1)];
     function.module = module;
     function.start = function.first_ip = start;
     if (function.name().empty()) function.name_number = 0;
@@ -112,9 +122,9 @@ TEST(CallTree, EquallyHeavySiblingsStandByNameThenModuleThenAddress) {
   strands.add({7}, 6);
   CallTree tree(functions.table);
   tree.build(strands.strands, kAll);
-  std::vector<std::uint32_t> order;
+  TreePath order;
   for (const CallNode& child : tree.children(tree.nodes()[0])) order.push_back(child.frames[0]);
-  EXPECT_EQ(order, (std::vector<std::uint32_t>{7, 6, 4, 3, 2, 1, 0, 5}));
+  EXPECT_EQ(order, path_of({7, 6, 4, 3, 2, 1, 0, 5}));
 }
 
 TEST(CallTree, InPerfsOrderTheHigherOfEquallyHeavySiblingsStandsFirst) {
@@ -131,7 +141,7 @@ TEST(CallTree, WithTheKeySourceLineEqualNamesStandByLine) {
   std::deque<RareFacts> lines;
   for (const char* line : {"b.c:7", "a.c:1", ""}) {
     functions.add("f", static_cast<std::uint32_t>(functions.table.size()), false);
-    Function function = functions.table[functions.table.size() - 1];
+    Function function = functions.table[id_of<FunctionId>(functions.table.size() - 1)];
     NamedFacts named = *function.named;
     named.rare = &lines.emplace_back(RareFacts{.line = line});
     function.named = &functions.named.emplace_back(named);
@@ -272,7 +282,7 @@ class Naive {
     }
   }
   std::map<TreePath, StrandWeight> through_, ending_;
-  std::map<TreePath, std::map<std::uint32_t, int>> ways_;
+  std::map<TreePath, std::map<FunctionId, int>> ways_;
   std::size_t nodes_ = 0;
 };
 
@@ -288,7 +298,8 @@ TEST(CallTree, IsWhatANaiveComputationGivesOnRandomChains) {
     const std::uint32_t alphabet = 1 + below(6);
     for (std::uint32_t count = below(60); count > 0; --count) {
       TreePath path;
-      for (std::uint32_t size = below(12); size > 0; --size) path.push_back(below(alphabet));  // they recur
+      for (std::uint32_t size = below(12); size > 0; --size)
+        path.push_back(FunctionId{below(alphabet)});  // they recur
       if (!strands.paths.empty() && below(3) == 0) path = strands.paths[below(strands.paths.size())];
       strands.add(path, below(40), 1 + below(4));
       total += strands.strands.back().period;
@@ -307,7 +318,7 @@ TEST(CallTree, IsWhatANaiveComputationGivesOnRandomChains) {
 
 TEST(CallTree, AChainOfManyThousandFramesIsNoTrouble) {
   Strands strands;
-  for (std::size_t size : {8000, 4000, 12000}) strands.add(TreePath(size, 0), 3);
+  for (std::size_t size : {8000, 4000, 12000}) strands.add(TreePath(size), 3);
   EXPECT_TRUE(tree_of(Functions(1), strands, kAll).ends_with("a(3)]]]"));
 }
 

@@ -171,7 +171,7 @@ std::map<Path, std::uint64_t> drawn_totals(const Report& report, std::uint32_t e
     for (const CallNode* at = &node; at != nullptr && !at->frames.empty();
          at = at->parent == CallNode::kNone ? nullptr : &tree.nodes()[at->parent]) {
       Path above;
-      for (const std::uint32_t id : at->frames) above.emplace_back((*report.functions)[id].name());
+      for (const FunctionId id : at->frames) above.emplace_back((*report.functions)[id].name());
       path.insert(path.begin(), above.begin(), above.end());
     }
     if (!path.empty()) totals[path] = node.period;

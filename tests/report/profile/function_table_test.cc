@@ -83,8 +83,8 @@ SampleFields user_sample(std::uint32_t pid, std::uint64_t ip) {
   return fields;
 }
 
-std::vector<std::uint32_t> chain_of(FunctionTable& table, const Stack& stack) {
-  std::vector<std::uint32_t> ids;
+std::vector<FunctionId> chain_of(FunctionTable& table, const Stack& stack) {
+  std::vector<FunctionId> ids;
   for (const LocationId location : stack.frames) ids.push_back(table.of_frame(location)[0]);
   return ids;
 }
@@ -94,9 +94,9 @@ TEST(FunctionTable, LocationsOfOneFunctionAreOneFunction) {
   ASSERT_EQ(ran.sink.frames.size(), 3u);
   FunctionTable table(*ran.session);
   ASSERT_EQ(table.of_frame(ran.sink.frames[0]).size(), 1u);
-  const std::uint32_t first = table.of_frame(ran.sink.frames[0])[0];
-  const std::uint32_t second = table.of_frame(ran.sink.frames[1])[0];
-  const std::uint32_t third = table.of_frame(ran.sink.frames[2])[0];
+  const FunctionId first = table.of_frame(ran.sink.frames[0])[0];
+  const FunctionId second = table.of_frame(ran.sink.frames[1])[0];
+  const FunctionId third = table.of_frame(ran.sink.frames[2])[0];
   EXPECT_EQ(first, third);
   EXPECT_NE(first, second);
   EXPECT_EQ(table.of_location(ran.sink.locations[0]), first);
@@ -168,9 +168,9 @@ TEST(FunctionTable, WhereNothingIsMappedThereIsNoModule) {
   EXPECT_EQ(function.level, '.');
 }
 
-std::vector<std::string> names_of(const FunctionTable& table, std::span<const std::uint32_t> ids) {
+std::vector<std::string> names_of(const FunctionTable& table, std::span<const FunctionId> ids) {
   std::vector<std::string> names;
-  for (const std::uint32_t id : ids) names.emplace_back(table[id].name());
+  for (const FunctionId id : ids) names.emplace_back(table[id].name());
   return names;
 }
 
@@ -180,13 +180,14 @@ TEST(FunctionStacks, ChainsThroughTheSameFunctionsAreOne) {
                  kernel_sample({kKernelModule + 0x110, kKernelModule + 0x10})});
   FunctionTable table(*ran.session);
   FunctionStacks stacks(table, {});
-  const auto number = [&](std::size_t i) { return stacks.number_of(*ran.sink.stacks[i]); };
-  EXPECT_EQ(number(0), 0u);
-  EXPECT_EQ(number(1), 0u);
-  EXPECT_EQ(number(2), 1u);
-  EXPECT_EQ(number(0), 0u) << "asked again";
+  const auto chain = [&](std::size_t i) { return stacks.chain_of(*ran.sink.stacks[i]); };
+  const ChainId first{0}, second{1};
+  EXPECT_EQ(chain(0), first);
+  EXPECT_EQ(chain(1), first);
+  EXPECT_EQ(chain(2), second);
+  EXPECT_EQ(chain(0), first) << "asked again";
   EXPECT_EQ(stacks.size(), 2u);
-  EXPECT_EQ(names_of(table, stacks.frames(0)), (std::vector<std::string>{"alpha", "beta"}));
+  EXPECT_EQ(names_of(table, stacks.frames(first)), (std::vector<std::string>{"alpha", "beta"}));
 }
 
 TEST(FunctionStacks, MayBeginWithTheCallerAndHideUnknownFrames) {
@@ -195,10 +196,10 @@ TEST(FunctionStacks, MayBeginWithTheCallerAndHideUnknownFrames) {
   const Ran ran({fields});
   FunctionTable table(*ran.session);
   FunctionStacks all(table, {.order = ChainOrder::Caller});
-  EXPECT_EQ(names_of(table, all.frames(all.number_of(*ran.sink.stacks[0]))),
+  EXPECT_EQ(names_of(table, all.frames(all.chain_of(*ran.sink.stacks[0]))),
             (std::vector<std::string>{"", "beta", "alpha"}));
   FunctionStacks known(table, {.order = ChainOrder::Caller, .hides_unknown = true});
-  EXPECT_EQ(names_of(table, known.frames(known.number_of(*ran.sink.stacks[0]))),
+  EXPECT_EQ(names_of(table, known.frames(known.chain_of(*ran.sink.stacks[0]))),
             (std::vector<std::string>{"beta", "alpha"}));
 }
 

@@ -233,7 +233,7 @@ class MergedStacks : public Sink {
   MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override {
     stacks.push_back(sample.stack);
-    distinct.insert(sample.stack->number);
+    distinct.insert(sample.stack->id);
     return Flow::Continue;
   }
   std::vector<std::string> names() {
@@ -248,7 +248,7 @@ class MergedStacks : public Sink {
     return all;
   }
   std::vector<const Stack*> stacks;
-  std::set<std::uint32_t> distinct;
+  std::set<StackId> distinct;
 
  private:
   Session* session_;

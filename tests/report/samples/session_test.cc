@@ -22,7 +22,7 @@ class Collector : public Sink {
     std::string text = std::string(sample.comm) + " " + std::to_string(sample.fields->time) + " " +
                        std::to_string(sample.period) + " " + sample.event().name;
     if (sample.stack != nullptr)
-      stacks.push_back(sample.stack->number), text += " #" + std::to_string(sample.stack->frames.size());
+      stacks.push_back(sample.stack->id), text += " #" + std::to_string(sample.stack->frames.size());
     lines.push_back(std::move(text));
     return lines.size() == stop_after ? Flow::Stop : Flow::Continue;
   }
@@ -31,7 +31,7 @@ class Collector : public Sink {
     return Flow::Continue;
   }
   std::vector<std::string> lines, others;
-  std::vector<std::uint32_t> stacks;
+  std::vector<StackId> stacks;
   std::size_t stop_after = 0;
 };
 
@@ -463,7 +463,7 @@ TEST(Session, KernelMappingsInTheMiddleMakeNewStacksInTheOrderOfTime) {
   EXPECT_EQ(sink.lines.front(), ":5 10 1 cpu-clock #2");
   EXPECT_EQ(sink.lines.back(), ":5 40000 1 cpu-clock #2");
   EXPECT_TRUE(std::ranges::is_sorted(sink.stacks));
-  EXPECT_EQ(sink.stacks.back(), 8u) << "one stack for each state of the kernel's mappings";
+  EXPECT_EQ(index_of(sink.stacks.back()), 8u) << "one stack for each state of the kernel's mappings";
 }
 
 TEST(Session, ASinkCanStopWhileTheReaderWaitsForWhatIsShown) {

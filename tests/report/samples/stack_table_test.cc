@@ -43,12 +43,12 @@ class StackTableTest : public testing::Test {
 
 TEST_F(StackTableTest, EqualChainsOfOneProcessAreOneStack) {
   change_mappings(8);
-  const std::uint32_t first = ask(one_).number;
+  const StackId first = ask(one_).id;
   EXPECT_EQ(addresses(ask(one_)), (Words{0x1000, 0x2000}));
-  EXPECT_EQ(ask(one_).number, first);
-  EXPECT_NE(ask(two_).number, first);
-  EXPECT_NE(ask(one_, 8).number, first) << "another process";
-  EXPECT_EQ(ask(one_, 9).number, first) << "neither has mappings";
+  EXPECT_EQ(ask(one_).id, first);
+  EXPECT_NE(ask(two_).id, first);
+  EXPECT_NE(ask(one_, 8).id, first) << "another process";
+  EXPECT_EQ(ask(one_, 9).id, first) << "neither has mappings";
 }
 
 // A mark is followed by where code was interrupted: in the kernel, in the process, and below a signal's
@@ -77,38 +77,37 @@ TEST_F(StackTableTest, ChainsOfAnotherRunAreToldApart) {
   ask(two_);
   stacks_.end_lookups();
   EXPECT_EQ(addresses(head), (Words{0x1000, 0x2000}));
-  std::vector<std::uint32_t> numbers;
+  std::vector<StackId> ids;
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < 3000; ++i) {
       const Words words{abi::kContextUser, 0x1000 + i, 0x2000};
       const Stack& stack = ask(words);
       ASSERT_EQ(addresses(stack), (Words{0x1000 + i, 0x2000}));
-      if (round == 0) numbers.push_back(stack.number);
-      ASSERT_EQ(stack.number, numbers[i]);
+      if (round == 0) ids.push_back(stack.id);
+      ASSERT_EQ(stack.id, ids[i]);
     }
   }
 }
 
 TEST_F(StackTableTest, ToldByFramesEqualChainsOfAllProcessesAreOneStack) {
   stacks_.merge_by_frames();
-  const std::uint32_t first = ask(one_).number;
-  EXPECT_EQ(ask(one_).number, first);
-  EXPECT_EQ(ask(one_, 8).number, first) << "another process";
-  EXPECT_NE(ask(two_).number, first);
+  const StackId first = ask(one_).id;
+  EXPECT_EQ(ask(one_).id, first);
+  EXPECT_EQ(ask(one_, 8).id, first) << "another process";
+  EXPECT_NE(ask(two_).id, first);
   change_mappings(7);
-  EXPECT_EQ(ask(one_).number, first);
+  EXPECT_EQ(ask(one_).id, first);
 }
 
 // More than are kept: those that were met long ago are found again.
 TEST_F(StackTableTest, ToldByFramesAChainThatWasForgottenIsTheSameStack) {
   stacks_.merge_by_frames();
   constexpr std::uint64_t kChains = 100'000;
-  std::vector<std::uint32_t> numbers;
-  for (std::uint64_t i = 0; i < kChains; ++i)
-    numbers.push_back(ask({abi::kContextUser, 0x1000 + i, 0x2000}).number);
+  std::vector<StackId> ids;
+  for (std::uint64_t i = 0; i < kChains; ++i) ids.push_back(ask({abi::kContextUser, 0x1000 + i, 0x2000}).id);
   for (std::uint64_t i = 0; i < kChains; ++i) {
     const Stack& stack = ask({abi::kContextUser, 0x1000 + i, 0x2000});
-    ASSERT_EQ(stack.number, numbers[i]);
+    ASSERT_EQ(stack.id, ids[i]);
     ASSERT_EQ(addresses(stack), (Words{0x1000 + i, 0x2000}));
   }
 }
@@ -123,7 +122,7 @@ TEST_F(StackTableTest, AChainAndWhatWasUnwoundOfItAreToldApartByWhereItBegins) {
   const Words all{abi::kContextUser, 0x1000, 0x2000, 0x3000};
   const Stack& recorded = ask(all);
   const Stack& unwound = ask_both(one_, more);
-  EXPECT_NE(unwound.number, recorded.number);
+  EXPECT_NE(unwound.id, recorded.id);
   EXPECT_EQ(addresses(unwound), addresses(recorded));
   EXPECT_TRUE(location_table_.locations()[unwound.frames.back()].is_unwound);
 }

@@ -64,7 +64,7 @@ TEST(RowHash, EachTableHasItsOwn) {
 }
 
 TEST(IndexTable, FindsWhatItWasGiven) {
-  IndexTable table;
+  IndexTable<> table;
   std::vector<std::uint64_t> kept;
   const auto number_of = [&](std::uint64_t word) {
     return table.find_or_make(

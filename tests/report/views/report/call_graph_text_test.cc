@@ -17,9 +17,9 @@ struct Row {
     total += period;
     return *this;
   }
-  std::uint32_t function_of(char letter) {
-    for (std::uint32_t id = 0; id < table.size(); ++id) {
-      if (table[id].name()[0] == letter) return id;
+  FunctionId function_of(char letter) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (const auto id = id_of<FunctionId>(i); table[id].name()[0] == letter) return id;
     }
     Function function;
     const std::string_view name = texts.emplace_back(1, letter);
@@ -27,8 +27,7 @@ struct Row {
     function.start = static_cast<std::uint64_t>(letter);
     function.chain_key = static_cast<std::uint32_t>(table.size());
     function.is_inlined = letter == 'i';
-    table.push_back(function);
-    return static_cast<std::uint32_t>(table.size() - 1);
+    return table.push_back(function);
   }
   std::string drawn(std::string_view g, std::uint64_t event_total, bool leaves_out_first = false) {
     GraphOptions options;
@@ -43,8 +42,8 @@ struct Row {
   }
   std::deque<std::string> texts;
   std::deque<NamedFacts> names;
-  std::deque<std::vector<std::uint32_t>> paths;
-  StableArray<Function> table;
+  std::deque<std::vector<FunctionId>> paths;
+  StableArray<Function, FunctionId> table;
   std::vector<Strand> strands;
   std::uint64_t total = 0;
 };
@@ -101,7 +100,7 @@ TEST(CallGraphText, AnUnknownFrameIsItsAddressAndAnInlinedOneSaysSo) {
   unknown.start = 0;
   unknown.chain_key = 2;
   row.table.push_back(unknown);
-  row.paths.back().insert(row.paths.back().end(), {1, 2});
+  row.paths.back().insert(row.paths.back().end(), {FunctionId{1}, FunctionId{2}});
   row.strands.back().frames = row.paths.back();
   EXPECT_EQ(row.drawn("graph", 10),
             "            |\n"
@@ -114,7 +113,7 @@ TEST(CallGraphText, AnUnknownFrameIsItsAddressAndAnInlinedOneSaysSo) {
 TEST(CallGraphText, WithTheKeysAddressAndSourceLineFramesTellTheirs) {
   Row row;
   row.chain("ab", 10);
-  Function known = row.table[0], unknown = row.table[1];
+  Function known = row.table[FunctionId{0}], unknown = row.table[FunctionId{1}];
   const RareFacts known_line{.line = "main.c:12"}, unknown_line{.line = "+20"};
   const NamedFacts known_facts{.name = known.name(), .shown_name = known.name(), .rare = &known_line};
   const NamedFacts unknown_facts{.name = unknown.name(), .shown_name = unknown.name(), .rare = &unknown_line};
@@ -125,7 +124,7 @@ TEST(CallGraphText, WithTheKeysAddressAndSourceLineFramesTellTheirs) {
   unknown.chain_key = 3;
   row.table.push_back(known);
   row.table.push_back(unknown);
-  row.paths.back() = {2, 3};
+  row.paths.back() = {FunctionId{2}, FunctionId{3}};
   row.strands.back().frames = row.paths.back();
   EXPECT_EQ(row.drawn("address", 10), "            |\n            ---a main.c:12\n               b +20\n\n");
   EXPECT_EQ(row.drawn("srcline", 10), "            |\n            ---a main.c:12\n               b\n\n");

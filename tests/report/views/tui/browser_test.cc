@@ -25,11 +25,19 @@ class MadeRows : public BrowsedRows {
   bool has_graph(std::size_t row) const override { return row % 2 == 0; }
   std::vector<BrowsedNode> graph(std::size_t) const override {
     return {{.frames = {}, .functions = {}, .share = "", .first_child = 1, .children = 1},
-            {.frames = {"start", "main"}, .functions = {0, 1}, .share = "", .first_child = 2, .children = 2},
-            {.frames = {"a", "aa"}, .functions = {2, 3}, .share = "60.00%", .first_child = 4, .children = 2},
-            {.frames = {"b"}, .functions = {4}, .share = "40.00%"},
-            {.frames = {"x"}, .functions = {5}, .share = "40.00%"},
-            {.frames = {"y"}, .functions = {6}, .share = "20.00%"}};
+            {.frames = {"start", "main"},
+             .functions = {FunctionId{0}, FunctionId{1}},
+             .share = "",
+             .first_child = 2,
+             .children = 2},
+            {.frames = {"a", "aa"},
+             .functions = {FunctionId{2}, FunctionId{3}},
+             .share = "60.00%",
+             .first_child = 4,
+             .children = 2},
+            {.frames = {"b"}, .functions = {FunctionId{4}}, .share = "40.00%"},
+            {.frames = {"x"}, .functions = {FunctionId{5}}, .share = "40.00%"},
+            {.frames = {"y"}, .functions = {FunctionId{6}}, .share = "20.00%"}};
   }
 
   std::size_t first = 0;  // the function of the first row
@@ -122,7 +130,7 @@ TEST(Browser, OpensAllOfItAsPerfDrawsIt) {
   browser.move_to({0, 3});
   press(browser, Key::Enter);
   browser.move_to({0, 2});
-  EXPECT_EQ(browser.function_at_cursor(), 1u);
+  EXPECT_EQ(browser.function_at_cursor(), FunctionId{1});
 }
 
 TEST(Browser, LeftClosesOrGoesToTheParent) {
@@ -130,7 +138,7 @@ TEST(Browser, LeftClosesOrGoesToTheParent) {
   Browser browser(rows);
   pressed(browser, "e");
   browser.move_to({0, 7});
-  EXPECT_EQ(browser.function_at_cursor(), 4u);  // b
+  EXPECT_EQ(browser.function_at_cursor(), FunctionId{4});  // b
   press(browser, Key::Left);
   EXPECT_EQ(browser.cursor().line, 2u) << "main, which called it";
   press(browser, Key::Left);

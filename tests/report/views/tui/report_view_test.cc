@@ -278,12 +278,12 @@ TEST(FlameView, CalleesWithoutABoxAreNoSelfWeight) {
   // dispatch runs 3 of 1000 itself; of its callees only f1 is above the graph's limit.
   FlameView view("", {{.first_child = 1, .children = 1, .weight = 1000},
                       {.frames = {"main", "dispatch"},
-                       .functions = {0, 1},
+                       .functions = {FunctionId{0}, FunctionId{1}},
                        .first_child = 2,
                        .children = 1,
                        .weight = 989,
                        .own_weight = 3},
-                      {.frames = {"f1"}, .functions = {2}, .weight = 541, .own_weight = 541}});
+                      {.frames = {"f1"}, .functions = {FunctionId{2}}, .weight = 541, .own_weight = 541}});
   const auto last_line = [&view] {
     Frame frame({100, 10});
     view.draw(frame);
