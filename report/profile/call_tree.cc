@@ -226,7 +226,7 @@ void CallTree::add_children(std::size_t index, const Range& range, std::span<con
   }
 }
 
-HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const std::uint32_t> rows,
+HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const RowId> rows,
                          std::span<const std::uint32_t> entries, std::size_t count,
                          const std::function<bool(std::uint32_t entry)>& is_heavy)
     : stacks_(&stacks), counts_(count) {

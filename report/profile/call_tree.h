@@ -133,7 +133,7 @@ class HeavyChains {
 
   // Resolves the chains of the profile's `rows` that belong to an entry with is_heavy(entry). `entries`: the
   // entry of each row, kNone: none; `count`: the highest entry + 1. For blocks of one event only.
-  HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const std::uint32_t> rows,
+  HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const RowId> rows,
               std::span<const std::uint32_t> entries, std::size_t count,
               const std::function<bool(std::uint32_t entry)>& is_heavy);
 

@@ -108,7 +108,7 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
   // functions belong to samples' own addresses.
   const bool are_rows = options_.has_children || !has_chains_;
   const bool learns_all = are_rows && index_->facts().options().mode == ReportMode::Samples;
-  const std::span<const std::uint32_t> rows = profile_->rows_of(block);
+  const std::span<const RowId> rows = profile_->rows_of(block);
   if (!has_chains_) {
     if (learns_all) index_->learn_functions();
     reserve(rows.size());
@@ -162,35 +162,34 @@ void Entries::group_parts() {
 }
 
 // Chains that occurred before lead to their parts, which are prefetched a few rows ahead.
-void Entries::add_rows(std::span<const std::uint32_t> numbers) {
+void Entries::add_rows(std::span<const RowId> rows) {
   constexpr std::size_t kChains = 16, kParts = 6;  // rows ahead
-  for (std::size_t at = 0; at < numbers.size(); ++at) {
-    if (has_chains_ && at + kChains < numbers.size())
-      by_chain_.prefetch((*names_)[numbers[at + kChains]].chain);
-    if (has_chains_ && at + kParts < numbers.size()) {
-      const std::uint32_t part = by_chain_.find((*names_)[numbers[at + kParts]].chain);
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    if (has_chains_ && at + kChains < rows.size()) by_chain_.prefetch((*names_)[rows[at + kChains]].chain);
+    if (has_chains_ && at + kParts < rows.size()) {
+      const std::uint32_t part = by_chain_.find((*names_)[rows[at + kParts]].chain);
       if (part != kNone) __builtin_prefetch(&parts_[part]);
     }
-    const std::uint32_t entry = add_row(numbers[at]);
+    const std::uint32_t entry = add_row(rows[at]);
     if (options_.late.stacks != nullptr) of_rows_.push_back(entry);
   }
 }
 
 // Which rows may have a graph is known after all are counted.
-void Entries::name_heavy(std::span<const std::uint32_t> numbers) {
+void Entries::name_heavy(std::span<const RowId> rows) {
   const std::uint64_t total = whole(0, options_.late.is_relative);
   const std::uint64_t least =
       CallTreeLimit{CallTreeLimit::Share::OfTotal, options_.late.least_percent, total}.least(0);
-  heavy_.emplace(*profile_, *options_.late.stacks, numbers, of_rows_, entries_.size(),
+  heavy_.emplace(*profile_, *options_.late.stacks, rows, of_rows_, entries_.size(),
                  [&](std::uint32_t entry) { return value(Column::Kind::Overhead, entry, 0) >= least; });
   of_rows_ = {};
 }
 
 // Returns the entry of the row if there are no call chains; else kNone.
-std::uint32_t Entries::add_row(std::uint32_t number) {
-  const ProfileRow& row = profile_->rows()[number];
-  const NamedRows::Row& named = (*names_)[number];
-  Part part{.row = number, .function = named.function};
+std::uint32_t Entries::add_row(RowId id) {
+  const ProfileRow& row = profile_->rows()[id];
+  const NamedRows::Row& named = (*names_)[id];
+  Part part{.row = id, .function = named.function};
   if (options_.hides_unknown && !(*functions_)[part.function].has_symbol()) return kNone;
   if (options_.is_left_out && options_.is_left_out(row)) return kNone;
   std::span<const Weight> weights = profile_->weights(row);

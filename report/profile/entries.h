@@ -241,7 +241,7 @@ class Entries {
 
  private:
   struct Entry {
-    std::uint32_t row = 0;  // the first profile row of the entry
+    RowId row{};  // the first profile row of the entry
     char level = '.';
     FilterBits filtered = 0;
     bool is_own = true;  // made by a sample's own address
@@ -255,7 +255,8 @@ class Entries {
   };
   // A distinct combination of sample keys, own function and chain of functions, with its weights in weights_.
   struct Part {
-    std::uint32_t row = 0, group = 0;
+    RowId row{};
+    std::uint32_t group = 0;
     FunctionId function{};
     ChainId chain = kNo<ChainId>;
     FilterBits filtered = 0;
@@ -278,10 +279,10 @@ class Entries {
   void fetch_function(std::uint32_t entry) const;
   void fetch_names(std::uint32_t entry) const;
 
-  void add_rows(std::span<const std::uint32_t> numbers);
-  std::uint32_t add_row(std::uint32_t number);
+  void add_rows(std::span<const RowId> rows);
+  std::uint32_t add_row(RowId id);
   std::uint32_t add_alone(const Part& part, std::span<const Weight> weights);
-  void name_heavy(std::span<const std::uint32_t> numbers);
+  void name_heavy(std::span<const RowId> rows);
   std::uint32_t part_of(const Part& part, FunctionId parent);
   const Weight& weight_of(std::uint32_t part, std::size_t member) const {
     return weights_[part * members_ + member];

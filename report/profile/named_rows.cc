@@ -105,18 +105,19 @@ CpuMode mode_of(std::uint8_t cpumode) {
 // First functions in the rows' order, as perf, then chains.
 void NamedRows::name_rows(std::size_t begin, std::size_t end) {
   const auto& rows = profile_->rows();
-  for (std::size_t number = begin; number < end; ++number) {
-    fetch_ahead(number, end);
-    const ProfileRow& row = rows[number];
+  for (std::size_t i = begin; i < end; ++i) {
+    fetch_ahead(i, end);
+    const auto id = id_of<RowId>(i);
+    const ProfileRow& row = rows[id];
     const FunctionId function = functions_->of_location(row.location);
     const CpuMode mode = mode_of(resolver_->location(row.location).cpumode);
     own_.push_back(value_of(function) << kModeBits | static_cast<std::uint32_t>(mode));
-    if (const Stack* const stack = stack_of(number)) stacks_->add(*stack);
+    if (const Stack* const stack = stack_of(id)) stacks_->add(*stack);
   }
   if (!has_stacks()) return;
   auto chain = stacks_->chains().begin();
-  for (std::size_t number = begin; number < end; ++number)
-    chains_.push_back(stack_of(number) != nullptr ? *chain++ : kNo<ChainId>);
+  for (std::size_t i = begin; i < end; ++i)
+    chains_.push_back(stack_of(id_of<RowId>(i)) != nullptr ? *chain++ : kNo<ChainId>);
 }
 
 // Each of these needs what the one before prefetched, some rows earlier.
@@ -124,15 +125,16 @@ void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   const auto& rows = profile_->rows();
   constexpr std::size_t kStacks = 12, kFrames = 9, kLookUps = 6, kLocations = 4,
                         kAddresses = 2;  // rows ahead
+  const auto row = [at](std::size_t ahead) { return id_of<RowId>(at + ahead); };
   const auto frames_at = [&](std::size_t ahead) -> std::span<const LocationId> {
-    const Stack* const stack = at + ahead < end ? stack_of(at + ahead) : nullptr;
+    const Stack* const stack = at + ahead < end ? stack_of(row(ahead)) : nullptr;
     if (stack == nullptr) return {};
     return stack->frames;
   };
-  if (at + kStacks < end) __builtin_prefetch(stack_of(at + kStacks));
+  if (at + kStacks < end) __builtin_prefetch(stack_of(row(kStacks)));
   if (at + kFrames < end) __builtin_prefetch(frames_at(kFrames).data());
-  if (at + kLookUps < end) functions_->prefetch_alone(rows[at + kLookUps].location);
-  if (at + kLocations < end) __builtin_prefetch(&resolver_->location(rows[at + kLocations].location));
+  if (at + kLookUps < end) functions_->prefetch_alone(rows[row(kLookUps)].location);
+  if (at + kLocations < end) __builtin_prefetch(&resolver_->location(rows[row(kLocations)].location));
   for (const LocationId location : frames_at(kLookUps)) functions_->prefetch_frame(location);
   for (const LocationId location : frames_at(kLocations)) functions_->prefetch_location(location);
   for (const LocationId location : frames_at(kAddresses)) functions_->prefetch_address(location);

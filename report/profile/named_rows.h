@@ -113,8 +113,8 @@ class NamedRows {
   const Profile& profile() const { return *profile_; }
   FunctionTable& functions() const { return *functions_; }
   const FunctionStacks* stacks() const { return stacks_; }
-  // By row number of the profile. The row must have been named.
-  Row operator[](std::uint32_t row) const {
+  // The row of the profile must have been named.
+  Row operator[](RowId row) const {
     const std::uint32_t own = own_[row];
     return {.function = FunctionId{own >> kModeBits},
             .chain = chains_.size() == 0 ? kNo<ChainId> : chains_[row],
@@ -131,16 +131,16 @@ class NamedRows {
   void fetch_ahead(std::size_t at, std::size_t end) const;
   std::size_t named() const { return own_.size(); }
   bool has_stacks() const { return stacks_ != nullptr && profile_->looks_at_stacks(); }
-  const Stack* stack_of(std::size_t row) const { return has_stacks() ? profile_->stack_of(row) : nullptr; }
+  const Stack* stack_of(RowId row) const { return has_stacks() ? profile_->stack_of(row) : nullptr; }
 
   const Profile* profile_;
   Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
   std::uint64_t most_early_;  // functions
-  // By row: its function, and in the lowest kModeBits the CPU mode.
-  StableArray<std::uint32_t> own_;
-  StableArray<ChainId> chains_;  // by row; empty if the profile has no call chains
+  // Its function, and in the lowest kModeBits the CPU mode.
+  StableArray<std::uint32_t, RowId> own_;
+  StableArray<ChainId, RowId> chains_;  // empty if the profile has no call chains
 };
 
 }  // namespace tacho::report

@@ -52,18 +52,18 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
   }
 }
 
-std::uint32_t Profile::add(const LateSample& sample, std::uint64_t period) {
-  const std::uint32_t number = row_for(sample);
-  if (number == kNo<std::uint32_t>) {
+RowId Profile::add(const LateSample& sample, std::uint64_t period) {
+  const RowId row = row_for(sample);
+  if (row == kNo<RowId>) {
     ++left_out_;
-    return number;
+    return row;
   }
-  count(number, sample.event, {.period = period, .samples = 1});
-  return number;
+  count(row, sample.event, {.period = period, .samples = 1});
+  return row;
 }
 
-std::uint32_t Profile::row_for(const LateSample& sample) {
-  if (sample.event >= block_of_.size()) return kNo<std::uint32_t>;
+RowId Profile::row_for(const LateSample& sample) {
+  if (sample.event >= block_of_.size()) return kNo<RowId>;
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event],
                   .location = sample.location,
@@ -73,8 +73,8 @@ std::uint32_t Profile::row_for(const LateSample& sample) {
   return row_of(sample, rest, stack);
 }
 
-void Profile::count(std::uint32_t number, std::size_t event, const Weight& weight) {
-  ProfileRow& row = rows_[number];
+void Profile::count(RowId id, std::size_t event, const Weight& weight) {
+  ProfileRow& row = rows_[id];
   const EventBlock& block = blocks_[row.block];
   (block.members == 1 ? row.only : weights_[row.only.period + event - block.leader]) += weight;
 }
@@ -111,31 +111,31 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 }
 
 // A stack that repeats with the same facts, the usual case, costs one array access.
-std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
-  std::uint32_t& first = stack != nullptr ? by_stack_[stack->id] : by_location_[rest.location];
-  if (first == kNo<std::uint32_t>) return first = make_row(sample, rest, stack);
+RowId Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
+  RowId& first = stack != nullptr ? by_stack_[stack->id] : by_location_[rest.location];
+  if (first == kNo<RowId>) return first = make_row(sample, rest, stack);
   if (rest_of(rows_[first]) == rest) return first;
   const std::uint64_t hash = by_rest_.hash(
       stack != nullptr ? value_of(stack->id) : value_of(rest.location), rest.location, rest.block, rest.facts,
       reinterpret_cast<std::uintptr_t>(rest.thread), reinterpret_cast<std::uintptr_t>(rest.comm));
   return by_rest_.find_or_make(
-      hash, [&](std::uint32_t row) { return stack_of(row) == stack && rest_of(rows_[row]) == rest; },
+      hash, [&](RowId row) { return stack_of(row) == stack && rest_of(rows_[row]) == rest; },
       [&] { return make_row(sample, rest, stack); });
 }
 
-std::uint32_t Profile::make_row(const LateSample& sample, const Rest& rest, const Stack* stack) {
-  rows_of_[rest.block].push_back(static_cast<std::uint32_t>(rows_.size()));
+RowId Profile::make_row(const LateSample& sample, const Rest& rest, const Stack* stack) {
+  rows_of_[rest.block].push_back(rows_.next_id());
   const std::size_t members = blocks_[rest.block].members;
-  rows_.push_back({.block = rest.block,
-                   .location = rest.location,
-                   .facts = rest.facts,
-                   .comm_size = static_cast<std::uint32_t>(sample.comm.size()),
-                   .thread = sample.thread,
-                   .comm_begin = sample.comm.data(),
-                   .only = {.period = members > 1 ? weights_.size() : 0}});
+  const RowId made = rows_.push_back({.block = rest.block,
+                                      .location = rest.location,
+                                      .facts = rest.facts,
+                                      .comm_size = static_cast<std::uint32_t>(sample.comm.size()),
+                                      .thread = sample.thread,
+                                      .comm_begin = sample.comm.data(),
+                                      .only = {.period = members > 1 ? weights_.size() : 0}});
   if (shape_.by_stack) stacks_.push_back(stack);
   if (members > 1) weights_.resize(weights_.size() + members);
-  return static_cast<std::uint32_t>(rows_.size() - 1);
+  return made;
 }
 
 std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping) {

@@ -157,11 +157,11 @@ class Profile {
          .stack = sample.stack},
         period);
   }
-  // A row without a sample; kNone as below. Then adds weights to rows.
-  std::uint32_t row_for(const LateSample& sample);
-  void count(std::uint32_t row, std::size_t event, const Weight& weight);
-  // Returns the sample's row; kNo<std::uint32_t>: its event is in no block.
-  std::uint32_t add(const LateSample& sample, std::uint64_t period);
+  // A row without a sample; kNo as below. Then adds weights to rows.
+  RowId row_for(const LateSample& sample);
+  void count(RowId row, std::size_t event, const Weight& weight);
+  // Returns the sample's row; kNo: its event is in no block.
+  RowId add(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
   // The number of the facts that the shape's readers return for the sample.
@@ -169,13 +169,13 @@ class Profile {
 
   std::span<const EventBlock> blocks() const { return blocks_; }
   // In the order of their first samples.
-  const StableArray<ProfileRow>& rows() const { return rows_; }
+  const StableArray<ProfileRow, RowId>& rows() const { return rows_; }
   bool looks_at_stacks() const { return shape_.by_stack; }
-  const Stack* stack_of(std::size_t row) const {  // null: no call chain
+  const Stack* stack_of(RowId row) const {  // null: no call chain
     return shape_.by_stack ? stacks_[row] : nullptr;
   }
-  // The numbers of a block's rows, in the same order.
-  std::span<const std::uint32_t> rows_of(std::uint32_t block) const { return rows_of_[block]; }
+  // A block's rows, in the same order.
+  std::span<const RowId> rows_of(std::uint32_t block) const { return rows_of_[block]; }
   // One fact for each of the shape's readers, in order.
   std::span<const std::uint64_t> facts(const ProfileRow& row) const {
     const std::size_t count = shape_.facts.size();
@@ -199,25 +199,26 @@ class Profile {
     const char* comm = nullptr;      // the same
     bool operator==(const Rest&) const = default;
   };
-  std::uint32_t row_of(const LateSample& sample, const Rest& rest, const Stack* stack);
-  std::uint32_t make_row(const LateSample& sample, const Rest& rest, const Stack* stack);
+  RowId row_of(const LateSample& sample, const Rest& rest, const Stack* stack);
+  RowId make_row(const LateSample& sample, const Rest& rest, const Stack* stack);
   Rest rest_of(const ProfileRow& row) const;
 
   std::vector<EventBlock> blocks_;
   std::vector<std::uint32_t> block_of_;  // by event
   ProfileShape shape_;
-  StableArray<ProfileRow> rows_;
-  StableArray<const Stack*> stacks_;                 // by row; empty if call chains are ignored
-  std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
-  std::vector<Weight> weights_;                      // of blocks with several members
+  StableArray<ProfileRow, RowId> rows_;
+  StableArray<const Stack*, RowId> stacks_;  // empty if call chains are ignored
+  std::vector<std::vector<RowId>> rows_of_;  // by block
+  std::vector<Weight> weights_;              // of blocks with several members
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> current_;  // scratch: the current sample's
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
   std::uint64_t left_out_ = 0;
-  IndexTable<> by_facts_, by_rest_;
+  IndexTable<> by_facts_;
+  IndexTable<RowId> by_rest_;
   // The first row of a stack (without stacks: of an address), usually the only one.
-  IdMap<StackId, std::uint32_t> by_stack_{kNo<std::uint32_t>};
-  IdMap<LocationId, std::uint32_t> by_location_{kNo<std::uint32_t>};
+  IdMap<StackId, RowId> by_stack_{kNo<RowId>};
+  IdMap<LocationId, RowId> by_location_{kNo<RowId>};
 };
 
 // Which events are side by side, in columns of a report or of annotated code.

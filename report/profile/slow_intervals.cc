@@ -208,7 +208,7 @@ void SlowIntervals::add(const ResolvedSample& ended, std::uint64_t latency) {
   intervals_.push_back({end - std::min(end, latency), end, latency, ended.tid(), is_slow});
 }
 
-void SlowIntervals::see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight) {
+void SlowIntervals::see(const ResolvedSample& sample, RowId row, std::uint64_t weight) {
   const format::EventAttr& attr = sample.event().attr;
   if (attr.samples(abi::kSampleTid) && attr.samples(abi::kSampleTime))
     seen_.push_back({sample.fields->time, weight, row, sample.tid()});

@@ -48,12 +48,12 @@ class SlowIntervals {
   // samples in order.
   bool take(const ResolvedSample& sample);
   // A sample of another event. split() passes `row` and `weight` on.
-  void see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight);
+  void see(const ResolvedSample& sample, RowId row, std::uint64_t weight);
 
   // Call it after the last sample. Calls `take` for every sample inside an interval. Intervals may be nested:
   // a sample is slow if any of the intervals around it is.
   enum class Side : std::uint8_t { Slow, Other };
-  using Take = std::function<void(std::uint32_t row, Side side, std::uint64_t weight)>;
+  using Take = std::function<void(RowId row, Side side, std::uint64_t weight)>;
   void split(const Take& take);
 
   // After split(): lines that describe the two sides, and why one of them may be empty.
@@ -70,7 +70,8 @@ class SlowIntervals {
   };
   struct Seen {
     std::uint64_t time = 0, weight = 0;
-    std::uint32_t row = 0, tid = 0;
+    RowId row{};
+    std::uint32_t tid = 0;
   };
   SlowIntervals(Session& session, const SlowQuestion& question) : session_(&session), question_(&question) {}
   Result<> find_pairs(const std::vector<std::string>& names);

@@ -53,7 +53,7 @@ Result<> StackSums::read(const RunSession& run) {
   name_new_rows();
   if (!slow_) return Done{};
   sides_.resize(of_rows_.size());
-  slow_->split([this](std::uint32_t row, SlowIntervals::Side side, std::uint64_t weight) {
+  slow_->split([this](RowId row, SlowIntervals::Side side, std::uint64_t weight) {
     (side == SlowIntervals::Side::Slow ? sides_[row].slow : sides_[row].other) += weight;
   });
   return Done{};
@@ -65,7 +65,7 @@ bool StackSums::has_several_events() const {
 }
 
 void StackSums::each(const std::function<void(const Sum&)>& take) const {
-  for (std::size_t row = 0; row < of_rows_.size(); ++row) {
+  for (const RowId row : of_rows_.ids()) {
     const ProfileRow& added = profile_.rows()[row];
     const Sides sides = slow_ ? sides_[row] : Sides{added.only.period, 0};
     if (sides.slow != 0 || sides.other != 0)
@@ -74,7 +74,7 @@ void StackSums::each(const std::function<void(const Sum&)>& take) const {
 }
 
 std::vector<std::string> StackSums::notes(StackEvents::Several several_are) {
-  std::vector<std::string> notes = events_.notes(!of_rows_.empty() || !has_samples_, several_are);
+  std::vector<std::string> notes = events_.notes(of_rows_.size() > 0 || !has_samples_, several_are);
   if (slow_) std::ranges::copy(slow_->notes(), std::back_inserter(notes));
   return notes;
 }
@@ -97,8 +97,8 @@ Sink::Flow StackSums::on_sample(const ResolvedSample& sample) {
   const auto weight = events_.weight_of(sample);
   if (!weight) return Flow::Continue;
   if (choice_.periods != nullptr) choice_.periods->see(sample);
-  const std::uint32_t row = row_of(sample);
-  if (row == kNo<std::uint32_t>) return Flow::Continue;
+  const RowId row = row_of(sample);
+  if (row == kNo<RowId>) return Flow::Continue;
   profile_.count(row, 0, {.period = *weight, .samples = 1});
   if (slow_) slow_->see(sample, row, *weight);
   return Flow::Continue;
@@ -114,20 +114,20 @@ SumShape StackSums::shape() const {
   return shape;
 }
 
-std::uint32_t StackSums::row_of(const SumGroup& group) {
+RowId StackSums::row_of(const SumGroup& group) {
   const SumSample sample(group, session_->events());
-  return events_.takes(sample.get()) ? row_of(sample.get()) : kNo<std::uint32_t>;
+  return events_.takes(sample.get()) ? row_of(sample.get()) : kNo<RowId>;
 }
 
-void StackSums::count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) {
-  if (row == kNo<std::uint32_t>) return;
+void StackSums::count(RowId row, std::size_t, std::uint64_t period, std::uint64_t samples) {
+  if (row == kNo<RowId>) return;
   profile_.count(row, 0, {.period = events_.counts_samples() ? samples : period, .samples = samples});
 }
 
-std::uint32_t StackSums::row_of(const ResolvedSample& sample) {
+RowId StackSums::row_of(const ResolvedSample& sample) {
   const std::uint32_t roots = roots_of(sample);
-  if (roots == kNo<std::uint32_t>) return roots;
-  const std::uint32_t row = profile_.row_for(LateSample{.facts = roots, .stack = sample.stack});
+  if (roots == kNo<std::uint32_t>) return kNo<RowId>;
+  const RowId row = profile_.row_for(LateSample{.facts = roots, .stack = sample.stack});
   if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while other threads read on
   return row;
 }
@@ -172,7 +172,8 @@ std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
 }
 
 void StackSums::name_new_rows() {
-  for (std::size_t row = of_rows_.size(); row < profile_.rows().size(); ++row) {
+  while (of_rows_.size() < profile_.rows().size()) {
+    const auto row = id_of<RowId>(of_rows_.size());
     const Roots& roots = roots_[profile_.rows()[row].facts];
     stack_ = roots.names;
     roots.code->append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, stack_);

@@ -123,12 +123,12 @@ class StackSums : public Sink, private SumView {
 
  private:
   SumShape shape() const override;
-  std::uint32_t row_of(const SumGroup& group) override;
-  void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
+  RowId row_of(const SumGroup& group) override;
+  void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
   void end(const SumTotals& totals) override { has_samples_ |= totals.samples > 0; }
 
-  // kNone: the sample is left out.
-  std::uint32_t row_of(const ResolvedSample& sample);
+  // kNo: the sample is left out.
+  RowId row_of(const ResolvedSample& sample);
   std::uint32_t roots_of(const ResolvedSample& sample);
   std::uint32_t make_roots(const ResolvedSample& sample);
   void name_new_rows();
@@ -164,9 +164,9 @@ class StackSums : public Sink, private SumView {
   struct Sides {
     std::uint64_t slow = 0, other = 0;
   };
-  std::vector<Sides> sides_;            // with slow_: by row
-  std::vector<std::uint32_t> of_rows_;  // numbers of stacks, by the rows that are named
-  std::vector<std::uint32_t> stack_;    // scratch
+  IdVector<RowId, Sides> sides_;            // with slow_
+  IdVector<RowId, std::uint32_t> of_rows_;  // numbers of stacks, of the rows that are named
+  std::vector<std::uint32_t> stack_;        // scratch
 };
 
 // What waits or times of threads are, and lines about them.

@@ -11,6 +11,7 @@ enum class LocationId : std::uint32_t {};  // Location::id
 enum class StackId : std::uint32_t {};     // Stack::id, of one table of stacks
 enum class FunctionId : std::uint32_t {};  // of a FunctionTable
 enum class ChainId : std::uint32_t {};     // a chain of functions, of a FunctionStacks
+enum class RowId : std::uint32_t {};       // a row of a Profile, or of another SumView
 
 // None of a kind.
 template <class Id>
@@ -30,5 +31,19 @@ template <class Id>
 constexpr Id id_of(std::uint64_t value) {
   return Id{static_cast<std::uint32_t>(value)};
 }
+
+// All ids from 0 up to a count, to be visited in order.
+template <class Id>
+struct Ids {
+  struct Iterator {
+    std::size_t at;
+    constexpr Id operator*() const { return id_of<Id>(at); }
+    constexpr Iterator& operator++() { return ++at, *this; }
+    constexpr bool operator==(const Iterator&) const = default;
+  };
+  constexpr Iterator begin() const { return {0}; }
+  constexpr Iterator end() const { return {count}; }
+  std::size_t count = 0;
+};
 
 }  // namespace tacho::report

@@ -87,8 +87,8 @@ class SumView {
   virtual SumShape shape() const = 0;
   // The view's row of a group. Several groups may have one row. A group comes again after SumJoin emptied the
   // tables.
-  virtual std::uint32_t row_of(const SumGroup& group) = 0;
-  virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
+  virtual RowId row_of(const SumGroup& group) = 0;
+  virtual void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
   // After the last sample.
   virtual void end(const SumTotals&) {}
 };
@@ -235,7 +235,7 @@ class SumJoin {
     SumLane* lane = nullptr;
     SumLane::NewGroups added;
     IdMap<LocationId, LocationId> locations{kNo<LocationId>};  // the session's, by the lane's
-    std::vector<std::uint32_t> rows;                           // the view's rows, by group
+    std::vector<RowId> rows;                                   // the view's rows, by group
   };
   void take_new_groups();
   void flush_if_large();

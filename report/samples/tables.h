@@ -197,6 +197,7 @@ class StableArray {
   }
   std::size_t size() const { return size_; }
   Id next_id() const { return id_of<Id>(size_); }
+  Ids<Id> ids() const { return {size_}; }
   Id push_back(const T& item) {
     const Position position = position_of(size_);
     auto& piece = pieces_[position.piece];
@@ -271,6 +272,7 @@ class IdVector {
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
   std::size_t size() const { return items_.size(); }
+  Ids<Id> ids() const { return {items_.size()}; }
   void reserve(std::size_t size) { items_.reserve(size); }
   void resize(std::size_t size, const T& item = {}) { items_.resize(size, item); }
 

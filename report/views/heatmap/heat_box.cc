@@ -187,8 +187,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     ChainId last_chain = kNo<ChainId>;  // a recursive function counts once in each
   };
   std::map<FunctionId, Counted> functions;
-  for (std::size_t i = 0; i < chains_.size(); ++i) {
-    const auto chain = id_of<ChainId>(i);
+  for (const ChainId chain : chains_.ids()) {
     const auto frames = stacks_.frames(chain);
     const Tally& tally = chains_[chain];
     for (std::size_t depth = 0; depth < frames.size(); ++depth) {

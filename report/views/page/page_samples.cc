@@ -214,7 +214,7 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   ++event.samples;
   event.has_stacks |= sample.stack != nullptr;
   const std::uint64_t weight = weights_.weight_of(sample).value_or(0);
-  const std::uint32_t row = row_of(sample);
+  const RowId row = row_of(sample);
   rows_.count(row, 0, {.period = weight, .samples = 1});
   if (samples_++ == 0) first_time_ = sample.fields->time;
   if (take_ == Take::Everything) add_columns(event, sample, row, weight);
@@ -222,7 +222,7 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   return Flow::Continue;
 }
 
-void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample, std::uint32_t row,
+void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample, RowId row,
                               std::uint64_t weight) {
   const format::EventAttr& attr = sample.event().attr;
   times_.add_signed(static_cast<std::int64_t>(sample.fields->time - first_time_));
@@ -230,7 +230,7 @@ void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample,
   of_threads_.add(thread_of(sample));
   of_events_.add(sample.event_index);
   weights_of_samples_.add(weight);
-  rows_of_samples_.add(row);
+  rows_of_samples_.add(value_of(row));
   if (!reads_payloads_) return;
   const bool has_cgroup = attr.samples(abi::kSampleCgroup);
   has_cgroups_ |= has_cgroup;
@@ -305,7 +305,7 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
   }
 }
 
-std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
+RowId PageSamples::row_of(const ResolvedSample& sample) {
   const auto [comm, is_new] = comms_.try_emplace(sample.comm.data());
   if (is_new) {
     const std::string name = names_.of(Content::Comm, sample.comm);
@@ -333,7 +333,8 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
 }
 
 void PageSamples::name_new_rows() {
-  for (std::size_t row = row_nodes_.size(); row < rows_.rows().size(); ++row) {
+  while (row_nodes_.size() < rows_.rows().size()) {
+    const auto row = id_of<RowId>(row_nodes_.size());
     const ProfileRow& one = rows_.rows()[row];
     const Stack* const stack = rows_.stack_of(row);
     chain_.clear();
@@ -359,8 +360,7 @@ std::vector<bool> PageSamples::used_frames() const {
 std::vector<std::uint32_t> PageSamples::lines() {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
   std::vector<std::uint64_t> weights(nodes.size());
-  for (std::size_t row = 0; row < row_nodes_.size(); ++row)
-    weights[row_nodes_[row]] += rows_.rows()[row].only.period;
+  for (const RowId row : row_nodes_.ids()) weights[row_nodes_[row]] += rows_.rows()[row].only.period;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(addresses_of_frames_.size());
   for (std::uint32_t frame = 0; frame < heaviest.size(); ++frame) heaviest[frame].second = frame;
   for (std::size_t node = nodes.size(); node-- > 1;) {  // a node is after its caller
@@ -381,7 +381,7 @@ std::vector<std::uint32_t> PageSamples::lines() {
 std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
   std::vector<PackedColumn> columns;
   PackedColumn node("node", ColumnForm::Numbers);
-  rows_of_samples_.each([&](std::uint32_t row) { node.add(order.positions[row_nodes_[row]]); });
+  rows_of_samples_.each([&](std::uint32_t row) { node.add(order.positions[row_nodes_[RowId{row}]]); });
   for (PackedColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &node, &weights_of_samples_})
     columns.push_back(std::move(*column));
   if (has_cgroups_) columns.push_back(std::move(cgroups_));
@@ -403,7 +403,7 @@ std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
 
 std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const std::string& prefix) const {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Weight> sums;  // by event and position
-  for (std::size_t row = 0; row < row_nodes_.size(); ++row) {
+  for (const RowId row : row_nodes_.ids()) {
     const ProfileRow& one = rows_.rows()[row];
     sums[{one.facts, order.positions[row_nodes_[row]]}] += one.only;
   }

@@ -164,11 +164,10 @@ class PageSamples : public Sink {
     std::vector<FieldColumn> fields;
   };
 
-  std::uint32_t row_of(const ResolvedSample& sample);
+  RowId row_of(const ResolvedSample& sample);
   std::uint32_t thread_of(const ResolvedSample& sample);
   EventColumns& event_of(const ResolvedSample& sample);
-  void add_columns(EventColumns& event, const ResolvedSample& sample, std::uint32_t row,
-                   std::uint64_t weight);
+  void add_columns(EventColumns& event, const ResolvedSample& sample, RowId row, std::uint64_t weight);
   void add_payload(EventColumns& event, const ResolvedSample& sample);
   std::string text_of(const PayloadField& field, const ResolvedSample& sample) const;
   std::string unit_of(std::size_t event);
@@ -192,8 +191,8 @@ class PageSamples : public Sink {
   // Of one event with one thread name and one call chain. The facts are the event's index; samples without a
   // chain differ by their location.
   Profile rows_{{EventBlock{}}, ProfileShape{}};
-  std::vector<std::uint32_t> row_nodes_;  // of the rows that are named
-  std::vector<std::uint32_t> chain_;      // scratch
+  IdVector<RowId, std::uint32_t> row_nodes_;  // of the rows that are named
+  std::vector<std::uint32_t> chain_;          // scratch
 
   struct ThreadName {
     std::uint32_t pid = 0, tid = 0, comm = 0;  // comm: text

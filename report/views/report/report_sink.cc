@@ -128,17 +128,17 @@ SumShape ReportSink::shape() const {
   return shape;
 }
 
-std::uint32_t ReportSink::row_of(const SumGroup& row) {
-  const std::uint32_t number = profile_->row_for({.event = row.event,
-                                                  .location = row.location,
-                                                  .thread = row.thread,
-                                                  .comm = row.comm,
-                                                  .stack = row.stack});
+RowId ReportSink::row_of(const SumGroup& row) {
+  const RowId id = profile_->row_for({.event = row.event,
+                                      .location = row.location,
+                                      .thread = row.thread,
+                                      .comm = row.comm,
+                                      .stack = row.stack});
   if (plan_->names) plan_->names->name_new();
-  return number;
+  return id;
 }
 
-void ReportSink::count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) {
+void ReportSink::count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) {
   profile_->count(row, event, {.period = weight_->of_sum(event, period, samples), .samples = samples});
 }
 
@@ -654,9 +654,9 @@ std::vector<std::string> ReportSink::unmatched_names() const {
   std::vector<std::string> lines;
   const bool has_any = std::ranges::any_of(all, [](const NameFilter& one) { return !one.wanted->empty(); });
   if (!has_any || !profile_ || empty()) return lines;
-  for (std::uint32_t number = 0; number < profile_->rows().size(); ++number) {
-    const Function& function = functions()[names()[number].function];
-    if (!filter.comms.empty()) all[0].known.emplace(profile_->rows()[number].comm());
+  for (const RowId row : profile_->rows().ids()) {
+    const Function& function = functions()[names()[row].function];
+    if (!filter.comms.empty()) all[0].known.emplace(profile_->rows()[row].comm());
     if (!filter.dsos.empty() && function.module != nullptr) {
       all[1].known.emplace(function.module->short_name);
       all[1].known.emplace(function.module->path);

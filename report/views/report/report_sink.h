@@ -87,8 +87,8 @@ class ReportSink : public Sink, private SumView {
 
  private:
   SumShape shape() const override;
-  std::uint32_t row_of(const SumGroup& row) override;
-  void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
+  RowId row_of(const SumGroup& row) override;
+  void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
   // Made when the events are known; for a pipe, at its first sample.
   struct Plan {
     SampleFacts facts;

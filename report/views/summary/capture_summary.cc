@@ -112,7 +112,7 @@ class Summarizer : public Sink, private SumView {
     summary_.samples = totals_.samples;
     if (totals_.first_time <= totals_.last_time) summary_.time.emplace(totals_.first_time, totals_.last_time);
     AddressHits hits;
-    for (std::size_t row = 0; row < profile_.rows().size(); ++row) {
+    for (const RowId row : profile_.rows().ids()) {
       const ProfileRow& one = profile_.rows()[row];
       const Stack* const stack = profile_.stack_of(row);
       stack != nullptr ? hits.add(*stack, one.only.samples)
@@ -149,7 +149,7 @@ class Summarizer : public Sink, private SumView {
            });
   }
   SumShape shape() const override { return {.by_comm = false, .by_thread = true, .merge_by = merge_by()}; }
-  std::uint32_t row_of(const SumGroup& group) override {
+  RowId row_of(const SumGroup& group) override {
     events_[group.event].has_stacks |= group.stack != nullptr && !group.stack->frames.empty();
     return profile_.row_for({.event = group.event,
                              .location = group.location,
@@ -157,7 +157,7 @@ class Summarizer : public Sink, private SumView {
                              .comm = group.comm,
                              .stack = group.stack});
   }
-  void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) override {
+  void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override {
     profile_.count(row, event, {.period = weights_.of_sum(event, period, samples), .samples = samples});
   }
   void end(const SumTotals& totals) override { totals_ = totals; }
@@ -241,7 +241,7 @@ class Summarizer : public Sink, private SumView {
     std::vector<Listed> listed;
     for (std::size_t event = 0; event < events_.size(); ++event) {
       EventSummary one;
-      for (const std::uint32_t row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
+      for (const RowId row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
         one.samples += profile_.rows()[row].only.samples;
         one.period += profile_.rows()[row].only.period;
       }
@@ -288,8 +288,8 @@ class Summarizer : public Sink, private SumView {
     };
     std::map<std::uint32_t, Process> processes;
     const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
-    for (std::size_t i = 0; i < profile_.rows().size(); ++i) {
-      const ProfileRow& row = profile_.rows()[i];
+    for (const RowId id : profile_.rows().ids()) {
+      const ProfileRow& row = profile_.rows()[id];
       if (row.thread == nullptr) continue;
       Process& process = processes[row.thread->pid];
       process.shown.pid = row.thread->pid;
@@ -321,7 +321,7 @@ class Summarizer : public Sink, private SumView {
     using Kind = EventSummary::Kind;
     const bool has_one_place =
         !chosen.has_stacks && (chosen.kind == Kind::Tracepoint || chosen.kind == Kind::Payload);
-    for (const std::uint32_t row : profile_.rows_of(block)) {
+    for (const RowId row : profile_.rows_of(block)) {
       const Weight& own = profile_.rows()[row].only;
       const Location& location = session_.resolver().location(profile_.rows()[row].location);
       const bool has_address = location.ip.value != 0 || profile_.stack_of(row) != nullptr;
@@ -347,7 +347,7 @@ class Summarizer : public Sink, private SumView {
 
   // The function in which the row's samples were taken, or with functions_are_callers the innermost user
   // function of its call chain, if there is one.
-  FunctionId function_of(std::size_t row) {
+  FunctionId function_of(RowId row) {
     if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
       for (const LocationId location : stack->frames)
         if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();

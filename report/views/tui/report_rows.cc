@@ -55,7 +55,7 @@ ReportRows::ReportRows(const ReportSink& sink, const ReportOptions& options)
 std::uint64_t ReportRows::samples_of(std::uint32_t block) const {
   const Profile& profile = sink_->profile();
   std::uint64_t samples = 0;
-  for (const std::uint32_t row : profile.rows_of(block))
+  for (const RowId row : profile.rows_of(block))
     for (const Weight& weight : profile.weights(profile.rows()[row])) samples += weight.samples;
   return samples;
 }
@@ -312,7 +312,7 @@ std::optional<RowChoice> ReportRows::found(const NamedChoice& named) const {
   if (std::ranges::find(blocks_, choice.block) == blocks_.end()) return std::nullopt;
   if (!named.thread && !named.module) return choice;
   const NamedRows& names = sink_->names();
-  for (const std::uint32_t row : profile.rows_of(choice.block)) {
+  for (const RowId row : profile.rows_of(choice.block)) {
     const ProfileRow& one = profile.rows()[row];
     if (named.thread && one.thread != nullptr && one.thread->tid == named.thread->first &&
         one.thread->comm == named.thread->second)
@@ -380,7 +380,7 @@ std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const 
   RowChoice choice = named.choice;
   choice.block = *block;
   const NamedRows& names = sink_->names();
-  for (const std::uint32_t row : sink_->profile().rows_of(choice.block)) {
+  for (const RowId row : sink_->profile().rows_of(choice.block)) {
     const ProfileRow& one = sink_->profile().rows()[row];
     if (named.thread && choice.thread == nullptr && one.comm() == named.thread->second)
       choice.thread = one.thread;
@@ -469,7 +469,7 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
   // With children, samples of a module are those with a function of it in the call chain.
   const bool zooms_into_callers = text_.has_children && (choice_.module || choice_.has_kernel_only);
   std::map<ChainId, Weight> by_chain;
-  for (const std::uint32_t row : profile.rows_of(choice_.block)) {
+  for (const RowId row : profile.rows_of(choice_.block)) {
     const ProfileRow& one = profile.rows()[row];
     const auto named = names[row];
     if (named.chain == kNo<ChainId> || names.stacks() == nullptr) continue;

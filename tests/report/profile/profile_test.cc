@@ -45,10 +45,10 @@ TEST(Profile, HoldsEachDistinctCombinationOnce) {
   profile.add(c.sample(c.one, c.there, &c.stack), 1);
   profile.add(c.sample(c.two, c.here, &c.stack), 1);
   ASSERT_EQ(profile.rows().size(), 4U);
-  EXPECT_EQ(profile.weights(profile.rows()[0])[0].period, 30U);
-  EXPECT_EQ(profile.weights(profile.rows()[0])[0].samples, 3U);
-  EXPECT_EQ(profile.rows()[1].comm(), "ls");
-  EXPECT_EQ(profile.weights(profile.rows()[1])[0].samples, 2U);
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].period, 30U);
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].samples, 3U);
+  EXPECT_EQ(profile.rows()[RowId{1}].comm(), "ls");
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{1}])[0].samples, 2U);
 }
 
 TEST(Profile, LeavesOutEventsThatItWasNotToldOf) {
@@ -64,8 +64,8 @@ TEST(Profile, KnowsTheRowsOfEachBlock) {
   Profile profile({{0, 1}, {1, 2}, {3, 1}}, {});
   for (const std::size_t event : {1U, 0U, 2U}) profile.add(c.sample(c.one, c.here, &c.stack, event), 1);
   profile.add(c.sample(c.two, c.here, &c.stack, 2), 1);
-  EXPECT_TRUE(std::ranges::equal(profile.rows_of(0), std::vector{1U}));
-  EXPECT_TRUE(std::ranges::equal(profile.rows_of(1), std::vector{0U, 2U}));
+  EXPECT_TRUE(std::ranges::equal(profile.rows_of(0), std::vector{RowId{1}}));
+  EXPECT_TRUE(std::ranges::equal(profile.rows_of(1), std::vector{RowId{0}, RowId{2}}));
   EXPECT_TRUE(profile.rows_of(2).empty());
 }
 
@@ -93,10 +93,10 @@ TEST(Profile, EventsOfAGroupShareRowsWithAWeightEach) {
   profile.add(c.sample(c.one, c.here, &c.stack, 1), 5);
   profile.add(c.sample(c.one, c.here, &c.stack, 0), 3);
   ASSERT_EQ(profile.rows().size(), 2U);
-  EXPECT_EQ(profile.rows()[0].block, 1U);
-  EXPECT_EQ(profile.weights(profile.rows()[0])[0].period, 5U);
-  EXPECT_EQ(profile.weights(profile.rows()[0])[1].period, 7U);
-  EXPECT_EQ(profile.weights(profile.rows()[1])[0].period, 3U);
+  EXPECT_EQ(profile.rows()[RowId{0}].block, 1U);
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].period, 5U);
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[1].period, 7U);
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{1}])[0].period, 3U);
 }
 
 TEST(Profile, FactsTellRowsApart) {
@@ -111,9 +111,9 @@ TEST(Profile, FactsTellRowsApart) {
     profile.add(c.sample(c.one, c.here, &c.stack), 1);
   }
   ASSERT_EQ(profile.rows().size(), 3U);
-  EXPECT_EQ(profile.facts(profile.rows()[1])[0], 1U);
-  EXPECT_EQ(profile.facts(profile.rows()[2])[1], 2U);
-  EXPECT_EQ(profile.weights(profile.rows()[0])[0].samples, 2U);
+  EXPECT_EQ(profile.facts(profile.rows()[RowId{1}])[0], 1U);
+  EXPECT_EQ(profile.facts(profile.rows()[RowId{2}])[1], 2U);
+  EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].samples, 2U);
 }
 
 }  // namespace

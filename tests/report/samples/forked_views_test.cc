@@ -316,7 +316,7 @@ class Summed : public Sink, public SumView {
   }
   SumShape shape() const override { return shape_; }
   MergeBy merge_by() const override { return shape_.merge_by; }
-  std::uint32_t row_of(const SumGroup& row) override {
+  RowId row_of(const SumGroup& row) override {
     Resolver& resolver = session_->resolver();
     std::string text;
     if (shape_.by_comm) text += std::string(row.comm) + " ";
@@ -325,11 +325,11 @@ class Summed : public Sink, public SumView {
     if (shape_.by_location) text += shown(resolver.location(row.location)) + " ";
     if (row.stack != nullptr)
       for (const LocationId frame : row.stack->frames) text += shown(resolver.location(frame)) + ";";
-    return static_cast<std::uint32_t>(totals.of(text));
+    return id_of<RowId>(totals.of(text));
   }
-  void count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) override {
-    totals.rows[row].second.period += period;
-    totals.rows[row].second.samples += samples;
+  void count(RowId row, std::size_t, std::uint64_t period, std::uint64_t samples) override {
+    totals.rows[index_of(row)].second.period += period;
+    totals.rows[index_of(row)].second.samples += samples;
   }
   Totals totals;
   std::size_t others = 0;

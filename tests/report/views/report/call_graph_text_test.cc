@@ -18,8 +18,8 @@ struct Row {
     return *this;
   }
   FunctionId function_of(char letter) {
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      if (const auto id = id_of<FunctionId>(i); table[id].name()[0] == letter) return id;
+    for (const FunctionId id : table.ids()) {
+      if (table[id].name()[0] == letter) return id;
     }
     Function function;
     const std::string_view name = texts.emplace_back(1, letter);
