@@ -129,31 +129,29 @@ class CallTree {
 // rows, the majority, are not drawn and not resolved: functions are looked up after the rows are made.
 class HeavyChains {
  public:
-  static constexpr std::uint32_t kNone = ~0U;
-
   // Resolves the chains of the profile's `rows` that belong to an entry with is_heavy(entry). `entries`: the
-  // entry of each row, kNone: none; `count`: the highest entry + 1. For blocks of one event only.
+  // entry of each row, kNo: none; `count`: of all entries. For blocks of one event only.
   HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const RowId> rows,
-              std::span<const std::uint32_t> entries, std::size_t count,
-              const std::function<bool(std::uint32_t entry)>& is_heavy);
+              std::span<const EntryId> entries, std::size_t count,
+              const std::function<bool(EntryId entry)>& is_heavy);
 
   // The number of distinct chains of an entry.
-  std::size_t count(std::uint32_t entry) const { return counts_[entry]; }
+  std::size_t count(EntryId entry) const { return counts_[entry]; }
   // One list for each of `entries`. `by_samples`: all periods are 0, so samples are the weight.
-  std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries, bool by_samples) const;
+  std::vector<std::vector<Strand>> strands(std::span<const EntryId> entries, bool by_samples) const;
 
  private:
   struct Chain {
-    std::uint32_t entry = 0;
+    EntryId entry{};
     ChainId id{};
     Weight weight;
   };
-  void add(std::uint32_t entry, ChainId chain, const Weight& weight);
+  void add(EntryId entry, ChainId chain, const Weight& weight);
 
   const FunctionStacks* stacks_;
   std::vector<Chain> chains_;  // in the order of their first rows
   IndexTable<> by_entry_and_chain_;
-  std::vector<std::uint32_t> counts_;  // by entry
+  IdVector<EntryId, std::uint32_t> counts_;
 };
 
 }  // namespace tacho::report

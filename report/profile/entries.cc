@@ -135,9 +135,9 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
   groups_.forget();
   group_parts();
   reserve(options_.has_children ? functions_->size() / 8 * 9 : parts_.size());
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+  for (const GroupId group : Ids<GroupId>{groups_.size()}) {
     index_->begin_group();
-    group_entries_.push_back(static_cast<std::uint32_t>(entries_.size()));
+    group_entries_.push_back(id_of<EntryId>(entries_.size()));
     add_parts(parts_of(group));
   }
 }
@@ -153,12 +153,11 @@ void Entries::reserve(std::size_t entries) {
 // Rows are made group by group: members of a group are next to each other.
 void Entries::group_parts() {
   group_starts_.assign(groups_.size() + std::size_t{1}, 0);
-  for (const Part& part : parts_) ++group_starts_[part.group + 1];
+  for (const Part& part : parts_) ++group_starts_[index_of(part.group) + 1];
   std::partial_sum(group_starts_.begin(), group_starts_.end(), group_starts_.begin());
   std::vector<std::uint32_t> next(group_starts_.begin(), group_starts_.end() - 1);
   by_group_.resize(parts_.size());
-  for (std::uint32_t number = 0; number < parts_.size(); ++number)
-    by_group_[next[parts_[number].group]++] = number;
+  for (const PartId part : parts_.ids()) by_group_[next[index_of(parts_[part].group)]++] = part;
 }
 
 // Chains that occurred before lead to their parts, which are prefetched a few rows ahead.
@@ -167,10 +166,10 @@ void Entries::add_rows(std::span<const RowId> rows) {
   for (std::size_t at = 0; at < rows.size(); ++at) {
     if (has_chains_ && at + kChains < rows.size()) by_chain_.prefetch((*names_)[rows[at + kChains]].chain);
     if (has_chains_ && at + kParts < rows.size()) {
-      const std::uint32_t part = by_chain_.find((*names_)[rows[at + kParts]].chain);
-      if (part != kNone) __builtin_prefetch(&parts_[part]);
+      const PartId part = by_chain_.find((*names_)[rows[at + kParts]].chain);
+      if (part != kNo<PartId>) __builtin_prefetch(&parts_[part]);
     }
-    const std::uint32_t entry = add_row(rows[at]);
+    const EntryId entry = add_row(rows[at]);
     if (options_.late.stacks != nullptr) of_rows_.push_back(entry);
   }
 }
@@ -181,17 +180,17 @@ void Entries::name_heavy(std::span<const RowId> rows) {
   const std::uint64_t least =
       CallTreeLimit{CallTreeLimit::Share::OfTotal, options_.late.least_percent, total}.least(0);
   heavy_.emplace(*profile_, *options_.late.stacks, rows, of_rows_, entries_.size(),
-                 [&](std::uint32_t entry) { return value(Column::Kind::Overhead, entry, 0) >= least; });
+                 [&](EntryId entry) { return value(Column::Kind::Overhead, entry, 0) >= least; });
   of_rows_ = {};
 }
 
-// Returns the entry of the row if there are no call chains; else kNone.
-std::uint32_t Entries::add_row(RowId id) {
+// Returns the entry of the row if there are no call chains; else kNo.
+EntryId Entries::add_row(RowId id) {
   const ProfileRow& row = profile_->rows()[id];
   const NamedRows::Row& named = (*names_)[id];
   Part part{.row = id, .function = named.function};
-  if (options_.hides_unknown && !(*functions_)[part.function].has_symbol()) return kNone;
-  if (options_.is_left_out && options_.is_left_out(row)) return kNone;
+  if (options_.hides_unknown && !(*functions_)[part.function].has_symbol()) return kNo<EntryId>;
+  if (options_.is_left_out && options_.is_left_out(row)) return kNo<EntryId>;
   std::span<const Weight> weights = profile_->weights(row);
   std::vector<Weight> others;
   if (options_.weighed_by) {
@@ -218,50 +217,48 @@ std::uint32_t Entries::add_row(RowId id) {
     member_totals_[member] += weights[member];
     if (is_filtered) filtered_[member] += weights[member];
   }
-  if (is_filtered && !options_.keeps_filtered) return kNone;
+  if (is_filtered && !options_.keeps_filtered) return kNo<EntryId>;
 
   RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
   if (parent != kNo<FunctionId>) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
   part.mode = options_.level_of ? mode_of_level(options_.level_of(facts.facts)) : named.mode;
   if (!has_chains_) return add_alone(part, weights);
-  const std::uint32_t found = part_of(part, parent);
-  for (std::size_t member = 0; member < members_; ++member)
-    weights_[found * members_ + member] += weights[member];
-  return kNone;
+  const std::size_t found = index_of(part_of(part, parent)) * members_;
+  for (std::size_t member = 0; member < members_; ++member) weights_[found + member] += weights[member];
+  return kNo<EntryId>;
 }
 
 // Adds to the entry of the function in the group.
-std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weights) {
+EntryId Entries::add_alone(const Part& part, std::span<const Weight> weights) {
   const std::uint32_t code = index_->code_of(part.function);
-  const auto is_same = [&](std::uint32_t known) {
+  const auto is_same = [&](EntryId known) {
     return cells_[known].group == part.group && index_->code_of(cells_[known].function) == code;
   };
   const auto make = [&] { return make_entry(part, part.function, (*functions_)[part.function].level, true); };
-  const bool is_first = part.group == group_entries_.size();
+  const bool is_first = !group_entries_.has(part.group);
   if (is_first) group_entries_.push_back(make());
-  const std::uint32_t first = group_entries_[part.group];
+  const EntryId first = group_entries_[part.group];
   const bool is_known = is_first || is_same(first);
-  const std::uint32_t entry =
+  const EntryId entry =
       is_known ? first : by_cell_.find_or_make(by_cell_.hash(part.group, code), is_same, make);
   add_own(entry, weights, part.mode);
   return entry;
 }
 
-// The number of the part that equals `part`; adds it if there is none.
-std::uint32_t Entries::part_of(const Part& part, FunctionId parent) {
-  const auto is_same = [&](std::uint32_t known) {
+// The part that equals `part`; adds it if there is none.
+Entries::PartId Entries::part_of(const Part& part, FunctionId parent) {
+  const auto is_same = [&](PartId known) {
     return parts_[known].group == part.group && parts_[known].function == part.function &&
            parts_[known].chain == part.chain && parts_[known].mode == part.mode;
   };
   const auto make = [&] {
-    parts_.push_back(part);
     weights_.resize(weights_.size() + members_);
     if (options_.is_parent) parents_.push_back(parent);
-    return static_cast<std::uint32_t>(parts_.size() - 1);
+    return parts_.push_back(part);
   };
-  std::uint32_t& first = part.chain != kNo<ChainId> ? by_chain_[part.chain] : by_alone_[part.function];
-  if (first == kNone) return first = make();
+  PartId& first = part.chain != kNo<ChainId> ? by_chain_[part.chain] : by_alone_[part.function];
+  if (first == kNo<PartId>) return first = make();
   if (is_same(first)) return first;
   const std::uint64_t hash =
       by_part_.hash(part.group, part.function, part.chain, static_cast<std::uint64_t>(part.mode));
@@ -279,104 +276,103 @@ std::span<const FunctionId> Entries::chain_of(const Part& part) const {
   return chain;
 }
 
-std::uint32_t Entries::group_of(const RowFacts& facts) {
+GroupId Entries::group_of(const RowFacts& facts) {
   auto& words = groups_.begin();
   const auto keys = index_->keys();
   for (std::size_t key = 0; key < keys.size(); ++key) {
     if (!is_of_function(keys[key])) words.push_back(keys[key].key->identity(index_->show(key), facts));
   }
-  return groups_.number();
+  return GroupId{groups_.number()};
 }
 
-std::uint32_t Entries::make_entry(const Part& part, FunctionId function, char level, bool is_own) {
-  entries_.push_back({.row = part.row, .level = level, .filtered = part.filtered, .is_own = is_own});
+EntryId Entries::make_entry(const Part& part, FunctionId function, char level, bool is_own) {
   cells_.push_back({function, part.group});
   selves_.resize(selves_.size() + members_);
   if (options_.has_children) children_.resize(selves_.size());
-  return static_cast<std::uint32_t>(entries_.size() - 1);
+  return entries_.push_back({.row = part.row, .level = level, .filtered = part.filtered, .is_own = is_own});
 }
 
 // Parts lead to entries all over memory, which are prefetched a few parts ahead.
-void Entries::add_parts(std::span<const std::uint32_t> numbers) {
+void Entries::add_parts(std::span<const PartId> parts) {
   constexpr std::size_t kChains = 8, kRows = 3;  // parts ahead
   const bool looks_ahead = options_.has_children && !options_.is_root;
-  for (std::size_t at = 0; at < numbers.size(); ++at) {
-    if (looks_ahead && at + kChains < numbers.size()) fetch_chain(numbers[at + kChains]);
-    if (looks_ahead && at + kRows < numbers.size()) fetch_rows(numbers[at + kRows]);
-    add_part(numbers[at]);
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    if (looks_ahead && at + kChains < parts.size()) fetch_chain(parts[at + kChains]);
+    if (looks_ahead && at + kRows < parts.size()) fetch_rows(parts[at + kRows]);
+    add_part(parts[at]);
   }
 }
 
-void Entries::fetch_chain(std::uint32_t number) const {
-  index_->prefetch(parts_[number].function);
-  for (const FunctionId function : chain_of(parts_[number])) index_->prefetch(function);
+void Entries::fetch_chain(PartId part) const {
+  index_->prefetch(parts_[part].function);
+  for (const FunctionId function : chain_of(parts_[part])) index_->prefetch(function);
 }
 
-void Entries::fetch_rows(std::uint32_t number) const {
-  for (const FunctionId function : chain_of(parts_[number])) {
-    const std::uint32_t entry = index_->known(function);
-    if (entry == EntryIndex::kNone) {
+void Entries::fetch_rows(PartId part) const {
+  for (const FunctionId function : chain_of(parts_[part])) {
+    const EntryId entry{index_->known(function)};
+    if (entry == kNo<EntryId>) {
       index_->prefetch_code(function);
       continue;
     }
     __builtin_prefetch(&of_chains_[entry], 1);
-    __builtin_prefetch(&children_[entry * members_], 1);
+    __builtin_prefetch(&children_[slot_of(entry, 0)], 1);
   }
 }
 
-void Entries::add_part(std::uint32_t number) {
-  const Part& part = parts_[number];
+void Entries::add_part(PartId id) {
+  const Part& part = parts_[id];
   const auto chain = chain_of(part);
   const char own_level = (*functions_)[part.function].level;
   const auto make = [&](FunctionId function, char level, bool is_own) {
-    of_chains_.push_back({.part = number});
-    return make_entry(part, function, level, is_own);
+    of_chains_.push_back({.part = id});
+    return value_of(make_entry(part, function, level, is_own));
   };
-  const std::uint32_t own =
-      index_->find_or_make(part.function, [&] { return make(part.function, own_level, true); });
-  add_own(own, std::span(weights_).subspan(number * members_, members_), part.mode);
-  count(number, own, options_.borrows_chains ? 0 : chain.size());
+  const EntryId own{
+      index_->find_or_make(part.function, [&] { return make(part.function, own_level, true); })};
+  add_own(own, weights_of(id), part.mode);
+  count(id, own, options_.borrows_chains ? 0 : chain.size());
   if (!options_.has_children) return;
   Levels levels(*functions_, chain, own_level);
   for (std::size_t at = 0; at < chain.size(); ++at) {
-    const std::uint32_t entry =
-        index_->find_or_make(chain[at], [&] { return make(chain[at], levels.at(at), false); });
-    if (of_chains_[entry].last_part != number) count(number, entry, chain.size() - at);
+    const EntryId entry{
+        index_->find_or_make(chain[at], [&] { return make(chain[at], levels.at(at), false); })};
+    if (of_chains_[entry].last_part != id) count(id, entry, chain.size() - at);
   }
 }
 
-void Entries::add_own(std::uint32_t entry, std::span<const Weight> weights, CpuMode mode) {
+void Entries::add_own(EntryId entry, std::span<const Weight> weights, CpuMode mode) {
   auto& of_mode = of_modes_[static_cast<std::size_t>(mode)];
   const bool counts_mode = options_.counts_modes && mode != CpuMode::Kernel;
   if (counts_mode && of_mode.size() < selves_.size()) of_mode.resize(selves_.size());
   for (std::size_t member = 0; member < members_; ++member) {
-    const std::size_t at = entry * members_ + member;
+    const std::size_t at = slot_of(entry, member);
     selves_[at] += weights[member];
     if (counts_mode) of_mode[at] += weights[member];
   }
 }
 
-std::uint64_t Entries::mode_period(CpuMode mode, std::uint32_t entry, std::size_t member) const {
+std::uint64_t Entries::mode_period(CpuMode mode, EntryId entry, std::size_t member) const {
   const auto& of_mode = of_modes_[static_cast<std::size_t>(mode)];
-  const std::size_t at = entry * members_ + member;
+  const std::size_t at = slot_of(entry, member);
   return at < of_mode.size() ? period(of_mode[at], member) : 0;
 }
 
 // `depth`: the number of frames of the row's part of the chain.
-void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth) {
+void Entries::count(PartId part, EntryId entry, std::size_t depth) {
   OfChains& row = of_chains_[entry];
-  row.last_part = number;
+  row.last_part = part;
   if (depth > 0) ++row.strands;
+  const auto weights = weights_of(part);
   // As perf: only rows with samples of the group's first event have a depth.
-  if (weight_of(number, 0).samples != 0)
-    row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
+  if (weights[0].samples != 0) row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
   if (!options_.has_children) return;
   for (std::size_t member = 0; member < members_; ++member)
-    children_[entry * members_ + member] += weight_of(number, member);
+    children_[slot_of(entry, member)] += weights[member];
 }
 
 // Of a sample's own address, relative to the module; of others, as sampled.
-std::uint64_t Entries::address_of(std::uint32_t entry) const {
+std::uint64_t Entries::address_of(EntryId entry) const {
   const Function& function = function_of(entry);
   if (!index_->facts().options().is_verbose && !function.is_data) return 0;
   if (!entries_[entry].is_own) return function.first_ip;
@@ -388,25 +384,25 @@ std::uint64_t Entries::address_of(std::uint32_t entry) const {
   return location.mapping->nameless_address(location.ip);
 }
 
-void Entries::fetch_entry(std::uint32_t entry) const {
+void Entries::fetch_entry(EntryId entry) const {
   __builtin_prefetch(&cells_[entry]);
   __builtin_prefetch(&entries_[entry]);
-  __builtin_prefetch(&selves_[entry * members_]);
-  if (options_.has_children) __builtin_prefetch(&children_[entry * members_]);
+  __builtin_prefetch(&selves_[slot_of(entry, 0)]);
+  if (options_.has_children) __builtin_prefetch(&children_[slot_of(entry, 0)]);
 }
 
-void Entries::fetch_function(std::uint32_t entry) const {
+void Entries::fetch_function(EntryId entry) const {
   prefetch(function_of(entry));
   __builtin_prefetch(&row_of(entry));
 }
 
-void Entries::fetch_names(std::uint32_t entry) const { __builtin_prefetch(function_of(entry).name().data()); }
+void Entries::fetch_names(EntryId entry) const { __builtin_prefetch(function_of(entry).name().data()); }
 
-RowFacts Entries::facts(std::uint32_t entry) const {
+RowFacts Entries::facts(EntryId entry) const {
   const ProfileRow& row = row_of(entry);
   std::uint64_t samples = 0;
   for (std::size_t member = 0; member < members_; ++member)
-    samples += selves_[entry * members_ + member].samples;
+    samples += selves_[slot_of(entry, member)].samples;
   return {.thread = row.thread,
           .comm = row.comm(),
           .facts = profile_->facts(row),
@@ -417,7 +413,7 @@ RowFacts Entries::facts(std::uint32_t entry) const {
           .samples = samples};
 }
 
-std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t member) const {
+std::uint64_t Entries::value(Column::Kind kind, EntryId entry, std::size_t member) const {
   const Totals of = totals(entry, member);
   switch (kind) {
     case Column::Kind::Children:
@@ -451,8 +447,8 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 // with shorter ones.
 std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
   if (!options_.graph || !has_chains_ || !options_.has_children) return nullptr;
-  return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t entry) {
-    const std::uint32_t depth = of_chains_[entry].max_depth;
+  return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t row) {
+    const std::uint32_t depth = of_chains_[EntryId{row}].max_depth;
     return is_from_caller ? ~depth : depth;
   };
 }
@@ -468,10 +464,10 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
                                 });
   if (!differs_by_group) {
     facts.reserve(entries_.size());
-    walk([&](std::uint32_t entry) { facts.push_back(this->facts(entry)); });
+    walk([&](EntryId entry) { facts.push_back(this->facts(entry)); });
     return RowsToOrder(facts);
   }
-  const auto of_group = [this](std::uint32_t group) {
+  const auto of_group = [this](GroupId group) {
     const ProfileRow& row = row_of(group_entries_[group]);
     return RowFacts{.thread = row.thread,
                     .comm = row.comm(),
@@ -481,35 +477,41 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
   return RowsToOrder(cells_, group_entries_.size(), of_group, functions_->functions());
 }
 
-std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns, format::WorkerPool* pool,
-                                           std::function<void()> beside) const {
+std::vector<EntryId> Entries::sorted(std::span<const Column> columns, format::WorkerPool* pool,
+                                     std::function<void()> beside) const {
   Table<RowFacts> facts;
   const RowsToOrder rows = to_order(columns, facts);
-  return RowOrder(index_->keys(), index_->facts())
-      .sorted(columns, {.rows = rows,
-                        .members = members_,
-                        .first_member = first_member(),
-                        .values =
-                            [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
-                              for (std::uint32_t entry = 0; entry < values.size(); ++entry)
-                                values[entry] = value(kind, entry, member);
-                            },
-                        .depth = depth(),
-                        .pool = pool,
-                        .beside = std::move(beside)});
+  const auto order =
+      RowOrder(index_->keys(), index_->facts())
+          .sorted(columns,
+                  {.rows = rows,
+                   .members = members_,
+                   .first_member = first_member(),
+                   .values =
+                       [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
+                         for (const EntryId entry : ids())
+                           values[index_of(entry)] = value(kind, entry, member);
+                       },
+                   .depth = depth(),
+                   .pool = pool,
+                   .beside = std::move(beside)});
+  std::vector<EntryId> sorted(order.size());
+  std::ranges::transform(order, sorted.begin(), [](std::uint32_t row) { return EntryId{row}; });
+  return sorted;
 }
 
-std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {
+std::vector<std::vector<Strand>> Entries::strands(std::span<const EntryId> entries) const {
   if (heavy_) return heavy_->strands(entries, counts_samples(0));
   std::vector<std::vector<Strand>> lists(entries.size());
   if (!has_chains_) return lists;
   for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(of_chains_[entries[i]].strands);
   const auto group_of = [&](std::uint32_t i) { return cells_[entries[i]].group; };
-  std::vector<std::uint32_t> by_group(entries.size()), last_part(entries.size(), kNone);
+  std::vector<std::uint32_t> by_group(entries.size());
+  std::vector<PartId> last_part(entries.size(), kNo<PartId>);
   std::iota(by_group.begin(), by_group.end(), 0);
   std::ranges::sort(by_group, {}, group_of);
   for (std::size_t at = 0; at < by_group.size();) {
-    const std::uint32_t group = group_of(by_group[at]);
+    const GroupId group = group_of(by_group[at]);
     index_->begin_group();
     for (; at < by_group.size() && group_of(by_group[at]) == group; ++at) {
       const std::uint32_t list = by_group[at];
@@ -520,18 +522,18 @@ std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t>
   return lists;
 }
 
-// For the rows in the index; other rows are kNone.
-void Entries::add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
-                          std::vector<std::uint32_t>& last_part) const {
-  for (const std::uint32_t number : parts_of(group)) {
-    const Part& part = parts_[number];
-    const Weight& weight = weight_of(number, 0);
+// For the lists in the index; functions of no list are kNone.
+void Entries::add_strands(GroupId group, std::vector<std::vector<Strand>>& lists,
+                          std::vector<PartId>& last_part) const {
+  for (const PartId id : parts_of(group)) {
+    const Part& part = parts_[id];
+    const Weight& weight = weights_of(id)[0];
     const auto chain = chain_of(part);
     if (weight.samples == 0 || chain.empty()) continue;
     const auto meet = [&](FunctionId function, std::size_t position, bool has_graph) {
-      const std::uint32_t list = index_->find_or_make(function, [] { return kNone; });
-      if (list == kNone || last_part[list] == number) return;
-      last_part[list] = number;
+      const std::uint32_t list = index_->find_or_make(function, [] { return EntryIndex::kNone; });
+      if (list == EntryIndex::kNone || last_part[list] == id) return;
+      last_part[list] = id;
       if (has_graph) lists[list].push_back({chain.subspan(position), period(weight, 0), weight.samples});
     };
     meet(part.function, 0, !options_.borrows_chains);
@@ -659,50 +661,51 @@ Hierarchy::Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const
                      HierarchyOptions options)
     : entries_(&entries), keys_(keys), facts_(&facts), options_(std::move(options)) {
   leaf_of_.resize(entries.size());
-  for (std::uint32_t entry = 0; entry < entries.size(); ++entry) add(entry);
-  std::vector<std::uint32_t> above;
+  for (const EntryId entry : leaf_of_.ids()) add(entry);
+  IdVector<TreeRowId, TreeRowId> above;
   above.reserve(rows_.size());
   for (const Row& row : rows_) above.push_back(row.above);
   below_ = lists_of(above, rows_.size());
   entries_of_ = lists_of(leaf_of_, rows_.size());
-  for (std::uint32_t number = 0; number < rows_.size(); ++number) {
-    if (rows_[number].above == kNone) top_.push_back(number);
+  for (const TreeRowId row : rows_.ids()) {
+    if (rows_[row].above == kNo<TreeRowId>) top_.push_back(row);
   }
   put_in_order(top_);
 }
 
-// Keeps the order of numbers; owner kNone: in no list.
-Hierarchy::Lists Hierarchy::lists_of(std::span<const std::uint32_t> owners, std::size_t count) {
-  Lists lists;
+// Keeps the order of ids; owner kNo: in no list.
+template <class Id>
+Hierarchy::Lists<Id> Hierarchy::lists_of(const IdVector<Id, TreeRowId>& owners, std::size_t count) {
+  Lists<Id> lists;
   lists.first.resize(count + 1);
-  for (const std::uint32_t owner : owners) {
-    if (owner != kNone) ++lists.first[owner + 1];
+  for (const TreeRowId owner : owners) {
+    if (owner != kNo<TreeRowId>) ++lists.first[index_of(owner) + 1];
   }
   std::partial_sum(lists.first.begin(), lists.first.end(), lists.first.begin());
   std::vector<std::uint32_t> next(lists.first.begin(), lists.first.end());
-  lists.numbers.resize(lists.first.back());
-  for (std::uint32_t number = 0; number < owners.size(); ++number) {
-    if (owners[number] != kNone) lists.numbers[next[owners[number]]++] = number;
+  lists.ids.resize(lists.first.back());
+  for (const Id id : owners.ids()) {
+    if (owners[id] != kNo<TreeRowId>) lists.ids[next[index_of(owners[id])]++] = id;
   }
   return lists;
 }
 
-void Hierarchy::add(std::uint32_t entry) {
-  std::uint32_t above = kNone;
+void Hierarchy::add(EntryId entry) {
+  TreeRowId above = kNo<TreeRowId>;
   for (std::uint32_t level = 0; level < options_.levels.size(); ++level) {
-    const std::uint32_t number = row_of(entry, above, level);
+    const TreeRowId row = row_of(entry, above, level);
     // A filter on a value that is no key hides a row if it refuses all entries of the row.
-    rows_[number].filtered &= static_cast<FilterBits>(entries_->filtered_by(entry) | ~kOfSamples);
-    std::size_t at = number * members() * kKept.size();
+    rows_[row].filtered &= static_cast<FilterBits>(entries_->filtered_by(entry) | ~kOfSamples);
+    std::size_t at = index_of(row) * members() * kKept.size();
     for (std::size_t member = 0; member < members(); ++member) {
       for (const Kind kind : kKept) values_[at++] += entries_->value(kind, entry, member);
     }
-    above = number;
+    above = row;
   }
   leaf_of_[entry] = above;
 }
 
-std::uint32_t Hierarchy::row_of(std::uint32_t entry, std::uint32_t above, std::uint32_t level) {
+TreeRowId Hierarchy::row_of(EntryId entry, TreeRowId above, std::uint32_t level) {
   const RowFacts facts = entries_->facts(entry);
   scratch_.clear();
   std::uint64_t hash = by_keys_.hash(above, level);
@@ -714,36 +717,35 @@ std::uint32_t Hierarchy::row_of(std::uint32_t entry, std::uint32_t above, std::u
   }
   return by_keys_.find_or_make(
       hash,
-      [&](std::uint32_t known) {
+      [&](TreeRowId known) {
         return rows_[known].above == above && rows_[known].level == level &&
                std::ranges::equal(std::span(words_).subspan(words_at_[known], scratch_.size()), scratch_);
       },
       [&] {
-        const auto number = static_cast<std::uint32_t>(rows_.size());
-        rows_.push_back({.entry = entry,
-                         .above = above,
-                         .level = level,
-                         .filtered = entries_->filtered_by(entry),
-                         .is_leaf = level + 1 == options_.levels.size()});
+        const TreeRowId made = rows_.push_back({.entry = entry,
+                                                .above = above,
+                                                .level = level,
+                                                .filtered = entries_->filtered_by(entry),
+                                                .is_leaf = level + 1 == options_.levels.size()});
         words_at_.push_back(static_cast<std::uint32_t>(words_.size()));
         words_.insert(words_.end(), scratch_.begin(), scratch_.end());
         values_.resize(values_.size() + members() * kKept.size());
-        apply_filters(number);
-        return number;
+        apply_filters(made);
+        return made;
       });
 }
 
 // If a row passes on the level that a filter tests, it clears the mark of all rows above. Levels above begin
 // with the mark; levels below inherit it.
-void Hierarchy::apply_filters(std::uint32_t number) {
-  Row& row = rows_[number];
+void Hierarchy::apply_filters(TreeRowId id) {
+  Row& row = rows_[id];
   for (const FilterBits filter : {kByThread, kByModule, kBySymbol}) {
     if ((options_.filters & filter) == 0) continue;
     if ((options_.levels[row.level].decides & filter) == 0) {
       row.filtered |=
-          row.above == kNone ? filter : static_cast<FilterBits>(rows_[row.above].filtered & filter);
+          row.above == kNo<TreeRowId> ? filter : static_cast<FilterBits>(rows_[row.above].filtered & filter);
     } else if ((row.filtered & filter) == 0) {
-      for (std::uint32_t above = row.above; above != kNone; above = rows_[above].above)
+      for (TreeRowId above = row.above; above != kNo<TreeRowId>; above = rows_[above].above)
         rows_[above].filtered &= static_cast<FilterBits>(~filter);
     }
   }
@@ -752,11 +754,11 @@ void Hierarchy::apply_filters(std::uint32_t number) {
 }
 
 // The recursion is as deep as there are levels, at most the number of keys in --sort.
-void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
+void Hierarchy::put_in_order(std::span<const TreeRowId> siblings) {
   if (siblings.empty()) return;
   std::vector<RowFacts> facts;
   facts.reserve(siblings.size());
-  for (const std::uint32_t number : siblings) facts.push_back(this->facts(number));
+  for (const TreeRowId row : siblings) facts.push_back(this->facts(row));
   const SortInput input{.rows = RowsToOrder(facts),
                         .members = members(),
                         .first_member = entries_->first_member(),
@@ -772,31 +774,25 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
   }
 }
 
-RowFacts Hierarchy::facts(std::uint32_t number) const {
-  RowFacts facts = entries_->facts(rows_[number].entry);
+RowFacts Hierarchy::facts(TreeRowId id) const {
+  RowFacts facts = entries_->facts(rows_[id].entry);
   facts.samples = 0;
   for (std::size_t member = 0; member < members(); ++member)
-    facts.samples += value(Kind::Samples, number, member);
+    facts.samples += value(Kind::Samples, id, member);
   return facts;
 }
 
-std::uint64_t Hierarchy::value(Kind kind, std::uint32_t number, std::size_t member) const {
+std::uint64_t Hierarchy::value(Kind kind, TreeRowId row, std::size_t member) const {
   const std::size_t slot = slot_of(kind);
-  return slot == kKept.size() ? 0 : values_[(number * members() + member) * kKept.size() + slot];
+  return slot == kKept.size() ? 0 : values_[(index_of(row) * members() + member) * kKept.size() + slot];
 }
 
 std::uint64_t Hierarchy::total(std::size_t member, bool is_relative, Kind kind) const {
   std::uint64_t total = 0;
-  for (const std::uint32_t number : top_) {
-    if (!is_relative || rows_[number].filtered == 0) total += value(kind, number, member);
+  for (const TreeRowId row : top_) {
+    if (!is_relative || rows_[row].filtered == 0) total += value(kind, row, member);
   }
   return total;
-}
-
-std::span<const std::uint32_t> Hierarchy::below(std::uint32_t number) const { return below_.of(number); }
-
-std::span<const std::uint32_t> Hierarchy::entries_of(std::uint32_t number) const {
-  return entries_of_.of(number);
 }
 
 }  // namespace tacho::report

@@ -182,7 +182,6 @@ struct EntryOptions {
 
 class Entries {
  public:
-  static constexpr std::uint32_t kNone = ~0U;  // of any number
   struct Totals {
     Weight self, children;  // `children` includes the row's own; without children, both are equal
   };
@@ -190,28 +189,29 @@ class Entries {
   Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options);
 
   std::size_t size() const { return entries_.size(); }
+  Ids<EntryId> ids() const { return entries_.ids(); }
   std::size_t members() const { return members_; }
   std::size_t first_member() const { return options_.first_member < members_ ? options_.first_member : 0; }
-  RowFacts facts(std::uint32_t entry) const;
+  RowFacts facts(EntryId entry) const;
   // Calls visit(entry) for each of `entries`, or for all, in order. The memory that facts() reads is
   // prefetched a few rows ahead.
   template <class Visit>
-  void walk(std::span<const std::uint32_t> entries, Visit&& visit) const {
+  void walk(std::span<const EntryId> entries, Visit&& visit) const {
     walk_ahead(
         entries.size(), [entries](std::size_t at) { return entries[at]; }, visit);
   }
   template <class Visit>
   void walk(Visit&& visit) const {
     walk_ahead(
-        size(), [](std::size_t at) { return static_cast<std::uint32_t>(at); }, visit);
+        size(), [](std::size_t at) { return id_of<EntryId>(at); }, visit);
   }
-  Totals totals(std::uint32_t entry, std::size_t member) const {
-    const std::size_t at = entry * members_ + member;
+  Totals totals(EntryId entry, std::size_t member) const {
+    const std::size_t at = slot_of(entry, member);
     return {selves_[at], options_.has_children ? children_[at] : selves_[at]};
   }
   // A member's number in a column; columns of children are 0 without children. If all periods of an event are
   // 0 (BPF output), its samples are the weight.
-  std::uint64_t value(Column::Kind kind, std::uint32_t entry, std::size_t member) const;
+  std::uint64_t value(Column::Kind kind, EntryId entry, std::size_t member) const;
   // The sum of all samples of a member; and, with `filtered_by`, of the refused ones.
   const Weight& total(std::size_t member) const { return member_totals_[member]; }
   const Weight& filtered(std::size_t member) const { return filtered_[member]; }
@@ -225,21 +225,22 @@ class Entries {
   const Entries* latency() const { return options_.latency; }
 
   // The filters that refuse the first sample of an entry; 0 without `keeps_filtered`.
-  FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
+  FilterBits filtered_by(EntryId entry) const { return entries_[entry].filtered; }
 
   // All rows in the report's order (RowOrder). `pool`, `beside`: as in SortInput.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
-                                    std::function<void()> beside = {}) const;
+  std::vector<EntryId> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
+                              std::function<void()> beside = {}) const;
 
   // The parts of call chains in the first member's samples, by row; one list for each of `entries`. Equal
   // chains may occur more than once.
-  std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries) const;
+  std::vector<std::vector<Strand>> strands(std::span<const EntryId> entries) const;
   // The number of these parts.
-  std::size_t strand_count(std::uint32_t entry) const {
+  std::size_t strand_count(EntryId entry) const {
     return has_chains_ ? of_chains_[entry].strands : heavy_ ? heavy_->count(entry) : 0;
   }
 
  private:
+  enum class PartId : std::uint32_t {};
   struct Entry {
     RowId row{};  // the first profile row of the entry
     char level = '.';
@@ -248,15 +249,15 @@ class Entries {
   };
   // The call chains of an entry.
   struct OfChains {
-    std::uint32_t part = 0;           // the first part of the entry
-    std::uint32_t last_part = kNone;  // the last part that was counted: each counts once
-    std::uint32_t max_depth = 0;      // frames of the longest part of a chain
+    PartId part{};                   // the first part of the entry
+    PartId last_part = kNo<PartId>;  // the last part that was counted: each counts once
+    std::uint32_t max_depth = 0;     // frames of the longest part of a chain
     std::uint32_t strands = 0;
   };
   // A distinct combination of sample keys, own function and chain of functions, with its weights in weights_.
   struct Part {
     RowId row{};
-    std::uint32_t group = 0;
+    GroupId group{};
     FunctionId function{};
     ChainId chain = kNo<ChainId>;
     FilterBits filtered = 0;
@@ -264,51 +265,53 @@ class Entries {
   };
   class Levels;
 
-  template <class NumberAt, class Visit>
-  void walk_ahead(std::size_t count, NumberAt&& number_at, Visit&& visit) const {
+  template <class EntryAt, class Visit>
+  void walk_ahead(std::size_t count, EntryAt&& entry_at, Visit&& visit) const {
     constexpr std::size_t kEntries = 12, kFunctions = 8,
                           kNames = 4;  // prefetch distances in rows: each needs the result of the one before
     for (std::size_t at = 0; at < count; ++at) {
-      if (at + kEntries < count) fetch_entry(number_at(at + kEntries));
-      if (at + kFunctions < count) fetch_function(number_at(at + kFunctions));
-      if (at + kNames < count) fetch_names(number_at(at + kNames));
-      visit(number_at(at));
+      if (at + kEntries < count) fetch_entry(entry_at(at + kEntries));
+      if (at + kFunctions < count) fetch_function(entry_at(at + kFunctions));
+      if (at + kNames < count) fetch_names(entry_at(at + kNames));
+      visit(entry_at(at));
     }
   }
-  void fetch_entry(std::uint32_t entry) const;
-  void fetch_function(std::uint32_t entry) const;
-  void fetch_names(std::uint32_t entry) const;
+  void fetch_entry(EntryId entry) const;
+  void fetch_function(EntryId entry) const;
+  void fetch_names(EntryId entry) const;
 
   void add_rows(std::span<const RowId> rows);
-  std::uint32_t add_row(RowId id);
-  std::uint32_t add_alone(const Part& part, std::span<const Weight> weights);
+  EntryId add_row(RowId id);
+  EntryId add_alone(const Part& part, std::span<const Weight> weights);
   void name_heavy(std::span<const RowId> rows);
-  std::uint32_t part_of(const Part& part, FunctionId parent);
-  const Weight& weight_of(std::uint32_t part, std::size_t member) const {
-    return weights_[part * members_ + member];
+  PartId part_of(const Part& part, FunctionId parent);
+  std::size_t slot_of(EntryId entry, std::size_t member) const { return index_of(entry) * members_ + member; }
+  std::span<const Weight> weights_of(PartId part) const {
+    return std::span(weights_).subspan(index_of(part) * members_, members_);
   }
-  const Function* parent_of(std::uint32_t part) const {  // null: there is none
-    return parents_.empty() || parents_[part] == kNo<FunctionId> ? nullptr : &(*functions_)[parents_[part]];
+  const Function* parent_of(PartId part) const {  // null: there is none
+    return parents_.size() == 0 || parents_[part] == kNo<FunctionId> ? nullptr
+                                                                     : &(*functions_)[parents_[part]];
   }
   void reserve(std::size_t entries);
   void group_parts();
-  void add_parts(std::span<const std::uint32_t> numbers);
-  void fetch_chain(std::uint32_t number) const;
-  void fetch_rows(std::uint32_t number) const;
-  void add_part(std::uint32_t number);
-  void add_own(std::uint32_t entry, std::span<const Weight> weights, CpuMode mode);
-  std::uint64_t mode_period(CpuMode mode, std::uint32_t entry, std::size_t member) const;
-  void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
-  std::uint32_t make_entry(const Part& part, FunctionId function, char level, bool is_own);
+  void add_parts(std::span<const PartId> parts);
+  void fetch_chain(PartId part) const;
+  void fetch_rows(PartId part) const;
+  void add_part(PartId id);
+  void add_own(EntryId entry, std::span<const Weight> weights, CpuMode mode);
+  std::uint64_t mode_period(CpuMode mode, EntryId entry, std::size_t member) const;
+  void count(PartId part, EntryId entry, std::size_t depth);
+  EntryId make_entry(const Part& part, FunctionId function, char level, bool is_own);
   std::span<const FunctionId> chain_of(const Part& part) const;
-  std::uint32_t group_of(const RowFacts& facts);
-  std::span<const std::uint32_t> parts_of(std::uint32_t group) const {
-    return std::span(by_group_).subspan(group_starts_[group],
-                                        group_starts_[group + 1] - group_starts_[group]);
+  GroupId group_of(const RowFacts& facts);
+  std::span<const PartId> parts_of(GroupId group) const {
+    const std::size_t at = index_of(group);
+    return std::span(by_group_).subspan(group_starts_[at], group_starts_[at + 1] - group_starts_[at]);
   }
-  const ProfileRow& row_of(std::uint32_t entry) const { return profile_->rows()[entries_[entry].row]; }
-  const Function& function_of(std::uint32_t entry) const { return (*functions_)[cells_[entry].function]; }
-  std::uint64_t address_of(std::uint32_t entry) const;
+  const ProfileRow& row_of(EntryId entry) const { return profile_->rows()[entries_[entry].row]; }
+  const Function& function_of(EntryId entry) const { return (*functions_)[cells_[entry].function]; }
+  std::uint64_t address_of(EntryId entry) const;
   bool counts_samples(std::size_t member) const {
     return member_totals_[member].period == 0 && !options_.keeps_zero_periods;
   }
@@ -319,9 +322,9 @@ class Entries {
   using Table = RowTable<T>;
   // The facts of entries; if rows of a group differ by their function only, of groups.
   RowsToOrder to_order(std::span<const Column> columns, Table<RowFacts>& facts) const;
-  void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
-                   std::vector<std::uint32_t>& last_part) const;
-  std::function<std::uint32_t(std::uint32_t entry)> depth() const;
+  void add_strands(GroupId group, std::vector<std::vector<Strand>>& lists,
+                   std::vector<PartId>& last_part) const;
+  std::function<std::uint32_t(std::uint32_t row)> depth() const;
 
   const NamedRows* names_;
   const Profile* profile_;
@@ -333,29 +336,29 @@ class Entries {
   std::size_t members_;
   std::vector<Weight> member_totals_, filtered_;
 
-  Table<Part> parts_;
-  Table<Weight> weights_;            // by part, members_ for each
-  std::vector<FunctionId> parents_;  // by part: found by --parent; may be empty
+  IdVector<PartId, Part> parts_;
+  Table<Weight> weights_;                 // by part, members_ for each
+  IdVector<PartId, FunctionId> parents_;  // found by --parent; may be empty
   // The first part of a chain (without chains: of a function), usually the only one; then the others.
-  IdMap<ChainId, std::uint32_t> by_chain_{kNone};
-  IdMap<FunctionId, std::uint32_t> by_alone_{kNone};
-  IndexTable<> by_part_;
+  IdMap<ChainId, PartId> by_chain_{kNo<PartId>};
+  IdMap<FunctionId, PartId> by_alone_{kNo<PartId>};
+  IndexTable<PartId> by_part_;
   IdentityRows groups_;
-  Table<std::uint32_t> group_entries_;  // the first entry of each group
-  // Numbers of parts, sorted by group.
-  std::vector<std::uint32_t> by_group_, group_starts_;
+  IdVector<GroupId, EntryId> group_entries_;  // the first entry of each group
+  std::vector<PartId> by_group_;              // all parts, sorted by group
+  std::vector<std::uint32_t> group_starts_;   // in by_group_
 
   // One array for each fact of entries, as some are not always needed.
-  Table<Entry> entries_;
-  Table<RowsToOrder::Cell> cells_;
-  Table<OfChains> of_chains_;
-  IndexTable<> by_cell_;             // without call chains: the entries after the first of their group
+  IdVector<EntryId, Entry> entries_;
+  IdVector<EntryId, RowsToOrder::Cell> cells_;
+  IdVector<EntryId, OfChains> of_chains_;
+  IndexTable<EntryId> by_cell_;      // without call chains: the entries after the first of their group
   Table<Weight> selves_, children_;  // by entry, members_ for each
   // As selves_, by mode except Kernel, which is the rest. Shorter arrays end after the last weight of the
   // mode: guests are rare.
   std::array<Table<Weight>, 4> of_modes_;
   // With late chains: the entry of each row of the block, until the heavy entries are known; then:
-  Table<std::uint32_t> of_rows_;
+  Table<EntryId> of_rows_;
   std::optional<HeavyChains> heavy_;
 };
 
@@ -403,10 +406,9 @@ struct HierarchyOptions {
 // or on none.
 class Hierarchy {
  public:
-  static constexpr std::uint32_t kNone = ~0U;
   struct Row {
-    std::uint32_t entry = 0;  // the first entry of the row
-    std::uint32_t above = kNone;
+    EntryId entry{};  // the first entry of the row
+    TreeRowId above = kNo<TreeRowId>;
     std::uint32_t level = 0;
     FilterBits filtered = 0;
     bool is_leaf = false;
@@ -415,47 +417,52 @@ class Hierarchy {
   Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const SampleFacts& facts,
             HierarchyOptions options);
 
-  std::size_t size() const { return rows_.size(); }
-  const Row& row(std::uint32_t number) const { return rows_[number]; }
+  Ids<TreeRowId> ids() const { return rows_.ids(); }
+  const Row& row(TreeRowId id) const { return rows_[id]; }
   const HierarchyLevel& level(const Row& row) const { return options_.levels[row.level]; }
   // The texts of a row's keys.
-  RowFacts facts(std::uint32_t number) const;
-  std::uint64_t value(Column::Kind kind, std::uint32_t number, std::size_t member) const;
+  RowFacts facts(TreeRowId id) const;
+  std::uint64_t value(Column::Kind kind, TreeRowId row, std::size_t member) const;
   std::size_t members() const { return entries_->members(); }
   // The sum of the weights of the first level, without filtered rows.
   std::uint64_t total(std::size_t member, bool is_relative, Column::Kind kind = Column::Kind::Overhead) const;
   // All rows in printing order: each before the rows below it.
-  const std::vector<std::uint32_t>& shown() const { return shown_; }
+  const std::vector<TreeRowId>& shown() const { return shown_; }
   // The rows right below one.
-  std::span<const std::uint32_t> below(std::uint32_t number) const;
+  std::span<const TreeRowId> below(TreeRowId row) const { return below_.of(row); }
   // The entries of a leaf.
-  std::span<const std::uint32_t> entries_of(std::uint32_t number) const;
+  std::span<const EntryId> entries_of(TreeRowId row) const { return entries_of_.of(row); }
 
  private:
-  struct Lists {  // lists of numbers, by row
-    std::vector<std::uint32_t> first, numbers;
-    std::span<const std::uint32_t> of(std::uint32_t row) const {
-      return std::span(numbers).subspan(first[row], first[row + 1] - first[row]);
+  template <class Id>
+  struct Lists {  // a list for each row
+    std::vector<std::uint32_t> first;
+    std::vector<Id> ids;
+    std::span<const Id> of(TreeRowId row) const {
+      const std::size_t at = index_of(row);
+      return std::span(ids).subspan(first[at], first[at + 1] - first[at]);
     }
   };
-  static Lists lists_of(std::span<const std::uint32_t> owners, std::size_t count);
-  void add(std::uint32_t entry);
-  std::uint32_t row_of(std::uint32_t entry, std::uint32_t above, std::uint32_t level);
-  void apply_filters(std::uint32_t number);
-  void put_in_order(std::span<const std::uint32_t> siblings);
+  template <class Id>
+  static Lists<Id> lists_of(const IdVector<Id, TreeRowId>& owners, std::size_t count);
+  void add(EntryId entry);
+  TreeRowId row_of(EntryId entry, TreeRowId above, std::uint32_t level);
+  void apply_filters(TreeRowId id);
+  void put_in_order(std::span<const TreeRowId> siblings);
 
   const Entries* entries_;
   std::span<const KeyUse> keys_;
   const SampleFacts* facts_;
   HierarchyOptions options_;
-  std::vector<Row> rows_;
+  IdVector<TreeRowId, Row> rows_;
   std::vector<std::uint64_t> values_;           // by row, member, and kind of number
   std::vector<std::uint64_t> words_, scratch_;  // the identities of rows' keys
-  std::vector<std::uint32_t> words_at_;         // by row
-  IndexTable<> by_keys_;
-  std::vector<std::uint32_t> leaf_of_;  // by entry
-  Lists below_, entries_of_;
-  std::vector<std::uint32_t> top_, shown_;
+  IdVector<TreeRowId, std::uint32_t> words_at_;
+  IndexTable<TreeRowId> by_keys_;
+  IdVector<EntryId, TreeRowId> leaf_of_;
+  Lists<TreeRowId> below_;
+  Lists<EntryId> entries_of_;
+  std::vector<TreeRowId> top_, shown_;
 };
 
 }  // namespace tacho::report

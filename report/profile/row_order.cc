@@ -190,7 +190,8 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   Ranks all;
   all.reserve(rows.size());
   if (rows.groups() > 0 && !is_of_function(keys_[key])) {  // facts of a group are evaluated once
-    std::vector<std::uint32_t> known(rows.groups(), kNo<std::uint32_t>);
+    IdVector<GroupId, std::uint32_t> known;
+    known.resize(rows.groups(), kNo<std::uint32_t>);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
       std::uint32_t& number = known[rows.group(row)];
       if (number == kNo<std::uint32_t>) number = number_of(row);

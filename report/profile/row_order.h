@@ -53,14 +53,14 @@ class RowsToOrder {
  public:
   struct Cell {
     FunctionId function{};
-    std::uint32_t group = 0;
+    GroupId group{};
   };
   // Rows without groups.
   explicit RowsToOrder(std::span<const RowFacts> rows) : facts_(rows) {}
   // Each row is a function in a group. `of_group` returns the facts of a group without the function. It is
   // called repeatedly: a table of the results could be as large as the report.
   RowsToOrder(std::span<const Cell> cells, std::size_t groups,
-              std::function<RowFacts(std::uint32_t group)> of_group,
+              std::function<RowFacts(GroupId group)> of_group,
               const StableArray<Function, FunctionId>& functions)
       : cells_(cells), groups_(groups), of_group_(std::move(of_group)), functions_(&functions) {}
 
@@ -76,7 +76,7 @@ class RowsToOrder {
   }
   // The number of groups; 0: rows without groups.
   std::size_t groups() const { return groups_; }
-  std::uint32_t group(std::uint32_t row) const { return cells_[row].group; }
+  GroupId group(std::uint32_t row) const { return cells_[row].group; }
   // Calls visit(row) for all rows in order, and prefetches their functions a few rows ahead.
   template <class Visit>
   void walk(Visit&& visit) const {
@@ -92,7 +92,7 @@ class RowsToOrder {
   std::span<const RowFacts> facts_;
   std::span<const Cell> cells_;
   std::size_t groups_ = 0;
-  std::function<RowFacts(std::uint32_t group)> of_group_;
+  std::function<RowFacts(GroupId group)> of_group_;
   const StableArray<Function, FunctionId>* functions_ = nullptr;  // null: rows without groups
 };
 

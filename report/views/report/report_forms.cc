@@ -200,7 +200,7 @@ void describe_totals(JsonFields& to, std::string_view name, Session& session, co
 }
 
 void describe_row_keys(JsonFields& to, const std::vector<RawColumn>& columns, const SampleFacts& facts,
-                       const RowBlock& block, std::uint32_t row) {
+                       const RowBlock& block, EntryId row) {
   const RowFacts row_facts = block.entries->facts(row);
   to.begin_object("keys");
   for (const RawColumn& column : columns) {
@@ -238,7 +238,7 @@ class ReportCsv : public RowForm {
   }
 
   void write(const RowBlock& block) override {
-    for (const std::uint32_t row : block.rows) {
+    for (const EntryId row : block.rows) {
       const RowFacts facts = block.entries->facts(row);
       for (std::size_t member = 0; member < block.events->members; ++member)
         write_row(block, row, facts, member);
@@ -248,7 +248,7 @@ class ReportCsv : public RowForm {
   void end() override {}
 
  private:
-  void write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts, std::size_t member) {
+  void write_row(const RowBlock& block, EntryId row, const RowFacts& facts, std::size_t member) {
     lines_.text(source_.session->events()[block.events->leader + member].name);
     for (const RawColumn& column : columns_) {
       is_of_block(*column.use, *block.events) ? lines_.value(raw_value(*column.use, *source_.facts, facts))
@@ -259,7 +259,7 @@ class ReportCsv : public RowForm {
     lines_.end_line();
   }
 
-  void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind) {
+  void weights(const RowBlock& block, EntryId row, std::size_t member, Kind kind) {
     const Entries::Totals& totals = block.entries->totals(row, member);
     const std::uint64_t period = block.entries->value(kind, row, member);
     lines_.number((kind == Kind::Overhead ? totals.self : totals.children).samples);
@@ -316,12 +316,12 @@ class ReportJson : public RowForm {
     if (source_.text->graph) {
       const Kind kind = source_.text->has_children ? Kind::Children : Kind::Overhead;
       graph_rows.reserve(block.rows.size());
-      for (const std::uint32_t& row : block.rows)
+      for (const EntryId& row : block.rows)
         graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
       const GraphTotals totals{block.entries->whole(0, false), block.totals->weights[0]};
       graphs.emplace(*source_.text, *block.entries, source_.tree->functions(), totals, graph_rows);
     }
-    for (const std::uint32_t row : block.rows) {
+    for (const EntryId row : block.rows) {
       line_end();
       to_.begin_object("");
       describe_row(block, row);
@@ -341,13 +341,13 @@ class ReportJson : public RowForm {
   }
 
  private:
-  void describe_row(const RowBlock& block, std::uint32_t row) {
+  void describe_row(const RowBlock& block, EntryId row) {
     describe_row_keys(to_, columns_, *source_.facts, block, row);
     describe_weights(block, row, Kind::Overhead);
     if (source_.text->has_children) describe_weights(block, row, Kind::Children);
   }
 
-  void describe_weights(const RowBlock& block, std::uint32_t row, Kind kind) {
+  void describe_weights(const RowBlock& block, EntryId row, Kind kind) {
     const bool is_self = kind == Kind::Overhead;
     to_.begin_list(is_self ? "self" : "children");
     for (std::size_t member = 0; member < block.events->members; ++member) {

@@ -54,7 +54,7 @@ struct RowSource {
 struct RowBlock {
   const EventBlock* events = nullptr;
   const Entries* entries = nullptr;
-  std::span<const std::uint32_t> rows;  // in the report's order
+  std::span<const EntryId> rows;  // in the report's order
   const FullValues* totals = nullptr;
 };
 
@@ -78,7 +78,7 @@ void describe_totals(JsonFields& to, std::string_view name, Session& session, co
                      std::size_t member);
 // What a row of the block is: `keys`, and how its function's name is known.
 void describe_row_keys(JsonFields& to, const std::vector<RawColumn>& columns, const SampleFacts& facts,
-                       const RowBlock& block, std::uint32_t row);
+                       const RowBlock& block, EntryId row);
 
 // Lines by RFC 4180: CRLF at the end, quotes around values that need them.
 class CsvLines {

@@ -549,7 +549,7 @@ void ReportSink::write(TextOutput& out) {
 // As perf, which counts the first branch of a row for all its branches.
 void ReportSink::count_branches(const Entries& entries, BranchStatistics& statistics) const {
   Resolver& resolver = session_->resolver();
-  for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
+  for (const EntryId entry : entries.ids()) {
     const BranchRows::Known branch = plan_->branches->known(entries.facts(entry).facts);
     std::uint64_t count = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)

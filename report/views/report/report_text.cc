@@ -389,14 +389,14 @@ RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries,
 
 std::size_t RowGraphs::begin_batch(std::size_t begin) {
   constexpr std::size_t kMostStrands = std::size_t{1} << 21;
-  std::vector<std::uint32_t> asked;
+  std::vector<EntryId> asked;
   std::vector<std::size_t> rows_of_asked;
   lists_begin_ = begin;
   std::size_t end = begin;
   for (std::size_t strands = 0; end < end_ && (asked.empty() || strands < kMostStrands); ++end) {
     const GraphRow& row = rows_[end];
     if (is_light(row)) continue;
-    for (const std::uint32_t entry : row.entries) {
+    for (const EntryId entry : row.entries) {
       asked.push_back(entry);
       rows_of_asked.push_back(end - begin);
       strands += entries_->strand_count(entry);
@@ -453,7 +453,7 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   format::WorkerPool& pool = names_more ? alone : *pool_;
   const FullValues totals = full_values(entries);
   std::vector<Cell> cells;
-  const std::vector<std::uint32_t> rows =
+  const std::vector<EntryId> rows =
       shown_rows(entries, totals.weights[0], &pool, [&] { cells = cells_of(entries, leader); });
   if (!options_->is_quiet) write_head(out, cells);
   Block block{.entries = &entries, .rows = rows, .cells = cells, .totals = &totals, .pool = &pool};
@@ -467,8 +467,7 @@ std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const
   const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
   std::vector<GraphRow> rows;
   rows.reserve(block.rows.size());
-  for (const std::uint32_t& row : block.rows)
-    rows.push_back({{&row, 1}, block.entries->value(weight, row, 0)});
+  for (const EntryId& row : block.rows) rows.push_back({{&row, 1}, block.entries->value(weight, row, 0)});
   RowGraphs graphs(*options_, *block.entries, tree_->functions(),
                    {block.entries->whole(0, false), block.totals->weights[0]}, rows);
   std::vector<std::optional<CallTree>> trees(block.pool->workers());
@@ -510,7 +509,7 @@ void ReportText::write_plain(TextOutput& out, const Block& block) const {
                  Last last;
                  const auto from = block.rows.subspan(piece * size);
                  block.entries->walk(from.first(std::min(size, from.size())),
-                                     [&](std::uint32_t row) { write_row(text, block, row, last); });
+                                     [&](EntryId row) { write_row(text, block, row, last); });
                });
 }
 
@@ -527,7 +526,7 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
   }
   // Rows below --percent-limit count as well.
   bool has_rows = false;
-  entries.walk([&](std::uint32_t entry) {
+  entries.walk([&](EntryId entry) {
     if (is_hidden(entries, entry)) return;
     has_rows = true;
     const RowFacts facts = entries.facts(entry);
@@ -560,18 +559,17 @@ void ReportText::fit(std::vector<Cell>& cells) const {
   }
 }
 
-bool ReportText::is_hidden(const Entries& entries, std::uint32_t entry) const {
+bool ReportText::is_hidden(const Entries& entries, EntryId entry) const {
   if (options_->symbol_filter.empty()) return false;
   return entries.facts(entry).function->shown_name().find(options_->symbol_filter) == std::string_view::npos;
 }
 
-std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::uint64_t total,
-                                                  format::WorkerPool* pool,
-                                                  std::function<void()> beside) const {
+std::vector<EntryId> ReportText::shown_rows(const Entries& entries, std::uint64_t total,
+                                            format::WorkerPool* pool, std::function<void()> beside) const {
   const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
-  std::vector<std::uint32_t> rows = entries.sorted(columns_->sorted, pool, std::move(beside));
+  std::vector<EntryId> rows = entries.sorted(columns_->sorted, pool, std::move(beside));
   if (!options_->symbol_filter.empty() || options_->percent_limit > 0) {
-    std::erase_if(rows, [&](std::uint32_t entry) {
+    std::erase_if(rows, [&](EntryId entry) {
       return is_hidden(entries, entry) ||
              percent_of(entries.value(kind, entry, 0), total) < options_->percent_limit;
     });
@@ -607,7 +605,7 @@ void ReportText::write_head(TextOutput& out, const std::vector<Cell>& cells) con
   out.text("\n#\n");
 }
 
-void ReportText::write_row(TextBuffer& out, const Block& block, std::uint32_t entry, Last& last) const {
+void ReportText::write_row(TextBuffer& out, const Block& block, EntryId entry, Last& last) const {
   const Entries& entries = *block.entries;
   const std::span<const Cell> cells = block.cells;
   const std::string& separator = options_->separator;
@@ -704,9 +702,9 @@ HierarchyText::Cells HierarchyText::cells_of(const Hierarchy& hierarchy, const H
     Cell cell = cells_.cell_of(column, hierarchy.members(), 0);
     if (column.kind != Kind::Key) return cell;
     // As in perf, rows of all levels count, each with the values of its first sample.
-    for (std::uint32_t number = 0; number < hierarchy.size(); ++number) {
-      if (hierarchy.row(number).filtered == 0)
-        cell.width = std::max(cell.width, cells_.width_of(column, hierarchy.facts(number)));
+    for (const TreeRowId row : hierarchy.ids()) {
+      if (hierarchy.row(row).filtered == 0)
+        cell.width = std::max(cell.width, cells_.width_of(column, hierarchy.facts(row)));
     }
     return cell;
   };
@@ -759,7 +757,7 @@ void HierarchyText::write_head(TextOutput& out, const Cells& cells, const Hierar
   out.text("\n#\n");
 }
 
-std::string HierarchyText::cell_text(const Cell& cell, const Hierarchy& hierarchy, std::uint32_t row,
+std::string HierarchyText::cell_text(const Cell& cell, const Hierarchy& hierarchy, TreeRowId row,
                                      const FullValues& totals) const {
   if (cell.column.kind == Kind::Key) return cells_.key(cell, hierarchy.facts(row));
   std::vector<std::uint64_t> values;
@@ -768,8 +766,8 @@ std::string HierarchyText::cell_text(const Cell& cell, const Hierarchy& hierarch
   return cells_.numbers(cell, values, totals.of(cell.column.kind));
 }
 
-void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row,
-                              const Cells& cells, std::size_t nodes, const FullValues& totals) const {
+void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, TreeRowId row, const Cells& cells,
+                              std::size_t nodes, const FullValues& totals) const {
   const bool is_aligned = options_->separator.empty();
   const std::string_view between = is_aligned ? std::string_view("  ") : options_->separator;
   const std::size_t begin = out.size();
@@ -810,7 +808,7 @@ void HierarchyText::fit(std::vector<std::string>& texts, std::span<const Cell> c
     if (are_names[i]) texts[i] = cut_in_the_middle(texts[i], widths[i]);
 }
 
-bool HierarchyText::is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const {
+bool HierarchyText::is_shown(const Hierarchy& hierarchy, TreeRowId row, std::uint64_t total) const {
   return hierarchy.row(row).filtered == 0 &&
          percent_of(hierarchy.value(Kind::Overhead, row, 0), total) >= options_->percent_limit;
 }
@@ -836,7 +834,7 @@ void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarc
   }
   std::vector<GraphRow> graph_rows;
   std::optional<RowGraphs> graphs;
-  for (const std::uint32_t row : hierarchy.shown()) {
+  for (const TreeRowId row : hierarchy.shown()) {
     if (hierarchy.row(row).is_leaf && is_shown(hierarchy, row, totals.weights[0]))
       graph_rows.push_back({hierarchy.entries_of(row), hierarchy.value(Kind::Overhead, row, 0)});
   }
@@ -845,14 +843,14 @@ void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarc
                    graph_rows);
 
   std::size_t lines = 0;
-  for (const std::uint32_t row : hierarchy.shown()) {
+  for (const TreeRowId row : hierarchy.shown()) {
     if (options_->top != 0 && lines >= options_->top) break;
     if (!is_shown(hierarchy, row, totals.weights[0])) continue;
     write_row(out, hierarchy, row, cells, node_count(plan), totals);
     ++lines;
     if (hierarchy.row(row).is_leaf) {
       if (graphs) graphs->write_next(out, *tree_);
-    } else if (std::ranges::none_of(hierarchy.below(row), [&](std::uint32_t below) {
+    } else if (std::ranges::none_of(hierarchy.below(row), [&](TreeRowId below) {
                  return is_shown(hierarchy, below, totals.weights[0]);
                })) {
       const std::size_t indent = steps(node_count(plan) + hierarchy.row(row).level + 1);
@@ -912,12 +910,12 @@ std::string range_of(Resolver& resolver, const CycleBlock& block, Names names) {
 
 // To perf, blocks of equal name and size are one, even in two modules: the first one counts. Blocks of equal
 // share are sorted by name, descending.
-std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint32_t> rows,
-                              BlockCycles& cycles, std::uint64_t& average_total) {
+std::vector<BlockRow> rows_of(const Entries& entries, std::span<const EntryId> rows, BlockCycles& cycles,
+                              std::uint64_t& average_total) {
   using BlockKey = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
   std::map<BlockKey, BlockRow> blocks;
   std::unordered_map<std::uint32_t, std::vector<CycleBlock>> known;  // by symbol
-  for (const std::uint32_t row : rows) {
+  for (const EntryId row : rows) {
     const Function* const function = entries.facts(row).function;
     const auto [of_function, is_new] = known.try_emplace(function->symbol);
     if (is_new) of_function->second = cycles.blocks_of(*function);
@@ -950,8 +948,8 @@ void write_head(TextBuffer& out) {
 
 }  // namespace
 
-void write_blocks(TextOutput& out, const Entries& entries, std::span<const std::uint32_t> rows,
-                  BlockCycles& cycles, Resolver& resolver, const TextOptions& options) {
+void write_blocks(TextOutput& out, const Entries& entries, std::span<const EntryId> rows, BlockCycles& cycles,
+                  Resolver& resolver, const TextOptions& options) {
   std::uint64_t average_total = 0;
   const auto all = rows_of(entries, rows, cycles, average_total);
   TextBuffer text;

@@ -135,7 +135,7 @@ struct GraphTotals {
 
 // A row that may have a graph: its entries and its weight.
 struct GraphRow {
-  std::span<const std::uint32_t> entries;
+  std::span<const EntryId> entries;
   std::uint64_t weight = 0;
 };
 
@@ -198,7 +198,7 @@ class ReportText {
   // Writes one block: headings and rows. `leader`: its first event.
   void write(TextOutput& out, const Entries& entries, std::size_t leader) const;
   // The rows that are shown, in order. `total` is 100 %.
-  std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total) const {
+  std::vector<EntryId> shown_rows(const Entries& entries, std::uint64_t total) const {
     return shown_rows(entries, total, nullptr, {});
   }
   // The totals that are 100 %.
@@ -207,10 +207,10 @@ class ReportText {
  private:
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
   void fit(std::vector<Cell>& cells) const;
-  bool is_hidden(const Entries& entries, std::uint32_t entry) const;
+  bool is_hidden(const Entries& entries, EntryId entry) const;
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
-  std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total, format::WorkerPool* pool,
-                                        std::function<void()> beside) const;
+  std::vector<EntryId> shown_rows(const Entries& entries, std::uint64_t total, format::WorkerPool* pool,
+                                  std::function<void()> beside) const;
   // The numbers of the row before, with their text: adjacent rows often have equal numbers.
   struct Last {
     struct Numbers {
@@ -223,14 +223,14 @@ class ReportText {
   // The state of a block while it is written.
   struct Block {
     const Entries* entries;
-    std::span<const std::uint32_t> rows;
+    std::span<const EntryId> rows;
     std::span<const Cell> cells;
     const FullValues* totals;
     format::WorkerPool* pool;
   };
   std::size_t write_graphed(TextOutput& out, const Block& block) const;
   void write_plain(TextOutput& out, const Block& block) const;
-  void write_row(TextBuffer& out, const Block& block, std::uint32_t entry, Last& last) const;
+  void write_row(TextBuffer& out, const Block& block, EntryId entry, Last& last) const;
 
   const TextOptions* options_;
   const ReportColumns* columns_;
@@ -270,12 +270,12 @@ class HierarchyText {
   };
   Cells cells_of(const Hierarchy& hierarchy, const HierarchyPlan& plan) const;
   void write_head(TextOutput& out, const Cells& cells, const HierarchyPlan& plan) const;
-  std::string cell_text(const Cell& cell, const Hierarchy& hierarchy, std::uint32_t row,
+  std::string cell_text(const Cell& cell, const Hierarchy& hierarchy, TreeRowId row,
                         const FullValues& totals) const;
-  void write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row, const Cells& cells,
+  void write_row(TextOutput& out, const Hierarchy& hierarchy, TreeRowId row, const Cells& cells,
                  std::size_t nodes, const FullValues& totals) const;
   void fit(std::vector<std::string>& texts, std::span<const Cell> cells, std::size_t used) const;
-  bool is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const;
+  bool is_shown(const Hierarchy& hierarchy, TreeRowId row, std::uint64_t total) const;
   std::size_t numbers_width(std::size_t members) const;
 
   const TextOptions* options_;
@@ -286,8 +286,8 @@ class HierarchyText {
 
 // --total-cycles: writes the blocks of the functions in which the rows' branches ended. `cycles` is complete;
 // `rows` are all rows of `entries`, in the report's order.
-void write_blocks(TextOutput& out, const Entries& entries, std::span<const std::uint32_t> rows,
-                  BlockCycles& cycles, Resolver& resolver, const TextOptions& options);
+void write_blocks(TextOutput& out, const Entries& entries, std::span<const EntryId> rows, BlockCycles& cycles,
+                  Resolver& resolver, const TextOptions& options);
 
 // Branches by type and distance, which perf prints below the rows of branches.
 class BranchStatistics {

@@ -175,7 +175,7 @@ void ReportRows::count() {
   for (const Column& column : columns_.shown)
     if (cells.is_of(column, events.leader, entries_->members()))
       cells_.push_back(cells.cell_of(column, entries_->members(), 0));
-  entries_->walk([&](std::uint32_t entry) {
+  entries_->walk([&](EntryId entry) {
     const RowFacts facts = entries_->facts(entry);
     for (report::Cell& cell : cells_)
       if (cell.column.kind == ColumnKind::Key)
@@ -202,19 +202,18 @@ void ReportRows::filter() {
       totals_.weights.push_back(entries_->whole(member, choice_.is_relative));
   rows_ = sorted_;
   if (text_.has_children && (choice_.module || choice_.has_kernel_only)) {
-    std::erase_if(rows_,
-                  [this](std::uint32_t entry) { return !is_in_module(*entries_->facts(entry).function); });
+    std::erase_if(rows_, [this](EntryId entry) { return !is_in_module(*entries_->facts(entry).function); });
     if (choice_.is_relative) {
       for (std::size_t member = 0; member < entries_->members(); ++member) {
         totals_.weights[member] = 0;
-        for (const std::uint32_t entry : rows_)
+        for (const EntryId entry : rows_)
           totals_.weights[member] += entries_->value(ColumnKind::Overhead, entry, member);
       }
     }
   }
   const double limit = has_limit_ ? choice_.percent_limit : 0;
   if (!choice_.symbol.empty() || limit > 0) {
-    std::erase_if(rows_, [this, limit](std::uint32_t entry) {
+    std::erase_if(rows_, [this, limit](EntryId entry) {
       if (!choice_.symbol.empty() &&
           entries_->facts(entry).function->shown_name().find(choice_.symbol) == std::string_view::npos)
         return true;
@@ -263,7 +262,7 @@ std::vector<BrowsedColumn> ReportRows::columns() const {
 
 std::vector<BrowsedRows::Cell> ReportRows::cells(std::size_t row) const {
   const ReportCells texts(text_, columns_, sink_->facts());
-  const std::uint32_t entry = rows_[row];
+  const EntryId entry = rows_[row];
   const RowFacts facts = entries_->facts(entry);
   std::vector<Cell> cells;
   for (const report::Cell& cell : cells_) {
@@ -393,14 +392,14 @@ std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const 
 
 bool ReportRows::has_graph(std::size_t row) const {
   if (!text_.graph) return false;
-  const std::uint32_t entry = rows_[row];
+  const EntryId entry = rows_[row];
   if (entries_->strand_count(entry) == 0) return false;
   const std::uint64_t value = entries_->value(weight(), entry, 0);
   return value >= graph_limit(*text_.graph, totals_.weights[0]).least(value);
 }
 
 std::vector<BrowsedNode> ReportRows::graph(std::size_t row) const {
-  const std::uint32_t entry = rows_[row];
+  const EntryId entry = rows_[row];
   const auto lists = entries_->strands({&entry, 1});
   return nodes_of(lists[0], entries_->value(weight(), entry, 0));
 }

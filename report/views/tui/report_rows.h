@@ -140,8 +140,8 @@ class ReportRows : public BrowsedRows {
   bool has_limit_ = true;
   FullValues totals_;
   std::vector<report::Cell> cells_;      // of the shown columns
-  std::vector<std::uint32_t> sorted_;    // all entries
-  std::vector<std::uint32_t> rows_;      // the shown ones
+  std::vector<EntryId> sorted_;          // all entries
+  std::vector<EntryId> rows_;            // the shown ones
   std::vector<FunctionId> kept_frames_;  // of strands_of()
 };
 

@@ -99,7 +99,7 @@ struct Report {
     names_of_rows->name_all();
     entries = std::make_unique<Entries>(*names_of_rows, 0, *index, std::move(more));
   }
-  std::string name(std::uint32_t entry) const {
+  std::string name(EntryId entry) const {
     const RowFacts row = entries->facts(entry);
     std::string all;
     for (const KeyUse& use : keys) all += (all.empty() ? "" : "|") + use.key->show({use, *facts}, row);
@@ -108,7 +108,7 @@ struct Report {
   std::vector<std::string> names(std::vector<Column> columns) const {
     for (std::size_t i = 0; i < keys.size(); ++i) columns.push_back({Column::Kind::Key, i});
     std::vector<std::string> all;
-    for (const std::uint32_t entry : entries->sorted(columns)) all.push_back(name(entry));
+    for (const EntryId entry : entries->sorted(columns)) all.push_back(name(entry));
     return all;
   }
 
@@ -159,9 +159,9 @@ std::map<std::string, Sums> added_up(const std::vector<Called>& samples, ChainOr
 }
 
 // What the nodes of a row's call graph say, by the path that leads to the end of each.
-std::map<Path, std::uint64_t> drawn_totals(const Report& report, std::uint32_t entry) {
+std::map<Path, std::uint64_t> drawn_totals(const Report& report, EntryId entry) {
   CallTree tree(report.functions->functions());
-  const std::uint32_t asked[] = {entry};
+  const EntryId asked[] = {entry};
   const auto strands = report.entries->strands(asked);
   EXPECT_LE(strands[0].size(), report.entries->strand_count(entry));
   tree.build(strands[0], {.percent = 0, .total = 0});
@@ -184,7 +184,7 @@ void expect_as_added_up(const std::vector<Called>& samples, ChainOrder order, bo
   const Report report(samples, by_thread ? "comm,sym" : "sym", order, has_children);
   const auto expected = added_up(samples, order, has_children, by_thread);
   ASSERT_EQ(report.entries->size(), expected.size());
-  for (std::uint32_t entry = 0; entry < report.entries->size(); ++entry) {
+  for (const EntryId entry : report.entries->ids()) {
     SCOPED_TRACE(report.name(entry));
     const auto row = expected.find(report.name(entry));
     ASSERT_NE(row, expected.end());
@@ -237,7 +237,7 @@ TEST(Entries, AFunctionStandsAboveWhatItCallsWhenAllItsTimeIsSpentThere) {
 TEST(Entries, EventsWithoutPeriodsAreWeighedBySamples) {
   const Report report({{.chain = {1}, .leaf = 1, .period = 0}, {.chain = {1}, .leaf = 1, .period = 0}}, "sym",
                       ChainOrder::Caller, true);
-  EXPECT_EQ(report.entries->value(Column::Kind::Overhead, 0, 0), 2U);
+  EXPECT_EQ(report.entries->value(Column::Kind::Overhead, EntryId{0}, 0), 2U);
 }
 
 TEST(Entries, AFunctionThatForgetsItsCalleesTakesTheirSamples) {
@@ -246,8 +246,8 @@ TEST(Entries, AFunctionThatForgetsItsCalleesTakesTheirSamples) {
   const Report report({{.chain = {1, 2, 3}, .leaf = 1, .period = 5}}, "sym", ChainOrder::Callee, false,
                       std::move(options));
   ASSERT_EQ(report.entries->size(), 1U);
-  EXPECT_EQ(report.name(0), "[k] f2");
-  EXPECT_EQ(drawn_totals(report, 0), (std::map<Path, std::uint64_t>{{{"f2", "f3"}, 5}}));
+  EXPECT_EQ(report.name(EntryId{0}), "[k] f2");
+  EXPECT_EQ(drawn_totals(report, EntryId{0}), (std::map<Path, std::uint64_t>{{{"f2", "f3"}, 5}}));
 }
 
 TEST(Entries, FilteredRowsCountInTheTotalsOnly) {
@@ -259,7 +259,7 @@ TEST(Entries, FilteredRowsCountInTheTotalsOnly) {
                        {.thread = 2, .chain = {1}, .leaf = 1, .period = 3}},
                       "comm,sym", ChainOrder::Caller, true, std::move(options));
   ASSERT_EQ(report.entries->size(), 1U);
-  EXPECT_EQ(report.name(0), "two|[k] f1");
+  EXPECT_EQ(report.name(EntryId{0}), "two|[k] f1");
   EXPECT_EQ(report.entries->total(0).period, 8U);
   EXPECT_EQ(report.entries->filtered(0).period, 5U);
 }
@@ -274,8 +274,8 @@ TEST(Entries, RefusedRowsAreKeptWhereTheyAreAskedFor) {
                        {.thread = 2, .chain = {1}, .leaf = 1, .period = 3}},
                       "comm,sym", ChainOrder::Caller, false, std::move(options));
   ASSERT_EQ(report.entries->size(), 2U);
-  EXPECT_EQ(report.entries->filtered_by(0), kByThread);
-  EXPECT_EQ(report.entries->filtered_by(1), 0);
+  EXPECT_EQ(report.entries->filtered_by(EntryId{0}), kByThread);
+  EXPECT_EQ(report.entries->filtered_by(EntryId{1}), 0);
 }
 
 // The levels of keys 0, 1, ..., one each.
@@ -297,7 +297,7 @@ TEST(Hierarchy, ARowWeighsWhatTheRowsBelowItWeigh) {
                       "comm,sym", ChainOrder::Caller, false);
   const Hierarchy rows(*report.entries, report.keys, *report.facts, levels({kByThread, kBySymbol}));
   std::vector<std::pair<std::string, std::uint64_t>> shown;
-  for (const std::uint32_t row : rows.shown()) {
+  for (const TreeRowId row : rows.shown()) {
     const KeyUse& use = report.keys[rows.row(row).level];
     shown.emplace_back(use.key->show({use, *report.facts}, rows.facts(row)),
                        rows.value(Column::Kind::Period, row, 0));
@@ -321,7 +321,7 @@ TEST(Hierarchy, ARowAboveOneThatPassesTheFilterIsShownWithItsWholeWeight) {
   asked.filters = kBySymbol;
   const Hierarchy rows(*report.entries, report.keys, *report.facts, std::move(asked));
   std::vector<bool> passes;
-  for (const std::uint32_t row : rows.shown()) passes.push_back(rows.row(row).filtered == 0);
+  for (const TreeRowId row : rows.shown()) passes.push_back(rows.row(row).filtered == 0);
   EXPECT_EQ(passes, (std::vector<bool>{true, true, false, false, false})) << "one, f2, f1; two, f1";
   EXPECT_EQ(rows.total(0, true), 12U);
 }
