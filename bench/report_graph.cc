@@ -27,7 +27,7 @@ struct Program {
       function.named = &named;
       function.start = function.first_ip = 0x1000 + 0x40 * std::uint64_t{id};
       function.name_number = id + 1;
-      function.chain_key = id;
+      function.chain_key = ChainKeyId{id};
       function.module_rank = 1;
       functions.push_back(function);
     }

@@ -80,8 +80,8 @@ class BranchChains {
   BranchChains(bool begins_with_caller, std::size_t max_frames)
       : begins_with_caller_(begins_with_caller), max_frames_(max_frames) {}
 
-  // The sample's chain, leaf first like all stacks, with stack numbers of this object: a run uses stacks of
-  // one object only. Null: the sample has no chain. Valid as long as this. The sample must have all its
+  // The sample's chain, leaf first like all stacks, with an id of this object: a run uses stacks of one
+  // object only. Null: the sample has no chain. Valid as long as this. The sample must have all its
   // fields.
   const Stack* stack_of(const ResolvedSample& sample);
 

@@ -52,11 +52,11 @@ CallTree::CallTree(const StableArray<Function, FunctionId>& functions, ChainKey 
 
 void CallTree::learn_functions() {
   if (keys_.size() == functions_->size()) return;
-  auto keys = static_cast<std::uint32_t>(group_by_key_.size());
+  std::size_t keys = group_by_key_.size();
   while (keys_.size() < functions_->size()) {
     const Function& function = (*functions_)[id_of<FunctionId>(keys_.size())];
     keys_.push_back(function.chain_key);
-    keys = std::max(keys, function.chain_key + 1);
+    keys = std::max(keys, index_of(function.chain_key) + 1);
     has_inlined_ |= function.is_inlined && key_ == ChainKey::Function;
     names_ = std::max(names_, function.name_number + 1);
   }
@@ -145,7 +145,7 @@ std::size_t CallTree::group_members(const Range& range) {
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const Strand& strand = strands_[members_[i]];
     const FunctionId frame = strand.frames[range.depth];
-    Stamped& known = group_by_key_[keys_[index_of(frame)]];
+    Stamped& known = group_by_key_[keys_[frame]];
     if (known.round != round_) {
       known = {round_, static_cast<std::uint32_t>(groups_.size())};
       groups_.push_back({.frame = frame, .joins = known.group});

@@ -108,8 +108,8 @@ class CallTree {
   const BranchSteps* steps_;
   SiblingOrder order_;
   std::vector<BranchCounts> counts_;
-  std::vector<std::uint32_t> keys_;  // by function
-  std::uint32_t names_ = 0;          // one more than the highest name number
+  IdVector<FunctionId, ChainKeyId> keys_;
+  std::uint32_t names_ = 0;  // one more than the highest name number
   bool has_inlined_ = false;
   std::span<const Strand> strands_;
   CallTreeLimit limit_;
@@ -121,7 +121,8 @@ class CallTree {
   std::vector<std::uint32_t> group_of_;  // of each member in the range
   std::vector<std::uint32_t> unsorted_;  // the members in their old order
   std::vector<std::uint32_t> arrived_;   // with `steps`: the members that arrived at the node
-  std::vector<Stamped> group_by_key_, group_by_name_;
+  IdVector<ChainKeyId, Stamped> group_by_key_;
+  std::vector<Stamped> group_by_name_;
   std::uint64_t round_ = 0;
 };
 

@@ -33,17 +33,6 @@ char level_of(std::uint8_t cpumode) {
   return cpumode < kLevels.size() ? kLevels[cpumode] : 'H';
 }
 
-std::uint32_t Identities::number_of(const Words& words) {
-  const std::uint64_t hash = by_words_.hash(words.kind, words.space, words.start, words.end);
-  const std::uint32_t row = by_words_.find_or_make(
-      hash, [&](std::uint32_t known) { return rows_[known].words == words; },
-      [&] {
-        rows_.push_back({words, count_++});
-        return static_cast<std::uint32_t>(rows_.size() - 1);
-      });
-  return rows_[row].number;
-}
-
 FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, SourceNames sources)
     : resolver_(&session.resolver()),
       key_(key),
@@ -215,7 +204,7 @@ FunctionId FunctionTable::intern(Made all, std::uint64_t ip) {
       [&] { return add(all); });
 }
 
-// Usually one function in all modules has an address; it is found by its symbol number.
+// Usually one function in all modules has an address; it is found by its symbol.
 FunctionId FunctionTable::intern_address(Made& all) {
   Function& made = all.function;
   made.symbol = symbols_.number_of_address(space_of(made.level), made.start);
@@ -280,7 +269,7 @@ void FunctionTable::end_lookups() {
   last_module_ = nullptr;
 }
 
-std::uint32_t FunctionTable::symbol_of(const Made& made) {
+SymbolId FunctionTable::symbol_of(const Made& made) {
   const Function& function = made.function;
   if (made.named.name.empty()) return symbols_.number_of_address(space_of(function.level), function.start);
   const std::uint64_t module = function.module_number;
@@ -290,7 +279,7 @@ std::uint32_t FunctionTable::symbol_of(const Made& made) {
   return symbols_.number_of({kInlined, space, function.start, made.named.end});
 }
 
-std::uint32_t FunctionTable::chain_key_of(const Made& made) {
+ChainKeyId FunctionTable::chain_key_of(const Made& made) {
   const Function& function = made.function;
   const std::uint64_t module = word_of(function.module);
   const bool is_known = !made.named.name.empty();

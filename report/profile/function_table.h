@@ -77,10 +77,10 @@ struct Function {
   std::uint32_t module_rank = 0;      // perf prints the module of higher rank first; 0: none
   std::uint32_t name_number = 0;      // of FunctionNames, plus 1; 0: unknown
   std::uint32_t module_number = 0;    // equal short names have equal numbers; 0: nothing is mapped there
-  std::uint32_t symbol = 0;
-  std::uint32_t chain_key = 0;
-  char level = '.';   // k kernel, . user, H hypervisor
-  char source = '!';  // the source of the name, see symbolize::Frame
+  SymbolId symbol{};                  // equal: one row of --sort symbol
+  ChainKeyId chain_key{};             // equal: one node of a call graph
+  char level = '.';                   // k kernel, . user, H hypervisor
+  char source = '!';                  // the source of the name, see symbolize::Frame
   bool is_inlined : 1 = false;
   bool is_data : 1 = false;     // the symbol is a variable
   bool has_line : 1 = false;    // line() is a source line
@@ -145,21 +145,30 @@ class KeyNumbers {
 };
 
 // Numbers identities from 0 up. An identity is four words, or an address in an address space.
+template <class Id>
 class Identities {
  public:
   struct Words {
     std::uint64_t kind = 0, space = 0, start = 0, end = 0;
     bool operator==(const Words&) const = default;
   };
-  std::uint32_t number_of(const Words& words);
+  Id number_of(const Words& words) {
+    const std::uint64_t hash = by_words_.hash(words.kind, words.space, words.start, words.end);
+    const auto is_same = [&](std::uint32_t known) { return rows_[known].words == words; };
+    const std::uint32_t row = by_words_.find_or_make(hash, is_same, [&] {
+      rows_.push_back({words, new_number()});
+      return static_cast<std::uint32_t>(rows_.size() - 1);
+    });
+    return rows_[row].number;
+  }
   // An address never equals words.
-  std::uint32_t number_of_address(std::uint32_t space, std::uint64_t address) {
-    return by_address_.find_or_make(space, address, [this] { return count_++; });
+  Id number_of_address(std::uint32_t space, std::uint64_t address) {
+    return by_address_.find_or_make(space, address, [this] { return new_number(); });
   }
   void prefetch_address(std::uint32_t space, std::uint64_t address) const {
     by_address_.prefetch(space, address);
   }
-  std::uint32_t new_number() { return count_++; }
+  Id new_number() { return Id{count_++}; }
   // Frees its memory. Do not use it afterwards.
   void forget() {
     by_words_.forget();
@@ -170,11 +179,11 @@ class Identities {
  private:
   struct Row {
     Words words;
-    std::uint32_t number = 0;
+    Id number{};
   };
   IndexTable<> by_words_;
   std::vector<Row> rows_;
-  AddressTable<std::uint32_t> by_address_;
+  AddressTable<Id> by_address_;
   std::uint32_t count_ = 0;
 };
 
@@ -266,8 +275,8 @@ class FunctionTable {
     return module == nullptr ? 0 : numbers_of(*module).id;
   }
   std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
-  std::uint32_t symbol_of(const Made& made);
-  std::uint32_t chain_key_of(const Made& made);
+  SymbolId symbol_of(const Made& made);
+  ChainKeyId chain_key_of(const Made& made);
   std::span<const FunctionId> list_of(FunctionId only) { return {&(only_answer_ = only), 1}; }
   std::string_view line_text(const symbolize::Frame& frame);
 
@@ -287,8 +296,8 @@ class FunctionTable {
   std::deque<RareFacts> rare_;
   FunctionId only_answer_{};  // for of_frame(): a list of one
   IndexTable<FunctionId> by_identity_;
-  // Functions without a name: the first at an address, by symbol number, and the others.
-  IdMap<std::uint32_t, FunctionId> by_symbol_{kNo<FunctionId>};
+  // Functions without a name: the first at an address, and the others.
+  IdMap<SymbolId, FunctionId> by_symbol_{kNo<FunctionId>};
   AddressTable<FunctionId> by_address_;
   AddressTable<FunctionId> by_row_;  // see TableRow
   struct Table {
@@ -307,7 +316,8 @@ class FunctionTable {
   std::vector<ModuleNumbers, format::LargePages<ModuleNumbers>> module_numbers_;  // by number in these
   const symbolize::Module* last_module_ = nullptr;
   ModuleNumbers last_numbers_;  // of the last module, which is usually the next one's too
-  Identities symbols_, chain_keys_;
+  Identities<SymbolId> symbols_;
+  Identities<ChainKeyId> chain_keys_;
   std::map<std::string, std::uint32_t, std::less<>> lines_;
 };
 

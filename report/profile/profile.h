@@ -59,8 +59,8 @@ class WaitChains {
  public:
   static constexpr std::uint32_t kAddress = 0;  // of names_of(): the frame is an ordinary address
 
-  // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Stack numbers
-  // are of this object: a run uses stacks of one object only. Valid as long as this.
+  // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Its id is of
+  // this object: a run uses stacks of one object only. Valid as long as this.
   const Stack* stack_of(const Wait& wait);
 
   // The memory of the distinct chains.

@@ -93,7 +93,7 @@ Order module_order(Show show, Row a, Row b) {
 }
 
 // The row's own function, by name; addresses without one last. RowOrder sorts equal names by address.
-std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
+std::uint64_t symbol_identity(Show, Row row) { return value_of(row.function->symbol); }
 
 Order symbol_order(Show, Row a, Row b) {
   const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
@@ -431,7 +431,7 @@ constexpr SortKey kSortKeys[] = {
      .help = "the caller found by --parent",
      .of = KeyOf::Chain,
      .identity = [](Show, Row row) -> std::uint64_t {
-       return row.parent == nullptr ? 0 : std::uint64_t{1} + row.parent->symbol;
+       return row.parent == nullptr ? 0 : std::uint64_t{1} + value_of(row.parent->symbol);
      },
      .order = parent_order,
      .show = [](Show show, Row row) { return shown(show, parent_name(row)); },

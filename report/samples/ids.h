@@ -7,14 +7,17 @@
 
 namespace tacho::report {
 
-enum class LocationId : std::uint32_t {};  // Location::id
-enum class StackId : std::uint32_t {};     // Stack::id, of one table of stacks
-enum class FunctionId : std::uint32_t {};  // of a FunctionTable
-enum class ChainId : std::uint32_t {};     // a chain of functions, of a FunctionStacks
-enum class RowId : std::uint32_t {};       // a row of a Profile, or of another SumView
-enum class EntryId : std::uint32_t {};     // a row of a report: of Entries
-enum class GroupId : std::uint32_t {};     // entries that differ by their function only
-enum class TreeRowId : std::uint32_t {};   // a row of a Hierarchy
+enum class LocationId : std::uint32_t {};   // Location::id
+enum class StackId : std::uint32_t {};      // Stack::id, of one table of stacks
+enum class FunctionId : std::uint32_t {};   // of a FunctionTable
+enum class SymbolId : std::uint32_t {};     // Function::symbol
+enum class ChainKeyId : std::uint32_t {};   // Function::chain_key
+enum class ChainId : std::uint32_t {};      // a chain of functions, of a FunctionStacks
+enum class RowId : std::uint32_t {};        // a row of a Profile, or of another SumView
+enum class EntryId : std::uint32_t {};      // a row of a report: of Entries
+enum class GroupId : std::uint32_t {};      // entries that differ by their function only
+enum class TreeRowId : std::uint32_t {};    // a row of a Hierarchy
+enum class LaneGroupId : std::uint32_t {};  // a group of a SumLane
 
 // None of a kind.
 template <class Id>

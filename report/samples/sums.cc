@@ -96,7 +96,7 @@ void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
     count(sample);
     if (!sample.chain && shape_.by_stack && shape_.needs_stack) continue;
     if (sample.period == 0 && layouts_[item.event].counts_zero) sample.period = 1;
-    sample.thread = thread_key_number(item);
+    sample.thread = thread_key_of(item);
     compute_key(sample);
     // A chain that SampleLane decoded is in its buffer, which the next sample overwrites: add it now.
     const bool is_in_lane_buffer =
@@ -164,21 +164,18 @@ bool SumLane::read_fast(const BatchRecord& item, const Layout& layout, KeyedSamp
   return true;
 }
 
-std::uint32_t SumLane::thread_key_number(const BatchRecord& item) {
+SumLane::ThreadKeyId SumLane::thread_key_of(const BatchRecord& item) {
   const ThreadKey key{.thread = shape_.by_thread ? item.thread : nullptr,
                       .comm = shape_.by_comm ? item.comm_data : nullptr,
                       .event = item.event};
   const std::uint64_t hash = by_thread_key_.hash(reinterpret_cast<std::uintptr_t>(key.thread),
                                                  reinterpret_cast<std::uintptr_t>(key.comm), key.event);
   RecentThreadKey& recent = recent_[hash % recent_.size()];
-  if (recent.number != kNo<std::uint32_t> && recent.key == key) return recent.number;
+  if (recent.id != kNo<ThreadKeyId> && recent.key == key) return recent.id;
   recent = {key, by_thread_key_.find_or_make(
-                     hash, [&](std::uint32_t known) { return thread_keys_[known] == key; },
-                     [&] {
-                       thread_keys_.push_back(key);
-                       return static_cast<std::uint32_t>(thread_keys_.size() - 1);
-                     })};
-  return recent.number;
+                     hash, [&](ThreadKeyId known) { return thread_keys_[known] == key; },
+                     [&] { return thread_keys_.push_back(key); })};
+  return recent.id;
 }
 
 // Computes the key of the sample's group, and prefetches its slot in by_key_.
@@ -201,33 +198,33 @@ void SumLane::compute_key(KeyedSample& sample) {
     sample.key_low = sample.key_high = 0;
   }
   sample.key_hash = format::fold_product(
-      sample.key_low + sample.key_high * location_factor_ + sample.thread * thread_factor_, factor_);
+      sample.key_low + sample.key_high * location_factor_ + value_of(sample.thread) * thread_factor_,
+      factor_);
   by_key_.prefetch(sample.key_hash);
 }
 
 void SumLane::add_keyed(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t guess = by_key_.guess(keyed_[i].key_hash);
-    if (guess == kNo<std::uint32_t>) continue;
+    const KeyId guess = by_key_.guess(keyed_[i].key_hash);
+    if (guess == kNo<KeyId>) continue;
     __builtin_prefetch(&keyed_groups_[guess]);
-    if (shape_.merge_by == Sink::MergeBy::Address) __builtin_prefetch(&sums_[guess]);
+    if (shape_.merge_by == Sink::MergeBy::Address) __builtin_prefetch(&sums_[LaneGroupId{value_of(guess)}]);
   }
   for (std::size_t i = 0; i < count; ++i) add_one(keyed_[i]);
 }
 
 void SumLane::add_one(const KeyedSample& sample) {
-  const std::uint32_t row = by_key_.find_or_make(
+  const KeyId key = by_key_.find_or_make(
       sample.key_hash,
-      [&](std::uint32_t number) {
-        const KeyedGroup& known = keyed_groups_[number];
+      [&](KeyId id) {
+        const KeyedGroup& known = keyed_groups_[id];
         return known.key_low == sample.key_low && known.key_high == sample.key_high &&
                known.thread == sample.thread;
       },
       [&] {
-        keyed_groups_.push_back({sample.key_low, sample.key_high, sample.thread, group_of(sample)});
-        return static_cast<std::uint32_t>(keyed_groups_.size() - 1);
+        return keyed_groups_.push_back({sample.key_low, sample.key_high, sample.thread, group_of(sample)});
       });
-  Sum& sum = sums_[keyed_groups_[row].group];
+  Sum& sum = sums_[keyed_groups_[key].group];
   sum.period += sample.period;
   ++sum.samples;
 }
@@ -241,7 +238,7 @@ LocationId SumLane::sample_location(const KeyedSample& sample) {
   return location_[0];
 }
 
-std::uint32_t SumLane::group_of(const KeyedSample& sample) {
+LaneGroupId SumLane::group_of(const KeyedSample& sample) {
   Group group{
       .thread = sample.thread, .has_stack = sample.chain.has_value(), .is_payload = sample.is_payload};
   if (sample.chain) group.frames = chains_.frames_of(*sample.chain, *sample.item->space, *location_table_);
@@ -256,22 +253,22 @@ std::uint32_t SumLane::group_of(const KeyedSample& sample) {
   for (const LocationId frame : group.frames) hash = by_group_.hash.add(hash, value_of(frame));
   return by_group_.find_or_make(
       hash,
-      [&](std::uint32_t number) {
-        const Group& known = groups_[number];
+      [&](LaneGroupId id) {
+        const Group& known = groups_[id];
         return known.location == group.location && known.thread == group.thread &&
                known.has_stack == group.has_stack && known.is_payload == group.is_payload &&
                std::ranges::equal(known.frames, group.frames);
       },
       [&] {
-        const std::uint32_t number = make_group(sample, group);
+        const LaneGroupId id = make_group(sample, group);
         group.frames = frames_.keep(group.frames);
         groups_.push_back(group);
-        return number;
+        return id;
       });
 }
 
-std::uint32_t SumLane::make_group(const KeyedSample& sample, const Group& group) {
-  sums_.push_back({.event = sample.item->event});
+LaneGroupId SumLane::make_group(const KeyedSample& sample, const Group& group) {
+  const LaneGroupId id = sums_.push_back({.event = sample.item->event});
   NewGroup& added = new_.groups.emplace_back();
   added.first_sample = sample.number;
   added.thread = sample.item->thread;
@@ -283,7 +280,7 @@ std::uint32_t SumLane::make_group(const KeyedSample& sample, const Group& group)
   added.frames_begin = static_cast<std::uint32_t>(new_.frames.size());
   added.frame_count = static_cast<std::uint32_t>(group.frames.size());
   new_.frames.insert(new_.frames.end(), group.frames.begin(), group.frames.end());
-  return static_cast<std::uint32_t>(sums_.size() - 1);
+  return id;
 }
 
 void SumLane::swap_new_groups(NewGroups& out) {
@@ -402,7 +399,7 @@ void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
 }
 
 void SumJoin::flush(LaneState& state) {
-  for (std::size_t group = 0; group < state.lane->size(); ++group) {
+  for (const LaneGroupId group : state.lane->groups()) {
     const SumLane::Sum& sum = (*state.lane)[group];
     view_->count(state.rows[group], sum.event, sum.period, sum.samples);
   }

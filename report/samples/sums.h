@@ -103,7 +103,7 @@ class SumLane {
   // Adds samples that come after those of earlier calls. `first`: index of the first one over all batches.
   void add(std::span<const BatchRecord> items, std::uint64_t first);
 
-  // A group that is new since swap_new_groups(). Its locations are numbers in locations().
+  // A group that is new since swap_new_groups(). Its locations are in locations().
   struct NewGroup {
     std::uint64_t first_sample = 0;  // index over all batches
     const Thread* thread = nullptr;
@@ -128,12 +128,15 @@ class SumLane {
     std::uint32_t event = 0;
   };
   std::size_t size() const { return sums_.size(); }
-  const Sum& operator[](std::size_t group) const { return sums_[group]; }
+  Ids<LaneGroupId> groups() const { return sums_.ids(); }
+  const Sum& operator[](LaneGroupId group) const { return sums_[group]; }
   const SumTotals& totals() const { return totals_; }
   // Empties the tables: groups that come again are new, and locations get new numbers.
   void forget();
 
  private:
+  enum class KeyId : std::uint32_t {};        // of a KeyedGroup
+  enum class ThreadKeyId : std::uint32_t {};  // of a ThreadKey
   // The part of a group's key besides location and chain.
   struct ThreadKey {
     const Thread* thread = nullptr;
@@ -158,21 +161,21 @@ class SumLane {
     std::uint64_t ip = 0, period = 0, time = 0;
     std::optional<Chain> chain;
     std::uint64_t key_low = 0, key_high = 0, key_hash = 0;
-    std::uint32_t thread = 0;  // number of its ThreadKey
+    ThreadKeyId thread{};
     std::uint8_t cpumode = 0;
     bool location_is_first_frame = false, is_payload = false;
   };
   // A key and its group. Keys are digests of chains, or addresses in a version of an address space.
   struct KeyedGroup {
     std::uint64_t key_low = 0, key_high = 0;
-    std::uint32_t thread = 0;  // number of its ThreadKey
-    std::uint32_t group = 0;
+    ThreadKeyId thread{};
+    LaneGroupId group{};
   };
   // A group's identity if addresses are merged by name: then groups have many keys.
   struct Group {
     std::span<const LocationId> frames;
     LocationId location = kNo<LocationId>;
-    std::uint32_t thread = 0;  // number of its ThreadKey
+    ThreadKeyId thread{};
     bool has_stack = false, is_payload = false;
   };
   void make_location_table();
@@ -181,13 +184,13 @@ class SumLane {
   bool read(const BatchRecord& item, KeyedSample& sample);
   bool read_fast(const BatchRecord& item, const Layout& layout, KeyedSample& sample);
   void compute_key(KeyedSample& sample);
-  std::uint32_t thread_key_number(const BatchRecord& item);
+  ThreadKeyId thread_key_of(const BatchRecord& item);
   void add_keyed(std::size_t count);
   void add_one(const KeyedSample& sample);
   void count(const KeyedSample& sample);
   LocationId sample_location(const KeyedSample& sample);
-  std::uint32_t group_of(const KeyedSample& sample);
-  std::uint32_t make_group(const KeyedSample& sample, const Group& group);
+  LaneGroupId group_of(const KeyedSample& sample);
+  LaneGroupId make_group(const KeyedSample& sample, const Group& group);
 
   SampleLane* lane_;
   const SampleOptions* options_;
@@ -198,16 +201,18 @@ class SumLane {
   ChainReader chains_;
   std::uint64_t location_factor_ = format::random_word() | 1, thread_factor_ = format::random_word() | 1,
                 factor_ = format::random_word() | 1;
-  IndexTable<> by_key_, by_thread_key_, by_group_;
-  StableArray<KeyedGroup> keyed_groups_;
-  StableArray<Sum> sums_;             // by group
-  StableArray<Group> groups_;         // likewise, if addresses are merged by name
-  ListStore<LocationId> frames_;      // of groups_
-  std::vector<LocationId> location_;  // scratch
-  std::vector<ThreadKey> thread_keys_;
+  IndexTable<KeyId> by_key_;
+  IndexTable<ThreadKeyId> by_thread_key_;
+  IndexTable<LaneGroupId> by_group_;
+  StableArray<KeyedGroup, KeyId> keyed_groups_;
+  StableArray<Sum, LaneGroupId> sums_;
+  StableArray<Group, LaneGroupId> groups_;  // if addresses are merged by name
+  ListStore<LocationId> frames_;            // of groups_
+  std::vector<LocationId> location_;        // scratch
+  IdVector<ThreadKeyId, ThreadKey> thread_keys_;
   struct RecentThreadKey {
     ThreadKey key;
-    std::uint32_t number = kNo<std::uint32_t>;
+    ThreadKeyId id = kNo<ThreadKeyId>;
   };
   std::array<RecentThreadKey, 64> recent_{};
   NewGroups new_;
@@ -235,7 +240,7 @@ class SumJoin {
     SumLane* lane = nullptr;
     SumLane::NewGroups added;
     IdMap<LocationId, LocationId> locations{kNo<LocationId>};  // the session's, by the lane's
-    std::vector<RowId> rows;                                   // the view's rows, by group
+    IdVector<LaneGroupId, RowId> rows;                         // the view's
   };
   void take_new_groups();
   void flush_if_large();

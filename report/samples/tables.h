@@ -41,7 +41,7 @@ class RowHash {
   std::uint64_t word_factor_ = format::random_word() | 1, factor_ = format::random_word() | 1;
 };
 
-// Open-addressing hash table of numbers of the items in the caller's array; the caller compares the items.
+// Open-addressing hash table of ids of items in the caller's array; the caller compares the items.
 template <class Id = std::uint32_t>
 class IndexTable {
  public:
@@ -253,7 +253,7 @@ class ListStore {
   std::size_t bytes_ = 0;
 };
 
-// A std::vector by numbers of a kind.
+// A std::vector by ids.
 template <class Id, class T>
 class IdVector {
  public:
@@ -273,6 +273,7 @@ class IdVector {
   auto end() const { return items_.end(); }
   std::size_t size() const { return items_.size(); }
   Ids<Id> ids() const { return {items_.size()}; }
+  void clear() { items_.clear(); }
   void reserve(std::size_t size) { items_.reserve(size); }
   void resize(std::size_t size, const T& item = {}) { items_.resize(size, item); }
 

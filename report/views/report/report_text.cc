@@ -914,7 +914,7 @@ std::vector<BlockRow> rows_of(const Entries& entries, std::span<const EntryId> r
                               std::uint64_t& average_total) {
   using BlockKey = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
   std::map<BlockKey, BlockRow> blocks;
-  std::unordered_map<std::uint32_t, std::vector<CycleBlock>> known;  // by symbol
+  std::unordered_map<SymbolId, std::vector<CycleBlock>> known;
   for (const EntryId row : rows) {
     const Function* const function = entries.facts(row).function;
     const auto [of_function, is_new] = known.try_emplace(function->symbol);

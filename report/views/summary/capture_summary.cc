@@ -382,7 +382,7 @@ class Summarizer : public Sink, private SumView {
   WeightChoice weights_;  // the default of report --weight
   Profile profile_;
   FunctionTable functions_;
-  std::unordered_map<std::uint32_t, FunctionId> rows_;  // by symbol: the first function
+  std::unordered_map<SymbolId, FunctionId> rows_;  // the first function
   std::vector<SummedEvent> events_;
   std::vector<std::size_t> event_of_;  // by event of the summary: its index in the session
   std::optional<Waits> waits_;

@@ -459,7 +459,7 @@ std::vector<BrowsedNode> ReportRows::nodes_of(std::span<const Strand> strands, s
 
 // Parts of call chains, from a function to its callers or to its callees. Each sample is counted once: in a
 // recursion callees are those of the outermost call, callers those of the innermost.
-std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, Side side) {
+std::vector<Strand> ReportRows::strands_of(std::optional<SymbolId> symbol, Side side) {
   const Profile& profile = sink_->profile();
   const NamedRows& names = sink_->names();
   const FunctionTable& functions = sink_->functions();
@@ -510,7 +510,7 @@ std::vector<Strand> ReportRows::strands_of(std::optional<std::uint32_t> symbol, 
   return strands;
 }
 
-std::vector<BrowsedNode> ReportRows::graph_of(std::uint32_t symbol, Side side) {
+std::vector<BrowsedNode> ReportRows::graph_of(SymbolId symbol, Side side) {
   const auto strands = strands_of(symbol, side);
   std::uint64_t total = 0;
   for (const Strand& strand : strands) total += strand.period;
@@ -522,7 +522,7 @@ std::vector<BrowsedNode> ReportRows::whole_graph() {
   return nodes_of(strands_of(std::nullopt, Side::Callees), 0, kLeast);
 }
 
-std::string ReportRows::share_of(std::uint32_t symbol) {
+std::string ReportRows::share_of(SymbolId symbol) {
   std::uint64_t total = 0;
   for (const Strand& strand : strands_of(symbol, Side::Callees)) total += strand.period;
   return fmt::format("{:.2f}%", percent_of(total, totals_.weights[0]));

@@ -97,8 +97,8 @@ class ReportRows : public BrowsedRows {
 
   // A call graph of a function's callers or callees, and its percentage with callees.
   enum class Side : std::uint8_t { Callers, Callees };
-  std::vector<BrowsedNode> graph_of(std::uint32_t symbol, Side side);
-  std::string share_of(std::uint32_t symbol);
+  std::vector<BrowsedNode> graph_of(SymbolId symbol, Side side);
+  std::string share_of(SymbolId symbol);
   // A call graph of all call chains, callers first, without nodes below 0.1 %.
   std::vector<BrowsedNode> whole_graph();
 
@@ -121,7 +121,7 @@ class ReportRows : public BrowsedRows {
   std::vector<BrowsedNode> nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
                                     std::optional<double> least = {}) const;
   // nullopt: full chains.
-  std::vector<Strand> strands_of(std::optional<std::uint32_t> symbol, Side side);
+  std::vector<Strand> strands_of(std::optional<SymbolId> symbol, Side side);
   std::string frame_text(FunctionId function) const;
   Column::Kind weight() const { return text_.has_children ? Column::Kind::Children : Column::Kind::Overhead; }
 

@@ -37,7 +37,7 @@ auto and_stay(Call call) {
 // Two rows for one function: its callers and its callees.
 class ReportView::SandwichRows : public BrowsedRows {
  public:
-  SandwichRows(ReportRows& rows, std::uint32_t symbol, const std::string& name)
+  SandwichRows(ReportRows& rows, SymbolId symbol, const std::string& name)
       : graphs_{rows.graph_of(symbol, ReportRows::Side::Callers),
                 rows.graph_of(symbol, ReportRows::Side::Callees)},
         name_(name),

@@ -36,7 +36,7 @@ struct Functions {
     function.module_rank = 1;
     const auto known = std::ranges::find(names, names.back());
     function.name_number = static_cast<std::uint32_t>(known - names.begin()) + 1;
-    function.chain_key = key;
+    function.chain_key = ChainKeyId{key};
     function.is_inlined = is_inlined;
     table.push_back(function);
   }
@@ -146,7 +146,7 @@ TEST(CallTree, WithTheKeySourceLineEqualNamesStandByLine) {
     named.rare = &lines.emplace_back(RareFacts{.line = line});
     function.named = &functions.named.emplace_back(named);
     function.has_line = !function.line().empty();
-    function.chain_key += 3;
+    function.chain_key = ChainKeyId{value_of(function.chain_key) + 3};
     functions.table.push_back(function);
   }
   Strands strands;

@@ -63,6 +63,31 @@ TEST(RowHash, EachTableHasItsOwn) {
       << "nobody can foresee which rows meet";
 }
 
+template <class Array, class Index>
+concept TakesIndex = requires(Array array, Index index) {
+  array[index];
+};
+
+static_assert(TakesIndex<IdVector<StackId, int>, StackId>);
+static_assert(!TakesIndex<IdVector<StackId, int>, FunctionId>);
+static_assert(!TakesIndex<StableArray<int, StackId>, std::uint32_t>);
+static_assert(!TakesIndex<IdMap<StackId, int>, std::uint32_t>);
+
+TEST(IdVector, AndStableArrayFindItemsByTheIdsTheyGave) {
+  IdVector<StackId, int> vector;
+  StableArray<int, StackId> array;
+  for (const int item : {5, 6, 7}) EXPECT_EQ(vector.push_back(item), array.push_back(item));
+  std::vector<int> items;
+  for (const StackId id : array.ids()) {
+    ASSERT_TRUE(vector.has(id));
+    EXPECT_EQ(vector[id], array[id]);
+    items.push_back(array[id]);
+  }
+  EXPECT_EQ(items, (std::vector{5, 6, 7}));
+  EXPECT_FALSE(vector.has(array.next_id()));
+  EXPECT_FALSE(vector.has(kNo<StackId>));
+}
+
 TEST(IndexTable, FindsWhatItWasGiven) {
   IndexTable<> table;
   std::vector<std::uint64_t> kept;

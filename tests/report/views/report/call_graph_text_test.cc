@@ -25,7 +25,7 @@ struct Row {
     const std::string_view name = texts.emplace_back(1, letter);
     function.named = &names.emplace_back(NamedFacts{.name = name, .shown_name = name});
     function.start = static_cast<std::uint64_t>(letter);
-    function.chain_key = static_cast<std::uint32_t>(table.size());
+    function.chain_key = id_of<ChainKeyId>(table.size());
     function.is_inlined = letter == 'i';
     return table.push_back(function);
   }
@@ -95,10 +95,10 @@ TEST(CallGraphText, AnUnknownFrameIsItsAddressAndAnInlinedOneSaysSo) {
   row.chain("i", 10);
   Function unknown;
   unknown.start = 0x7f01;
-  unknown.chain_key = 1;
+  unknown.chain_key = ChainKeyId{1};
   row.table.push_back(unknown);
   unknown.start = 0;
-  unknown.chain_key = 2;
+  unknown.chain_key = ChainKeyId{2};
   row.table.push_back(unknown);
   row.paths.back().insert(row.paths.back().end(), {FunctionId{1}, FunctionId{2}});
   row.strands.back().frames = row.paths.back();
@@ -119,9 +119,9 @@ TEST(CallGraphText, WithTheKeysAddressAndSourceLineFramesTellTheirs) {
   const NamedFacts unknown_facts{.name = unknown.name(), .shown_name = unknown.name(), .rare = &unknown_line};
   known.named = &known_facts;
   known.has_line = true;
-  known.chain_key = 2;
+  known.chain_key = ChainKeyId{2};
   unknown.named = &unknown_facts;
-  unknown.chain_key = 3;
+  unknown.chain_key = ChainKeyId{3};
   row.table.push_back(known);
   row.table.push_back(unknown);
   row.paths.back() = {FunctionId{2}, FunctionId{3}};
