@@ -1,6 +1,7 @@
 """Runs the programs under test; base classes and helpers of all Python tests."""
 import functools
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -83,6 +84,13 @@ def built_once(test_class, sources):
         (folder / f"{name}.c").write_text(source)
         subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", folder / name, folder / f"{name}.c"], check=True)
     return folder
+
+
+def lost_samples(said):
+    """Samples that the closing lines of a recording count as lost, but for those of a clock that the kernel did not take: on a busy
+    machine there may be some in any recording."""
+    left_out = re.search(r"about (\d+) of \d+ samples \(\d+ %\) are missing: the kernel takes none", said)
+    return int(re.search(r"\(\d+ samples, (\d+) lost\)", said)[1]) - (int(left_out[1]) if left_out else 0)
 
 
 def wait_for_child(parent, name, seconds=60):
