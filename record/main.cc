@@ -29,7 +29,6 @@
 #include "record/messages.h"
 #include "record/now/host_now.h"
 #include "record/options/options.h"
-#include "record/session/capture_start.h"
 #include "record/session/closing_lines.h"
 #include "record/session/packing.h"
 #include "record/session/pinned_files.h"

@@ -24,7 +24,7 @@
 #include "record/messages.h"
 #include "record/now/host_now.h"
 #include "record/parse_text.h"
-#include "record/session/capture_start.h"
+#include "record/session/capture_head.h"
 
 namespace tacho::record {
 namespace {

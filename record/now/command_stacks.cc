@@ -36,7 +36,7 @@
 #include "record/options/options.h"
 #include "record/parse_text.h"
 #include "record/plan/plan.h"
-#include "record/session/capture_start.h"
+#include "record/session/capture_head.h"
 #include "record/session/closing_lines.h"
 #include "record/session/packing.h"
 #include "record/session/pinned_files.h"

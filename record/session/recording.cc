@@ -28,6 +28,7 @@
 #include "record/objects/opened_objects.h"
 #include "record/plan/plan.h"
 #include "record/plan/requests.h"
+#include "record/session/capture_place.h"
 #include "record/session/capture_series.h"
 #include "record/session/capture_start.h"
 #include "record/session/closing_lines.h"

@@ -9,7 +9,9 @@
 #include "format/records/perf_abi.h"
 #include "record/host/host.h"
 #include "record/objects/opened_objects.h"
+#include "record/session/capture_place.h"
 #include "record/session/capture_start.h"
+#include "record/stacks/sleeping_stacks.h"
 
 namespace tacho::record {
 

@@ -7,7 +7,7 @@
 #define TACHO_BEFORE_H
 
 /* User stacks of threads that are off CPU. A BPF program cannot read the user memory of another thread, so tacho-record unwinds
- * copies of the stacks and writes the frames here before it runs the program (record/session/capture_start.h). */
+ * copies of the stacks and writes the frames here before it runs the program (record/stacks/sleeping_stacks.h). */
 struct tacho_sleeping {
   __u64 switches; /* the thread's context switches then; another number now: the stack is out of date */
   __u64 user[USER_FRAMES];
