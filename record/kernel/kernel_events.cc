@@ -2,59 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <utility>
 
-#include "bpf/attach/raw_program.h"
-#include "bpf/object/loaded_programs.h"
 #include "format/records/perf_abi.h"
 #include "format/records/sample.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
-
-void add_loss(std::vector<Losses>& all, const Losses& loss) {
-  if (loss.lost == 0) return;
-  const auto same = std::ranges::find_if(all, [&](const Losses& known) {
-    return known.event == loss.event && known.id == loss.id && known.cgroup == loss.cgroup &&
-           known.cpu == loss.cpu && known.reason == loss.reason;
-  });
-  if (same == all.end()) {
-    all.push_back(loss);
-    return;
-  }
-  same->lost += loss.lost;
-  same->first = std::min(same->first, loss.first);
-  same->last = std::max(same->last, loss.last);
-}
-
-std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
-  std::map<std::size_t, std::uint64_t> left;  // to report, by event
-  for (const Losses& loss : all) left[loss.event] += loss.lost;
-  for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
-  std::vector<Losses> news;
-  const auto report = [&](const Losses& loss) {
-    Reported& reported = reported_[{loss.id, loss.cgroup, loss.cpu, loss.reason}];
-    const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, reported.lost), left[loss.event]);
-    if (lost == 0) return;
-    Losses& since = news.emplace_back(loss);
-    since.lost = lost;
-    since.first = std::max(loss.first, reported.last);
-    reported = {reported.lost + lost, loss.last};
-    totals_[loss.event] += lost;
-    left[loss.event] -= lost;
-  };
-  // Losses that no program attributed are reported last: they may be attributed next time.
-  const auto is_attributed = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
-  for (const bool attributed : {true, false})
-    for (const Losses& loss : all)
-      if (is_attributed(loss) == attributed) report(loss);
-  return news;
-}
 
 namespace {
 
@@ -124,15 +81,6 @@ void halve_rings(Plan& plan, std::size_t page_size) {
     const std::size_t pages = event.is_sideband ? plan.sideband_pages : plan.ring_pages;
     if (event.attr.wakeup != 1) event.attr.wakeup = static_cast<std::uint32_t>(pages * page_size / 4);
   }
-}
-
-// Makes the descriptors of an event, on each CPU, the outputs of a probe's program.
-Result<> put_outputs_of(const bpf::ProbeProgram& program, std::size_t event,
-                        std::span<const OpenEvent> opened) {
-  for (const OpenEvent& each : opened)
-    if (each.event == event)
-      if (auto done = program.put_output(each.cpu, each.fd.get()); !done) return done;
-  return Done{};
 }
 
 }  // namespace
@@ -547,136 +495,6 @@ Result<> KernelEvents::enable_cpu(std::span<const OpenEvent> events) const {
     if (auto done = enable_event(event.fd); !done) return done;
   }
   return Done{};
-}
-
-Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host,
-                                            std::optional<int> followed, bpf::StackWalker* walker) {
-  ArgumentProbes all;
-  for (const ArgumentProbe& planned : plan.argument_probes) {
-    const std::string& name = planned.probe.name;
-    const bool is_unwound = walker != nullptr && plan.events[planned.event].unwound_frames != 0;
-    const auto number = static_cast<std::uint32_t>(all.probes_.size());
-    const auto walk = is_unwound ? std::optional(walker->program(bpf::StackHook::Reader)) : std::nullopt;
-    const bool is_tracepoint = planned.probe.attr.type == format::abi::kTracepoint;
-    auto program = bpf::ProbeProgram::load(
-        {.hook = is_tracepoint ? bpf::ProbeTask::Hook::Tracepoint : bpf::ProbeTask::Hook::Probe,
-         .arguments = planned.arguments,
-         .condition = planned.probe.condition,
-         .followed = followed,
-         .walk = walk,
-         .sum = planned.sum});
-    if (!program) return std::move(program.error()).in(name);
-    if (auto done = put_outputs_of(*program, planned.event, events.open_events()); !done)
-      return std::move(done.error()).in(name);
-    if (is_unwound)
-      if (auto done = walker->set_reader(number, program->reader()); !done)
-        return std::move(done.error()).in(name);
-    // A hit runs the programs of all events at that address, of any CPU, so one event is enough.
-    const int cpu = plan.cpus.front();
-    auto probe = open_event(planned.probe, -1, cpu);
-    if (!probe) return explain_refusal(planned.probe, cpu, probe.error().code, host);
-    all.probes_.push_back({planned.event, std::move(*probe), std::move(*program), {}});
-    One& one = all.probes_.back();
-    const auto in_event = [&name](Error error) { return std::move(error).in("event '" + name + "'"); };
-    if (!is_unwound) {
-      if (auto done = one.program.attach(one.probe.get()); !done) return in_event(std::move(done.error()));
-      continue;
-    }
-    // Sets the program that the unwinder tail-calls at the end.
-    auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number);
-    if (!link) return in_event(std::move(link.error()));
-    one.link = std::move(*link);
-  }
-  return all;
-}
-
-Result<> ArgumentProbes::put_outputs(const Plan& plan, std::span<const OpenEvent> events) const {
-  for (const One& one : probes_)
-    if (auto done = put_outputs_of(one.program, one.event, events); !done)
-      return std::move(done.error()).in(plan.events[one.event].name);
-  return Done{};
-}
-
-namespace {
-
-std::vector<DroppingProgram> own_programs(std::span<const bpf::UserObject> objects) {
-  std::vector<DroppingProgram> found;
-  for (const bpf::UserObject& object : objects) {
-    const auto dropping = object.dropping_programs();
-    for (format::AttachedProgram& program : object.programs()) {
-      if (program.id == 0 || std::ranges::find(dropping, program.id) == dropping.end()) continue;
-      found.push_back({std::move(program), {}});
-    }
-  }
-  return found;
-}
-
-// Makes a text safe for a capture and a terminal: names of programs are untrusted.
-std::string plain(std::string_view name) {
-  std::string text(name);
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
-}
-
-// Adds the event to the program's list.
-void add(std::vector<DroppingProgram>& found, const bpf::TracepointProgram& program,
-         const std::string& event) {
-  auto known = std::ranges::find(found, program.id, [](const auto& each) { return each.program.id; });
-  if (known == found.end()) {
-    if (!program.may_drop) return;
-    found.push_back({{plain(program.name), "tracepoint", "", program.id, "attached"}, {}});
-    known = found.end() - 1;
-  }
-  if (std::ranges::find(known->events, event) == known->events.end()) known->events.push_back(event);
-}
-
-std::string what_it_drops(const DroppingProgram& dropping) {
-  if (dropping.events.empty()) return "samples of other recorders on its tracepoint";
-  return fmt::format("samples of {}", fmt::join(dropping.events, ", "));
-}
-
-}  // namespace
-
-std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
-                                               std::span<const bpf::UserObject> objects) {
-  std::vector<DroppingProgram> found = own_programs(objects);
-  // Programs belong to the tracepoint, so one descriptor of an event lists all.
-  std::vector<bool> is_asked(plan.events.size());
-  for (const OpenEvent& open : events.open_events()) {
-    if (is_asked[open.event] || plan.events[open.event].attr.type != format::abi::kTracepoint) continue;
-    is_asked[open.event] = true;
-    for (const bpf::TracepointProgram& program : bpf::programs_on_tracepoint(open.fd.get()))
-      add(found, program, plan.events[open.event].name);
-  }
-  return found;
-}
-
-std::string warning_of(const DroppingProgram& dropping) {
-  const format::AttachedProgram& program = dropping.program;
-  const bool is_of_recording = !program.object.empty();
-  return fmt::format(
-      "warning: {} does not always return 1: each time the kernel drops {}, and counts no loss{}",
-      is_of_recording ? fmt::format("{}: program '{}' ({})", program.object, program.name, program.section)
-                      : fmt::format("BPF program '{}' (id {}), not ours,", program.name, program.id),
-      what_it_drops(dropping),
-      is_of_recording
-          ? "; end it with `return 1`, or attach it with SEC(\"raw_tp/...\") or SEC(\"tp_btf/...\")"
-          : "");
-}
-
-std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
-                                                       std::span<const DroppingProgram> dropping) {
-  std::vector<format::AttachedProgram> programs;
-  for (const bpf::UserObject& object : objects) {
-    for (format::AttachedProgram& program : object.programs()) programs.push_back(std::move(program));
-  }
-  for (const DroppingProgram& each : dropping) {
-    auto known = std::ranges::find(programs, each.program.id, &format::AttachedProgram::id);
-    if (known == programs.end()) known = programs.insert(known, each.program);
-    known->state += "; does not always return 1: drops " + what_it_drops(each) + ", uncounted";
-  }
-  return programs;
 }
 
 }  // namespace tacho::record

@@ -11,60 +11,19 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "bpf/object/probe_program.h"
-#include "bpf/unwinder/stack_walker.h"
-#include "bpf/user_object.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "format/container/environment.h"
 #include "format/records/event_set.h"
 #include "record/host/host.h"
+#include "record/kernel/losses.h"
 #include "record/kernel/perf_ring.h"
 #include "record/plan/plan.h"
 
 namespace tacho::record {
-
-// Why samples were lost.
-enum class LossReason : std::uint8_t {
-  NoRoom,     // in a ring, a ring buffer or a map
-  TooDeep,    // calls nested deeper than the kernel can follow
-  UnseenEnd,  // waits and calls whose end the kernel did not trace
-  InBpf,      // samples of a clock while a BPF program ran
-};
-
-// Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST).
-struct Losses {
-  std::size_t event = 0;  // index in the plan
-  std::uint64_t id = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t cgroup = 0;                           // id; 0: unknown
-  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: unknown
-  int cpu = -1;                                       // set if `id` does not determine it
-  LossReason reason = LossReason::NoRoom;
-};
-
-// Adds a loss to `all`, which has each combination of event, id, cgroup, CPU and reason once. A loss of 0 is
-// ignored.
-void add_loss(std::vector<Losses>& all, const Losses& loss);
-
-// The losses that earlier files of the same recording reported. The kernel counts a loss before a program
-// attributes it to a cgroup, so sums by cgroup may go down while the total goes up: totals are reported once,
-// and attributed up to the total.
-class ReportedLost {
- public:
-  // The part of `all`, the sums since the start, that was not reported before.
-  std::vector<Losses> news(const std::vector<Losses>& all);
-
- private:
-  struct Reported {
-    std::uint64_t lost = 0, last = 0;  // `last`: time, ns
-  };
-  // By event's id, cgroup, CPU, reason.
-  std::map<std::tuple<std::uint64_t, std::uint64_t, int, LossReason>, Reported> reported_;
-  std::map<std::size_t, std::uint64_t> totals_;  // sums by event
-};
 
 // One descriptor: an event of the plan on one CPU, of one task.
 struct OpenEvent {
@@ -206,52 +165,5 @@ class KernelEvents {
   };
   std::map<std::pair<int, bool>, LaterRing> later_rings_;  // by CPU, and whether it is for sideband
 };
-
-// Probes with arguments: opened in the kernel, with the programs that write their samples.
-class ArgumentProbes {
- public:
-  // Opens the probes; their samples are recorded once the events are enabled. The destructor detaches them.
-  // `followed`: a table of threads to record (bpf/attach/follower.h), which must outlive this; nothing: all
-  // threads. `walker`: for events with unwound stacks; null: there are none.
-  static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
-                                     std::optional<int> followed, bpf::StackWalker* walker);
-
-  // Probes that count, by their index in Plan::argument_probes.
-  bpf::MapReader counts(std::size_t probe) const { return probes_[probe].program.counts(); }
-  std::uint64_t lost(std::size_t probe) const { return probes_[probe].program.lost(); }
-
-  // Sets the reopened events of a CPU as outputs of the probes.
-  Result<> put_outputs(const Plan& plan, std::span<const OpenEvent> events) const;
-
- private:
-  struct One {
-    std::size_t event = 0;  // index of the event of its samples
-    format::Fd probe;
-    bpf::ProbeProgram program;
-    format::Fd link;  // with unwound stacks; destroyed first
-  };
-
-  std::vector<One> probes_;
-};
-
-// A BPF program that makes perf events lose tracepoint samples (bpf/object/kernel_btf.h), for which the
-// kernel counts no loss. Such programs are looked for at the start and at the end of a recording, reported to
-// the user, and written into the capture.
-struct DroppingProgram {
-  format::AttachedProgram program;  // of another process: without an object
-  std::vector<std::string> events;  // of this recording, on its tracepoint
-};
-
-// Programs of this recording, even if no event is on their tracepoint; and programs of other processes on
-// tracepoints of the plan's events, as far as the kernel lists them (CAP_PERFMON).
-std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
-                                               std::span<const bpf::UserObject> objects);
-
-// A message about the program.
-std::string warning_of(const DroppingProgram& program);
-
-// The programs of the objects, and those of other processes that drop events, for the capture's header.
-std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
-                                                       std::span<const DroppingProgram> dropping);
 
 }  // namespace tacho::record

@@ -19,6 +19,7 @@
 #include "format/container/features.h"
 #include "record/kernel/kernel_events.h"
 #include "record/objects/channels.h"
+#include "record/objects/dropping_programs.h"
 #include "record/opened_recording.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_queue.h"

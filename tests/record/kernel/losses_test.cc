@@ -1,11 +1,11 @@
+#include "record/kernel/losses.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
-
-#include "record/kernel/kernel_events.h"
 
 namespace tacho::record {
 
