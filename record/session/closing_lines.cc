@@ -14,7 +14,7 @@
 #include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/recorders.h"
-#include "record/session/capture_series.h"
+#include "record/session/recording_losses.h"
 
 namespace tacho::record {
 
@@ -243,7 +243,8 @@ std::uint64_t report_left_out(const OpenedRecording& recording, const Messages& 
   if (lost == 0) return 0;
   messages.warn(fmt::format(
       "warning: {}: about {} of {} samples ({:.0f} %) are missing: the kernel takes none while a BPF program "
-      "or a bpf() call is active on the CPU, as for other events and new programs here, nor while the host of "
+      "or a bpf() call is active on the CPU, as for other events and new programs here, nor while the host "
+      "of "
       "a virtual machine runs others; with --call-graph fp the cost of BPF is in the samples",
       recording.plan->events[due->event].name, lost, due->lost,
       100.0 * static_cast<double>(lost) / static_cast<double>(due->lost)));
