@@ -15,7 +15,7 @@
 #include "format/container/capture_writer.h"
 #include "format/container/features.h"
 #include "format/records/event_set.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 
 namespace tacho::record {
 

@@ -8,80 +8,12 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "format/base/cursor.h"
-#include "format/base/result.h"
-#include "format/codec/compression.h"
+#include "record/output/record_counts.h"
+#include "record/output/ring_compressor.h"
 
 namespace tacho::record {
-
-// Counts of whole records as the kernel wrote them.
-struct RecordCounts {
-  std::uint64_t samples = 0;
-  std::uint64_t lost = 0;                                       // sum of LOST records
-  std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;  // of samples, ns
-
-  // Of losses: the time of the sample before the first one, and of the last LOST record, ns.
-  std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;
-  std::uint64_t sideband = 0;  // records about processes and their mappings
-
-  void add(const RecordCounts& more);
-
-  bool operator==(const RecordCounts&) const = default;
-};
-
-// For `records` from `begin` on: removes the bytes that the kernel leaves after the trailers of BPF_EVENT
-// records (format::declared_bytes()), so that each trailer is at its record's end. Stops at bytes that are no
-// record.
-void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer);
-
-// Counts `records`; false when they are not whole records one after another. They may be of several rings, so
-// `lost_first` is at most the time of a LOST record (RingGaps of record/kernel knows the sample before it).
-bool count_records(format::Bytes records, RecordCounts& counts);
-
-// A compressed part of a batch, as it goes into the capture.
-struct CompressedRun {
-  std::size_t begin = 0, end = 0;  // offsets in the batch
-  std::size_t inflated = 0;        // bytes of the records in them
-  RecordCounts counts;             // of these records only
-};
-
-// Compresses the contents of a ring while they are in the kernel's memory: similar records are compared
-// there, and only their differences are copied.
-class RingCompressor {
- public:
-  // With less than this in a ring, several rings are better compressed together.
-  static constexpr std::size_t kLeast = std::size_t{64} << 10;
-
-  explicit RingCompressor(format::RecordCompressor compressor) : compressor_(std::move(compressor)) {}
-  // nullopt: captures of this zstd level are not compressed this way.
-  static Result<std::optional<RingCompressor>> for_level(std::optional<int> level);
-
-  // Appends a run of bytes of one pass over a ring to `out`; a record may begin in one run and end in the
-  // next. `packed` lists which bytes of `out` are compressed; the others are plain records, which are not
-  // similar enough.
-  void add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed);
-  // Begins another pass, whatever happened to the last one. The contents of `packed` stay.
-  void begin_look(const std::vector<CompressedRun>& packed) {
-    missing_ = 0;
-    first_ = packed.size();
-  }
-
- private:
-  format::Bytes end_record(format::Bytes run, std::vector<std::byte>& out,
-                           std::vector<CompressedRun>& packed);
-
-  void add_run(std::size_t begin, std::size_t end, format::Bytes records,
-               std::vector<CompressedRun>& packed) const;
-
-  format::RecordCompressor compressor_;
-  std::size_t first_ = 0;      // first run of this pass
-  std::size_t missing_ = 0;    // the missing bytes of the last record in `out`, which come with the next run
-  std::size_t cut_at_ = 0;     // the start of that record
-  bool is_cut_alone_ = false;  // the bytes before it are compressed
-};
 
 // Actions of the writing thread after a batch: the steps from one file to the next.
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };

@@ -11,6 +11,7 @@
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "record/output/capture_output.h"
+#include "record/output/record_counts.h"
 #include "record/output/record_queue.h"
 
 namespace tacho::record {

@@ -11,7 +11,7 @@
 #include "record/objects/dropping_programs.h"
 #include "record/opened_recording.h"
 #include "record/output/capture_output.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/stacks/stack_unwinding.h"
 
 namespace tacho::record {

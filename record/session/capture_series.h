@@ -17,7 +17,7 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "record/output/capture_output.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/session/capture_start.h"
 
 namespace tacho::record {

@@ -21,7 +21,7 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_ring.h"
 #include "record/objects/dropping_programs.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/session/capture_head.h"
 #include "record/session/capture_place.h"
 #include "record/stacks/stack_choice.h"

@@ -11,7 +11,7 @@
 #include "record/messages.h"
 #include "record/opened_recording.h"
 #include "record/options/options.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/session/record_loop.h"
 
 namespace tacho::record {

@@ -19,7 +19,7 @@
 #include "record/host/probes.h"
 #include "record/kernel/perf_event.h"
 #include "record/messages.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/parse_text.h"
 #include "record/plan/requests.h"
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "record/output/record_queue.h"
+#include "record/output/ring_compressor.h"
 #include "record/output/writing_thread.h"
 #include "record/session/control.h"
 #include "record/session/cpu_hotplug.h"

@@ -7,7 +7,7 @@
 
 #include "format/base/result.h"
 #include "record/objects/channels.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/output/writing_thread.h"
 #include "record/session/running_recording.h"
 #include "record/session/workload.h"

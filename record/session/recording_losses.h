@@ -8,7 +8,7 @@
 #include "record/kernel/losses.h"
 #include "record/objects/channels.h"
 #include "record/opened_recording.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 
 namespace tacho::record {
 

@@ -14,7 +14,9 @@
 #include "record/objects/channel_rings.h"
 #include "record/objects/channels.h"
 #include "record/objects/summaries.h"
+#include "record/output/record_counts.h"
 #include "record/output/record_queue.h"
+#include "record/output/ring_compressor.h"
 #include "record/session/pinned_files.h"
 #include "record/stacks/stack_unwinding.h"
 

@@ -18,7 +18,7 @@
 #include "record/options/options.h"
 #include "record/options/time_options.h"
 #include "record/output/capture_output.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 #include "record/session/capture_end.h"
 #include "record/session/capture_series.h"
 #include "record/session/control.h"

@@ -10,52 +10,24 @@
 #include <deque>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "bpf/programs/stack_maps.h"
-#include "format/base/cursor.h"
 #include "format/base/result.h"
 #include "record/host/foreign_reader.h"
 #include "record/stacks/callchain_merger.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
+#include "record/stacks/stack_copy.h"
 #include "unwind/elf_image.h"
 #include "unwind/row_finder.h"
 
 namespace tacho::record {
-
-// struct tacho_stack_copy, with as many bytes as were copied.
-struct StackCopy {
-  std::uint64_t number = 0, sp = 0, bp = 0, rbx = 0;
-  std::size_t frames = 0;  // found by the BPF walk; the last one is where the walk continues
-  bool is_return = false;  // the last frame is a return address
-  bool is_bp_known = false, is_rbx_known = false;
-  std::size_t part = 0;          // part of a deep stack; the first one has the other members
-  std::vector<std::byte> bytes;  // from sp up
-};
-// nullopt: it is cut short.
-std::optional<StackCopy> stack_copy_of(format::Bytes written);
-// Appends the next part of the same stack. False, without a change: it does not begin at the end.
-bool add_part(StackCopy& copy, const StackCopy& part);
-
-// The unwind row for an address: of kind NOTHING for mapped code without unwind information. nullopt, with
-// `end` set: no code is mapped there (TACHO_END_NO_MAPPING), or its file cannot be read (TACHO_END_NO_TABLE).
-// `is_return`: the address is a return address.
-using RowOfAddress = std::function<std::optional<unwind::RowFinder::Found>(
-    std::uint64_t address, bool is_return, std::uint16_t& end)>;
-
-// Continues the walk from the copy, and stores its frames and its end in `walk`. Frames beyond `most` are
-// left out.
-void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size_t most,
-                   const RowOfAddress& row_of);
 
 // The thread that finishes stacks. Only the rows for these stacks are made, from files that are opened when
 // the first stack needs them.
@@ -148,68 +120,6 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   Stacks waiting_, begun_, done_;  // one is begun, or none
   bool is_over_ = false, is_thread_over_ = false;
   std::thread thread_;
-};
-
-// Deferred samples: held until the mappings up to their time are known, and their stacks are finished.
-class DeferredSamples {
- public:
-  // The source of copies (bpf::StackWalker).
-  struct Copies {
-    std::function<void()> begin;
-    std::function<void(const std::function<void(format::Bytes)>&)> take;  // new ones
-  };
-  // The references in `copies` must outlive this. The others: as for DeferredUnwinder.
-  DeferredSamples(Copies copies, std::size_t most_frames, std::shared_ptr<ForeignReader> reader,
-                  DeferredUnwinder::ImageOf images = {})
-      : source_(std::move(copies)),
-        unwinder_(std::make_shared<DeferredUnwinder>(most_frames, std::move(reader), std::move(images))) {}
-  DeferredSamples(const DeferredSamples&) = delete;
-  DeferredSamples& operator=(const DeferredSamples&) = delete;
-  ~DeferredSamples() { unwinder_->end(); }
-  // From now on the BPF program copies stacks.
-  Result<> start();
-
-  std::uint32_t number_of(const MappedFile& file) { return unwinder_->number_of(file); }  // for ranges
-  CodeMaps::Ranges ranges_of_running(std::uint32_t process) { return unwinder_->ranges_of_running(process); }
-  // The samples of the current pass; more may be appended.
-  std::vector<CallchainMerger::Deferred>& fresh() { return fresh_; }
-  // All rings were read, and `maps` is up to date. Appends finished samples to `records`.
-  void end_pass(const CodeMaps& maps, CallchainMerger& merger, std::vector<std::byte>& records);
-  std::uint64_t last_pass() const { return pass_ - 1; }
-  // Whether samples of that pass, or of earlier ones, are still held.
-  bool holds_until(std::uint64_t pass) const { return !held_.empty() && held_.begin()->first <= pass; }
-  void give_up() { unwinder_->give_up(); }
-
-  // Readers expect that, after a round has ended, no record is older than the newest record of the round
-  // before. Records of a pass are newer than all records that were read two passes earlier. True: the round
-  // ends.
-  bool end_round();
-  void begin_file() { round_end_.reset(); }
-
- private:
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of copies
-  void take_copies();
-  void give_ripe(const CodeMaps& maps);
-  void put_done(CallchainMerger& merger, std::vector<std::byte>& records);
-  bool waits_too_long() const;
-
-  Copies source_;
-  std::shared_ptr<DeferredUnwinder> unwinder_;
-  std::uint64_t pass_ = 1;                  // the current one
-  std::optional<std::uint64_t> round_end_;  // the pass with which the last round ended
-  struct Held {
-    std::size_t samples = 0;
-    std::optional<std::chrono::steady_clock::time_point> given;  // when the stacks were given to be finished
-  };
-  std::map<std::uint64_t, Held> held_;                   // samples of earlier passes, by pass
-  std::vector<CallchainMerger::Deferred> fresh_, ripe_;  // of this pass, and of the last one
-  struct Copy {
-    StackCopy stack;
-    std::uint64_t pass = 0;
-  };
-  std::unordered_map<std::uint64_t, Copy> copies_;  // by number
-  std::size_t bytes_ = 0;                           // of all copies, including stacks that are being finished
-  DeferredUnwinder::Stacks done_;
 };
 
 }  // namespace tacho::record

@@ -31,7 +31,7 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/parse_text.h"
-#include "record/stacks/deferred_unwinder.h"
+#include "record/stacks/deferred_samples.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
 #include "record/stacks/stack_choice.h"

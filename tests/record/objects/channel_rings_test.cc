@@ -12,7 +12,7 @@
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
-#include "record/output/record_queue.h"
+#include "record/output/record_counts.h"
 
 namespace tacho::record {
 

@@ -1,3 +1,5 @@
+#include "record/output/record_counts.h"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -5,7 +7,6 @@
 
 #include "format/base/byte_writer.h"
 #include "format/records/perf_abi.h"
-#include "record/output/record_queue.h"
 
 namespace tacho::record {
 namespace {
@@ -16,7 +17,7 @@ void add_sample(format::ByteWriter& out, std::uint64_t time) {
   out.u32(abi::kRecordSample).u16(0).u16(48).u64(1).u64(2).u64(3).u64(time).u64(5);
 }
 
-TEST(RecordWalk, CountsSamplesLossesAndTimes) {
+TEST(RecordCounts, CountsSamplesLossesAndTimes) {
   format::ByteWriter out;
   add_sample(out, 500);
   out.u32(abi::kRecordLost).u16(0).u16(24).u64(7).u64(11);
@@ -34,7 +35,7 @@ TEST(RecordWalk, CountsSamplesLossesAndTimes) {
   EXPECT_EQ(counts, (RecordCounts{2, 13, 400, 500, 450, 480, 1}));
 }
 
-TEST(RecordWalk, WhatIsNotWholeIsRefused) {
+TEST(RecordCounts, WhatIsNotWholeIsRefused) {
   format::ByteWriter cut;
   cut.u32(abi::kRecordSample).u16(0).u16(48).u64(1);
   RecordCounts counts;
@@ -51,7 +52,7 @@ void add_symbol(format::ByteWriter& out, std::uint16_t more) {
   for (std::uint16_t i = 0; i < more; ++i) out.u64(0x5555);
 }
 
-TEST(RecordWalk, BytesAfterTrailersOfBpfEventsAreCut) {
+TEST(RecordCounts, BytesAfterTrailersOfBpfEventsAreCut) {
   format::ByteWriter out, expected;
   out.u64(0x1234);  // of an earlier look
   expected.u64(0x1234);
@@ -70,7 +71,7 @@ TEST(RecordWalk, BytesAfterTrailersOfBpfEventsAreCut) {
   EXPECT_EQ(records, std::vector<std::byte>(expected.view().begin(), expected.view().end()));
 }
 
-TEST(RecordWalk, WhatIsNoRecordStaysAsItIs) {
+TEST(RecordCounts, WhatIsNoRecordStaysAsItIs) {
   format::ByteWriter out;
   add_symbol(out, 2);
   out.u32(abi::kRecordKsymbol).u16(0).u16(4000).u64(1);
