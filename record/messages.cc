@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/exit_status.h"
 #include "cli/message_text.h"
+#include "cli/options.h"
 
 namespace tacho::record {
 namespace {
@@ -57,6 +59,16 @@ void print_failure(const Error& error, std::string_view command) {
   milliseconds patience = kPatienceWithReaders;
   write_patiently(STDERR_FILENO, fmt::format("tacho {}: {}\n", command, cli::printable_message(error.what)),
                   patience);
+}
+
+int report_failure(const Error& error, std::string_view command) {
+  print_failure(error, command);
+  return cli::status_of(error);
+}
+
+int print_line(const std::string& line, std::string_view command) {
+  const auto written = cli::write_stdout(line + '\n');
+  return written ? cli::kWhole : report_failure(written.error(), command);
 }
 
 }  // namespace tacho::record

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "format/base/result.h"
@@ -36,5 +37,9 @@ class Messages {
 
 // The line that main() ends with.
 void print_failure(const Error& error, std::string_view command = "record");
+// The same; returns the exit status.
+int report_failure(const Error& error, std::string_view command = "record");
+// Prints a line on standard output. Returns the exit status.
+int print_line(const std::string& line, std::string_view command = "record");
 
 }  // namespace tacho::record

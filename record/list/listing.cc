@@ -28,6 +28,7 @@
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/perf_event.h"
+#include "record/messages.h"
 #include "record/objects/followed_functions.h"
 #include "record/objects/opened_objects.h"
 #include "record/parse_text.h"
@@ -673,6 +674,17 @@ Result<std::string> recorder_help(const EventRequest& request) {
     out += fmt::format("\n--filter can use {} (docs/recording.md).\n", names);
   if (row != nullptr) out += fmt::format("\nThen: {}\n", row->view);
   return out;
+}
+
+std::optional<int> answer_help_request(std::span<const EventRequest> events, std::string_view command) {
+  for (const EventRequest& request : events) {
+    if (!request.asks_for_help) continue;
+    auto text = recorder_help(request);
+    if (!text) return report_failure(text.error(), command);
+    text->pop_back();
+    return print_line(format::printable_lines(*text), command);
+  }
+  return std::nullopt;
 }
 
 }  // namespace tacho::record

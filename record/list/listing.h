@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,5 +70,8 @@ Result<std::string> list_recorders(const ListOptions& options);
 // Help of a recorder, several lines: options, fields of its events, hooks and view. For a user's BPF program
 // the same without a view.
 Result<std::string> recorder_help(const EventRequest& request);
+// Prints the help of the first EVENT/help/ of a command line. Returns the exit status; nullopt: no event asks
+// for help.
+std::optional<int> answer_help_request(std::span<const EventRequest> events, std::string_view command);
 
 }  // namespace tacho::record

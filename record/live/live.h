@@ -15,6 +15,10 @@
 
 namespace tacho::record {
 
+// The commands; `command_line`: all arguments. Both return the exit status.
+int run_live(const std::vector<std::string>& command_line);
+int run_top(const std::vector<std::string>& command_line);
+
 struct LiveOptions {
   cli::Parsed outcome = cli::Parsed::Run;
   std::vector<std::string> recording;  // the command line of the recording, which writes to standard output

@@ -29,11 +29,6 @@
 namespace tacho::record {
 namespace {
 
-int fail_bpf(const Error& error) {
-  print_failure(error, "bpf");
-  return cli::status_of(error);
-}
-
 // Writes a capture without samples; the views show its header.
 Result<> write_programs(const format::Fd& memory, const std::vector<std::string>& command_line) {
   auto programs = bpf::loaded_programs();
@@ -113,14 +108,14 @@ Costs counts_of(const std::vector<bpf::ListedProgram>& programs) {
 // Prints a table for each interval, with the programs that ran in it, the most expensive first.
 int watch(const Watching& watching, StopSignals& signals) {
   const auto statistics = bpf::count_runs();
-  if (!statistics) return fail_bpf(statistics.error());
+  if (!statistics) return report_failure(statistics.error(), "bpf");
   auto before = bpf::list_programs();
-  if (!before) return fail_bpf(before.error());
+  if (!before) return report_failure(before.error(), "bpf");
   Costs counts = counts_of(*before);
   for (std::uint64_t left = watching.count.value_or(~std::uint64_t{0}); left > 0; --left) {
     if (!sleep_for(watching.seconds, signals)) return cli::kWhole;
     auto programs = bpf::list_programs();
-    if (!programs) return fail_bpf(programs.error());
+    if (!programs) return report_failure(programs.error(), "bpf");
     const Costs now = counts_of(*programs);
     Costs costs;
     for (const auto& [id, cost] : now)
@@ -135,7 +130,7 @@ int watch(const Watching& watching, StopSignals& signals) {
                                  ? programs_in_json(*programs, costs, watching.seconds)
                                  : programs_in_lines(*programs, costs, watching.seconds, false, room) + '\n';
     if (const auto written = cli::write_stdout(format::printable_lines(text)); !written)
-      return fail_bpf(written.error());
+      return report_failure(written.error(), "bpf");
   }
   return cli::kWhole;
 }
@@ -144,21 +139,22 @@ int watch(const Watching& watching, StopSignals& signals) {
 
 int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line) {
   const auto watching = watching_of(arguments);
-  if (!watching) return fail_bpf(watching.error());
+  if (!watching) return report_failure(watching.error(), "bpf");
   auto signals = StopSignals::block();
-  if (!signals) return fail_bpf(signals.error());
+  if (!signals) return report_failure(signals.error(), "bpf");
   if (*watching) return watch(**watching, *signals);
   const auto program = report_program();
   if (!program)
-    return fail_bpf(
-        Error{"tacho-report is not installed beside tacho-record, and is needed to show the programs"});
+    return report_failure(
+        Error{"tacho-report is not installed beside tacho-record, and is needed to show the programs"},
+        "bpf");
   const auto memory = memory_for_capture();
-  if (!memory) return fail_bpf(memory.error());
-  if (auto done = write_programs(*memory, command_line); !done) return fail_bpf(done.error());
+  if (!memory) return report_failure(memory.error(), "bpf");
+  if (auto done = write_programs(*memory, command_line); !done) return report_failure(done.error(), "bpf");
   std::vector<std::string> words{*program, "bpf", "--no-pager"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const auto shown = show_capture(std::move(words), &*memory, {}, *signals);
-  if (!shown) return fail_bpf(shown.error());
+  if (!shown) return report_failure(shown.error(), "bpf");
   return signals->start_ended_by() != 0 ? 128 + signals->start_ended_by() : *shown;
 }
 
