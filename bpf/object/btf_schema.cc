@@ -413,6 +413,11 @@ class Reader {
     return field;
   }
 
+  // Enumerators of all enums of a C source need different names: the part from ___ on is not shown.
+  std::string enumerator_name(std::uint32_t offset) const {
+    const std::string whole = name(offset);
+    return whole.substr(0, whole.find("___", 1));
+  }
   void read_enumerators(const btf_type* type, PayloadField& field) const {
     const std::uint32_t count = btf_vlen(type);
     field.is_signed = btf_kflag(type);
@@ -420,7 +425,7 @@ class Reader {
       const struct btf_enum64* values = tacho_enum64(type);
       for (std::uint32_t i = 0; i < count; ++i)
         field.enumerators.emplace_back(static_cast<std::int64_t>(btf_enum64_value(values + i)),
-                                       name(*reinterpret_cast<const std::uint32_t*>(values + i)));
+                                       enumerator_name(*reinterpret_cast<const std::uint32_t*>(values + i)));
       return;
     }
     const struct btf_enum* values = btf_enum(type);
@@ -429,7 +434,7 @@ class Reader {
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::int64_t value = field.is_signed ? std::int64_t{values[i].val}
                                                  : std::int64_t{static_cast<std::uint32_t>(values[i].val)};
-      field.enumerators.emplace_back(value, name(values[i].name_off));
+      field.enumerators.emplace_back(value, enumerator_name(values[i].name_off));
     }
   }
 

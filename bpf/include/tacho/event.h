@@ -25,6 +25,9 @@
  * `tacho record -e ./slow_read.bpf.c -a` then opens an event "slow_read" on every CPU, and every reader of the
  * capture shows `latency_ns=5120 bytes=4096 ...`. The map needs no max_entries: tacho sizes it to the CPUs.
  *
+ * Members of enum types show the names of their enumerators up to "___": a name that C allows once in a source only can be
+ * `futex___object` in one enum and `futex` in another.
+ *
  * Order members by size: padding between them has old contents of the stack, which get into the capture.
  *
  * Programs that do the same on different kernels are alternatives; the first one that can be attached is used:

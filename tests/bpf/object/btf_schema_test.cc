@@ -89,6 +89,20 @@ TEST(BtfSchema, ASummaryHasKeyAndValueOfItsMap) {
   EXPECT_TRUE(declared.events.empty());
 }
 
+TEST(BtfSchema, NamesOfEnumeratorsEndBeforeThreeUnderscores) {
+  Types types;
+  const int object = btf__add_enum(*types, "object", 4);
+  ASSERT_EQ(btf__add_enum_value(*types, "futex___object", 1), 0);
+  ASSERT_EQ(btf__add_enum_value(*types, "other_fd", 2), 0);
+  const int payload = types.structure("wait", 4);
+  types.member("object", object, 0);
+  types.event("wait", payload);
+  const Declarations declared = types.read();
+  ASSERT_EQ(declared.events.size(), 1u);
+  const std::vector<std::pair<std::int64_t, std::string>> expected{{1, "futex"}, {2, "other_fd"}};
+  EXPECT_EQ(declared.events.front().fields.front().enumerators, expected);
+}
+
 TEST(BtfSchema, DescribesEachKindOfMember) {
   Types types;
   const int text = types.array(types.character, 16);
