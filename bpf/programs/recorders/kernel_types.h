@@ -10,14 +10,46 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct sock;
+struct in6_addr {
+  __u8 bytes[16]; /* not the kernel's name */
+};
+struct sock_common {
+  __u32 skc_daddr, skc_rcv_saddr;
+  __u16 skc_dport, skc_num, skc_family;
+  __u8 skc_state;
+  struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+};
+struct sock {
+  struct sock_common __sk_common;
+  __u8 sk_userlocks : 4;
+  __u16 sk_protocol;
+};
 struct socket {
   struct sock *sk;
+};
+struct inet_bind_bucket {
+  signed char fastreuse;
+};
+struct inet_connection_sock {
+  struct inet_bind_bucket *icsk_bind_hash;
+};
+struct sockaddr_un {
+  __u16 sun_family;
+  char sun_path[108];
+};
+struct unix_address {
+  int len;
+  struct sockaddr_un name[1];
+};
+struct unix_sock {
+  struct unix_address *addr;
+  struct sock *peer;
 };
 struct super_block {
   unsigned long s_magic;
 };
 struct inode {
+  __u16 i_mode;
   struct super_block *i_sb;
   unsigned long i_ino;
 };
@@ -25,6 +57,7 @@ struct qstr {
   const unsigned char *name;
 };
 struct dentry {
+  struct dentry *d_parent;
   struct qstr d_name;
 };
 struct path {
@@ -62,8 +95,25 @@ struct css_set {
   struct cgroup *dfl_cgrp;
 };
 
+struct list_head {
+  struct list_head *next;
+};
+struct signal_struct {
+  struct list_head thread_head;
+};
+struct cfs_rq {
+  int throttle_count;
+};
+struct sched_entity {
+  struct cfs_rq *cfs_rq;
+};
+
 struct task_struct {
   int pid, tgid;
+  struct list_head thread_node;
+  struct signal_struct *signal;
+  struct sched_entity se;
+  bool throttled; /* since Linux 6.18 */
   int on_cpu;
   unsigned int flags, __state;
   int exit_state;

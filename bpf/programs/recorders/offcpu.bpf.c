@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Off-CPU times of threads, with the stack that left the CPU, and the waker.
+// Off-CPU times of threads, with the stack that left the CPU, what it waited for, and the waker.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/interrupts.h"
 #include "bpf/programs/recorders/off_cpu.h"
 #include "bpf/programs/recorders/unseen_ends.h"
+#include "bpf/programs/recorders/wait_object.h"
 
 struct offcpu {
   __u64 off_ns ROLE("value");
@@ -14,6 +15,15 @@ struct offcpu {
   char waker[16];     /* comm; [timer] or [irq]: an interrupt handler */
   __u32 unfinished;   /* 1: still off CPU when the recording ended */
   __u32 began_before; /* 1: off CPU when the recording started: off_ns counts from there */
+  enum syscall_name call;     /* that the thread is in; -1: none, as in a page fault */
+  enum object object;         /* what it waits for */
+  __u64 lock FORMAT("uaddr"); /* address of the mutex, rwlock or futex; 0: none */
+  __u32 holder_tid;           /* the lock's owner when the wait began; 0: unknown */
+  char holder[16];            /* its comm */
+  char name[OBJECT_NAME];     /* of the file, or the other side's address or path */
+  __u32 throttled;            /* 1: runnable, and the CPU quota of its cgroup is used up */
+  char runner[16];            /* comm of the thread that left the CPU for this one; "": the idle thread, or unfinished */
+  __u64 runner_pid;
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -25,19 +35,31 @@ struct wait {
   __u64 cgroup;
   __u32 process, state, waker_tid, began_before;
   char waker[16];
+  __u64 throttled;
+  struct wait_object object;
+  struct end_text end;
   struct stack stack;
 };
 WAITS_OF_THREADS(waits, struct wait);
 
+static __always_inline bool is_throttled(struct task_struct *task) {
+  if (bpf_core_field_exists(task->throttled)) return BPF_CORE_READ(task, throttled);
+  if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(task->se.cfs_rq->throttle_count)) return false;
+  return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
+}
+
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid;
   enum state state = state_at(context);
+  struct task_struct *task = bpf_get_current_task_btf();
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
+  bool is_new = !wait;
   if (wait) close_unseen(&wait->since_ns, min_us);
   if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
   if (!is_wait_chosen(thread, state)) return;
   wait = waits_of(thread);
   if (!wait) return;
+  if (is_new) know_current_thread();
   wait->wake_ns = 0;
   wait->process = bpf_get_current_pid_tgid() >> 32;
   wait->cgroup = bpf_get_current_cgroup_id();
@@ -45,8 +67,17 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   wait->waker_tid = 0;
   wait->began_before = 0;
   __builtin_memset(wait->waker, 0, sizeof wait->waker);
+  wait->throttled = state == R && is_throttled(task);
+  describe_wait(&wait->object, task, state, true);
   take_stack(context, &wait->stack);
   wait->since_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline void set_runner(struct offcpu *event, bool unfinished) {
+  __u64 runner = unfinished ? 0 : bpf_get_current_pid_tgid();
+  __builtin_memset(event->runner, 0, sizeof event->runner);
+  event->runner_pid = runner >> 32;
+  if (runner) bpf_get_current_comm(event->runner, sizeof event->runner);
 }
 
 static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
@@ -62,6 +93,14 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   __builtin_memcpy(event->waker, wait->waker, sizeof event->waker);
   event->unfinished = unfinished;
   event->began_before = wait->began_before;
+  event->call = wait->object.call;
+  event->object = wait->object.owner.object;
+  event->lock = wait->object.owner.lock;
+  event->holder_tid = wait->object.owner.tid;
+  event->throttled = wait->throttled;
+  __builtin_memcpy(event->holder, wait->object.owner.name, sizeof event->holder);
+  write_name(event->name, &wait->object, &wait->end);
+  set_runner(event, unfinished);
   bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, wait->stack.kernel);
   bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, wait->stack.user);
   tacho_submit(channel, event);
@@ -94,6 +133,8 @@ static __always_inline void note(struct task_struct *task) {
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   if (!wait || has_filter() || !is_state_chosen(state)) return;
   wait->state = state;
+  wait->throttled = state == R && is_throttled(task);
+  describe_wait(&wait->object, task, state, false);
   NOTE_WAIT_WITH_STACK(waits, task, wait);
 }
 AT_BEGIN(note)

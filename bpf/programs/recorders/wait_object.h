@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a thread waits for that leaves the CPU: by its system call and the call's arguments, which are in the pt_regs at the base of
+ * the thread's kernel stack. Include recorder.h and off_cpu.h first.
+ */
+#ifndef TACHO_WAIT_OBJECT_H
+#define TACHO_WAIT_OBJECT_H
+
+#define NO_CALL none
+#include "bpf/programs/recorders/syscall_names.h"
+
+#include "bpf/programs/recorders/addresses.h"
+#include "bpf/programs/recorders/futex_owner.h"
+
+#define OBJECT_NAME 64
+struct socket_end {
+  __u16 family, port; /* family 0: none */
+  __u32 address[4];
+};
+struct wait_object {
+  struct lock_owner owner;
+  enum syscall_name call;
+  struct socket_end end; /* instead of a name: text is made when there is an event */
+  char name[OBJECT_NAME];
+};
+/* The text of the last end that a thread waited for, which is often the next one too. */
+struct end_text {
+  struct socket_end end;
+  char text[OBJECT_NAME];
+};
+
+/* A part of struct pt_regs. */
+struct call_registers {
+  __u64 rdx, rsi, rdi;
+  __s64 orig_rax; /* number of the system call; -1: the kernel was entered otherwise */
+  __u64 rip, cs;
+};
+#define CODE_OF_32_BIT 0x23 /* the segment: such programs have other numbers */
+
+/* False: the task is in no system call, or the kernel (before 5.15) cannot say. */
+static __always_inline bool read_call(struct call_registers *registers, struct task_struct *task) {
+  const __u32 kernel_thread = 0x00200000; /* PF_KTHREAD */
+  struct pt_regs *saved;
+  if ((task->flags & kernel_thread) || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) return false;
+  saved = (struct pt_regs *)bpf_task_pt_regs(task);
+  if (bpf_probe_read_kernel(registers, sizeof *registers, (void *)saved + __builtin_offsetof(struct pt_regs, rdx))) return false;
+  return registers->orig_rax >= 0 && registers->cs != CODE_OF_32_BIT;
+}
+
+/* Calls that wait for the file of their first argument. */
+static __always_inline bool has_fd(long call) {
+  switch (call) {
+    case read: case write: case pread64: case pwrite64: case readv: case writev: case preadv: case pwritev: case preadv2:
+    case pwritev2: case getdents: case getdents64: case fsync: case fdatasync: case syncfs: case sync_file_range: case fallocate:
+    case ftruncate: case flock: case fcntl: case ioctl: case readahead: case sendfile: case splice: case vmsplice:
+    case copy_file_range: case accept: case accept4: case connect: case sendto: case sendmsg: case sendmmsg: case recvfrom:
+    case recvmsg: case recvmmsg: case io_uring_enter:
+      return true;
+  }
+  return false;
+}
+
+static __always_inline bool is_epoll(long call) { return call == epoll_wait || call == epoll_pwait || call == epoll_pwait2; }
+
+static __always_inline struct file *file_of(struct task_struct *task, __u32 fd) {
+  struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+  struct file **slots, *opened = 0;
+  if (fd >= BPF_CORE_READ(table, max_fds)) return 0;
+  slots = BPF_CORE_READ(table, fd);
+  bpf_probe_read_kernel(&opened, sizeof opened, slots + fd);
+  return opened;
+}
+
+/* The address of this or of the other side. An IPv4 address mapped to IPv6 counts as IPv4. */
+static __always_inline void take_end(struct socket_end *end, const struct sock *sock, bool is_own) {
+  const struct sock_common *common = &sock->__sk_common;
+  end->family = BPF_CORE_READ(common, skc_family);
+  end->port = is_own ? BPF_CORE_READ(common, skc_num) : bpf_ntohs(BPF_CORE_READ(common, skc_dport));
+  if (end->family == AF_INET) {
+    end->address[0] = is_own ? BPF_CORE_READ(common, skc_rcv_saddr) : BPF_CORE_READ(common, skc_daddr);
+    return;
+  }
+  if (is_own)
+    bpf_core_read(end->address, sizeof end->address, &common->skc_v6_rcv_saddr);
+  else
+    bpf_core_read(end->address, sizeof end->address, &common->skc_v6_daddr);
+  if (end->address[0] || end->address[1] || end->address[2] != bpf_htonl(0xffff)) return;
+  end->family = AF_INET;
+  end->address[0] = end->address[3];
+  end->address[2] = end->address[3] = 0;
+}
+
+/* Whether another side connected to the socket. An accepted TCP socket has the port's bucket of the listening one, whose fastreuse
+ * is -1 only if a connect() made the bucket. A socket that was bound to a port itself is accepted only if it is UDP: a server's. */
+#define BIND_PORT_LOCK 8
+static __always_inline bool is_accepted(const struct sock *sock) {
+  const struct inet_connection_sock *connection = (const void *)sock;
+  struct inet_bind_bucket *bucket;
+  bool is_bound = BPF_CORE_READ_BITFIELD_PROBED(sock, sk_userlocks) & BIND_PORT_LOCK;
+  if (BPF_CORE_READ(sock, sk_protocol) != IPPROTO_TCP) return is_bound && !BPF_CORE_READ(sock, __sk_common.skc_dport);
+  bucket = BPF_CORE_READ(connection, icsk_bind_hash);
+  return !is_bound && bucket && BPF_CORE_READ(bucket, fastreuse) >= 0;
+}
+
+static __always_inline void take_path(char name[OBJECT_NAME], const struct unix_address *address) {
+  const char *path = (const char *)__builtin_preserve_access_index(&address->name[0].sun_path);
+  bpf_probe_read_kernel_str(name, OBJECT_NAME, path);
+  if (name[0]) return;
+  name[0] = '@'; /* an abstract one, which begins with a NUL */
+  bpf_probe_read_kernel_str(name + 1, OBJECT_NAME - 1, path + 1);
+}
+
+static __always_inline enum object describe_unix(struct wait_object *to, const struct sock *sock) {
+  const struct unix_sock *own = (const void *)sock, *other;
+  const struct unix_address *address;
+  if (!bpf_core_field_exists(own->addr)) return other_fd;
+  address = BPF_CORE_READ(own, addr);
+  if (address) {
+    take_path(to->name, address);
+    return BPF_CORE_READ(sock, __sk_common.skc_state) == LISTEN ? listening : accepted;
+  }
+  other = (const void *)BPF_CORE_READ(own, peer);
+  address = BPF_CORE_READ(other, addr);
+  if (address) take_path(to->name, address);
+  return connected;
+}
+
+static __always_inline enum object describe_socket(struct wait_object *to, struct file *opened) {
+  const __u16 unix_family = 1;
+  const struct socket *socket = BPF_CORE_READ(opened, private_data);
+  const struct sock *sock = BPF_CORE_READ(socket, sk);
+  __u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
+  bool is_listening;
+  if (family == unix_family) return describe_unix(to, sock);
+  if (family != AF_INET && family != AF_INET6) return other_fd;
+  is_listening = BPF_CORE_READ(sock, sk_protocol) == IPPROTO_TCP && BPF_CORE_READ(sock, __sk_common.skc_state) == LISTEN;
+  take_end(&to->end, sock, is_listening || !BPF_CORE_READ(sock, __sk_common.skc_dport));
+  return is_listening ? listening : is_accepted(sock) ? accepted : connected;
+}
+
+/* "parent/name", or the name alone if the parent is the root or has a long name. */
+static __always_inline void take_file_name(char name[OBJECT_NAME], const struct dentry *entry, bool has_parent) {
+  const __u32 most = OBJECT_NAME / 2;
+  long bytes = 0;
+  if (has_parent) bytes = bpf_probe_read_kernel_str(name, most, BPF_CORE_READ(entry, d_parent, d_name.name));
+  if (bytes <= 2 || bytes >= most) {
+    bpf_probe_read_kernel_str(name, OBJECT_NAME, BPF_CORE_READ(entry, d_name.name));
+    return;
+  }
+  __asm__ volatile("" : "+r"(bytes)); /* the compiler would leave out the mask, which the verifier of Linux 6.1 needs */
+  bytes &= most - 1;
+  name[(bytes - 1) & (most - 1)] = '/';
+  bpf_probe_read_kernel_str(name + bytes, most, BPF_CORE_READ(entry, d_name.name));
+}
+
+static __always_inline enum object describe_file(struct wait_object *to, struct file *opened) {
+  const __u16 types = 0170000, socket_type = 0140000, fifo = 0010000, regular = 0100000, folder = 0040000, disk = 0060000;
+  const unsigned long anonymous = 0x09041934; /* ANON_INODE_FS_MAGIC */
+  __u16 type = BPF_CORE_READ(opened, f_inode, i_mode) & types;
+  bool is_file;
+  if (type == socket_type) return describe_socket(to, opened);
+  is_file = (type == regular || type == folder || type == disk) && BPF_CORE_READ(opened, f_inode, i_sb, s_magic) != anonymous;
+  take_file_name(to->name, BPF_CORE_READ(opened, f_path.dentry), is_file);
+  return type == fifo ? pipe___object : is_file ? file___object : other_fd;
+}
+
+/* The file of poll(2) and ppoll(2) with one, whose number is in the memory of the current thread. */
+static __always_inline long polled_fd(const struct call_registers *registers) {
+  __s32 fd = -1;
+  if ((registers->orig_rax != poll && registers->orig_rax != ppoll) || registers->rsi != 1) return -1;
+  bpf_probe_read_user(&fd, sizeof fd, (void *)registers->rdi);
+  return fd;
+}
+
+/* Sets all of `to` for a task that leaves the CPU in this state. `is_current`: its memory can be read. */
+static __noinline int describe_wait(struct wait_object *to, struct task_struct *task, enum state state, bool is_current) {
+  struct call_registers registers;
+  struct file *opened;
+  long fd;
+  __builtin_memset(to, 0, sizeof *to);
+  to->call = none;
+  if (!read_call(&registers, task)) return 0;
+  to->call = registers.orig_rax;
+  if (state == R) return 0;
+  if (to->call == futex) {
+    if (state != S || !is_futex_wait(registers.rsi)) return 0;
+    if (is_current)
+      find_owner(&to->owner, &(struct futex_wait){registers.rdi, registers.rsi, registers.rdx});
+    else
+      to->owner = (struct lock_owner){.lock = registers.rdi, .object = futex___object};
+    return 0;
+  }
+  if (is_epoll(to->call)) to->owner.object = epoll;
+  fd = has_fd(to->call) ? (int)registers.rdi : is_current ? polled_fd(&registers) : -1;
+  if (fd < 0) return 0;
+  opened = file_of(task, fd);
+  if (opened) to->owner.object = describe_file(to, opened);
+  return 0;
+}
+
+static __always_inline bool is_same_end(const struct socket_end *one, const struct socket_end *other) {
+  return one->family == other->family && one->port == other->port && one->address[0] == other->address[0] &&
+         one->address[1] == other->address[1] && one->address[2] == other->address[2] && one->address[3] == other->address[3];
+}
+
+static const char end_4[] = "%pI4:%u", end_6[] = "[%s]:%u";
+static __noinline int write_end(struct end_text *last, const struct socket_end *end) {
+  __u64 values[2] = {(__u64)end->address, end->port};
+  char text[ADDRESS];
+  last->end = *end;
+  __builtin_memset(last->text, 0, sizeof last->text);
+  if (end->family == AF_INET) return bpf_snprintf(last->text, sizeof last->text, end_4, values, sizeof values);
+  write_address_6(text, end->address);
+  values[0] = (__u64)text;
+  return bpf_snprintf(last->text, sizeof last->text, end_6, values, sizeof values);
+}
+
+/* The name of an event's object. */
+static __always_inline void write_name(char name[OBJECT_NAME], const struct wait_object *from, struct end_text *last) {
+  if (from->end.family && !is_same_end(&last->end, &from->end)) write_end(last, &from->end);
+  __builtin_memcpy(name, from->end.family ? last->text : from->name, OBJECT_NAME);
+}
+
+#endif
