@@ -125,7 +125,7 @@ constexpr RecorderRow kRecorders[] = {
      "tacho table --by kind,comm"},
     {"klockstat", "klock", "", "as klock", "tacho table --by kind,comm"},
     {"lock", "lock", "", "waits for locks and conditions of programs (futexes)",
-     "tacho table --by comm,addr"},
+     "tacho table --by lock,holder"},
     {"signals", "signals", "", "signals: sender, receiver, and whether they are delivered", kEach},
     {"killsnoop", "signals", "", "as signals", kEach},
     {"sigsnoop", "signals", "", "as signals", kEach},

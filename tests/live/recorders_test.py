@@ -336,7 +336,7 @@ class UnfinishedWaits(Recorders):
             stacks = self.tacho("folded", "-i", "out.data", "--event", event, "--where", "unfinished == 1").stdout.decode()
             for thread in ("there", "back"):
                 self.assertRegex(stacks, rf"(?m)^deadlock;.*;{thread};takes_two;takes;", event)
-        addresses = self.counts("addr", event="lock", where="unfinished == 1")
+        addresses = self.counts("lock", event="lock", where="unfinished == 1")
         self.assertEqual(sorted(addresses.values()), [1, 1, 1])
 
     def test_system_calls_that_have_not_returned(self):
@@ -584,7 +584,7 @@ class Questions(Recorders):
 
     def test_waits_for_locks(self):
         self.record("lock", self.built / "asks", options=["-g"])
-        [row] = self.rows("--by", "addr,op,error", "--columns", "count,min")
+        [row] = self.rows("--by", "lock,op,error", "--columns", "count,min")
         self.assertEqual((row["op"], row["error"], row["count"]), ("WAIT", "ETIMEDOUT", "10"))
         self.assertGreaterEqual(float(row["min"]), 2e6)
         self.read_everywhere(10, "folded")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What threads wait for, as the recorder offcpu says: locks and their owners, files, sockets; and what kept them waiting."""
+"""What threads wait for, as the recorders offcpu and lock say: locks and their owners, files, sockets; and what kept them waiting."""
 import csv
 import io
 import os
@@ -189,9 +189,10 @@ class WaitObjects(programs.Scratch):
         self.assertEqual(found, {("table+0x40", "rwlock", "")})
 
     def test_locks_with_their_owners(self):
-        self.record("-e", "offcpu", "--", self.built / "locks", "1")
+        self.record("-e", "offcpu,lock", "--", self.built / "locks", "1")
         self.check_locks("offcpu", "off_ns")
-        for event in ("offcpu",):  # each thread has a name of its own
+        self.check_locks("lock", "wait_ns")
+        for event in ("offcpu", "lock"):  # each thread has a name of its own
             tids = {name: tid for name, tid in self.found("comm,tid", "off_ns > 10ms")}
             owners = self.found("holder,holder_tid", 'holder ~ "has_*"', event)
             self.assertEqual({(name, tids[name]) for name, _ in owners}, owners)
@@ -205,8 +206,8 @@ class WaitObjects(programs.Scratch):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         time.sleep(0.2)
-        self.record("-e", "offcpu", "-a", "--duration", "1")
-        for event in ("offcpu",):
+        self.record("-e", "offcpu,lock", "-a", "--duration", "1")
+        for event in ("offcpu", "lock"):
             owners = self.found("holder,holder_tid", 'comm == "locks" && holder ~ "has_*"', event)
             self.assertEqual({name for name, _ in owners}, {"has_static", "has_heap"}, event)
             sleepers = self.found("comm,tid", 'comm ~ "has_*"')
@@ -216,8 +217,9 @@ class WaitObjects(programs.Scratch):
     @unittest.skipUnless(shutil.which("unshare"), "needs unshare (util-linux)")
     def test_owners_seen_from_inside_a_pid_namespace(self):
         self.run_program("unshare", "--pid", "--fork", "--mount", "--mount-proc", programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e",
-                         "offcpu", "--", self.built / "locks", "1")
+                         "offcpu,lock", "--", self.built / "locks", "1")
         self.check_locks("offcpu", "off_ns")
+        self.check_locks("lock", "wait_ns")
         self.assertTrue(all(int(tid) < 100 for tid, in self.found("holder_tid", 'holder != ""')))
 
     def test_files_and_both_sides_of_sockets(self):

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Waits for futexes, on which locks, condition variables and semaphores of programs are built. The stack is taken when the wait
-// begins, so that also a wait that never ends (a deadlock) has one.
+// begins, so that also a wait that never ends (a deadlock) has one; the lock's owner is that of then.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
+#include "bpf/programs/recorders/futex_owner.h"
 #include "bpf/programs/recorders/unseen_ends.h"
-
-enum futex { WAIT, WAIT_BITSET = 9, LOCK_PI = 6, WAIT_REQUEUE_PI = 11, LOCK_PI2 = 13 };
 
 const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
 struct lock {
   __u64 wait_ns ROLE("value");
-  __u64 addr FORMAT("uaddr") ROLE("key"); /* of the futex, in its process */
-  enum futex op ROLE("table:addr,op,error");
+  __u64 lock FORMAT("uaddr") ROLE("key"); /* address of the mutex, rwlock or futex, in its process */
+  enum object object;                      /* mutex, rwlock; futex: another object, or a lock whose owner is unknown */
+  __u32 holder_tid;                        /* its owner when the wait began; 0: unknown */
+  char holder[16];                         /* comm */
+  enum futex_command op ROLE("table:lock,holder");
   enum error_name error; /* ETIMEDOUT, EINTR; EAGAIN: the value had changed, so there was no wait */
   __u32 unfinished;      /* 1: still waiting when the recording ended */
   __u32 began_before;    /* 1: waiting when the recording started: wait_ns counts from there */
@@ -23,31 +25,30 @@ EVENT(lock, struct lock);
 RING_CHANNEL(channel, lock, 8 << 20);
 
 struct wait {
-  __u64 since_ns, address, cgroup;
+  __u64 since_ns, cgroup;
+  struct lock_owner owner;
   __u32 process, op;
   __u64 began_before;
   struct stack stack;
 };
 WAITS_OF_THREADS(waits, struct wait);
 
-#define COMMAND 0x7f /* FUTEX_CMD_MASK */
-static __always_inline bool is_wait(__u32 op) {
-  return op == WAIT || op == WAIT_BITSET || op == LOCK_PI || op == LOCK_PI2 || op == WAIT_REQUEUE_PI;
-}
-
 SEC("tracepoint/syscalls/sys_enter_futex")
 int begins(struct trace_event_raw_sys_enter *context) {
   __u64 who = bpf_get_current_pid_tgid();
-  __u32 op = context->args[1] & COMMAND;
+  __u32 thread = (__u32)who, op = context->args[1];
   struct wait *wait;
-  if (!is_wait(op) || !is_wanted_later()) return 1;
-  wait = waits_of((__u32)who);
+  bool is_new;
+  if (!is_futex_wait(op) || !is_wanted_later()) return 1;
+  is_new = !bpf_map_lookup_elem(&waits, &thread);
+  wait = waits_of(thread);
   if (!wait) return 1;
+  if (is_new) know_current_thread();
   close_unseen(&wait->since_ns, min_us);
-  wait->address = context->args[0];
+  find_owner(&wait->owner, &(struct futex_wait){context->args[0], op, context->args[2]});
   wait->process = who >> 32;
   wait->cgroup = bpf_get_current_cgroup_id();
-  wait->op = op;
+  wait->op = FUTEX_COMMAND(op);
   wait->began_before = 0;
   take_stack(context, &wait->stack);
   wait->since_ns = bpf_ktime_get_ns();
@@ -61,7 +62,10 @@ static __always_inline void emit(__u32 thread, struct wait *wait, enum error_nam
   event = tacho_reserve_for_cgroup(channel, struct lock, wait->process, thread, wait->cgroup);
   if (!event) return;
   event->wait_ns = now - since;
-  event->addr = wait->address;
+  event->lock = wait->owner.lock;
+  event->object = wait->owner.object;
+  event->holder_tid = wait->owner.tid;
+  __builtin_memcpy(event->holder, wait->owner.name, sizeof event->holder);
   event->op = wait->op;
   event->error = error;
   event->unfinished = unfinished;
@@ -84,14 +88,13 @@ PER_CPU(before, struct wait);
 /* Reads the arguments of the system call from the pt_regs at the base of the task's kernel stack. */
 static __always_inline void note(struct task_struct *task) {
   const long futex = 202, code_of_32_bit = 0x23; /* x86-64 */
-  __u32 only = 0, op, state = state_of(task);
+  __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   struct pt_regs registers, *saved = (struct pt_regs *)bpf_task_pt_regs(task);
   if (!wait || has_filter() || !state || state >= 16 || bpf_probe_read_kernel(&registers, sizeof registers, saved)) return;
-  op = registers.rsi & COMMAND;
-  if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_wait(op)) return;
-  wait->address = registers.rdi;
-  wait->op = op;
+  if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_futex_wait(registers.rsi)) return;
+  wait->owner = (struct lock_owner){.lock = registers.rdi, .object = futex___object};
+  wait->op = FUTEX_COMMAND(registers.rsi);
   NOTE_WAIT_WITH_STACK(waits, task, wait);
 }
 AT_BEGIN(note)
