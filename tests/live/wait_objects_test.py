@@ -155,6 +155,17 @@ int main(void) {
 }
 """
 
+# Sleeps 1000 times for a short time, and after more than a second once more.
+NAPS = r"""
+#include <time.h>
+int main(void) {
+  struct timespec one = {0, 50000}, pause = {1, 100000000};
+  for (int i = 0; i < 1000; ++i) nanosleep(&one, 0);
+  nanosleep(&pause, 0);
+}
+"""
+
+
 @programs.needs_root
 @programs.needs_btf
 @unittest.skipUnless(shutil.which("cc") and os.uname().machine == "x86_64", "needs cc, and x86-64")
@@ -162,7 +173,7 @@ class WaitObjects(programs.Scratch):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY})
+        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY, "naps": NAPS})
 
     def setUp(self):
         super().setUp()
@@ -255,6 +266,14 @@ class WaitObjects(programs.Scratch):
         [(pid, runner)] = self.found("pid,runner_pid", 'state == R && comm == "busy" && runner == "spins"')
         self.assertEqual(pid, runner)
         self.assertEqual(self.found("throttled", "off_ns > 0"), {("0",)})
+
+    def test_times_add_up_with_a_bound(self):
+        self.record("-e", "offcpu/rate=20/", "--", self.built / "naps")
+        [row] = self.rows("--by", "comm", "--value", "skipped", "--columns", "count,sum", "--where", 'comm == "naps"')
+        self.assertLess(int(row["count"]), 100)
+        self.assertGreaterEqual(int(row["count"]) + int(row["sum"]), 1001)
+        [row] = self.rows("--by", "comm", "--value", "off_ns + skipped_ns", "--columns", "sum", "--where", 'comm == "naps"')
+        self.assertGreaterEqual(float(row["sum"]), 1.1e9 + 1000 * 50e3)
 
     def test_a_used_up_quota(self):
         group, limit = self.group_of_cpu()

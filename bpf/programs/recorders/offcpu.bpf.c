@@ -23,7 +23,9 @@ struct offcpu {
   char name[OBJECT_NAME];     /* of the file, or the other side's address or path */
   __u32 throttled;            /* 1: runnable, and the CPU quota of its cgroup is used up */
   char runner[16];            /* comm of the thread that left the CPU for this one; "": the idle thread, or unfinished */
-  __u64 runner_pid;
+  __u32 runner_pid;
+  __u32 skipped;    /* waits of the thread before this one that gave no event: sample=, rate=, or the buffer was full */
+  __u64 skipped_ns; /* their time */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -33,9 +35,10 @@ RING_CHANNEL(channel, offcpu, 8 << 20);
 struct wait {
   __u64 since_ns, wake_ns; /* wake_ns: 0: not woken yet */
   __u64 cgroup;
+  __u64 skipped_ns;
   __u32 process, state, waker_tid, began_before;
   char waker[16];
-  __u64 throttled;
+  __u32 skipped, throttled;
   struct wait_object object;
   struct end_text end;
   struct stack stack;
@@ -73,6 +76,12 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   wait->since_ns = bpf_ktime_get_ns();
 }
 
+/* The wait of `off` ns gives no event. */
+static __always_inline void skip(struct wait *wait, __u64 off) {
+  ++wait->skipped;
+  wait->skipped_ns += off;
+}
+
 static __always_inline void set_runner(struct offcpu *event, bool unfinished) {
   __u64 runner = unfinished ? 0 : bpf_get_current_pid_tgid();
   __builtin_memset(event->runner, 0, sizeof event->runner);
@@ -83,9 +92,9 @@ static __always_inline void set_runner(struct offcpu *event, bool unfinished) {
 static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
   __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = elapsed_ns(since, now);
   struct offcpu *event;
-  if (!since || off / 1000 < min_us || !is_taken()) return;
-  event = tacho_reserve_for_cgroup(channel, struct offcpu, wait->process, thread, wait->cgroup);
-  if (!event) return;
+  if (!since || off / 1000 < min_us) return;
+  event = is_taken() ? tacho_reserve_for_cgroup(channel, struct offcpu, wait->process, thread, wait->cgroup) : 0;
+  if (!event) return skip(wait, off);
   event->off_ns = off;
   event->runq_ns = wait->wake_ns ? elapsed_ns(wait->wake_ns, now) : wait->state == R ? off : 0;
   event->state = wait->state;
@@ -101,6 +110,10 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   __builtin_memcpy(event->holder, wait->object.owner.name, sizeof event->holder);
   write_name(event->name, &wait->object, &wait->end);
   set_runner(event, unfinished);
+  event->skipped = wait->skipped;
+  event->skipped_ns = wait->skipped_ns;
+  wait->skipped = 0;
+  wait->skipped_ns = 0;
   bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, wait->stack.kernel);
   bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, wait->stack.user);
   tacho_submit(channel, event);
