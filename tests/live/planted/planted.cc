@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,6 +148,9 @@ Times Thread::now() const {
 
 void Thread::end() {
   life_ = now() - begin_;
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  system_ = used.ru_stime.tv_sec * 1'000'000'000L + used.ru_stime.tv_usec * 1000L;
   close(schedstat_);
 }
 

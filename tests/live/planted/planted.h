@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-// Where the time of a thread went, in ns. What is neither on a CPU nor waiting for one was blocked.
+// Where the time of a thread went, in ns. What is neither on a CPU nor waiting for one was blocked. A thread
+// that another CPU wakes enters its run queue when its own CPU has got the interrupt: until then it is
+// blocked here.
 struct Times {
   long wall = 0, cpu = 0, runnable = 0;
   long blocked() const { return wall - cpu - runnable; }
@@ -28,14 +30,16 @@ class Thread {
 
   const std::string& name() const { return name_; }
   Times life() const { return life_; }
-  Times idle;    // it waited for work
-  Times cause;   // in the operation that is the planted cause
-  Times second;  // in another one, if the truth names two
+  long system() const { return system_; }  // its CPU time in the kernel
+  Times idle;                              // it waited for work
+  Times cause;                             // in the operation that is the planted cause
+  Times second;                            // in another one, if the truth names two
 
  private:
   std::string name_;
   int schedstat_ = -1;
   Times begin_, life_;
+  long system_ = 0;
 };
 
 using Body = void (*)(Thread&);
