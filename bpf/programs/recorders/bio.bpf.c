@@ -72,9 +72,6 @@ static __always_inline bool is_same(const struct seen *one, const struct seen *o
   return one->sector == other->sector && one->dev == other->dev && one->bytes == other->bytes;
 }
 
-struct gendisk {
-  int major, first_minor;
-} __attribute__((preserve_access_index));
 struct request_queue {
   struct gendisk *disk;
 } __attribute__((preserve_access_index));

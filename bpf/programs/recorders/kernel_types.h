@@ -45,8 +45,16 @@ struct unix_sock {
   struct unix_address *addr;
   struct sock *peer;
 };
+struct gendisk {
+  int major, first_minor;
+  char disk_name[32];
+};
+struct block_device {
+  struct gendisk *bd_disk;
+};
 struct super_block {
   unsigned long s_magic;
+  struct block_device *s_bdev;
 };
 struct inode {
   __u16 i_mode;
@@ -104,6 +112,13 @@ struct signal_struct {
 struct cfs_rq {
   int throttle_count;
 };
+struct cfs_bandwidth {
+  __u64 throttled_time; /* ns, of all its run queues */
+};
+struct task_group {
+  struct task_group *parent;
+  struct cfs_bandwidth cfs_bandwidth;
+};
 struct sched_entity {
   struct cfs_rq *cfs_rq;
 };
@@ -113,6 +128,7 @@ struct task_struct {
   struct list_head thread_node;
   struct signal_struct *signal;
   struct sched_entity se;
+  struct task_group *sched_task_group;
   bool throttled; /* since Linux 6.18 */
   int on_cpu;
   unsigned int flags, __state;

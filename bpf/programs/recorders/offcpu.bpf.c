@@ -21,6 +21,7 @@ struct offcpu {
   __u32 holder_tid;           /* the lock's owner when the wait began; 0: unknown */
   char holder[16];            /* its comm */
   char name[OBJECT_NAME];     /* of the file, or the other side's address or path */
+  char disk[OBJECT_DISK];     /* of the file's file system; "": none, or several */
   __u32 throttled;            /* 1: runnable, and the CPU quota of its cgroup is used up */
   char runner[16];            /* comm of the thread that left the CPU for this one; "": the idle thread, or unfinished */
   __u32 runner_pid;
@@ -34,6 +35,8 @@ RING_CHANNEL(channel, offcpu, 8 << 20);
 
 struct wait {
   __u64 since_ns, wake_ns; /* wake_ns: 0: not woken yet */
+  __u64 queued_ns;         /* put on a run queue; 0: not yet */
+  __u64 group, stopped_ns; /* of a runnable thread: its struct task_group, and for how long quotas had stopped that */
   __u64 cgroup;
   __u64 skipped_ns;
   __u32 process, state, waker_tid, began_before;
@@ -51,6 +54,31 @@ static __always_inline bool is_throttled(struct task_struct *task) {
   return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
 }
 
+/* For how long CPU quotas have stopped a group and those above it, ns. A thread that is put aside for others may be stopped only
+ * then. */
+#define GROUP_LEVELS 4
+static __always_inline __u64 stopped_ns(const struct task_group *group) {
+  __u64 sum = 0;
+  if (!group || !bpf_core_field_exists(group->cfs_bandwidth)) return 0;
+  for (int i = 0; i < GROUP_LEVELS && group; ++i) {
+    sum += BPF_CORE_READ(group, cfs_bandwidth.throttled_time);
+    group = BPF_CORE_READ(group, parent);
+  }
+  return sum;
+}
+
+static __always_inline void begin_in_queue(struct wait *wait, struct task_struct *task) {
+  wait->group = bpf_core_field_exists(task->sched_task_group) ? (__u64)BPF_CORE_READ(task, sched_task_group) : 0;
+  wait->stopped_ns = stopped_ns((void *)wait->group);
+  wait->throttled = is_throttled(task);
+}
+
+/* Most of the wait. */
+static __always_inline bool was_throttled(const struct wait *wait, __u64 off) {
+  if (wait->state != R) return false;
+  return wait->throttled || stopped_ns((void *)wait->group) - wait->stopped_ns > off / 2;
+}
+
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid;
   enum state state = state_at(context);
@@ -63,14 +91,14 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   wait = waits_of(thread);
   if (!wait) return;
   if (is_new) know_current_thread();
-  wait->wake_ns = 0;
+  wait->wake_ns = wait->queued_ns = 0;
   wait->process = bpf_get_current_pid_tgid() >> 32;
   wait->cgroup = bpf_get_current_cgroup_id();
   wait->state = state;
   wait->waker_tid = 0;
   wait->began_before = 0;
   __builtin_memset(wait->waker, 0, sizeof wait->waker);
-  wait->throttled = state == R && is_throttled(task);
+  if (state == R) begin_in_queue(wait, task);
   describe_wait(&wait->object, task, state, true);
   take_stack(context, &wait->stack);
   wait->since_ns = bpf_ktime_get_ns();
@@ -90,13 +118,14 @@ static __always_inline void set_runner(struct offcpu *event, bool unfinished) {
 }
 
 static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
-  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = elapsed_ns(since, now);
+  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = elapsed_ns(since, now), queued;
   struct offcpu *event;
   if (!since || off / 1000 < min_us) return;
   event = is_taken() ? tacho_reserve_for_cgroup(channel, struct offcpu, wait->process, thread, wait->cgroup) : 0;
   if (!event) return skip(wait, off);
   event->off_ns = off;
-  event->runq_ns = wait->wake_ns ? elapsed_ns(wait->wake_ns, now) : wait->state == R ? off : 0;
+  queued = wait->queued_ns ? wait->queued_ns : wait->wake_ns;
+  event->runq_ns = queued ? elapsed_ns(queued, now) : wait->state == R ? off : 0;
   event->state = wait->state;
   event->waker_tid = wait->waker_tid;
   __builtin_memcpy(event->waker, wait->waker, sizeof event->waker);
@@ -106,9 +135,10 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   event->object = wait->object.owner.object;
   event->lock = wait->object.owner.lock;
   event->holder_tid = wait->object.owner.tid;
-  event->throttled = wait->throttled;
+  event->throttled = was_throttled(wait, off);
   __builtin_memcpy(event->holder, wait->object.owner.name, sizeof event->holder);
   write_name(event->name, &wait->object, &wait->end);
+  __builtin_memcpy(event->disk, wait->object.disk, sizeof event->disk);
   set_runner(event, unfinished);
   event->skipped = wait->skipped;
   event->skipped_ns = wait->skipped_ns;
@@ -139,6 +169,15 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   return 1;
 }
 
+/* From sched_waking on the waker finds a CPU and interrupts it, and other BPF programs run: no time in a run queue. */
+SEC("tracepoint/sched/sched_wakeup")
+int is_queued(struct trace_event_raw_sched_wakeup_template *context) {
+  __u32 thread = context->pid;
+  struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
+  if (wait && wait->wake_ns && !wait->queued_ns) wait->queued_ns = bpf_ktime_get_ns();
+  return 1;
+}
+
 PER_CPU(before, struct wait);
 
 static __always_inline void note(struct task_struct *task) {
@@ -146,7 +185,7 @@ static __always_inline void note(struct task_struct *task) {
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   if (!wait || has_filter() || !is_state_chosen(state)) return;
   wait->state = state;
-  wait->throttled = state == R && is_throttled(task);
+  if (state == R) begin_in_queue(wait, task);
   describe_wait(&wait->object, task, state, false);
   NOTE_WAIT_WITH_STACK(waits, task, wait);
 }

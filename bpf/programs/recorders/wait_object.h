@@ -13,6 +13,7 @@
 #include "bpf/programs/recorders/futex_owner.h"
 
 #define OBJECT_NAME 64
+#define OBJECT_DISK 16
 struct socket_end {
   __u16 family, port; /* family 0: none */
   __u32 address[4];
@@ -22,6 +23,7 @@ struct wait_object {
   enum syscall_name call;
   struct socket_end end; /* instead of a name: text is made when there is an event */
   char name[OBJECT_NAME];
+  char disk[OBJECT_DISK];
 };
 /* The text of the last end that a thread waited for, which is often the next one too. */
 struct end_text {
@@ -161,6 +163,7 @@ static __always_inline enum object describe_file(struct wait_object *to, struct 
   if (type == socket_type) return describe_socket(to, opened);
   is_file = (type == regular || type == folder || type == disk) && BPF_CORE_READ(opened, f_inode, i_sb, s_magic) != anonymous;
   take_file_name(to->name, BPF_CORE_READ(opened, f_path.dentry), is_file);
+  if (is_file) BPF_CORE_READ_STR_INTO(&to->disk, opened, f_inode, i_sb, s_bdev, bd_disk, disk_name);
   return type == fifo ? pipe___object : is_file ? file___object : other_fd;
 }
 
