@@ -135,7 +135,7 @@ def check_finding(truth, finding):
     if "device" in truth and not (finding.get("device") and truth["device"].startswith(finding["device"])):  # vda of vda1
         wrong.append(f"device {finding.get('device')}, but it is {truth['device']}")
     for member in ["file", "peer", "by", "call"]:
-        if member in truth and finding.get(member) != truth[member]:
+        if member in truth and (finding.get(member) or "").split("/")[-1] != truth[member]:  # "FOLDER/FILE"
             wrong.append(f"{member} {finding.get(member)}, but it is {truth[member]}")
     # What a loop of system calls does between them may be a part of the finding.
     least = sum(times["system_ns"] for times in truth["per_thread"].values()) / truth["wall_ns"] if truth["cause"] == "syscall" else 1

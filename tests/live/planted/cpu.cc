@@ -92,7 +92,9 @@ template <void (*Take)()>
 static void update_table(Thread& me) {
   while (!me.is_over()) {
     Take();
+    const Times before = me.now();
     usleep(20'000);
+    me.idle += me.now() - before;
     free_table();
     compute(100);
   }

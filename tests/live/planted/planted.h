@@ -12,6 +12,7 @@
 struct Times {
   long wall = 0, cpu = 0, runnable = 0;
   long blocked() const { return wall - cpu - runnable; }
+  long without_runnable() const { return wall - runnable; }
   long on_cpu() const { return cpu; }
   long waiting_for_cpu() const { return runnable; }
   long all() const { return wall; }
