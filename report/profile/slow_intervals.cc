@@ -219,26 +219,31 @@ void SlowIntervals::choose() {
   if (question_->condition == nullptr && !intervals_.empty()) {
     std::vector<std::uint64_t> latencies;
     latencies.reserve(intervals_.size());
-    for (const Interval& interval : intervals_) latencies.push_back(interval.latency);
+    for (const SlowInterval& interval : intervals_) latencies.push_back(interval.latency);
     const double wanted = std::ceil(question_->share * static_cast<double>(latencies.size()));
     const auto last =
         latencies.begin() + std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(wanted), 1) - 1;
     std::ranges::nth_element(latencies, last, std::greater<>());
-    for (Interval& interval : intervals_) interval.is_slow = interval.latency >= *last;
+    for (SlowInterval& interval : intervals_) interval.is_slow = interval.latency >= *last;
   }
   least_slow_ = ~std::uint64_t{0};
-  for (const Interval& interval : intervals_) {
+  for (const SlowInterval& interval : intervals_) {
     if (!interval.is_slow) continue;
     ++slow_intervals_;
     least_slow_ = std::min(least_slow_, interval.latency);
   }
 }
 
+const std::vector<SlowInterval>& SlowIntervals::choose_slow() {
+  choose();
+  return intervals_;
+}
+
 // For each thread, with intervals sorted by start and samples by time: a sample is inside an interval if one
 // that began before it has not ended.
 void SlowIntervals::split(const Take& take) {
   choose();
-  std::ranges::sort(intervals_, [](const Interval& a, const Interval& b) {
+  std::ranges::sort(intervals_, [](const SlowInterval& a, const SlowInterval& b) {
     return std::tie(a.tid, a.begin) < std::tie(b.tid, b.begin);
   });
   std::ranges::sort(seen_, [](const Seen& a, const Seen& b) {

@@ -38,6 +38,14 @@ void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::s
 // Call it after parsing. A usage error: options do not go together.
 Result<> check_slow(const SlowQuestion& slow);
 
+// An operation of a thread.
+struct SlowInterval {
+  std::uint64_t begin = 0, end = 0;  // ns; `begin` is never before 0
+  std::uint64_t latency = 0;         // ns, from the field
+  std::uint32_t tid = 0;
+  bool is_slow = false;
+};
+
 class SlowIntervals {
  public:
   // To be called once the session's events are known. Refused when no event, or more than one, has such a
@@ -56,18 +64,16 @@ class SlowIntervals {
   using Take = std::function<void(RowId row, Side side, std::uint64_t weight)>;
   void split(const Take& take);
 
+  // Instead of split(), for views of times: the intervals, of which the slow ones are known.
+  const std::vector<SlowInterval>& choose_slow();
+  // "syscall.lat_ns", "a to b"; safe to print.
+  const std::string& name() const { return name_; }
+
   // After split(): lines that describe the two sides, and why one of them may be empty.
   std::vector<std::string> legend() const;
   std::vector<std::string> notes() const;
 
  private:
-  // 32 bytes, kept for each interval until split().
-  struct Interval {
-    std::uint64_t begin = 0, end = 0;  // ns; `begin` is never before 0
-    std::uint64_t latency = 0;         // ns, from the field
-    std::uint32_t tid = 0;
-    bool is_slow = false;
-  };
   struct Seen {
     std::uint64_t time = 0, weight = 0;
     RowId row{};
@@ -86,8 +92,8 @@ class SlowIntervals {
   std::unique_ptr<EventSchemas> schemas_;  // for the keys of pairs
   std::optional<EventPairs> pairs_;
   PayloadField field_;
-  std::uint64_t unit_ = 1;  // ns
-  std::vector<Interval> intervals_;
+  std::uint64_t unit_ = 1;               // ns
+  std::vector<SlowInterval> intervals_;  // kept until split()
   std::vector<Seen> seen_;
   std::uint64_t without_latency_ = 0;
   std::size_t slow_intervals_ = 0, slow_samples_ = 0, other_samples_ = 0;

@@ -15,7 +15,7 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint32_t kNotShown = ~std::uint32_t{0};
+constexpr std::uint32_t kNotShown = ~std::uint32_t{0}, kNoRow = ~std::uint32_t{0};
 constexpr std::size_t kMostThreads = std::size_t{1} << 20;  // more cannot be real
 
 constexpr std::pair<WallState, std::string_view> kNames[] = {
@@ -78,17 +78,18 @@ std::string_view name_of(WallState state) {
   return std::ranges::find(kNames, state, &std::pair<WallState, std::string_view>::first)->second;
 }
 
-WallTimes::WallTimes(Session& session, const WaitOptions& waits)
+WallTimes::WallTimes(Session& session, const WaitOptions& waits, WallObserver observer)
     : session_(&session),
       who_(waits.who),
       ranges_(std::exchange(session.filter().times, {})),
       options_(waits),
+      observer_(std::move(observer)),
       waits_(session, options_of(waits, 0)) {}
 
 Result<> WallTimes::find_events() {
   // With wakers if the capture has them, as many as the options request.
   for (const unsigned wakers : {std::max(options_.wakers, 1U), 0U}) {
-    waits_ = Waits(*session_, options_of(options_, wakers));
+    waits_ = Waits(*session_, options_of(options_, wakers), observer_.keep);
     const auto found = waits_.find_events();
     has_waits_ = static_cast<bool>(found);
     has_wakers_ = has_waits_ && wakers > 0;
@@ -162,7 +163,7 @@ void WallTimes::take(const ResolvedSample& sample) {
     alone.location = sample.location_id;
     stack = chains_.stack_of(alone);
   }
-  count(track, WallState::OnCpu, stack, static_cast<double>(period));
+  keep_span(time, time, count(track, WallState::OnCpu, stack, static_cast<double>(period)));
 }
 
 void WallTimes::take(const NonSampleRecord& event) {
@@ -200,16 +201,23 @@ double WallTimes::chosen(std::uint64_t begin, std::uint64_t end) const {
   return sum;
 }
 
-void WallTimes::count(const Track& track, WallState state, const Stack* stack, double time) {
-  if (time <= 0) return;
+std::uint32_t WallTimes::count(const Track& track, WallState state, const Stack* stack, double time,
+                               std::uint32_t facts) {
+  if (time <= 0) return kNoRow;
   // The rows of a thread are found by the index of its track; see finish().
   const std::uint32_t thread = track.number;
   const StackId of_stack = stack == nullptr ? kNo<StackId> : stack->id;
   const auto is_same = [&](const WallRow& known) {
-    return known.thread == thread && known.state == state && known.stack == stack;
+    return known.thread == thread && known.state == state && known.stack == stack && known.facts == facts;
   };
-  const std::uint64_t hash = by_row_.hash(thread, static_cast<std::uint32_t>(state), of_stack);
-  find_or_add(by_row_, hash, rows_, is_same, {thread, state, stack, 0}).time += time;
+  const std::uint64_t hash = by_row_.hash(thread, static_cast<std::uint32_t>(state), of_stack, facts);
+  WallRow& row = find_or_add(by_row_, hash, rows_, is_same, {thread, state, stack, 0, facts});
+  row.time += time;
+  return static_cast<std::uint32_t>(&row - rows_.data());
+}
+
+void WallTimes::keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row) {
+  if (observer_.facts_of && row != kNoRow) spans_.push_back({begin, end, row});
 }
 
 // Time between two waits of a thread is not counted here: it ran.
@@ -223,18 +231,26 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
     begin_at(track, begin, !wait.has_begin || may_have_slept ? WallState::Before : WallState::OnCpu);
     track.was_off_before = !wait.has_begin;
   }
+  // Of waits without events only their time is known, which was in between.
+  const double skipped =
+      std::min(static_cast<double>(wait.skipped), chosen(std::min(track.covered, begin), begin));
+  count(track, WallState::Blocked, nullptr, skipped);
+  track.off += skipped;
+  skipped_ += skipped;
   const std::uint64_t from = std::max(begin, track.covered), middle = std::max(queued_from, from);
   if (wait.end <= from) return;
-  const Stack* const stack = wait.stack == nullptr ? nullptr : chains_.stack_of(wait);
   const double blocked = chosen(from, std::min(middle, wait.end)), runnable = chosen(middle, wait.end);
-  count(track, state_of(wait.stack), stack, blocked);
-  if (wait.stack == nullptr || wait.wakers.empty()) {
-    count(track, WallState::Runnable, stack, runnable);
-  } else {
-    Wait queue = wait;
-    queue.wakers = {};  // the waker did not cause the wait for a CPU
-    count(track, WallState::Runnable, chains_.stack_of(queue), runnable);
-  }
+  Wait queue = wait;
+  queue.wakers = {};  // the waker did not cause the wait for a CPU
+  const Wait& asleep = observer_.facts_of ? queue : wait;
+  const std::uint32_t facts = observer_.facts_of ? observer_.facts_of(wait) : 0;
+  const auto chain_of = [this](const Wait& one) {
+    return one.stack == nullptr ? nullptr : chains_.stack_of(one);
+  };
+  keep_span(from, std::min(middle, wait.end),
+            count(track, state_of(wait.stack), chain_of(asleep), blocked, facts));
+  keep_span(middle, wait.end, count(track, WallState::Runnable, chain_of(queue), runnable, facts));
+  has_preempted_ = has_preempted_ || (!wait.is_queue && wait.queued == wait.duration);
   track.off += blocked + runnable;
   track.covered = wait.end;
 }
@@ -370,7 +386,7 @@ std::vector<std::string> WallTimes::notes() const {
     notes.emplace_back(
         "no event says when threads do not run, and their time off the CPU is [not recorded]; record with -g "
         "-e cpu-clock,offcpu,waking,runqlat");
-  else if (!waits_.has_switches() && !waits_.has_queues())
+  else if (!waits_.has_switches() && !waits_.has_queues() && !has_preempted_)
     notes.emplace_back(
         "no event says when threads wait for a CPU after they were put aside, and that is part of [on-CPU]; "
         "record with -e cpu-clock,offcpu,waking,runqlat");
@@ -383,6 +399,9 @@ std::vector<std::string> WallTimes::notes() const {
         "samples say; that a thread is back is in the switch of the thread that ran before it, so "
         "record with -a",
         lost_));
+  if (skipped_ > 0)
+    notes.push_back(
+        fmt::format("{:.3f} s of waits have no events: a rate limit, or full rings", skipped_ / 1e9));
   if (leaves_wakers_out_)
     notes.push_back(fmt::format("the last waits are without wakers, as the chains of those before take {} MB",
                                 kMostChainBytes >> 20));
@@ -412,14 +431,25 @@ void WallTimes::finish() {
     shown[i] = static_cast<std::uint32_t>(threads_.size());
     scales[i] = finish(track);
   }
+  keep_shown(shown, scales);
+}
+
+// Leaves out rows of threads that are not shown, and numbers threads as threads() does.
+void WallTimes::keep_shown(const std::vector<std::uint32_t>& shown, const std::vector<double>& scales) {
   std::vector<WallRow> rows;
-  for (WallRow row : rows_) {
+  std::vector<std::uint32_t> moved(rows_.size(), kNoRow);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    WallRow row = rows_[i];
     if (shown[row.thread] == kNotShown) continue;
     if (row.state == WallState::OnCpu) row.time *= scales[row.thread];
     row.thread = shown[row.thread];
-    if (row.time > 0) rows.push_back(row);
+    if (row.time <= 0) continue;
+    moved[i] = static_cast<std::uint32_t>(rows.size());
+    rows.push_back(row);
   }
   rows_ = std::move(rows);
+  for (WallSpan& span : spans_) span.row = moved[span.row];
+  std::erase_if(spans_, [](const WallSpan& span) { return span.row == kNoRow; });
 }
 
 }  // namespace tacho::report

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,13 +51,27 @@ struct WallRow {
   WallState state = WallState::Unknown;
   const Stack* stack = nullptr;  // made by WaitChains; null: unknown
   double time = 0;               // ns
+  std::uint32_t facts = 0;       // what WallObserver::facts_of() returned for its waits; 0 for other rows
+};
+
+// A wait, or a sample on the CPU: a part of the time of a row.
+struct WallSpan {
+  std::uint64_t begin = 0, end = 0;  // ns, of the recording clock; of a sample both are its time
+  std::uint32_t row = 0;             // index in rows()
+};
+
+// For a view that looks at single waits. Waits with different facts have rows of their own, which have no
+// wakers in their chains; and spans are kept, with 24 bytes each.
+struct WallObserver {
+  Waits::Keep keep;                                    // its number is in Wait::kept
+  std::function<std::uint32_t(const Wait&)> facts_of;  // called for each wait, with its wakers
 };
 
 class WallTimes {
  public:
   // Moves the conditions on times, threads and processes out of the session's filter. The session must
   // outlive this.
-  WallTimes(Session& session, const WaitOptions& waits);
+  WallTimes(Session& session, const WaitOptions& waits, WallObserver observer = {});
 
   // Call it when the events are known. A usage error: no event shows the state of threads.
   Result<> find_events();
@@ -68,6 +83,8 @@ class WallTimes {
 
   const std::vector<WallThread>& threads() const { return threads_; }
   const std::vector<WallRow>& rows() const { return rows_; }
+  // With an observer: in the order of their ends, as far as events tell.
+  const std::vector<WallSpan>& spans() const { return spans_; }
   const WaitChains& chains() const { return chains_; }
   // Notes for the reader of the times.
   std::vector<std::string> notes() const;
@@ -102,7 +119,11 @@ class WallTimes {
   void add_lost(const Wait& wait);
   void add_queue(Track& track);
   void begin_at(Track& track, std::uint64_t time, WallState lead);
-  void count(const Track& track, WallState state, const Stack* stack, double time);
+  // Returns the index of the row; kNoRow: there is nothing to count.
+  std::uint32_t count(const Track& track, WallState state, const Stack* stack, double time,
+                      std::uint32_t facts = 0);
+  void keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row);
+  void keep_shown(const std::vector<std::uint32_t>& shown, const std::vector<double>& scales);
   double finish(Track& track);
   double chosen(std::uint64_t begin, std::uint64_t end) const;  // ns, in [begin, end)
   WallState state_of(const Stack* stack);
@@ -112,19 +133,23 @@ class WallTimes {
   Filter who_;
   std::vector<Filter::TimeRange> ranges_;  // empty: all
   WaitOptions options_;
+  WallObserver observer_;
   Waits waits_;
   WaitChains chains_;
   bool has_waits_ = false, has_wakers_ = false, has_samples_ = false, is_clock_ = false,
        leaves_wakers_out_ = false;
-  std::vector<bool> samples_cpu_;                                 // by event
+  bool has_preempted_ = false;     // waits of threads that could run and were put aside
+  std::vector<bool> samples_cpu_;  // by event
   std::unordered_map<std::uint32_t, std::uint32_t> last_on_cpu_;  // by CPU: the tid of its last such sample
   std::uint64_t begin_ = ~std::uint64_t{0}, end_ = 0;             // of the recording
+  double skipped_ = 0;                                            // ns of waits without events
   std::uint64_t lost_ = 0;                                        // waits without an end
   std::deque<Track> tracks_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_tid_;         // live threads: index in tracks_
   std::unordered_map<std::uint32_t, const Thread*> known_threads_;  // by tid
   std::vector<WallThread> threads_;
   std::vector<WallRow> rows_;
+  std::vector<WallSpan> spans_;
   IndexTable<> by_row_;
   std::unordered_map<LocationId, WallState> states_;  // Unknown: it shows no state
   std::unordered_map<const Stack*, WallState> state_of_stack_;

@@ -78,6 +78,7 @@ Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
     facts.what = What::Wait;
     facts.time = time;
     facts.queued = field_with_role(*schema, "queued");
+    facts.skipped = field_named(*schema, "skipped_ns");
   }
   const PayloadField* const why = field_with_role(*schema, "why_queued");
   if (options_.takes_all && why != nullptr && time != nullptr && time->unit == "ns") {
@@ -177,6 +178,7 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
     return std::nullopt;
   }
   Wait wait = begun_by(sample);
+  wait.skipped = static_cast<std::uint64_t>(std::max(number(facts.skipped, sample).value_or(0), Int128{0}));
   wait.queued =
       static_cast<std::uint64_t>(std::clamp(number(facts.queued, sample).value_or(0), Int128{0}, *duration));
   return ended(wait, sample.tid(), static_cast<std::uint64_t>(*duration), sample.fields->time);

@@ -64,6 +64,8 @@ struct Wait {
   std::uint64_t duration = 0;    // ns, above 0
   std::uint64_t end = 0;         // ns, recording clock: the thread runs again
   std::uint64_t begin() const { return end - std::min(duration, end); }
+  // ns of waits of the thread before this one, of which there are no events.
+  std::uint64_t skipped = 0;
   std::uint64_t queued = 0;  // ns at the end of the wait that the thread was runnable, in a run queue
   // With takes_all. False: the wait began before the capture, and its duration is 0.
   bool has_begin = true;
@@ -112,13 +114,14 @@ class Waits {
   enum class What : std::uint8_t { Nothing, Switch, Wake, Wait, Queue };
   struct EventFacts {
     What what = What::Nothing;
-    const PayloadField* state = nullptr;   // Switch: state of the thread that leaves the CPU
-    const PayloadField* leaver = nullptr;  // Switch: that thread; null: the sample's
-    const PayloadField* thread = nullptr;  // Switch: the thread that runs next; Wake: the woken thread
-    const PayloadField* time = nullptr;    // Wait, Queue: duration
-    const PayloadField* queued = nullptr;  // Wait: the part of it in a run queue
-    const PayloadField* why = nullptr;     // Queue: why the thread did not run
-    const PayloadField* waker = nullptr;   // Wake: the waker's name; may be null
+    const PayloadField* state = nullptr;    // Switch: state of the thread that leaves the CPU
+    const PayloadField* leaver = nullptr;   // Switch: that thread; null: the sample's
+    const PayloadField* thread = nullptr;   // Switch: the thread that runs next; Wake: the woken thread
+    const PayloadField* time = nullptr;     // Wait, Queue: duration
+    const PayloadField* queued = nullptr;   // Wait: the part of it in a run queue
+    const PayloadField* skipped = nullptr;  // Wait: time of waits before it without events
+    const PayloadField* why = nullptr;      // Queue: why the thread did not run
+    const PayloadField* waker = nullptr;    // Wake: the waker's name; may be null
   };
   // The chain of wakers of a thread: its waker, the waker of that one, and so on.
   struct Woken {
