@@ -145,6 +145,7 @@ struct Command {
 
 std::vector<Command> commands() {
   std::vector<Command> out{
+      {"why", "where the time of a program or the system goes, and what it waits for, with the evidence"},
       {"record", "record events with stacks into a capture"},
       {"live", "record and show at once what comes"},
       {"top", "what runs now, on the terminal: functions with their call graphs"},
@@ -167,7 +168,8 @@ std::vector<Command> commands() {
 void print_help(std::FILE* to) {
   std::fputs(
       "Usage: tacho COMMAND [OPTIONS]\n\n"
-      "Records events with stacks on a host and reads the capture anywhere. Captures are perf.data files.\n\n"
+      "Records events with stacks on a host and reads the capture anywhere. Captures are perf.data files.\n"
+      "Something is slow: tacho why -p PID (tacho help slow says more).\n\n"
       "Commands:\n",
       to);
   for (const Command& command : commands())
@@ -178,6 +180,18 @@ void print_help(std::FILE* to) {
       "or refused by the kernel, 3 result incomplete, 4 output not written; record returns its command's.\n",
       to);
 }
+
+// `tacho help slow`.
+constexpr std::string_view kSlow =
+    "Something is slow: what do I type?\n\n"
+    "  tacho why -p PID             where its time goes: functions, locks and who holds them, disks, peers, CPUs\n"
+    "  tacho why -a                 the same of the whole system; -G CGROUP: of a container or a service\n"
+    "  tacho why -- COMMAND         of a command, until it ends\n"
+    "  tacho why -p PID --of ./srv:handle_request    what the slowest 1 % of its calls have more of\n"
+    "  tacho why -p PID -o FILE     keeps the capture, for the commands that the answer names\n"
+    "  tacho stacks -p PID          it hangs: where each thread is, which mutex it waits for, and who has it\n"
+    "  tacho top -p PID             what runs now, on the terminal\n"
+    "  tacho doctor                 what can be recorded here, and what to do about the rest\n";
 
 // Flushes stdout and returns the exit status.
 int finished() {
@@ -228,6 +242,10 @@ int main(int count, char** texts) {
   // `tacho help WORD` is `tacho WORD --help`.
   if (arguments.front() == "help" && arguments.size() > 1 && arguments[1] != "help")
     arguments = {arguments[1], "--help"};
+  if (arguments.size() == 2 && arguments[0] == "slow" && arguments[1] == "--help") {
+    std::fwrite(kSlow.data(), 1, kSlow.size(), stdout);
+    return finished();
+  }
   const std::string word = arguments.front();
   if (word == "--help" || word == "-h" || word == "help") {
     print_help(stdout);
@@ -244,11 +262,12 @@ int main(int count, char** texts) {
   }
   if (word == "doctor" && names_a_capture(arguments)) return execute("tacho-report", std::move(arguments));
   const bool asks_for_help = std::ranges::find(arguments, "--help") != arguments.end();
-  if ((word == "stacks" && names_a_capture_first(arguments)) ||
+  if ((word == "why" && has_input_option(arguments)) ||
+      (word == "stacks" && names_a_capture_first(arguments)) ||
       (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
     return execute("tacho-report", std::move(arguments));
   if (word == "list" || word == "live" || word == "top" || word == "stat" || word == "doctor" ||
-      word == "stacks" || word == "bpf") {
+      word == "stacks" || word == "bpf" || word == "why") {
     arguments.front() = word == "list" ? "--list-events" : word == "stat" ? "--count-events" : "--" + word;
     return execute("tacho-record", std::move(arguments));
   }

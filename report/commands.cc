@@ -4,6 +4,7 @@ namespace tacho::report {
 namespace {
 
 constexpr Command kCommands[] = {
+    {"why", "where the time of threads went, and what they waited for", run_why},
     {"summary", "one screen about a capture, and the commands that show more", run_summary},
     {"script", "every sample as text, as perf script prints it", run_script},
     {"report", "samples counted by thread, module and function", run_report},

@@ -18,6 +18,7 @@ Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments);
 // Run by tacho-record, which writes the running recording to standard input.
 Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_why(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_summary(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments);

@@ -436,7 +436,8 @@ Finished finish(const OpenedRecording& recording, const FinishedRecording& finis
   }
   if (report.counts.samples == 0 && lost == 0) report_nothing(recording, options, messages);
   report_removed_cgroups(recording, options, messages);
-  report_losses(report.counts, lost, recording, finished.running->channels(), options, messages);
+  if (options.says_losses)
+    report_losses(report.counts, lost, recording, finished.running->channels(), options, messages);
   report_merged_switches(report, messages);
   for (const std::string& line : finished.running->channels().troubles()) messages.warn(line);
   report_left_out(report.left_out, options.sampling.rate_of_objects, messages);

@@ -1,0 +1,209 @@
+#include "record/live/why.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "cli/exit_status.h"
+#include "cli/option_rows.h"
+#include "record/host/report_program.h"
+#include "record/messages.h"
+#include "record/options/options.h"
+#include "record/parse_text.h"
+#include "record/session/record_capture.h"
+#include "record/session/workload.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::chrono::seconds kUsualTime{10};
+constexpr std::string_view kCapture = "why.data";
+
+struct WhyValues {
+  std::vector<std::string> view{"why"};
+  std::string operation;
+  std::chrono::milliseconds time{0};
+};
+
+struct WhyOptions {
+  ParsedOptions recording;        // of one capture with a name of its own, unless -o names it
+  std::vector<std::string> view;  // words for tacho-report, without the capture
+};
+
+// A folder for a capture that is not kept: in $TMPDIR or /tmp, readable by this user only, removed at the end
+// with the capture in it.
+class CaptureFolder {
+ public:
+  static Result<CaptureFolder> make();
+  CaptureFolder(CaptureFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  CaptureFolder& operator=(CaptureFolder&&) = delete;
+  ~CaptureFolder();
+  std::string capture() const { return fmt::format("{}/{}", path_, kCapture); }
+
+ private:
+  explicit CaptureFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;  // empty: moved from
+};
+
+// "./srv:handle_request" is a function, "tcp.lat_ns" is not.
+bool is_function(std::string_view operation) { return operation.find(':') != std::string_view::npos; }
+
+// -e for the calls of that function.
+std::string calls_of(std::string_view operation) {
+  const auto colon = operation.rfind(':');
+  return fmt::format("calls/binary='{}',functions='{}'/", operation.substr(0, colon),
+                     operation.substr(colon + 1));
+}
+
+CommandShape shape_of(WhyValues& to) {
+  using cli::passed_on;
+  using cli::Takes;
+  CommandShape shape;
+  shape.program = "tacho why";
+  shape.synopsis = "-p PID[,PID] | -G CGROUP | -a | COMMAND [--for TIME] [-o FILE]; why -i FILE [options]";
+  shape.description =
+      "Says where the time of threads goes: which functions have the CPU, for which locks, disks, peers and "
+      "CPUs threads wait, and who holds these meanwhile. It records for ten seconds, or until the COMMAND "
+      "ends, and prints one screen: the largest share first, each with the call chain that proves it and the "
+      "command that shows more. Threads that wait for work (epoll, accept, a condition of a pool) are idle, "
+      "and no finding. With -i it reads a capture, also one of perf.";
+  shape.options = {
+      {"--for", Takes::Value, "TIME", "Record for TIME, in seconds or with a unit as in 500ms (default: 10)",
+       [&to](std::string_view text) { return store(to.time, parse_duration("--for", text)); }},
+      {"--of", Takes::Value, "FUNCTION",
+       "What the slowest 1 % of operations have more of than the others. FUNCTION, whose calls are the "
+       "operations: ./srv:handle_request; or EVENT.FIELD of an event of -e: tcp.lat_ns",
+       [&to](std::string_view text) -> Result<> {
+         to.operation = text;
+         return Done{};
+       }},
+      passed_on("--json", Takes::Nothing, "", "One JSON object with the same facts (docs/why.md)", to.view),
+  };
+  shape.epilog =
+      "Examples:\n"
+      "  tacho why -p 4711                  a service, for ten seconds\n"
+      "  tacho why -a --for 30s -o slow.data    the system; the capture is kept, for all other views\n"
+      "  tacho why -- ./build.sh            a command, until it ends\n"
+      "  tacho why -i slow.data             a capture\n"
+      "\n"
+      "Exit status: that of COMMAND, or of the view when that is not 0; 1 wrong use, 2 when the kernel "
+      "refuses.";
+  return shape;
+}
+
+bool is_given(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> names) {
+  const auto end = std::ranges::find(arguments, "--");
+  return std::any_of(arguments.begin(), end, [&](const std::string& word) {
+    return std::ranges::any_of(names, [&](std::string_view name) {
+      return name.starts_with("--") ? word == name || word.starts_with(std::string(name) + "=")
+                                    : word.starts_with(name) && !word.starts_with("--");
+    });
+  });
+}
+
+Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) {
+  WhyValues to;
+  // Each wait with what it waits for, its waker and the waker's stack; and what has the CPU.
+  std::vector<std::string> words{"-g", "-F", "99", "-e", "cpu-clock,offcpu/preempted=true/,waking"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  auto parsed = parse_options(words, shape_of(to));
+  if (!parsed) return std::move(parsed.error());
+  WhyOptions out{.recording = std::move(*parsed), .view = {}};
+  if (out.recording.outcome == cli::Parsed::HelpShown) return out;
+  RecordOptions& options = out.recording.options;
+  if (is_function(to.operation)) {
+    if (auto added = add_events(options.events, calls_of(to.operation)); !added)
+      return std::move(added.error());
+    to.operation = "call";
+  }
+  if (!to.operation.empty()) to.view.insert(to.view.end(), {"--of", to.operation});
+  const bool has_target = options.target.watch != Watch::System || !options.target.cpus.empty() ||
+                          !options.target.cgroups.empty() || is_given(arguments, {"-a", "--all-cpus"});
+  if (!has_target)
+    return use_error(
+        "of what? give -p PID, -G CGROUP, -a for the whole system, or a COMMAND; -i FILE reads a "
+        "capture");
+  if (options.files.is_named && options.output == "-")
+    return use_error("-o -: a capture is written to a file; without -o it is not kept");
+  if (to.time.count() != 0) options.time.duration = to.time;
+  if (!options.time.duration && options.command.empty()) options.time.duration = kUsualTime;
+  options.quiet = true;
+  options.says_losses = false;
+  out.view = std::move(to.view);
+  return out;
+}
+
+Result<CaptureFolder> CaptureFolder::make() {
+  const char* const named = std::getenv("TMPDIR");
+  std::string path = (named == nullptr || *named == 0 ? std::string("/tmp") : named) + "/tacho-why-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return system_error(path, errno);
+  return CaptureFolder(std::move(path));
+}
+
+CaptureFolder::~CaptureFolder() {
+  if (path_.empty()) return;
+  (void)::unlink(capture().c_str());
+  (void)::rmdir(path_.c_str());
+}
+
+// Runs tacho-report on the capture, and returns its exit status, or 128 + the signal that ended it. A stop
+// signal ends it.
+Result<int> answer_why(const std::vector<std::string>& view, const std::string& capture,
+                       const StopSignals& signals) {
+  const auto program = report_program();
+  if (!program) return Error{"tacho why needs tacho-report in the same directory as tacho-record", ENOENT};
+  std::vector<std::string> words{*program};
+  words.insert(words.end(), view.begin(), view.end());
+  words.insert(words.end(), {"-i", capture});
+  const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO);
+  if (!child) return child.error();
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = ::waitpid(*child, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+    pollfd one{signals.fd(), POLLIN, 0};
+    constexpr int kStep = 20;  // ms
+    (void)::poll(&one, 1, kStep);
+    if (const auto signal = signals.take(); signal && !signal->is_snapshot()) (void)::kill(-*child, SIGTERM);
+  }
+  if (ended < 0) return system_error("waitpid", errno);
+  constexpr int kBySignal = 128;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kBySignal + WTERMSIG(status);
+}
+
+}  // namespace
+
+int run_why(const std::vector<std::string>& command_line) {
+  auto parsed = parse_why_options({command_line.begin() + 2, command_line.end()});
+  if (!parsed) return report_failure(parsed.error(), "why");
+  if (parsed->recording.outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  RecordOptions& options = parsed->recording.options;
+  if (const auto status = answer_help_request(options.events, "why")) return *status;
+  std::optional<CaptureFolder> folder;
+  if (!options.files.is_named) {
+    auto made = CaptureFolder::make();
+    if (!made) return report_failure(made.error(), "why");
+    folder.emplace(std::move(*made));
+    options.output = folder->capture();
+    options.files.is_named = true;
+    parsed->view.emplace_back("--not-kept");
+  }
+  const int recorded = record_capture(options, command_line);
+  if (::access(options.output.c_str(), R_OK) != 0) return recorded;
+  auto signals = StopSignals::block();
+  if (!signals) return report_failure(signals.error(), "why");
+  const auto shown = answer_why(parsed->view, options.output, *signals);
+  if (!shown) return report_failure(shown.error(), "why");
+  return recorded != cli::kWhole ? recorded : *shown;
+}
+
+}  // namespace tacho::record

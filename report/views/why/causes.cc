@@ -1,0 +1,229 @@
+#include "report/views/why/causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+
+#include "format/records/perf_abi.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::pair<Cause, std::string_view> kNames[] = {
+    {Cause::Cpu, "cpu"},
+    {Cause::Spin, "spin"},
+    {Cause::Syscall, "syscall"},
+    {Cause::Fork, "fork"},
+    {Cause::Runnable, "runnable"},
+    {Cause::Throttled, "throttled"},
+    {Cause::Lock, "lock"},
+    {Cause::KernelLock, "kernel lock"},
+    {Cause::Disk, "disk"},
+    {Cause::Network, "network"},
+    {Cause::Fault, "fault"},
+    {Cause::Child, "child"},
+    {Cause::Timer, "timer"},
+    {Cause::Pipe, "pipe"},
+    {Cause::Other, "other"},
+    {Cause::IdlePoll, "poll"},
+    {Cause::IdleSocket, "socket"},
+    {Cause::IdleCondition, "condition"},
+    {Cause::IdleInput, "input"},
+    {Cause::IdleSignal, "signal"},
+    {Cause::IdleChild, "child"},
+    {Cause::IdleTimer, "timer"},
+    {Cause::IdleKernel, "kernel thread"},
+    {Cause::Unknown, "unknown"},
+};
+
+// Modules without code of programs.
+constexpr std::string_view kLibraries[] = {"libc.so",   "libc-",    "libpthread", "ld-linux", "ld-musl",
+                                           "libstdc++", "libgcc_s", "libm.so",    "[vdso]",   "librt.so",
+                                           "libc++",    "libuv.so", "libjemalloc"};
+// Beginnings of functions of languages' libraries, in any module.
+constexpr std::string_view kRuntimes[] = {
+    "std::",    "__gnu_cxx::", "core::", "alloc::", "<std::", "<core::",     "<alloc::", "runtime.",
+    "syscall.", "internal/",   "sync.",  "os.(",    "net.(",  "parking_lot", "tokio::",  "uv_",
+    "uv__",     "_Py",         "Py",     "node::",  "v8::",   "Builtins_"};
+
+constexpr std::string_view kNoName = "[unknown]";
+
+bool begins_with_one(std::string_view name, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view one) { return name.starts_with(one); });
+}
+
+bool is_library(const Function& function) {
+  return (function.module != nullptr && begins_with_one(function.module->short_name, kLibraries)) ||
+         begins_with_one(function.name(), kRuntimes);
+}
+
+bool any_kernel(std::span<const NamedFrame> frames, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(frames, [&](const NamedFrame& frame) {
+    return frame.is_kernel && begins_with_one(frame.name, std::span(beginnings.begin(), beginnings.size()));
+  });
+}
+
+// A wait for a futex whose owner is not known: functions of the C library, of C++, Rust and Go say what it
+// is built into. The innermost frame that says something decides.
+Cause futex_cause(std::span<const NamedFrame> frames) {
+  constexpr std::string_view kConditions[] = {
+      "cond_wait",     "cond_timedwait", "cond_clockwait", "sem_wait", "sem_timedwait",
+      "sem_clockwait", "join",           "condvar",        "Condvar",  "condition_variable",
+      "future",        "notesleep",      "findRunnable",   "stopm",    "thread::park",
+      "Parker",        "PyCOND",         "take_gil",       "drop_gil", "epoll",
+      "latch",         "barrier"};
+  constexpr std::string_view kLocks[] = {"mutex",    "Mutex",     "lll_lock", "rwlock",  "RwLock",
+                                         "spinlock", "lock_slow", "lock2",    "LockSlow"};
+  for (const NamedFrame& frame : frames) {
+    if (frame.is_kernel) continue;
+    const auto has = [&](std::string_view part) { return frame.name.find(part) != std::string_view::npos; };
+    if (frame.name == "take_gil") return Cause::Lock;  // python's global lock
+    if (std::ranges::any_of(kConditions, has)) return Cause::IdleCondition;
+    if (std::ranges::any_of(kLocks, has)) return Cause::Lock;
+  }
+  return Cause::IdleCondition;
+}
+
+Cause by_object(const WaitFacts& facts, std::span<const NamedFrame> frames) {
+  switch (facts.object) {
+    case WaitObject::Mutex:
+    case WaitObject::RwLock:
+      return Cause::Lock;
+    case WaitObject::Futex:
+      return futex_cause(frames);
+    case WaitObject::Connected:
+      return Cause::Network;
+    case WaitObject::Accepted:
+      // A full send buffer: the other side does not read.
+      return any_kernel(frames, {"sk_stream_wait_memory", "sock_alloc_send"}) ? Cause::Network
+                                                                              : Cause::IdleSocket;
+    case WaitObject::Listening:
+      return Cause::IdleSocket;
+    case WaitObject::Epoll:
+      return Cause::IdlePoll;
+    default:
+      return Cause::Unknown;
+  }
+}
+
+Cause by_state(WallState state, std::span<const NamedFrame> frames) {
+  switch (state) {
+    case WallState::Io:
+      return Cause::Disk;
+    case WallState::Lock:
+      return any_kernel(frames, {"futex_", "__futex_", "do_futex"}) ? futex_cause(frames) : Cause::KernelLock;
+    case WallState::Sleep:
+      return Cause::Timer;
+    case WallState::Poll:
+      return Cause::IdlePoll;
+    case WallState::Network:
+      return any_kernel(frames, {"inet_csk_accept", "unix_accept"}) ? Cause::IdleSocket : Cause::Network;
+    case WallState::Pipe:
+      return any_kernel(frames, {"pipe_write", "anon_pipe_write"}) ? Cause::Pipe : Cause::IdleInput;
+    case WallState::Child:
+      return Cause::Child;
+    case WallState::Idle:
+      return Cause::IdleKernel;
+    case WallState::Unknown:
+    case WallState::Before:
+      return Cause::Unknown;
+    default:
+      return Cause::Other;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Cause cause) {
+  return std::ranges::find(kNames, cause, &std::pair<Cause, std::string_view>::first)->second;
+}
+
+const std::vector<NamedFrame>& NamedStacks::at(LocationId location) {
+  const auto [known, is_new] = known_.try_emplace(location);
+  if (!is_new) return known->second;
+  const bool is_kernel = session_->resolver().location(location).cpumode == abi::kCpumodeKernel;
+  for (const FunctionId id : functions_.of_frame(location)) {
+    const Function& function = functions_[id];
+    const std::string_view name = function.name();
+    known->second.push_back({function.has_symbol() ? name.substr(0, name.find("@@")) : kNoName, is_kernel,
+                             !is_kernel && is_library(function)});
+  }
+  return known->second;
+}
+
+std::span<const NamedFrame> NamedStacks::frames(std::span<const LocationId> locations) {
+  answer_.clear();
+  for (const LocationId location : locations) {
+    const auto& named = at(location);
+    answer_.insert(answer_.end(), named.begin(), named.end());
+  }
+  return answer_;
+}
+
+std::span<const NamedFrame> NamedStacks::frames(const Stack& stack) { return frames(stack.frames); }
+
+std::string NamedStacks::variable(LocationId id, std::uint64_t before) {
+  const Location& location = session_->resolver().location(id);
+  const symbolize::Frame& frame = session_->resolver().frame(location);
+  const std::uint64_t offset = frame.shown_address - frame.function_start - before;
+  if (frame.function.empty() || !frame.is_data || frame.shown_address < frame.function_start + before)
+    return fmt::format("{:#x}", location.ip.value - before);
+  return offset == 0 ? std::string(frame.function) : fmt::format("{}+{:#x}", frame.function, offset);
+}
+
+std::string_view own_function(std::span<const NamedFrame> frames) {
+  const auto of_program = std::ranges::find_if(
+      frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_library && one.name != kNoName; });
+  if (of_program != frames.end()) return of_program->name;
+  const auto user = std::ranges::find_if(frames, [](const NamedFrame& one) { return !one.is_kernel; });
+  if (user != frames.end()) return user->name;
+  return frames.empty() ? std::string_view() : frames.front().name;
+}
+
+std::vector<std::string> shown_chain(std::span<const NamedFrame> frames) {
+  std::vector<std::string> names;
+  const bool has_own = std::ranges::any_of(
+      frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_library && one.name != kNoName; });
+  bool is_inner = true;  // inside of the innermost function of the program
+  for (const NamedFrame& frame : frames) {
+    if (frame.is_kernel) continue;
+    const bool is_own = !frame.is_library && frame.name != kNoName;
+    is_inner = is_inner && !is_own;
+    const bool is_first_library = is_inner && (names.empty() || !has_own);
+    const bool is_repeated = frame.name == kNoName && !names.empty() && names.back() == kNoName;
+    if ((is_own || !has_own || is_first_library) && !is_repeated)
+      names.emplace_back(frame.name);
+    else if (is_inner)
+      names.back() = frame.name;
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
+std::string_view call_of(std::span<const NamedFrame> frames) {
+  for (const std::string_view beginning : {"__x64_sys_", "__do_sys_", "__se_sys_", "__arm64_sys_", "ksys_"})
+    for (const NamedFrame& frame : frames)
+      if (frame.is_kernel && frame.name.starts_with(beginning)) return frame.name.substr(beginning.size());
+  return {};
+}
+
+Cause cause_of(WallState state, std::span<const NamedFrame> frames, const WaitFacts& facts) {
+  if (state == WallState::OnCpu)
+    return any_kernel(frames, {"asm_exc_page_fault", "exc_page_fault"}) ? Cause::Fault : Cause::Cpu;
+  if (state == WallState::Runnable) return facts.is_throttled ? Cause::Throttled : Cause::Runnable;
+  if (any_kernel(frames, {"asm_exc_page_fault", "exc_page_fault", "handle_mm_fault"})) return Cause::Fault;
+  if (any_kernel(frames, {"sigsuspend", "__x64_sys_rt_sigsuspend", "__x64_sys_pause", "do_sigtimedwait"}))
+    return Cause::IdleSignal;
+  const Cause known = by_object(facts, frames);
+  if (known != Cause::Unknown) return known;
+  const Cause cause = by_state(state, frames);
+  const bool is_of_kernel = !frames.empty() && frames.back().is_kernel && any_kernel(frames, {"kthread"});
+  return cause == Cause::Other && is_of_kernel ? Cause::IdleKernel : cause;
+}
+
+}  // namespace tacho::report

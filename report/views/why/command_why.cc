@@ -1,0 +1,137 @@
+// tacho why: where the time of threads went, with the evidence. The first word --of-capture: tacho-record,
+// which made the capture, runs it.
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/command.h"
+#include "report/commands.h"
+#include "report/filter_options.h"
+#include "report/profile/slow_intervals.h"
+#include "report/profile/wall_times.h"
+#include "report/query/gather.h"
+#include "report/views/why/findings.h"
+#include "report/views/why/wait_facts.h"
+#include "report/views/why/why_forms.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kDescription =
+    "Says where the time of threads went: which functions have the CPU, for which locks, disks, peers and "
+    "CPUs "
+    "threads wait, and who holds these meanwhile. The largest share comes first, each with the call chain "
+    "that "
+    "proves it and the command that shows more. Threads that wait for work (epoll, accept, a condition of a "
+    "pool) are idle, and no finding. FILE: a capture; without one, tacho why -p PID, -a or COMMAND records "
+    "ten seconds first.";
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  tacho why -p 4711\n"
+    "  tacho why -a --for 30s -o slow.data\n"
+    "  tacho why -- ./build.sh\n"
+    "  tacho why -i slow.data --json\n\n";
+
+struct Options {
+  ReadingOptions reading;
+  WaitOptions waits;
+  SlowQuestion slow;
+  bool as_json = false, is_kept = true;
+  std::uint64_t most = 6;
+};
+
+cli::CommandLine describe(Options& options) {
+  auto line = command_line("why", std::string(kDescription));
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back(cli::flag("--json", "one JSON object with the same facts: docs/why.md", options.as_json));
+  rows.push_back(
+      cli::text("--of", "EVENT[.FIELD]",
+                "what the slowest 1 % of operations have more of than the others. Each sample of the "
+                "event ends an operation of its thread, which took FIELD: call.duration_ns, "
+                "syscall.lat_ns, tcp.lat_ns",
+                options.slow.of));
+  // tacho-record removes its capture after this.
+  rows.push_back(sets("--not-kept", "", options.is_kept, false));
+  add_filter_options(rows, options.reading.session.filter);
+  line.epilog = std::string(kExamples) + line.epilog;
+  return line;
+}
+
+struct WhySink : Sink {
+  WhySink(Session& session, const WaitOptions& waits, std::optional<SlowIntervals> operations)
+      : slow(std::move(operations)),
+        facts(session),
+        times(session, waits,
+              {.keep = [this](const ResolvedSample& sample) { return facts.keep(sample); },
+               .facts_of = [this](const Wait& wait) { return facts.facts_of(wait); }}) {}
+  Flow on_sample(const ResolvedSample& sample) override {
+    ++samples;
+    if (!slow || !slow->take(sample)) times.take(sample);
+    return Flow::Continue;
+  }
+  Flow on_non_sample(const NonSampleRecord& event) override {
+    times.take(event);
+    return Flow::Continue;
+  }
+  std::uint64_t samples = 0;
+  std::optional<SlowIntervals> slow;
+  WaitFactsTable facts;
+  WallTimes times;
+};
+
+// What the answer cannot see.
+std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
+  std::vector<std::string> missing = sink.times.notes();
+  const std::uint64_t lost = all_lost_samples(session), all = lost + sink.samples;
+  if (lost > 0)
+    missing.push_back(fmt::format("{} of {} events were lost while recording ({:.2g} %)", lost, all,
+                                  100 * static_cast<double>(lost) / static_cast<double>(all)));
+  if (!sink.facts.has_objects())
+    missing.emplace_back(
+        "no event says for which lock, file or peer threads wait; record with tacho why, or -e offcpu");
+  return missing;
+}
+
+Result<Shown> show(Session& session, TextOutput& out, Options& options) {
+  read_head(session);
+  options.waits.who = take_who(session.filter());
+  std::optional<SlowIntervals> operations;
+  if (!options.slow.of.empty()) {
+    constexpr double kSlowest = 0.01;
+    options.slow.share = kSlowest;
+    auto found = SlowIntervals::find(session, options.slow);
+    if (!found) return std::move(found.error());
+    operations.emplace(std::move(*found));
+  }
+  WhySink sink(session, options.waits, std::move(operations));
+  if (!sink.times.find_events())
+    return use_error(
+        "no event of the capture says when threads wait, or what they do on the CPU; tacho why -p PID, -a or "
+        "COMMAND records what it needs");
+  run_with_progress(session, sink, out);
+  sink.times.finish();
+  const Answer answer = find_causes(session, sink.times, sink.facts, sink.slow ? &*sink.slow : nullptr);
+  WhyText how{.input = options.reading.shown_input(),
+              .is_kept = options.is_kept,
+              .names = options.reading.names,
+              .room = options.reading.terminal_room(),
+              .most = options.most,
+              .missing = missing_in(session, sink)};
+  options.as_json ? write_json(out, answer, how) : write_text(out, answer, how);
+  return Shown(Symbols::Used);
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_why(const std::vector<std::string>& arguments) {
+  Options options;
+  return run_view(describe(options), arguments, options.reading,
+                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
+}
+
+}  // namespace tacho::report

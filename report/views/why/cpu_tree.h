@@ -1,0 +1,70 @@
+// What threads do on the CPU: call trees by process, and the functions in them that take most of the time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/profile/wall_times.h"
+#include "report/views/why/causes.h"
+
+namespace tacho::report {
+
+// A function with what it calls: the deepest that has most of the time of its callers.
+struct CpuPart {
+  Cause cause = Cause::Cpu;  // or Spin, Syscall
+  double time = 0;           // ns
+  std::uint64_t samples = 0;
+  std::string function, call;
+  std::vector<std::string> stack;                       // root first, up to the function
+  std::vector<std::pair<std::string, double>> callees;  // the heaviest first; empty: the function itself
+  std::map<std::uint32_t, double> threads;              // by number
+};
+
+class CpuTrees {
+ public:
+  CpuTrees(Session& session, NamedStacks& stacks, const WallTimes& times)
+      : session_(&session), stacks_(&stacks), times_(&times) {}
+  // A row of WallState::OnCpu, and its number of samples.
+  void add(const WallRow& row, std::uint64_t samples);
+  // After the last row.
+  std::vector<CpuPart> take_parts();
+  // ns that are in no part.
+  double rest() const { return rest_; }
+
+ private:
+  struct Node {
+    std::string_view name;
+    Node* parent = nullptr;
+    bool is_library = false;
+    double self = 0, total = 0, in_kernel = 0;  // ns; in_kernel of `self`
+    std::map<std::string_view, double> calls;   // of in_kernel
+    std::map<std::uint64_t, double> addresses;  // of `self` in user code: by the sampled address
+    const Location* location = nullptr;         // of one of them
+    std::uint64_t samples = 0;                  // of `self`
+    std::map<std::uint32_t, double> threads;    // likewise
+    std::map<std::string_view, Node> children;
+  };
+  struct Sums {
+    double in_kernel = 0;
+    std::uint64_t samples = 0;
+    std::map<std::string_view, double> calls;
+    std::map<std::uint32_t, double> threads;
+  };
+  static double add_up(Node& node);
+  static void sum(const Node& node, Sums& sums);
+  void take(Node& node, double all, std::vector<CpuPart>& parts);
+  CpuPart part_of(Node& node);
+  bool spins(const Node& node);
+
+  Session* session_;
+  NamedStacks* stacks_;
+  const WallTimes* times_;
+  std::map<std::uint32_t, Node> roots_;  // by pid
+  double rest_ = 0;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,468 @@
+#include "report/views/why/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "report/views/why/cpu_tree.h"
+#include "report/views/why/lock_holders.h"
+#include "report/views/why/thread_spans.h"
+
+namespace tacho::report {
+namespace {
+
+// A cause is a finding if it takes this share of the life of the threads that have it, and of all time that
+// is not idle. On the CPU threads do what they are there for: it takes more of it to be the reason that
+// something is slow.
+constexpr double kLeastOfThreads = 0.1, kLeastOnCpu = 0.25, kLeastOfBusy = 0.02;
+// A capture's clock has 99 Hz: less than this cannot be told from chance.
+constexpr double kLeastTime = 2e7;  // ns
+// Processes that live shorter than this are counted together if there are so many in a second.
+constexpr std::uint64_t kShortLife = 50'000'000;  // ns
+constexpr double kManyForks = 20;
+
+// What the rows of one finding have in common.
+struct Key {
+  Cause cause = Cause::Other;
+  std::uint32_t pid = 0;       // of locks
+  std::uint64_t lock = 0;      // address
+  std::string_view function;   // of the program
+  std::string_view subject{};  // file, peer, process
+  auto operator<=>(const Key&) const = default;
+};
+
+struct Group {
+  double time = 0;
+  std::map<const Stack*, double> stacks;
+  std::map<std::uint32_t, double> threads;  // by number
+  std::vector<std::uint64_t> waits;         // durations
+  std::vector<WallSpan> spans;              // of locks, and with operations
+  std::map<std::string_view, double> calls, disks;
+  std::map<std::string, double> runners;  // who had the CPU
+  std::uint64_t samples = 0;              // on the CPU
+};
+
+class Finder {
+ public:
+  Finder(Session& session, const WallTimes& times, const WaitFactsTable& facts)
+      : session_(session),
+        times_(times),
+        facts_(facts),
+        stacks_(session),
+        spans_(times),
+        trees_(session, stacks_, times) {}
+
+  Answer find(SlowIntervals* slow) {
+    measure();
+    classify();
+    choose_timers();
+    group();
+    if (slow != nullptr) {
+      compare(*slow);
+    } else {
+      add_waits();
+      collect();
+    }
+    return std::move(answer_);
+  }
+
+ private:
+  void measure() {
+    std::set<std::uint32_t> processes;
+    std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+    for (const WallThread& thread : times_.threads()) {
+      answer_.wall += thread.life;
+      processes.insert(thread.pid);
+      begin = std::min(begin, thread.begin);
+      end = std::max(end, thread.end);
+    }
+    answer_.threads = times_.threads().size();
+    answer_.processes = processes.size();
+    answer_.span = end > begin ? static_cast<double>(end - begin) : 0;
+    is_short_.resize(times_.threads().size());
+    for (std::size_t i = 0; i < is_short_.size(); ++i) {
+      const WallThread& thread = times_.threads()[i];
+      is_short_[i] = thread.begin > begin && thread.end < end && thread.end - thread.begin < kShortLife;
+      if (is_short_[i] && thread.pid == thread.tid) ++answer_.forks;
+    }
+    has_storm_ = static_cast<double>(answer_.forks) > kManyForks * answer_.span / 1e9;
+  }
+
+  void classify() {
+    for (const WallRow& row : times_.rows()) {
+      const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
+      Cause cause = cause_of(row.state, frames, facts_[row.facts]);
+      const bool is_of_storm = has_storm_ && (is_short_[row.thread] || is_of_fork(frames));
+      if (is_of_storm && !is_idle(cause) && cause != Cause::Unknown) cause = Cause::Fork;
+      if (cause == Cause::Child && answer_.processes > 1) cause = Cause::IdleChild;
+      causes_.push_back(cause);
+      locks_.push_back(cause == Cause::Lock ? lock_of(facts_[row.facts], frames) : 0);
+    }
+  }
+
+  // The address of the lock. Of a read-write lock whose owner was not known it is that of a futex in it: readers
+  // wait for the third word, writers for the fourth.
+  static std::uint64_t lock_of(const WaitFacts& facts, std::span<const NamedFrame> frames) {
+    constexpr std::uint64_t kWaitedFor = 8;
+    const bool is_rwlock = std::ranges::any_of(frames, [](const NamedFrame& frame) {
+      return !frame.is_kernel && frame.name.find("pthread_rwlock") != std::string_view::npos;
+    });
+    if (!is_rwlock || facts.object != WaitObject::Futex || facts.lock < kWaitedFor) return facts.lock;
+    return facts.lock / kWaitedFor * kWaitedFor - kWaitedFor;
+  }
+
+  static bool is_of_fork(std::span<const NamedFrame> frames) {
+    return std::ranges::any_of(frames, [](const NamedFrame& frame) {
+      return frame.is_kernel && (frame.name == "kernel_clone" || frame.name.starts_with("do_wait"));
+    });
+  }
+
+  // Waits for points in time are idle if the thread waits for no other work: it is there to do something at
+  // times.
+  void choose_timers() {
+    std::vector<double> for_work(times_.threads().size());
+    for (std::size_t i = 0; i < causes_.size(); ++i)
+      if (is_idle(causes_[i])) for_work[times_.rows()[i].thread] += times_.rows()[i].time;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const WallThread& thread = times_.threads()[times_.rows()[i].thread];
+      constexpr double kMuch = 0.01;
+      if (causes_[i] == Cause::Timer && for_work[times_.rows()[i].thread] < kMuch * thread.life)
+        causes_[i] = Cause::IdleTimer;
+    }
+  }
+
+  Key key_of(std::size_t index) {
+    const WallRow& row = times_.rows()[index];
+    const WaitFacts& facts = facts_[row.facts];
+    const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
+    Key key{.cause = causes_[index], .function = own_function(frames)};
+    switch (key.cause) {
+      case Cause::Lock:
+        key.pid = facts.pid;
+        key.lock = locks_[index];
+        if (key.lock != 0) key.function = {};
+        break;
+      case Cause::Runnable:
+        key.function = {};
+        break;
+      case Cause::Network:
+        key.subject = facts.name;
+        if (!facts.name.empty()) key.function = {};
+        break;
+      case Cause::Disk:
+      case Cause::Fault:
+        if (facts.object == WaitObject::File) key.subject = facts.name;
+        break;
+      case Cause::Throttled:
+      case Cause::Fork:
+        key.function = {};
+        break;
+      default:
+        break;
+    }
+    return key;
+  }
+
+  void group() {
+    group_of_.resize(causes_.size());
+    unknown_.resize(times_.threads().size());
+    for (std::size_t i = 0; i < causes_.size(); ++i)
+      if (causes_[i] == Cause::Unknown) unknown_[times_.rows()[i].thread] += times_.rows()[i].time;
+    answer_.unknown = std::accumulate(unknown_.begin(), unknown_.end(), 0.0);
+    std::vector<std::uint64_t> samples(causes_.size());
+    for (const WallSpan& span : times_.spans()) samples[span.row] += span.begin == span.end ? 1 : 0;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const WallRow& row = times_.rows()[i];
+      if (is_idle(causes_[i])) answer_.idle += row.time;
+      if (causes_[i] == Cause::Unknown) continue;
+      if (causes_[i] == Cause::Cpu) {
+        trees_.add(row, samples[i]);
+        continue;
+      }
+      group_of_[i] = &groups_[key_of(i)];
+      add_time(*group_of_[i], row, row.time);
+      group_of_[i]->samples += samples[i];
+    }
+  }
+
+  void add_time(Group& group, const WallRow& row, double time) const {
+    const WaitFacts& facts = facts_[row.facts];
+    group.time += time;
+    group.threads[row.thread] += time;
+    if (row.stack != nullptr) group.stacks[row.stack] += time;
+    if (!facts.call.empty()) group.calls[facts.call] += time;
+    if (!facts.disk.empty()) group.disks[facts.disk] += time;
+    if (row.state == WallState::Runnable && !facts.runner.empty())
+      group.runners[family_of(facts.runner)] += time;
+  }
+
+  void add_waits() {
+    for (const WallSpan& span : times_.spans())
+      if (Group* const group = group_of_[span.row]; group != nullptr && span.end > span.begin) {
+        group->waits.push_back(span.end - span.begin);
+        if (causes_[span.row] == Cause::Lock) group->spans.push_back(span);
+      }
+  }
+
+  // What one operation took, by cause.
+  struct Side {
+    std::vector<std::uint64_t> latencies;
+    std::map<const Group*, Group> groups;                                 // of the operations' waits
+    double on_cpu = 0;                                                    // ns
+    std::map<std::pair<std::string_view, const Stack*>, double> samples;  // by function
+    double all_samples = 0;
+    std::map<std::uint32_t, double> threads;  // with time on the CPU
+    double per(double time) const {
+      return latencies.empty() ? 0 : time / static_cast<double>(latencies.size());
+    }
+  };
+
+  void add_operation(const SlowInterval& interval, Side& side) {
+    const auto thread = spans_.thread_at(interval.tid, interval.end);
+    side.latencies.push_back(interval.latency);
+    if (!thread) return;
+    double off = 0;
+    for (const WallSpan& span : spans_.between(*thread, interval.begin, interval.end)) {
+      const WallRow& row = times_.rows()[span.row];
+      if (span.begin == span.end) {
+        const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
+        side.samples[{own_function(frames), row.stack}] += 1;
+        ++side.all_samples;
+        continue;
+      }
+      const std::uint64_t from = std::max(span.begin, interval.begin), to = std::min(span.end, interval.end);
+      if (to <= from) continue;
+      off += static_cast<double>(to - from);
+      if (group_of_[span.row] == nullptr) continue;
+      const auto time = static_cast<double>(to - from);
+      Group& group = side.groups[group_of_[span.row]];
+      add_time(group, row, time);
+      group.waits.push_back(to - from);
+      group.spans.push_back({from, to, span.row});
+    }
+    const double on = std::max(static_cast<double>(interval.end - interval.begin) - off, 0.0);
+    side.on_cpu += on;
+    side.threads[*thread] += on;
+  }
+
+  static Operations::Side side_of(Side& side) {
+    Operations::Side made{.count = side.latencies.size()};
+    if (made.count == 0) return made;
+    const auto middle = side.latencies.begin() + static_cast<std::ptrdiff_t>(made.count / 2);
+    std::ranges::nth_element(side.latencies, middle);
+    made.median = *middle;
+    made.least = std::ranges::min(side.latencies);
+    return made;
+  }
+
+  // What slow operations have more of than the others.
+  void compare(SlowIntervals& intervals) {
+    Side slow, others;
+    for (const SlowInterval& one : intervals.choose_slow()) add_operation(one, one.is_slow ? slow : others);
+    answer_.operations = {intervals.name(), side_of(slow), side_of(others)};
+    name_locks();
+    LockHolders holders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_});
+    for (auto& [key, group] : groups_) {
+      Group& of_slow = slow.groups[&group];
+      const double more = slow.per(of_slow.time), less = others.per(others.groups[&group].time);
+      if (more <= less) continue;
+      TimeFinding made = finding_of(key, of_slow);
+      made.of_slow = more;
+      made.of_others = less;
+      if (key.cause == Cause::Lock) made.holders = holders.of(of_slow.spans);
+      answer_.findings.push_back(std::move(made));
+    }
+    add_on_cpu(slow, others);
+    std::ranges::stable_sort(answer_.findings, std::greater(),
+                             [](const TimeFinding& one) { return one.of_slow - one.of_others; });
+  }
+
+  // Time on the CPU by function, as samples divide it.
+  void add_on_cpu(const Side& slow, const Side& others) {
+    struct OnCpu {
+      double of_slow = 0, of_others = 0, samples = 0, most = 0;
+      const Stack* stack = nullptr;
+    };
+    std::map<std::string_view, OnCpu> functions;
+    for (const auto* const side : {&slow, &others}) {
+      if (side->all_samples == 0)
+        functions[""].*(side == &slow ? &OnCpu::of_slow : &OnCpu::of_others) = side->per(side->on_cpu);
+      for (const auto& [at, hits] : side->samples) {
+        OnCpu& one = functions[at.first];
+        const double time = side->per(side->on_cpu) * hits / side->all_samples;
+        (side == &slow ? one.of_slow : one.of_others) += time;
+        if (side != &slow) continue;
+        one.samples += hits;
+        if (hits > one.most) one.stack = at.second;
+        one.most = std::max(one.most, hits);
+      }
+    }
+    for (const auto& [name, one] : functions) {
+      if (one.of_slow <= one.of_others) continue;
+      TimeFinding made{.cause = Cause::Cpu,
+                       .time = one.of_slow * static_cast<double>(slow.latencies.size()),
+                       .count = static_cast<std::uint64_t>(one.samples),
+                       .function = std::string(name),
+                       .threads = thread_names(slow.threads),
+                       .of_slow = one.of_slow,
+                       .of_others = one.of_others};
+      if (one.stack != nullptr) made.stack = shown_chain(stacks_.frames(*one.stack));
+      answer_.findings.push_back(std::move(made));
+    }
+  }
+
+  // The longest first.
+  static std::vector<NamedTime> sorted(const std::map<std::string, double>& by_name) {
+    std::vector<NamedTime> parts;
+    for (const auto& [name, time] : by_name) parts.push_back({name, time});
+    std::ranges::stable_sort(parts, std::greater(), &NamedTime::time);
+    return parts;
+  }
+  static std::string heaviest_of(const std::map<std::string_view, double>& by_name) {
+    const auto most = std::ranges::max_element(by_name, {}, [](const auto& one) { return one.second; });
+    return most == by_name.end() ? std::string() : std::string(most->first);
+  }
+
+  // "worker-*", 2.5 s.
+  std::vector<NamedTime> thread_names(const std::map<std::uint32_t, double>& threads) const {
+    std::map<std::string, double> by_name;
+    for (const auto& [number, time] : threads) by_name[family_of(times_.threads()[number].comm)] += time;
+    return sorted(by_name);
+  }
+
+  // Without time that is not recorded.
+  double life_of(const std::map<std::uint32_t, double>& threads) const {
+    double life = 0;
+    for (const auto& [number, time] : threads) life += times_.threads()[number].life - unknown_[number];
+    return life;
+  }
+
+  std::string subject_of(const Key& key) {
+    if (key.cause == Cause::Lock && key.lock != 0) return lock_names_.at({key.pid, key.lock});
+    return std::string(key.subject);
+  }
+
+  TimeFinding finding_of(const Key& key, Group& group) {
+    TimeFinding made{.cause = key.cause,
+                     .time = group.time,
+                     .count = group.waits.size(),
+                     .function = std::string(key.function),
+                     .threads = thread_names(group.threads),
+                     .life = life_of(group.threads)};
+    if (!group.waits.empty()) {
+      const auto middle = group.waits.begin() + static_cast<std::ptrdiff_t>(group.waits.size() / 2);
+      std::ranges::nth_element(group.waits, middle);
+      made.median = *middle;
+      made.longest = std::ranges::max(group.waits);
+    }
+    const auto heaviest = std::ranges::max_element(
+        group.stacks, [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (heaviest != group.stacks.end()) {
+      made.stack = shown_chain(stacks_.frames(*heaviest->first));
+      if (made.function.empty()) made.function = own_function(stacks_.frames(*heaviest->first));
+    }
+    made.call = heaviest_of(group.calls);
+    made.disk = heaviest_of(group.disks);
+    made.subject = subject_of(key);
+    if (key.cause == Cause::Runnable) {
+      made.parts = sorted(group.runners);
+      if (!made.parts.empty()) made.subject = made.parts.front().name;
+    }
+    if (made.count == 0) made.count = group.samples;
+    return made;
+  }
+
+  void name_locks() {
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const WaitFacts& facts = facts_[times_.rows()[i].facts];
+      if (locks_[i] == 0) continue;
+      lock_names_.try_emplace({facts.pid, locks_[i]},
+                              stacks_.variable(facts.variable, facts.lock - locks_[i]));
+    }
+  }
+
+  bool is_large(const TimeFinding& finding) const {
+    const bool is_on_cpu = finding.cause == Cause::Cpu;
+    const double busy = answer_.wall - answer_.idle - answer_.unknown;
+    return finding.time >= kLeastTime && finding.time >= kLeastOfBusy * busy &&
+           finding.time >= (is_on_cpu ? kLeastOnCpu : kLeastOfThreads) * finding.life;
+  }
+
+  void take(TimeFinding finding) {
+    if (is_large(finding))
+      answer_.findings.push_back(std::move(finding));
+    else
+      answer_.rest += finding.time;
+  }
+
+  void collect() {
+    name_locks();
+    LockHolders holders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_});
+    for (auto& [key, group] : groups_) {
+      if (is_idle(key.cause)) {
+        std::uint64_t count = group.threads.size();
+        const auto names = thread_names(group.threads);
+        answer_.waits_for_work.push_back(
+            {.cause = key.cause,
+             .function = std::string(key.function),
+             .call = group.calls.empty() ? "" : std::string(group.calls.begin()->first),
+             .threads = fmt::format("{}{}", names.empty() ? "" : names.front().name,
+                                    count > 1 ? fmt::format(" ({} threads)", count) : ""),
+             .time = group.time});
+        continue;
+      }
+      TimeFinding made = finding_of(key, group);
+      if (key.cause == Cause::Lock) {
+        made.holders = holders.of(group.spans);
+      }
+      if (key.cause == Cause::Fork) made.count = answer_.forks;
+      take(std::move(made));
+    }
+    for (CpuPart& part : trees_.take_parts()) {
+      TimeFinding made{.cause = part.cause,
+                       .time = part.time,
+                       .count = part.samples,
+                       .function = std::move(part.function),
+                       .call = std::move(part.call),
+                       .stack = std::move(part.stack),
+                       .threads = thread_names(part.threads),
+                       .life = life_of(part.threads)};
+      for (auto& [name, time] : part.callees) made.parts.push_back({name, time});
+      take(std::move(made));
+    }
+    answer_.rest += trees_.rest();
+    std::ranges::stable_sort(answer_.findings, std::greater(), &TimeFinding::time);
+    std::ranges::stable_sort(answer_.waits_for_work, std::greater(), &IdleTime::time);
+  }
+
+  Session& session_;
+  const WallTimes& times_;
+  const WaitFactsTable& facts_;
+  NamedStacks stacks_;
+  ThreadSpans spans_;
+  CpuTrees trees_;
+  Answer answer_;
+  bool has_storm_ = false;
+  std::vector<bool> is_short_;        // by thread: it began and ended in the recording
+  std::vector<double> unknown_;       // ns, by thread
+  std::vector<Cause> causes_;         // by row
+  std::vector<std::uint64_t> locks_;  // by row: addresses; 0: none
+  std::vector<Group*> group_of_;      // by row; null: on the CPU, or unknown
+  std::map<Key, Group> groups_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> lock_names_;  // by pid and address
+};
+
+}  // namespace
+
+Answer find_causes(Session& session, const WallTimes& times, const WaitFactsTable& facts,
+                   SlowIntervals* slow) {
+  return Finder(session, times, facts).find(slow);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,91 @@
+// Findings: where the time of threads went, by cause, each with its evidence. Waits for work are no findings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/profile/slow_intervals.h"
+#include "report/profile/wall_times.h"
+#include "report/views/why/causes.h"
+#include "report/views/why/wait_facts.h"
+
+namespace tacho::report {
+
+// What a thread did meanwhile, in which function.
+struct Doing {
+  Cause cause = Cause::Cpu;
+  std::string function;  // empty: not known
+  std::string subject;   // the lock, file or peer for which it waited; empty: none
+  double time = 0;       // ns
+};
+
+// The threads of one name that held a lock while others waited for it.
+struct Holder {
+  std::string comm;           // "worker-*" are several
+  std::uint32_t tid = 0;      // 0: several threads
+  double time = 0;            // ns of others' waits
+  std::vector<Doing> doings;  // the longest first; they add up to `time`
+};
+
+struct NamedTime {
+  std::string name;
+  double time = 0;  // ns
+};
+
+struct TimeFinding {
+  Cause cause = Cause::Other;
+  double time = 0;                        // ns, of all threads
+  std::uint64_t count = 0;                // waits; on the CPU samples
+  std::uint64_t median = 0, longest = 0;  // ns of a wait; 0 on the CPU
+  std::string function;                   // of the program; empty: not known
+  std::string subject;                    // lock, file, peer, or the process that had the CPU
+  std::string disk;                       // of the file; empty: not known
+  std::string call;                       // the system call; empty: none
+  std::vector<std::string> stack;         // root first: the heaviest call chain
+  // On the CPU: the callees that share the time; without a CPU: the threads that had it.
+  std::vector<NamedTime> parts;    // on the CPU: the callees that share the time
+  std::vector<NamedTime> threads;  // by name, the longest time first
+  std::vector<Holder> holders;     // of a lock, the longest time first
+  double life = 0;                 // ns of the threads that have it
+  // ns of one operation, with --of: of the slow ones, and of the others.
+  double of_slow = 0, of_others = 0;
+};
+
+// Waits for work.
+struct IdleTime {
+  Cause cause = Cause::IdlePoll;
+  std::string function, call;
+  std::string threads;  // "worker-* (4 threads)"
+  double time = 0;      // ns
+};
+
+// The operations of --of.
+struct Operations {
+  std::string name;  // "call.duration_ns", safe to print
+  struct Side {
+    std::uint64_t count = 0, median = 0, least = 0;  // ns
+  };
+  Side slow, others;
+};
+
+struct Answer {
+  double wall = 0;     // ns: the lives of all threads
+  double idle = 0;     // of it: waits for work
+  double unknown = 0;  // of it: no event shows what threads did
+  double rest = 0;     // of it: causes that are too small to be findings
+  double span = 0;     // ns of the recording
+  std::uint64_t threads = 0, processes = 0, forks = 0;
+  // The longest time first. With `operations`: what slow ones have more of, the largest difference first.
+  std::vector<TimeFinding> findings;
+  std::optional<Operations> operations;
+  std::vector<IdleTime> waits_for_work;
+};
+
+// After WallTimes::finish(). `slow`: the operations of --of; null: all time counts.
+Answer find_causes(Session& session, const WallTimes& times, const WaitFactsTable& facts,
+                   SlowIntervals* slow);
+
+}  // namespace tacho::report

@@ -1,0 +1,111 @@
+#include "report/views/why/lock_holders.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tacho::report {
+
+bool LockHolders::is_wait_for(const WallSpan& span, std::uint32_t pid, std::uint64_t lock) const {
+  const WaitFacts& facts = in_.facts[in_.times.rows()[span.row].facts];
+  return in_.causes[span.row] == Cause::Lock && in_.locks[span.row] == lock && facts.pid == pid;
+}
+
+std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
+  sums_.clear();
+  for (const WallSpan& wait : waits) add(wait);
+  std::vector<Holder> holders;
+  for (auto& [name, sum] : sums_) {
+    Holder made{.comm = name, .time = sum.time};
+    if (sum.threads.size() == 1) {
+      const WallThread& thread = in_.times.threads()[sum.threads.begin()->first];
+      made.comm = thread.comm;
+      made.tid = thread.tid;
+    }
+    for (auto& [key, time] : sum.doings)
+      made.doings.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
+    std::ranges::stable_sort(made.doings, std::greater(), &Doing::time);
+    holders.push_back(std::move(made));
+  }
+  std::ranges::stable_sort(holders, std::greater(), &Holder::time);
+  return holders;
+}
+
+// The owner at the begin of the wait had the lock until it waited for it itself; the waker at the end, from
+// its own last wait for it on.
+void LockHolders::add(const WallSpan& wait) {
+  const WaitFacts& facts = in_.facts[in_.times.rows()[wait.row].facts];
+  const std::uint32_t pid = facts.pid;
+  const std::uint64_t lock = in_.locks[wait.row];
+  const auto owner = facts.holder_tid == 0 ? std::nullopt : in_.spans.thread_at(facts.holder_tid, wait.begin);
+  std::optional<std::uint32_t> waker;
+  if (!facts.waker.is_interrupt && facts.waker.tid != 0)
+    waker = in_.spans.thread_at(facts.waker.tid, wait.end);
+  std::uint64_t until = wait.end, from = wait.begin;
+  if (owner)
+    for (const WallSpan& span : in_.spans.between(*owner, wait.begin, wait.end))
+      if (is_wait_for(span, pid, lock)) {
+        until = std::max(span.begin, wait.begin);
+        break;
+      }
+  if (waker)
+    for (const WallSpan& span : in_.spans.between(*waker, wait.begin, wait.end))
+      if (is_wait_for(span, pid, lock)) from = std::clamp(span.end, wait.begin, wait.end);
+  // Unless the owner waited for it in between, it had the lock all the time.
+  const bool is_one = owner && waker && *owner == *waker && until == wait.end;
+  if (owner && until > wait.begin) add_part(*owner, wait.begin, until, is_one ? &facts.waker : nullptr);
+  if (owner) from = std::max(from, until);
+  if (waker && wait.end > from) add_part(*waker, from, wait.end, &facts.waker);
+}
+
+LockHolders::Key LockHolders::doing_in(const WallSpan& span) {
+  const WallRow& row = in_.times.rows()[span.row];
+  const WaitFacts& facts = in_.facts[row.facts];
+  const Cause cause = in_.causes[span.row];
+  const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : in_.stacks.frames(*row.stack);
+  std::string subject;
+  if (cause == Cause::Lock) {
+    const auto name = in_.names.find({facts.pid, in_.locks[span.row]});
+    if (name != in_.names.end()) subject = name->second;
+  } else if (cause == Cause::Runnable) {
+    subject = facts.runner;
+  } else {
+    subject = facts.name;
+  }
+  return {cause, std::string(own_function(frames)), subject};
+}
+
+void LockHolders::count(std::uint32_t thread, Sum& sum, Key key, double time) {
+  if (time <= 0) return;
+  sum.time += time;
+  sum.threads[thread] += time;
+  sum.doings[std::move(key)] += time;
+}
+
+void LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end,
+                           const Waker* at_end) {
+  Sum& sum = sums_[family_of(in_.times.threads()[thread].comm)];
+  double off = 0;
+  std::map<Key, double> on_cpu;
+  double samples = 0;
+  for (const WallSpan& span : in_.spans.between(thread, begin, end)) {
+    if (span.begin == span.end) {
+      on_cpu[doing_in(span)] += 1;
+      ++samples;
+      continue;
+    }
+    const std::uint64_t first = std::max(begin, span.begin), last = std::min(end, span.end);
+    if (last <= first) continue;
+    off += static_cast<double>(last - first);
+    count(thread, sum, doing_in(span), static_cast<double>(last - first));
+  }
+  const double on = static_cast<double>(end - begin) - off;
+  for (const auto& [key, hits] : on_cpu) count(thread, sum, key, on * hits / samples);
+  if (samples > 0) return;
+  // Without a sample: the function that gave the lock back.
+  Key key{Cause::Cpu, "", ""};
+  if (at_end != nullptr && at_end->stack != nullptr)
+    std::get<1>(key) = own_function(in_.stacks.frames(at_end->stack->frames.first(at_end->frames)));
+  count(thread, sum, std::move(key), on);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,56 @@
+// Who held a lock while others waited for it, and what the holder did meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "report/views/why/causes.h"
+#include "report/views/why/findings.h"
+#include "report/views/why/thread_spans.h"
+#include "report/views/why/wait_facts.h"
+
+namespace tacho::report {
+
+class LockHolders {
+ public:
+  using LockNames = std::map<std::pair<std::uint32_t, std::uint64_t>, std::string>;  // by pid and address
+  struct Inputs {
+    const WallTimes& times;
+    const WaitFactsTable& facts;
+    const ThreadSpans& spans;
+    const std::vector<Cause>& causes;         // by row
+    const std::vector<std::uint64_t>& locks;  // by row
+    NamedStacks& stacks;
+    const LockNames& names;
+  };
+  // All of it must outlive this.
+  explicit LockHolders(const Inputs& inputs) : in_(inputs) {}
+
+  // The holders of the locks in these waits, the longest time first.
+  std::vector<Holder> of(std::span<const WallSpan> waits);
+
+ private:
+  using Key = std::tuple<Cause, std::string, std::string>;  // of a Doing
+  struct Sum {
+    double time = 0;
+    std::map<std::uint32_t, double> threads;  // by number; kNobody: not recorded
+    std::map<Key, double> doings;
+  };
+  bool is_wait_for(const WallSpan& span, std::uint32_t pid, std::uint64_t lock) const;
+  void add(const WallSpan& wait);
+  // What the thread did in a part of the wait. `at_end`: the stack with which it ended the wait; may be null.
+  void add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end, const Waker* at_end);
+  void count(std::uint32_t thread, Sum& sum, Key key, double time);
+  Key doing_in(const WallSpan& span);
+
+  Inputs in_;
+  std::map<std::string, Sum> sums_;  // by family of names
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,51 @@
+#include "report/views/why/thread_spans.h"
+
+#include <algorithm>
+#include <cctype>
+#include <tuple>
+
+namespace tacho::report {
+
+std::string family_of(std::string_view comm) {
+  std::size_t size = comm.size();
+  while (size > 0 && std::isdigit(static_cast<unsigned char>(comm[size - 1])) != 0) --size;
+  if (size == comm.size() || size == 0) return std::string(comm);
+  return std::string(comm.substr(0, size)) + "*";
+}
+
+ThreadSpans::ThreadSpans(const WallTimes& times)
+    : times_(&times), spans_(times.spans()), starts_(times.threads().size() + 1) {
+  const auto thread_of = [&](const WallSpan& span) { return times.rows()[span.row].thread; };
+  std::ranges::sort(spans_, [&](const WallSpan& a, const WallSpan& b) {
+    return std::tuple(thread_of(a), a.end, a.begin) < std::tuple(thread_of(b), b.end, b.begin);
+  });
+  std::size_t at = 0;
+  for (std::uint32_t thread = 0; thread < times.threads().size(); ++thread) {
+    by_tid_.emplace(times.threads()[thread].tid, thread);
+    starts_[thread] = at;
+    while (at < spans_.size() && thread_of(spans_[at]) == thread) ++at;
+  }
+  starts_.back() = spans_.size();
+}
+
+std::span<const WallSpan> ThreadSpans::between(std::uint32_t thread, std::uint64_t begin,
+                                               std::uint64_t end) const {
+  const auto all = std::span(spans_).subspan(starts_[thread], starts_[thread + 1] - starts_[thread]);
+  const auto first = std::ranges::upper_bound(all, begin, {}, &WallSpan::end);
+  auto last = first;
+  while (last != all.end() && last->begin < end) ++last;
+  return {first, last};
+}
+
+std::optional<std::uint32_t> ThreadSpans::thread_at(std::uint32_t tid, std::uint64_t time) const {
+  const auto [first, last] = by_tid_.equal_range(tid);
+  std::optional<std::uint32_t> any;
+  for (auto known = first; known != last; ++known) {
+    const WallThread& thread = times_->threads()[known->second];
+    if (thread.begin <= time && time <= thread.end) return known->second;
+    any = known->second;
+  }
+  return any;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,36 @@
+// The waits and samples of each thread, in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/profile/wall_times.h"
+
+namespace tacho::report {
+
+// Threads of a pool have one name with numbers: "worker-12" is "worker-*".
+std::string family_of(std::string_view comm);
+
+class ThreadSpans {
+ public:
+  // After WallTimes::finish(); it must outlive this.
+  explicit ThreadSpans(const WallTimes& times);
+
+  // The spans of a thread that overlap a time, in order.
+  std::span<const WallSpan> between(std::uint32_t thread, std::uint64_t begin, std::uint64_t end) const;
+  // The number of the thread with this tid that lived then; nullopt: none.
+  std::optional<std::uint32_t> thread_at(std::uint32_t tid, std::uint64_t time) const;
+
+ private:
+  const WallTimes* times_;
+  std::vector<WallSpan> spans_;      // by thread, then by end
+  std::vector<std::size_t> starts_;  // of each thread, and the end
+  std::unordered_multimap<std::uint32_t, std::uint32_t> by_tid_;
+};
+
+}  // namespace tacho::report

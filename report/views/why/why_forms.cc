@@ -1,0 +1,406 @@
+#include "report/views/why/why_forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cli/message_text.h"
+#include "report/output/field_sinks.h"
+#include "report/output/terminal.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::uint64_t kVersion = 1;  // of the JSON form
+constexpr std::size_t kIndent = 10;    // columns before the lines of a finding
+constexpr double kLeastPart = 0.05;    // of a finding: callees and doings with less are not printed
+constexpr std::size_t kMostIdle = 5, kMostParts = 4;
+
+// 1.23 ms
+std::string time_text(double ns) {
+  constexpr std::string_view kUnits[] = {"ns", "us", "ms", "s"};
+  std::size_t unit = 0;
+  while (unit + 1 < std::size(kUnits) && ns >= 1000) {
+    ns /= 1000;
+    ++unit;
+  }
+  const int digits = unit == 0 || ns >= 100 ? 0 : ns >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", ns, digits, kUnits[unit]);
+}
+
+double share(double part, double whole) { return whole <= 0 ? 0 : 100 * part / whole; }
+
+std::string file_of(const WhyText& how) {
+  return how.input == "-" || !how.is_kept ? "FILE" : cli::shell_word(how.input);
+}
+
+// The time of which findings are shares.
+double busy_of(const Answer& answer) { return std::max(answer.wall - answer.idle - answer.unknown, 0.0); }
+
+class WhyWriter {
+ public:
+  WhyWriter(TextOutput& out, const Answer& answer, const WhyText& how)
+      : out_(out), answer_(answer), how_(how), busy_(busy_of(answer)) {}
+
+  void write() {
+    answer_.operations ? write_operations(*answer_.operations) : write_head();
+    for (const std::string& line : how_.missing) write_line(0, "not seen: " + line);
+    const std::size_t shown = std::min(how_.most, answer_.findings.size());
+    if (shown == 0) write_nothing();
+    for (std::size_t i = 0; i < shown; ++i) write_finding(answer_.findings[i]);
+    if (!answer_.operations) {
+      write_rest(shown);
+      write_idle();
+    }
+    if (shown > 0 && !how_.is_kept) write_line(0, "tacho why -o FILE keeps the capture for these commands");
+  }
+
+ private:
+  std::string safe(std::string_view text) const { return printable(text, how_.names); }
+
+  void write_line(std::size_t indent, const std::string& text) {
+    out_.blanks(indent);
+    out_.text(how_.room == 0 ? text : cut_in_the_middle(text, how_.room - std::min(how_.room, indent)));
+    out_.end_line();
+  }
+
+  void write_head() {
+    const auto of = [&](double part) { return fmt::format("{:.0f} %", share(part, answer_.wall)); };
+    std::string line = fmt::format("{} of {}: {} of thread time", time_text(answer_.span),
+                                   cli::counted(answer_.threads, "thread"), time_text(answer_.wall));
+    if (answer_.processes > 1) line += " of " + cli::counted(answer_.processes, "process");
+    line += fmt::format("; {} waits for work", of(answer_.idle));
+    if (share(answer_.unknown, answer_.wall) >= 1)
+      line += fmt::format(", {} is not recorded", of(answer_.unknown));
+    write_line(0, line);
+    if (!answer_.findings.empty())
+      write_line(0, fmt::format("shares are of the other {} ({})", of(busy_), time_text(busy_)));
+  }
+
+  static std::string side_text(const Operations::Side& side) {
+    if (side.count == 0) return "none";
+    return fmt::format("{}, median {}, from {} up", side.count, time_text(static_cast<double>(side.median)),
+                       time_text(static_cast<double>(side.least)));
+  }
+
+  void write_operations(const Operations& operations) {
+    write_line(0, fmt::format("slowest 1 % of {}: {}; the others: {}", operations.name,
+                              side_text(operations.slow), side_text(operations.others)));
+    if (!answer_.findings.empty()) write_line(0, "what a slow one has more of");
+  }
+
+  void write_nothing() { write_line(0, "nothing stands out"); }
+
+  // "lock cache_lock"
+  std::string title_of(const TimeFinding& finding) const {
+    const std::string subject = safe(finding.subject), call = safe(finding.call),
+                      function = finding.function.empty() ? "[unknown]" : safe(finding.function);
+    switch (finding.cause) {
+      case Cause::Cpu:
+        return "on the CPU in " + function;
+      case Cause::Spin:
+        return fmt::format("spins in {}{}", function, call.empty() ? "" : ": " + call);
+      case Cause::Syscall:
+        return fmt::format("on the CPU in system calls: {} of {}", call, function);
+      case Cause::Fork:
+        return fmt::format("processes that live for a moment: {}", cli::counted(answer_.forks, "process"));
+      case Cause::Runnable:
+        return subject.empty() ? "waits for a CPU"
+                               : "waits for a CPU, which " + subject + " has most of the time";
+      case Cause::Throttled:
+        return "waits for a CPU: the cgroup's quota is used up";
+      case Cause::Lock:
+        return fmt::format("waits for the lock {} in {}", subject.empty() ? "[unknown]" : subject, function);
+      case Cause::KernelLock:
+        return "waits for a lock of the kernel in " + function;
+      case Cause::Disk:
+        return fmt::format("waits for the disk{} in {}{}",
+                           finding.disk.empty() ? "" : " " + safe(finding.disk), function,
+                           subject.empty() ? "" : ", file " + subject);
+      case Cause::Network:
+        return fmt::format("waits for {} in {}", subject.empty() ? "a socket" : "the peer " + subject,
+                           function);
+      case Cause::Fault:
+        return "page faults in " + function;
+      case Cause::Child:
+        return "waits for a child process in " + function;
+      case Cause::Timer:
+        return "sleeps in " + function;
+      case Cause::Pipe:
+        return "waits until a pipe is read in " + function;
+      default:
+        return (is_idle(finding.cause) ? fmt::format("waits ({}) in ", name_of(finding.cause))
+                                       : "is blocked in ") +
+               function;
+    }
+  }
+
+  void write_finding(const TimeFinding& finding) {
+    if (answer_.operations)
+      write_line(0, fmt::format("{:>9}  {}", "+" + time_text(finding.of_slow - finding.of_others),
+                                title_of(finding)));
+    else
+      write_line(0, fmt::format("{:5.1f} %  {}", share(finding.time, busy_), title_of(finding)));
+    write_line(kIndent, evidence_of(finding));
+    if (finding.cause == Cause::Runnable && finding.parts.size() > 1)
+      write_line(kIndent, "the CPU had " + parts_text(finding, ""));
+    else if (finding.cause != Cause::Runnable && !finding.parts.empty())
+      write_line(kIndent, "of it " + parts_text(finding, "in "));
+    for (const Holder& holder : finding.holders) {
+      if (share(holder.time, finding.time) < 100 * kLeastPart) continue;
+      write_line(kIndent, holder_text(holder, finding));
+    }
+    if (!finding.stack.empty()) write_line(kIndent, stack_text(finding));
+    write_line(kIndent, more_of(finding, file_of(how_)));
+  }
+
+  std::string threads_text(const TimeFinding& finding) const {
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(finding.threads.size(), 3); ++i)
+      text += (i == 0 ? "" : ", ") + safe(finding.threads[i].name);
+    if (finding.threads.size() > 3) text += ", ...";
+    return text;
+  }
+
+  std::string evidence_of(const TimeFinding& finding) const {
+    std::string text = answer_.operations
+                           ? fmt::format("{} of a slow one, {} of another", time_text(finding.of_slow),
+                                         time_text(finding.of_others))
+                           : time_text(finding.time);
+    const bool is_on_cpu = finding.median == 0;
+    if (is_on_cpu)
+      text += ", " + cli::counted(finding.count, finding.cause == Cause::Fork ? "process" : "sample");
+    else
+      text += fmt::format(", {}, median {}, longest {}", cli::counted(finding.count, "wait"),
+                          time_text(static_cast<double>(finding.median)),
+                          time_text(static_cast<double>(finding.longest)));
+    return text + "; " + threads_text(finding);
+  }
+
+  std::string parts_text(const TimeFinding& finding, std::string_view in) const {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kMostParts, finding.parts.size()); ++i)
+      text += fmt::format("{}{:.0f} % {}{}", i == 0 ? "" : ", ", share(finding.parts[i].time, finding.time),
+                          in, safe(finding.parts[i].name));
+    return text;
+  }
+
+  std::string doing_text(const Doing& doing) const {
+    const std::string in = doing.function.empty() ? "" : " in " + safe(doing.function);
+    const std::string of = doing.subject.empty() ? "" : " " + safe(doing.subject);
+    if (doing.cause == Cause::Cpu) return "on the CPU" + in;
+    if (doing.cause == Cause::Runnable)
+      return "waiting for a CPU" + (of.empty() ? "" : ", which" + of + " has") + in;
+    if (is_idle(doing.cause)) return fmt::format("waiting ({}){}", name_of(doing.cause), in);
+    return fmt::format(
+        "waiting for {}{}{}",
+        doing.cause == Cause::Network ? "the peer" : "the " + std::string(name_of(doing.cause)), of, in);
+  }
+
+  std::string holder_text(const Holder& holder, const TimeFinding& finding) const {
+    std::string text = fmt::format("held by {}{}, {:.0f} %:", safe(holder.comm),
+                                   holder.tid == 0 ? "" : fmt::format(" ({})", holder.tid),
+                                   share(holder.time, finding.time));
+    std::size_t count = 0;
+    for (const Doing& doing : holder.doings) {
+      if (share(doing.time, holder.time) < 100 * kLeastPart || count == 3) break;
+      text += fmt::format("{} {:.0f} % {}", count++ == 0 ? "" : ",", share(doing.time, holder.time),
+                          doing_text(doing));
+    }
+    return text;
+  }
+
+  std::string stack_text(const TimeFinding& finding) const {
+    constexpr std::size_t kInnermost = 8;
+    const std::size_t left_out = finding.stack.size() - std::min(finding.stack.size(), kInnermost);
+    std::string text = left_out > 0 ? "..." : "";
+    for (std::size_t i = left_out; i < finding.stack.size(); ++i)
+      text += (text.empty() ? "" : " > ") + safe(finding.stack[i]);
+    return text;
+  }
+
+  void write_rest(std::size_t shown) {
+    double rest = answer_.rest;
+    for (std::size_t i = shown; i < answer_.findings.size(); ++i) rest += answer_.findings[i].time;
+    if (shown > 0 && share(rest, busy_) >= 0.1)
+      write_line(0, fmt::format("{:5.1f} %  the rest, none of it as large", share(rest, busy_)));
+  }
+
+  void write_idle() {
+    if (answer_.waits_for_work.empty()) return;
+    write_line(0, "waits for work");
+    for (std::size_t i = 0; i < std::min(kMostIdle, answer_.waits_for_work.size()); ++i) {
+      const IdleTime& one = answer_.waits_for_work[i];
+      write_line(2, fmt::format("{}: {} in {}{}", time_text(one.time), name_of(one.cause),
+                                one.function.empty() ? "[unknown]" : safe(one.function),
+                                one.threads.empty() ? "" : "; " + safe(one.threads)));
+    }
+  }
+
+  TextOutput& out_;
+  const Answer& answer_;
+  const WhyText& how_;
+  double busy_;  // ns
+};
+
+void describe_holder(JsonFields& to, const Holder& holder) {
+  to.text("comm", holder.comm);
+  if (holder.tid != 0) to.number("tid", holder.tid);
+  to.number("time_ns", static_cast<std::uint64_t>(holder.time));
+  if (!holder.doings.empty()) {
+    to.text("function", holder.doings.front().function);
+    to.text("doing", name_of(holder.doings.front().cause));
+  }
+  to.begin_list("doings");
+  for (const Doing& doing : holder.doings) {
+    to.begin_object({});
+    to.text("doing", name_of(doing.cause));
+    to.text("function", doing.function);
+    if (!doing.subject.empty()) to.text("of", doing.subject);
+    to.number("time_ns", static_cast<std::uint64_t>(doing.time));
+    to.end_object();
+  }
+  to.end_list();
+}
+
+// The name of the member that TimeFinding::subject is.
+std::string_view subject_name(Cause cause) {
+  switch (cause) {
+    case Cause::Lock:
+      return "lock";
+    case Cause::Network:
+      return "peer";
+    case Cause::Runnable:
+      return "by";
+    default:
+      return "file";
+  }
+}
+
+void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, const std::string& file) {
+  to.begin_object({});
+  to.text("cause", name_of(finding.cause));
+  to.real("share", share(finding.time, busy) / 100);
+  to.number("time_ns", static_cast<std::uint64_t>(finding.time));
+  to.number("count", finding.count);
+  if (finding.median != 0) {
+    to.number("median_ns", finding.median);
+    to.number("max_ns", finding.longest);
+  }
+  if (finding.of_slow > 0) {
+    to.number("slow_ns", static_cast<std::uint64_t>(finding.of_slow));
+    to.number("others_ns", static_cast<std::uint64_t>(finding.of_others));
+  }
+  to.text("function", finding.function);
+  if (!finding.call.empty()) to.text("call", finding.call);
+  if (!finding.subject.empty()) to.text(subject_name(finding.cause), finding.subject);
+  if (!finding.disk.empty()) to.text("device", finding.disk);
+  if (!finding.holders.empty()) {
+    to.begin_object("holder");
+    describe_holder(to, finding.holders.front());
+    to.end_object();
+    to.begin_list("holders");
+    for (const Holder& holder : finding.holders) {
+      to.begin_object({});
+      describe_holder(to, holder);
+      to.end_object();
+    }
+    to.end_list();
+  }
+  for (const auto& [name, parts] :
+       {std::pair("parts", &finding.parts), std::pair("threads", &finding.threads)}) {
+    to.begin_list(name);
+    for (const NamedTime& part : *parts) {
+      to.begin_object({});
+      to.text("name", part.name);
+      to.number("time_ns", static_cast<std::uint64_t>(part.time));
+      to.end_object();
+    }
+    to.end_list();
+  }
+  to.begin_list("stack");
+  for (const std::string& name : finding.stack) to.text("", name);
+  to.end_list();
+  to.text("more", more_of(finding, file));
+  to.end_object();
+}
+
+}  // namespace
+
+std::string more_of(const TimeFinding& finding, const std::string& file) {
+  switch (finding.cause) {
+    case Cause::Cpu:
+    case Cause::Spin:
+      return fmt::format("tacho annotate -i {} {}", file, cli::shell_word(finding.function));
+    case Cause::Syscall:
+    case Cause::Fork:
+      return fmt::format("tacho report -i {} --event cpu-clock --no-children", file);
+    case Cause::Lock:
+      return fmt::format("tacho table -i {} --event offcpu --by lock,holder", file);
+    case Cause::Disk:
+    case Cause::Fault:
+    case Cause::Network:
+      return fmt::format("tacho table -i {} --event offcpu --by object,name,comm", file);
+    case Cause::Runnable:
+    case Cause::Throttled:
+      return fmt::format("tacho table -i {} --event offcpu --where 'state == R' --by comm,runner", file);
+    default:
+      return fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
+  }
+}
+
+void write_text(TextOutput& out, const Answer& answer, const WhyText& how) {
+  WhyWriter(out, answer, how).write();
+}
+
+void write_json(TextOutput& out, const Answer& answer, const WhyText& how) {
+  const double busy = busy_of(answer);
+  const auto whole = [](double ns) { return static_cast<std::uint64_t>(std::max(ns, 0.0)); };
+  JsonFields to(out);
+  to.number("tacho_why", kVersion);
+  if (how.is_kept) to.text("file", how.input);
+  to.number("span_ns", whole(answer.span));
+  to.number("threads", answer.threads);
+  to.number("processes", answer.processes);
+  to.number("forks", answer.forks);
+  to.number("wall_ns", whole(answer.wall));
+  to.number("idle_ns", whole(answer.idle));
+  to.number("unknown_ns", whole(answer.unknown));
+  to.number("rest_ns", whole(answer.rest));
+  to.begin_list("missing");
+  for (const std::string& line : how.missing) to.text("", line);
+  to.end_list();
+  if (answer.operations) {
+    to.begin_object("operations");
+    to.text("of", answer.operations->name);
+    for (const auto& [name, side] :
+         {std::pair("slow", &answer.operations->slow), std::pair("others", &answer.operations->others)}) {
+      to.begin_object(name);
+      to.number("count", side->count);
+      to.number("median_ns", side->median);
+      to.number("min_ns", side->least);
+      to.end_object();
+    }
+    to.end_object();
+  }
+  to.begin_list("findings");
+  for (const TimeFinding& finding : answer.findings) describe_finding(to, finding, busy, file_of(how));
+  to.end_list();
+  to.begin_list("idle");
+  for (const IdleTime& one : answer.waits_for_work) {
+    to.begin_object({});
+    to.text("waits_for", name_of(one.cause));
+    to.text("function", one.function);
+    if (!one.call.empty()) to.text("call", one.call);
+    to.text("threads", one.threads);
+    to.number("time_ns", whole(one.time));
+    to.end_object();
+  }
+  to.end_list();
+  to.finish();
+  out.character('\n');
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""tacho why names the cause of programs whose cause is known, as they measure it themselves."""
+import json
+import time
+
+import planted
+import programs
+
+TACHO = programs.BIN / "tacho"
+FIRST = ("nice", "-n", "-20")  # before other tests
+ATTEMPTS = 3
+WITHOUT_CPU = ["runnable", "throttled", "fork"]  # causes
+
+@programs.needs_root
+@programs.needs_btf
+class Asked(planted.Planted):
+    """What else runs on the machine takes CPUs from the programs: where that is not the planted cause, it is left out."""
+
+    def check_cause(self, cause, program=(programs.BIN / "planted",)):
+        wrong = []
+        for _ in range(ATTEMPTS):
+            begin = time.monotonic()
+            words = [*FIRST, TACHO, "why", "--json", *(["-p", "{pid}", "--for", "1200ms"] if cause in planted.BESIDE_CHILDREN else ["--"])]
+            seconds = 5 if cause in planted.BESIDE_CHILDREN else 1
+            truth, said = self.run_planted(cause, seconds, words, (*FIRST, *program))
+            self.assertLess(time.monotonic() - begin, seconds + 30, "it does not end in time")
+            self.assertEqual(list(self.folder.glob("planted-*.dat")), [], "its file is left")
+            self.check_truth(truth, seconds)
+            wrong = planted.check(*without_others(truth, json.loads(said)))
+            if not wrong:
+                return
+        self.fail(wrong)
+
+    def check_truth(self, truth, seconds):
+        for name, times in truth["per_thread"].items():
+            self.assertEqual(times["wall_ns"], times["cpu_ns"] + times["runnable_ns"] + times["blocked_ns"], name)
+            self.assertGreater(times["wall_ns"], 0.5e9 * seconds, name)
+        if truth["cause"] != "idle":
+            self.assertAlmostEqual(truth["share"], truth["cause_ns"] / truth["wall_ns"], delta=1e-4)
+
+
+class Why(Asked):
+    def test_a_capture_is_kept_or_not(self):
+        done = self.run_program(*FIRST, TACHO, "why", "--", programs.BIN / "planted", "hot", 1, "truth.json")
+        self.assertIn("tacho annotate -i FILE hot_function\n", done.stdout.decode())
+        self.assertIn("tacho why -o FILE keeps the capture", done.stdout.decode())
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["truth.json"])
+        done = self.run_program(*FIRST, TACHO, "why", "-o", "kept.data", "--", programs.BIN / "planted", "hot", 1, "truth.json")
+        self.assertIn("tacho annotate -i kept.data hot_function\n", done.stdout.decode())
+        self.assertEqual(self.tacho("why", "-i", "kept.data").stdout, done.stdout)
+        self.assert_times_add_up(json.loads(self.tacho("why", "-i", "kept.data", "--json").stdout))
+
+    def assert_times_add_up(self, answer):
+        parts = answer["idle_ns"] + answer["unknown_ns"] + answer["rest_ns"] + sum(one["time_ns"] for one in answer["findings"])
+        self.assertAlmostEqual(parts / answer["wall_ns"], 1, delta=0.01, msg=answer)
+        # The wall graph divides the same time.
+        folded = self.tacho("folded", "--wall", "-i", "kept.data").stdout.decode().splitlines()
+        self.assertAlmostEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded) / answer["wall_ns"], 1, delta=0.01)
+
+    def test_a_target_is_needed(self):
+        done = self.run_program(TACHO, "why", status=1)
+        self.assertIn("tacho why: of what? give -p PID", done.stderr.decode())
+
+    def test_slow_calls_wait_for_the_lock(self):
+        planted_program = programs.BIN / "planted"
+        done = self.run_program(*FIRST, TACHO, "why", "--json", "--of", f"{planted_program}:store_under_lock", "--", planted_program, "fsync", 2,
+                                "truth.json")
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["operations"]["of"], "call.dur_ns")
+        slow, others = answer["operations"]["slow"], answer["operations"]["others"]
+        self.assertGreater(slow["min_ns"], others["median_ns"])
+        first = answer["findings"][0]
+        self.assertEqual((first["cause"], planted.name_of(first["lock"])), ("lock", "cache_lock"), first)
+        self.assertEqual(first["holder"]["comm"], "flusher")
+        self.assertGreater(first["slow_ns"], first["others_ns"])
+
+
+def without_others(truth, answer):
+    """Truth and answer without the time in which others had the CPU, if that is not the truth."""
+    if truth["cause"] in WITHOUT_CPU:
+        return truth, answer
+    kept = [finding for finding in answer["findings"] if finding["cause"] != "runnable"]
+    busy = answer["wall_ns"] - answer["idle_ns"] - answer["unknown_ns"]
+    time_of_others = sum(finding["time_ns"] for finding in answer["findings"] if finding["cause"] == "runnable")
+    for finding in kept:
+        finding["share"] *= busy / max(busy - time_of_others, 1)
+    if truth["cause"] == "idle":
+        return truth, answer | {"findings": kept}
+    scale = truth["wall_ns"] / max(truth["wall_ns"] - truth["runnable_ns"], 1)
+    truth = truth | {"share": truth["share"] * scale}
+    if "second" in truth:
+        truth["second"] = truth["second"] | {"share": truth["second"]["share"] * scale}
+    return truth, answer | {"findings": kept}
+
+
+class OtherLanguages(Asked):
+    def check_all(self, language):
+        program = planted.program_in(language, self.folder)
+        for cause in planted.CAUSES_IN[language]:
+            with self.subTest(cause=cause):
+                self.check_cause(cause, program)
+
+
+for each in planted.CAUSES:
+    setattr(Why, f"test_{each.replace('-', '_')}", lambda self, cause=each: self.check_cause(cause))
+for each in planted.LANGUAGES:
+    setattr(OtherLanguages, f"test_{each}", lambda self, language=each: self.check_all(language))
+
+TRUTH = {"cause": "lock", "function": "store_under_lock", "lock": "cache_lock", "share": 0.6,
+         "holder": {"comm": "flush*", "function": "flush_log", "doing": "disk"}}
+FINDING = {"cause": "lock", "function": "__lll_lock_wait", "callers": ["store_under_lock(Thread&)", "store"], "share": 0.63,
+           "lock": "(anonymous namespace)::cache_lock+0x8", "holder": {"comm": "flusher"}}
+
+
+class Checks(programs.unittest.TestCase):
+    def differences(self, **other):
+        return planted.check(TRUTH, {"findings": [FINDING | other]})
+
+    def test_the_right_answer_has_no_differences(self):
+        self.assertEqual(self.differences(), [])
+
+    def test_each_wrong_member_is_one(self):
+        for other in [{"cause": "disk"}, {"callers": ["store"]}, {"lock": "table_lock"}, {"lock": None}, {"share": 0.67},
+                      {"holder": {"comm": "worker-1"}}, {"holder": None}]:
+            with self.subTest(other=other):
+                self.assertEqual(len(self.differences(**other)), 1)
+
+    def test_a_loop_of_system_calls_is_more_than_the_calls(self):
+        truth = {"cause": "syscall", "function": "read_bytes", "share": 0.9, "wall_ns": 1000,
+                 "per_thread": {"worker-0": {"system_ns": 300}, "worker-1": {"system_ns": 300}}}
+        for share, count in [(0.55, 1), (0.65, 0), (0.95, 0), (1, 1)]:
+            finding = {"cause": "syscall", "function": "read_bytes", "share": share}
+            self.assertEqual(len(planted.check(truth, {"findings": [finding]})), count, share)
+
+    def test_names(self):
+        for symbol in ["look_up", "look_up(Thread&)", "main.look_up", "planted::look_up", "JS:*look_up file:///a.mjs:1:2",
+                       "LazyCompile:~look_up /a.js:1:2", "look_up+0x8", "void look_up<&take>(Thread&)"]:
+            self.assertEqual(planted.name_of(symbol), "look_up", symbol)
+
+    def test_a_healthy_program_has_no_finding(self):
+        self.assertEqual(planted.check({"cause": "idle"}, {"findings": []}), [])
+        self.assertEqual(len(planted.check({"cause": "idle"}, {"findings": [FINDING]})), 1)
+        self.assertEqual(len(planted.check(TRUTH, {"findings": []})), 1)
+
+    def test_a_second_place_is_a_finding_too(self):
+        truth = TRUTH | {"second": {"function": "append_to_log", "share": 0.2}}
+        second = FINDING | {"function": "append_to_log", "share": 0.21}
+        self.assertEqual(planted.check(truth, {"findings": [FINDING, second]}), [])
+        self.assertEqual(len(planted.check(truth, {"findings": [FINDING]})), 1)
+
+
+if __name__ == "__main__":
+    programs.main()
