@@ -36,10 +36,11 @@ StackSums::StackSums(Session& session, const StackSource& source, const Choice& 
       names_(&names),
       stacks_(&stacks),
       events_(session, source.event, source.weight, choice.as_perl),
+      fields_(session),
       merge_by_(stack_merge_by(session, source.expands_inlines || choice.shows_more)),
-      tells_threads_(choice.as_perl || choice.tells_threads || has_root(RootFrame::Pid) ||
-                     has_root(RootFrame::Tid)),
-      is_of_threads_(!has_root(RootFrame::Cpu) && !has_root(RootFrame::Cgroup)),
+      tells_threads_(choice.as_perl || choice.tells_threads || has_root(RootKind::Pid) ||
+                     has_root(RootKind::Tid)),
+      is_of_threads_(!has_root(RootKind::Cpu) && !has_root(RootKind::Cgroup) && !has_root(RootKind::Field)),
       profile_({EventBlock{}}, ProfileShape{.by_comm = false}) {}
 
 Result<> StackSums::read(const RunSession& run) {
@@ -50,6 +51,7 @@ Result<> StackSums::read(const RunSession& run) {
   }
   run(*this);
   if (auto sound = events_.check(); !sound) return sound;
+  if (auto sound = fields_.check("--by", source_->roots); !sound) return sound;
   name_new_rows();
   if (!slow_) return Done{};
   sides_.resize(of_rows_.size());
@@ -152,9 +154,10 @@ std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
   const std::string& event = events_.name_of(sample);
   std::string key = fmt::format("{}", sample.event_index);
   std::vector<std::string> texts;
-  for (const RootFrame root : source_->roots) {
-    auto text = root == RootFrame::Comm ? names_->thread_name(sample, event)
-                                        : std::optional(root_text(root, sample, event));
+  for (const RootFrame& root : source_->roots) {
+    auto text = root.kind == RootKind::Comm    ? names_->thread_name(sample, event)
+                : root.kind == RootKind::Field ? std::optional(fields_.text(root.field, sample))
+                                               : std::optional(root_text(root.kind, sample, event));
     if (!text) return kNo<std::uint32_t>;
     (key += '\0') += *text;
     texts.push_back(std::move(*text));
@@ -162,7 +165,7 @@ std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
   const auto [known, is_new] =
       by_text_.try_emplace(std::move(key), static_cast<std::uint32_t>(roots_.size()));
   if (!is_new) return known->second;
-  const bool has_no_event = choice_.as_perl || has_root(RootFrame::Event);
+  const bool has_no_event = choice_.as_perl || has_root(RootKind::Event);
   Roots& roots = roots_.emplace_back();
   roots.event = sample.event_index;
   roots.names.push_back(names_->number_of(has_no_event ? "" : event, FrameKind::Group));
@@ -191,8 +194,9 @@ class ThreadStack {
 
   void begin(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
     stack_.clear();
-    for (const RootFrame root : source_->roots)
-      add(root == RootFrame::Comm ? names_->thread_name(comm, pid, tid) : root_text(root, pid, tid, comm),
+    for (const RootFrame& root : source_->roots)
+      add(root.kind == RootKind::Comm ? names_->thread_name(comm, pid, tid)
+                                      : root_text(root.kind, pid, tid, comm),
           FrameKind::Group);
   }
   void add(std::string_view text, FrameKind kind) { stack_.push_back(names_->number_of(text, kind)); }

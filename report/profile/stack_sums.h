@@ -16,6 +16,7 @@
 #include "format/base/result.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
+#include "report/profile/root_fields.h"
 #include "report/profile/slow_intervals.h"
 #include "report/profile/weight.h"
 #include "report/query/root_frames.h"
@@ -28,8 +29,8 @@ namespace tacho::report {
 
 // The stacks that a user asks for.
 struct StackSource {
-  std::vector<RootFrame> roots{RootFrame::Comm};
-  std::string event, weight;  // see StackEvents
+  std::vector<RootFrame> roots{RootFrame{}};  // by name of thread
+  std::string event, weight;                  // see StackEvents
   WaitOptions waits;
   SlowQuestion slow;
   bool is_wall = false;          // the time of threads, on the CPU and off it
@@ -132,7 +133,7 @@ class StackSums : public Sink, private SumView {
   std::uint32_t roots_of(const ResolvedSample& sample);
   std::uint32_t make_roots(const ResolvedSample& sample);
   void name_new_rows();
-  bool has_root(RootFrame root) const { return contains_root(source_->roots, root); }
+  bool has_root(RootKind kind) const { return contains_root(source_->roots, kind); }
 
   // A thread with one name; pid and tid only if names of root frames have them.
   struct ThreadKey {
@@ -153,6 +154,7 @@ class StackSums : public Sink, private SumView {
   NamedStacks* stacks_;
   std::optional<SlowIntervals> slow_;
   StackEvents events_;
+  RootFields fields_;
   MergeBy merge_by_;
   bool tells_threads_, has_samples_ = false;
   bool is_of_threads_;  // root frames are the same for all samples of a thread and event

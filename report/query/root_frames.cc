@@ -12,9 +12,9 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::pair<std::string_view, RootFrame> kRoots[] = {
-    {"comm", RootFrame::Comm}, {"pid", RootFrame::Pid},       {"tid", RootFrame::Tid},
-    {"cpu", RootFrame::Cpu},   {"cgroup", RootFrame::Cgroup}, {"event", RootFrame::Event}};
+constexpr std::pair<std::string_view, RootKind> kRoots[] = {
+    {"comm", RootKind::Comm}, {"pid", RootKind::Pid},       {"tid", RootKind::Tid},
+    {"cpu", RootKind::Cpu},   {"cgroup", RootKind::Cgroup}, {"event", RootKind::Event}};
 
 }  // namespace
 
@@ -22,39 +22,37 @@ Result<std::vector<RootFrame>> parse_root_frames(std::string_view option, std::s
   std::vector<RootFrame> roots;
   if (text == "none") return roots;
   for (const std::string& name : parse_name_list(text)) {
-    const auto* const known = std::ranges::find(kRoots, name, &std::pair<std::string_view, RootFrame>::first);
-    if (known == std::end(kRoots))
-      return use_error(fmt::format("{}: '{}' is not known; it is {}", option, name, kRootFrameNames));
-    roots.push_back(known->second);
+    const auto* const known = std::ranges::find(kRoots, name, &std::pair<std::string_view, RootKind>::first);
+    roots.push_back(known == std::end(kRoots) ? RootFrame{RootKind::Field, name} : RootFrame{known->second});
   }
   if (roots.empty()) return use_error(fmt::format("{0}: names nothing; {0} none leaves threads out", option));
   return roots;
 }
 
-bool contains_root(std::span<const RootFrame> roots, RootFrame root) {
-  return std::ranges::find(roots, root) != roots.end();
+bool contains_root(std::span<const RootFrame> roots, RootKind kind) {
+  return std::ranges::find(roots, kind, &RootFrame::kind) != roots.end();
 }
 
 bool are_of_threads(std::span<const RootFrame> roots) {
-  return std::ranges::all_of(roots, [](RootFrame root) {
-    return root == RootFrame::Comm || root == RootFrame::Pid || root == RootFrame::Tid;
+  return std::ranges::all_of(roots, [](const RootFrame& root) {
+    return root.kind == RootKind::Comm || root.kind == RootKind::Pid || root.kind == RootKind::Tid;
   });
 }
 
-std::string root_text(RootFrame root, std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
-  if (root == RootFrame::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(pid));
-  if (root == RootFrame::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(tid));
+std::string root_text(RootKind root, std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
+  if (root == RootKind::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(pid));
+  if (root == RootKind::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(tid));
   return std::string(comm);
 }
 
-std::string root_text(RootFrame root, const ResolvedSample& sample, std::string_view event) {
+std::string root_text(RootKind root, const ResolvedSample& sample, std::string_view event) {
   switch (root) {
-    case RootFrame::Cpu:
+    case RootKind::Cpu:
       return sample.event().attr.samples(format::abi::kSampleCpu) ? fmt::format("cpu {}", sample.fields->cpu)
                                                                   : "cpu not recorded";
-    case RootFrame::Cgroup:
+    case RootKind::Cgroup:
       return std::string(sample.cgroup());
-    case RootFrame::Event:
+    case RootKind::Event:
       return std::string(event);
     default:
       return root_text(root, sample.pid(), sample.tid(), sample.comm);

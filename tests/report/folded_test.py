@@ -8,6 +8,7 @@ import made_payload
 import programs
 from made_payload import Field
 
+GOLDEN = programs.ROOT / "tests/golden"
 CHAIN = [made.CONTEXT_USER, made.LEAF_A + 4, made.MAIN + 9]
 NAMES = ["a", "", " ", "  ", " lead", "9", "12 34", "1:2", "a:b;c", "worker/0:1-events", "two words", "x 1 2.0: y"]
 
@@ -54,9 +55,26 @@ class Folded(programs.Scratch):
         self.assertEqual(roots("--by", "event,comm")["cycles;two_words"], 11)
         self.assertEqual(roots("--by", "none"), {"": sum(range(1, 13))})
         self.assertEqual(roots("--by", "comm"), roots())
-        for words, said in ((["--by", "nosuch"], "'nosuch' is not known"), (["--by", "pid", "--as-perf"], "leave out --as-perf"),
+        for words, said in ((["--by", "nosuch"], "no event has 'nosuch'"), (["--by", "pid", "--as-perf"], "leave out --as-perf"),
                             (["--by", "cpu", "--off-cpu"], "takes comm, pid and tid")):
             self.assertIn(said, self.tacho("folded", *words, status=1).stderr.decode())
+
+    def test_root_frames_may_be_fields_of_events(self):
+        """Texts, enumerators and symbols stand alone; what an event lacks is said."""
+        capture = made_payload.capture(True, lock=[Field("value", unit="ns", role="value"), Field("lock", format="uaddr"),
+                                                   Field("holder", made_payload.TEXT, 1, 16),
+                                                   Field("object", made_payload.ENUM, 4, enumerators=((1, "mutex"),)), Field("tid", size=4)],
+                                       other=[Field("value", unit="ns", role="value")])
+        for value, lock, holder in ((3, made.LEAF_B, b"owner"), (4, made.LEAF_B, b""), (5, 0, b"owner")):
+            capture.sample(0, chain=CHAIN, raw=struct.pack("<QQ16sII", value, lock, holder, 1, 7), period=value)
+        capture.sample(1, chain=CHAIN, raw=struct.pack("<Q", 9), period=9)
+        self.write(capture)
+        symbols = ("--symfs", GOLDEN / "symfs")
+        roots = lambda *words: {stack.removesuffix(";main;leaf_a"): weight for stack, weight in self.folded(*words, *symbols)[0].items()}
+        self.assertEqual(roots("--by", "holder", "--event", "lock"), {"owner": 8, "[no holder]": 4})
+        self.assertEqual(roots("--by", "lock,object", "--event", "lock"), {"leaf_b;mutex": 7, "[no lock];mutex": 5})
+        self.assertEqual(roots("--by", "holder"), {"lock;owner": 8, "lock;[no holder]": 4, "other;[no holder]": 9})
+        self.assertEqual(roots("--by", "value", "--event", "other"), {"value 9": 9})
 
     def test_several_events_stand_below_their_names(self):
         kind = made.USUAL | made.CALLCHAIN

@@ -694,7 +694,7 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     }
     const bool has_base = !options.base.empty(), has_per = !options.source.per.empty();
     if (options.source.is_wall && !options.has_roots)
-      options.source.roots = {RootFrame::Comm, RootFrame::Tid};
+      options.source.roots = {{RootKind::Comm}, {RootKind::Tid}};
     if (options.source.is_wall && !options.folded.empty())
       return use_error("--wall needs a capture: leave out --folded");
     if (auto sound = check_stack_source(options.source, options.reading.session.filter); !sound)

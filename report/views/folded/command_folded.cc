@@ -176,7 +176,7 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
     // stackcollapse-perf.pl --inline asks addr2line for each address anew.
     if (options.source.expands_inlines && options.reading.perf_bytes.is_asked_for)
       options.reading.session.symbols.use_symbol_name = symbolize::UseSymbolName::Innermost;
-    if (options.fold.as_perl && options.source.roots != std::vector{RootFrame::Comm})
+    if (options.fold.as_perl && options.source.roots != std::vector<RootFrame>{{RootKind::Comm}})
       return use_error("--by: stackcollapse-perf.pl has no such frames; leave out --as-perf");
     if (auto sound = check_stack_source(options.source, options.reading.session.filter); !sound)
       return std::move(sound.error());
