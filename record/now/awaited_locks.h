@@ -42,6 +42,7 @@ struct FutexOwner {
 // __pthread_mutex_s), robust ones too; read-write locks of glibc taken by a writer (struct
 // __pthread_rwlock_arch_t); mutexes of musl that have an owner. nullopt: another use of a futex, as in
 // condition variables, semaphores and joins, or a lock that nobody has now.
+// bpf/programs/recorders/futex_owner.h decides the same in the kernel.
 std::optional<FutexOwner> owner_in(const FutexWait& wait, const FutexWords& words);
 
 // Context switches of a thread, from its /proc/PID/task/TID/status; nullopt: there are none.

@@ -130,7 +130,7 @@ static __always_inline void decide_owner(struct lock_owner *owner, const struct 
   if (owner->tid && owner->object == futex___object) owner->object = mutex;
 }
 
-/* Threads that were owners, or slept, by process and by tid in the innermost pid namespace. Freed and used again, the memory of
+/* Threads that were owners, waited, or ran before the recording, by process and by tid in the innermost pid namespace. Freed and used again, the memory of
  * `task` has another tid. */
 struct thread_key {
   __u32 process, inner;
@@ -154,12 +154,10 @@ static __always_inline __u32 inner_tid_of(const struct task_struct *task) {
   return level < MOST_PID_LEVELS ? BPF_CORE_READ(number, nr) : 0;
 }
 
-/* Call it when the current thread is seen first: so owners are found in processes of many threads, too. */
-static __always_inline void know_current_thread(void) {
-  struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-  __u64 who = bpf_get_current_pid_tgid();
-  struct thread_key key = {who >> 32, inner_tid_of(task)};
-  struct known_thread known = {task, (__u32)who};
+/* Call it when a thread is seen first: so owners are found in processes of many threads, too. */
+static __always_inline void know_thread(struct task_struct *task) {
+  struct thread_key key = {BPF_CORE_READ(task, tgid), inner_tid_of(task)};
+  struct known_thread known = {task, BPF_CORE_READ(task, pid)};
   bpf_map_update_elem(&known_threads, &key, &known, BPF_ANY);
 }
 

@@ -43,7 +43,7 @@ int begins(struct trace_event_raw_sys_enter *context) {
   is_new = !bpf_map_lookup_elem(&waits, &thread);
   wait = waits_of(thread);
   if (!wait) return 1;
-  if (is_new) know_current_thread();
+  if (is_new) know_thread((struct task_struct *)bpf_get_current_task());
   close_unseen(&wait->since_ns, min_us);
   find_owner(&wait->owner, &(struct futex_wait){context->args[0], op, context->args[2]});
   wait->process = who >> 32;
@@ -91,6 +91,7 @@ static __always_inline void note(struct task_struct *task) {
   __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   struct pt_regs registers, *saved = (struct pt_regs *)bpf_task_pt_regs(task);
+  know_thread(task);
   if (!wait || has_filter() || !state || state >= 16 || bpf_probe_read_kernel(&registers, sizeof registers, saved)) return;
   if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_futex_wait(registers.rsi)) return;
   wait->owner = (struct lock_owner){.lock = registers.rdi, .object = futex___object};

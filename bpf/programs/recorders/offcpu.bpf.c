@@ -90,7 +90,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   if (!is_wait_chosen(thread, state)) return;
   wait = waits_of(thread);
   if (!wait) return;
-  if (is_new) know_current_thread();
+  if (is_new) know_thread(task);
   wait->wake_ns = wait->queued_ns = 0;
   wait->process = bpf_get_current_pid_tgid() >> 32;
   wait->cgroup = bpf_get_current_cgroup_id();
@@ -183,6 +183,7 @@ PER_CPU(before, struct wait);
 static __always_inline void note(struct task_struct *task) {
   __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
+  know_thread(task);
   if (!wait || has_filter() || !is_state_chosen(state)) return;
   wait->state = state;
   if (state == R) begin_in_queue(wait, task);

@@ -134,7 +134,7 @@ static __always_inline enum object describe_socket(struct wait_object *to, struc
   __u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
   bool is_listening;
   if (family == unix_family) return describe_unix(to, sock);
-  if (family != AF_INET && family != AF_INET6) return other_fd;
+  if (family != AF_INET && (family != AF_INET6 || !bpf_core_field_exists(sock->__sk_common.skc_v6_daddr))) return other_fd;
   is_listening = BPF_CORE_READ(sock, sk_protocol) == IPPROTO_TCP && BPF_CORE_READ(sock, __sk_common.skc_state) == LISTEN;
   take_end(&to->end, sock, is_listening || !BPF_CORE_READ(sock, __sk_common.skc_dport));
   return is_listening ? listening : is_accepted(sock) ? accepted : connected;
