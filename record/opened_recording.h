@@ -13,6 +13,7 @@
 
 #include "bpf/attach/follower.h"
 #include "bpf/attach/pid_numbers.h"
+#include "bpf/loaded_object.h"
 #include "bpf/user_object.h"
 #include "format/base/file.h"
 #include "format/extensions/attachment.h"
@@ -32,16 +33,22 @@
 
 namespace tacho::record {
 
-// The request of the command line, resolved. Nothing is open in the kernel yet. Made by prepare().
-struct PreparedRecording {
+// Objects (by index) whose events the recorder filters, or does not filter.
+struct FilteringOfObjects {
+  std::vector<std::size_t> limited_here;  // their programs do not apply --sample-rate and --max-rate
+  // They choose threads themselves, since they follow kernel objects from a followed thread into others.
+  std::vector<std::size_t> in_all_threads;
+};
+
+// What every stage of a recording has.
+struct ResolvedRequest {
   Host host;
   std::shared_ptr<ForeignReader> reader;  // of what belongs to recorded processes
   // In a pid namespace, if there are BPF programs that see pids.
   std::optional<bpf::PidNumbers> numbers;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
-  std::vector<bpf::UserObject> objects;
   std::vector<format::Attachment> attachments;  // what the capture needs to show the objects' samples
-  std::vector<std::size_t> limited_here;  // objects whose programs do not apply --sample-rate and --max-rate
+  FilteringOfObjects filtering;
   format::TracingData tracing;
   TargetTasks tasks;
   std::vector<format::Fd> cgroups;   // their folders; events of the plan have the descriptors
@@ -51,16 +58,23 @@ struct PreparedRecording {
   std::function<bool()> stop;  // whether a signal came; polled by steps that may take long
 };
 
+// The request of the command line. Nothing is open in the kernel yet. Made by prepare().
+struct PreparedRecording : ResolvedRequest {
+  std::vector<bpf::UserObject> objects;
+};
+
 // The events are open in the kernel and joined to programs; nothing is sampled yet. Made by open_events(); it
 // must not move.
-struct OpenedRecording : PreparedRecording {
-  OpenedRecording(PreparedRecording prepared, UnwoundEvents opened)
-      : PreparedRecording(std::move(prepared)),
+struct OpenedRecording : ResolvedRequest {
+  OpenedRecording(ResolvedRequest request, std::vector<bpf::LoadedObject> loaded, UnwoundEvents opened)
+      : ResolvedRequest(std::move(request)),
+        objects(std::move(loaded)),
         stacks(std::move(opened.stacks)),
         events(std::move(opened.events)) {}
   OpenedRecording(const OpenedRecording&) = delete;
   OpenedRecording& operator=(const OpenedRecording&) = delete;
 
+  std::vector<bpf::LoadedObject> objects;
   // Programs of the objects on the events of the plan, by event, CPU and task.
   std::map<std::tuple<std::size_t, int, int>, format::Fd> program_links;
   std::unique_ptr<SwitchEvents> switches;  // null without --switch-output-event

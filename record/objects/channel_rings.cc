@@ -127,7 +127,7 @@ bool RateLimit::passes(std::uint64_t time) {
   return false;
 }
 
-void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
+void read_attributed_losses(const bpf::LoadedObject& object, const std::string& map,
                             const std::function<void(const AttributedLoss&)>& sink) {
   const auto losers = object.open_map(bpf::kLosersMap + map);
   if (!losers) return;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bpf/attach/pid_numbers.h"
+#include "bpf/loaded_object.h"
 #include "bpf/rings/map_reader.h"
-#include "bpf/user_object.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
 #include "format/extensions/payload_schema.h"
@@ -89,7 +89,7 @@ struct AttributedLoss {
 
 // Losses that the programs of `object` counted for its map `map`. None if they do not use tacho/emit.h, or an
 // old one.
-void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
+void read_attributed_losses(const bpf::LoadedObject& object, const std::string& map,
                             const std::function<void(const AttributedLoss&)>& sink);
 
 // The kernel's loss counts by event and CPU, attributed to cgroups as far as programs counted them. The sums

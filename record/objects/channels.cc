@@ -121,35 +121,27 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
   return ids;
 }
 
-// Objects that choose threads themselves, since they follow kernel objects from a followed thread into
-// others.
-std::vector<std::size_t> objects_in_all_threads(const OpenedRecording& recording) {
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < recording.objects.size(); ++i)
-    if (follows_objects_anywhere(recording.objects[i])) found.push_back(i);
-  return found;
-}
-
 }  // namespace
 
-Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> objects,
-                                                   const bpf::Follower* follower, const bpf::EventRate& rate,
-                                                   const Messages& messages) {
+Result<FilteringOfObjects> configure_objects(std::span<bpf::UserObject> objects,
+                                             const bpf::Follower* follower, const bpf::EventRate& rate,
+                                             const Messages& messages) {
   if (rate.limits() && objects.empty())
     return use_error(
         "--sample-rate and --max-rate are for events of BPF objects (-e PROGRAM.bpf.c); for other events, "
         "-c N samples every Nth one, -F a number a second");
-  std::vector<std::size_t> limited_here;
+  FilteringOfObjects filtering;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     bpf::UserObject& object = objects[i];
-    const bool asks = object.limit(rate);
-    if (!asks) limited_here.push_back(i);
-    if (follower != nullptr) (void)object.follow(follower->table_fd());
+    const bool asks = object.set_rate(rate);
+    if (!asks) filtering.limited_here.push_back(i);
+    if (follows_objects_anywhere(object)) filtering.in_all_threads.push_back(i);
+    if (follower != nullptr) (void)object.set_threads(follower->table_fd());
     if (!asks && (rate.limits() || follower != nullptr))
       messages.detail(object.path() +
                       ": does not call tacho_wants() (tacho/emit.h), so tacho-record drops unwanted events");
   }
-  return limited_here;
+  return filtering;
 }
 
 Result<Channels> Channels::open(const OpenedRecording& recording, const KernelEvents& events,
@@ -161,18 +153,19 @@ Result<Channels> Channels::open(const OpenedRecording& recording, const KernelEv
   auto summaries = Summaries::open(recording, events, reading);
   if (!summaries) return std::move(summaries.error());
   channels.summaries_ = std::make_shared<Summaries>(std::move(*summaries));
-  const bool limits_here = rate.limits() && !recording.limited_here.empty();
+  const bool limits_here = rate.limits() && !recording.filtering.limited_here.empty();
   if (!recording.follower && !limits_here) return channels;
   std::vector<std::uint64_t> filtered =
       recording.follower ? events.system_wide_ids() : std::vector<std::uint64_t>();
-  const auto unfiltered = ids_fed_by(objects_in_all_threads(recording), recording, events);
+  const auto unfiltered = ids_fed_by(recording.filtering.in_all_threads, recording, events);
   std::erase_if(filtered,
                 [&](std::uint64_t id) { return std::ranges::find(unfiltered, id) != unfiltered.end(); });
   channels.filter_.emplace(std::move(filtered), [&recording](int thread) {
     const auto tid = bpf::kernel_tid_of(recording.numbers, static_cast<std::uint32_t>(thread));
     return recording.follower->state(static_cast<int>(tid)) == bpf::Followed::Yes;
   });
-  if (limits_here) channels.filter_->limit(ids_fed_by(recording.limited_here, recording, events), rate);
+  if (limits_here)
+    channels.filter_->limit(ids_fed_by(recording.filtering.limited_here, recording, events), rate);
   return channels;
 }
 
@@ -188,7 +181,7 @@ Channels::LeftOut Channels::left_out() const {
     all.of_others += filter_->dropped();
     all.over_rate += filter_->over_rate();
   }
-  for (const bpf::UserObject& object : recording_->objects) all.over_rate += object.over_rate();
+  for (const bpf::LoadedObject& object : recording_->objects) all.over_rate += object.events_over_rate();
   return all;
 }
 

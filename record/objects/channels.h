@@ -55,10 +55,10 @@ class TargetFilter {
 };
 
 // Passes the target (`follower`; null: all threads) and the rate to the objects, before they are loaded.
-// Returns the objects that do not apply the rate themselves. A use error: a rate without objects.
-Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> objects,
-                                                   const bpf::Follower* follower, const bpf::EventRate& rate,
-                                                   const Messages& messages);
+// A use error: a rate without objects.
+Result<FilteringOfObjects> configure_objects(std::span<bpf::UserObject> objects,
+                                             const bpf::Follower* follower, const bpf::EventRate& rate,
+                                             const Messages& messages);
 
 class Channels {
  public:

@@ -116,12 +116,12 @@ Result<> set_condition(bpf::UserObject& object, const cli::Expression& expressio
     own.push_back(std::move(*condition));
   }
   if (std::ranges::any_of(own, &Condition::has_members)) {
-    for (std::size_t i = 0; i < own.size(); ++i) object.filter(channels[i], own[i].steps);
+    for (std::size_t i = 0; i < own.size(); ++i) object.set_filter(channels[i], own[i].steps);
     return Done{};
   }
   const auto general = compile(expression, nullptr, numbers);
   if (!general) return general.error();
-  object.filter(general->steps);
+  object.set_filter(general->steps);
   return Done{};
 }
 

@@ -13,13 +13,13 @@
 namespace tacho::record {
 namespace {
 
-std::vector<DroppingProgram> own_programs(std::span<const bpf::UserObject> objects) {
+std::vector<DroppingProgram> own_programs(std::span<const bpf::LoadedObject> objects) {
   std::vector<DroppingProgram> found;
-  for (const bpf::UserObject& object : objects) {
+  for (const bpf::LoadedObject& object : objects) {
     const auto dropping = object.dropping_programs();
-    for (format::AttachedProgram& program : object.programs()) {
+    for (const format::AttachedProgram& program : object.programs()) {
       if (program.id == 0 || std::ranges::find(dropping, program.id) == dropping.end()) continue;
-      found.push_back({std::move(program), {}});
+      found.push_back({program, {}});
     }
   }
   return found;
@@ -53,7 +53,7 @@ std::string what_it_drops(const DroppingProgram& dropping) {
 }  // namespace
 
 std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
-                                               std::span<const bpf::UserObject> objects) {
+                                               std::span<const bpf::LoadedObject> objects) {
   std::vector<DroppingProgram> found = own_programs(objects);
   // Programs belong to the tracepoint, so one descriptor of an event lists all.
   std::vector<bool> is_asked(plan.events.size());
@@ -79,11 +79,11 @@ std::string warning_of(const DroppingProgram& dropping) {
           : "");
 }
 
-std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
+std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::LoadedObject> objects,
                                                        std::span<const DroppingProgram> dropping) {
   std::vector<format::AttachedProgram> programs;
-  for (const bpf::UserObject& object : objects) {
-    for (format::AttachedProgram& program : object.programs()) programs.push_back(std::move(program));
+  for (const bpf::LoadedObject& object : objects) {
+    programs.insert(programs.end(), object.programs().begin(), object.programs().end());
   }
   for (const DroppingProgram& each : dropping) {
     auto known = std::ranges::find(programs, each.program.id, &format::AttachedProgram::id);

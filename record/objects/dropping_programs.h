@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/user_object.h"
+#include "bpf/loaded_object.h"
 #include "format/container/environment.h"
 #include "record/kernel/kernel_events.h"
 #include "record/plan/plan.h"
@@ -23,13 +23,13 @@ struct DroppingProgram {
 // Programs of this recording, even if no event is on their tracepoint; and programs of other processes on
 // tracepoints of the plan's events, as far as the kernel lists them (CAP_PERFMON).
 std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
-                                               std::span<const bpf::UserObject> objects);
+                                               std::span<const bpf::LoadedObject> objects);
 
 // A message about the program.
 std::string warning_of(const DroppingProgram& program);
 
 // The programs of the objects, and those of other processes that drop events, for the capture's header.
-std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
+std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::LoadedObject> objects,
                                                        std::span<const DroppingProgram> dropping);
 
 }  // namespace tacho::record

@@ -199,7 +199,7 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
       }
       if (const std::size_t cheap = choose_cheap_places(*functions); cheap != 0)
         messages.detail(std::to_string(cheap) + " probes are placed after the endbr64 of their functions");
-      object->follow_functions(std::move(*functions));
+      object->set_functions(std::move(*functions));
     }
     out.objects.push_back(std::move(*object));
   }
@@ -219,7 +219,7 @@ Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> 
     for (const Connection& connection : recording.plan->connections) {
       if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
       auto& object = recording.objects[connection.object];
-      if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
+      if (auto done = object.connect_channel(connection.map, event.cpu, event.fd.get()); !done) return done;
     }
     for (const SampleProgram& program : recording.plan->sample_programs) {
       if (program.event != event.event) continue;

@@ -35,7 +35,7 @@ Result<> Summaries::find_event(Source& source, const KernelEvents& events) {
 
 Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recording,
                                                  const Connection& connection, const bpf::Channel& channel) {
-  const bpf::UserObject& object = recording.objects[connection.object];
+  const bpf::LoadedObject& object = recording.objects[connection.object];
   auto reader = object.open_map(connection.map);
   if (!reader) return std::move(reader.error());
   Source source{
@@ -173,7 +173,7 @@ Result<> Summaries::gather(const std::vector<Source*>& due) const {
   for (const Source* source : due)
     if (source->object) objects.insert(*source->object);
   for (const std::size_t object : objects) {
-    auto done = recording_->objects[object].gather(until);
+    auto done = recording_->objects[object].run_iterators(until);
     if (!done && done.error().code == ETIMEDOUT)
       return std::move(done.error())
           .in(fmt::format("a reading of summaries may take {} s", kMostGathering.count()));

@@ -19,7 +19,7 @@ namespace {
 namespace abi = format::abi;
 
 // The schemas of the connected channels, with the event names of this capture.
-std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const bpf::UserObject> objects) {
+std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const bpf::LoadedObject> objects) {
   std::vector<format::PayloadSchema> schemas;
   for (const Connection& connection : plan.connections) {
     const auto& channels = objects[connection.object].channels();
@@ -48,9 +48,9 @@ std::uint32_t btf_id_of(const bpf::LoadedProgram& program) {
   return info.u32();
 }
 
-void add_objects(std::span<const bpf::UserObject> objects, const std::vector<bpf::LoadedProgram>& loaded,
+void add_objects(std::span<const bpf::LoadedObject> objects, const std::vector<bpf::LoadedProgram>& loaded,
                  format::Environment& environment) {
-  for (const bpf::UserObject& object : objects) {
+  for (const bpf::LoadedObject& object : objects) {
     std::uint32_t btf_id = 0;
     for (const format::AttachedProgram& program : object.programs()) {
       const auto same = std::ranges::find(loaded, program.id, &bpf::LoadedProgram::id);
@@ -98,7 +98,7 @@ void describe_clock(const format::EventAttr& attr, format::Environment& environm
 }  // namespace
 
 Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
-                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
+                                     std::span<const bpf::LoadedObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line) {
   CaptureHead head;
   format::Features& features = head.features;
@@ -136,7 +136,7 @@ void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::E
   environment.bpf_maps = bpf::maps_of(programs);
 }
 
-void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+void add_programs(const Plan& plan, std::span<const bpf::LoadedObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head) {
   if (auto programs = bpf::loaded_programs()) {
     head.programs = std::move(*programs);

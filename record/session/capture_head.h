@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bpf/loaded_object.h"
 #include "bpf/object/loaded_programs.h"
-#include "bpf/user_object.h"
 #include "format/base/result.h"
 #include "format/container/environment.h"
 #include "format/container/features.h"
@@ -30,13 +30,13 @@ struct CaptureHead {
 // Reads the state of the host. `kernel` must be read after all BPF programs are loaded, since the kernel adds
 // symbols for them.
 Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
-                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
+                                     std::span<const bpf::LoadedObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
 // Adds the instructions, BTF and maps of loaded programs to `environment`; at most 4 MiB of BTF.
 void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::Environment& environment);
 // Adds the loaded BPF programs; `attached` lists the ones of this recording. Called after the sideband is
 // enabled, so that no program is missed.
-void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+void add_programs(const Plan& plan, std::span<const bpf::LoadedObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
 }  // namespace tacho::record

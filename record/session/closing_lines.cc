@@ -181,7 +181,7 @@ namespace {
 void report_skipped_runs(const OpenedRecording& recording, const Messages& messages) {
   std::uint64_t all = 0;
   std::vector<std::string> objects;
-  for (const bpf::UserObject& object : recording.objects) {
+  for (const bpf::LoadedObject& object : recording.objects) {
     const std::uint64_t misses = object.recursion_misses();
     if (misses == 0) continue;
     all += misses;
@@ -201,7 +201,7 @@ void report_skipped_runs(const OpenedRecording& recording, const Messages& messa
 std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& messages) {
   constexpr std::size_t kMostNamed = 5;
   std::uint64_t all = 0;
-  for (const bpf::UserObject& object : recording.objects) {
+  for (const bpf::LoadedObject& object : recording.objects) {
     const std::uint64_t lost = object.too_deep();
     if (lost == 0) continue;
     all += lost;
@@ -223,7 +223,7 @@ std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& 
 std::uint64_t report_unseen_ends(const OpenedRecording& recording, std::uint64_t samples,
                                  const Messages& messages) {
   std::uint64_t all = 0;
-  for (const bpf::UserObject& object : recording.objects) {
+  for (const bpf::LoadedObject& object : recording.objects) {
     const std::uint64_t lost = object.unseen_ends();
     if (lost == 0) continue;
     all += lost;

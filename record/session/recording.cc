@@ -98,24 +98,25 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   return facts;
 }
 
-bool runs(const bpf::UserObject& object) {
-  const auto programs = object.programs();
-  return std::ranges::any_of(programs, [](const auto& program) { return program.state == "attached"; });
+bool runs(const bpf::LoadedObject& object) {
+  return std::ranges::any_of(object.programs(),
+                             [](const auto& program) { return program.state == "attached"; });
 }
 
 // Whether the event can have samples: an event of BPF programs needs one that is attached.
-bool can_happen(const PreparedRecording& recording, std::size_t event) {
-  if (recording.plan->events[event].is_sideband) return false;
-  if (!recording.plan->events[event].attr.is_bpf_output()) return true;
-  return std::ranges::any_of(recording.plan->connections, [&](const Connection& connection) {
-    return connection.event == event && runs(recording.objects[connection.object]);
+bool can_happen(const Plan& plan, std::span<const bpf::LoadedObject> objects, std::size_t event) {
+  if (plan.events[event].is_sideband) return false;
+  if (!plan.events[event].attr.is_bpf_output()) return true;
+  return std::ranges::any_of(plan.connections, [&](const Connection& connection) {
+    return connection.event == event && runs(objects[connection.object]);
   });
 }
 
 // Warns about objects of whose optional programs none could be attached.
-Result<> check_that_programs_run(const PreparedRecording& recording, const Messages& messages) {
+Result<> check_that_programs_run(const Plan& plan, std::span<const bpf::LoadedObject> objects,
+                                 const Messages& messages) {
   bool any_idle = false;
-  for (const bpf::UserObject& object : recording.objects) {
+  for (const bpf::LoadedObject& object : objects) {
     if (const std::size_t count = object.unprobed_functions(); count != 0)
       messages.note(fmt::format("{}: the kernel refuses probes on {} of the functions, which are left out",
                                 object.path(), count));
@@ -127,8 +128,8 @@ Result<> check_that_programs_run(const PreparedRecording& recording, const Messa
     messages.warn(line);
   }
   if (!any_idle) return Done{};
-  for (std::size_t event = 0; event < recording.plan->events.size(); ++event) {
-    if (can_happen(recording, event)) return Done{};
+  for (std::size_t event = 0; event < plan.events.size(); ++event) {
+    if (can_happen(plan, objects, event)) return Done{};
   }
   return Error{"nothing to record: no BPF program could be attached, and no other event was named"};
 }
@@ -306,10 +307,10 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
     if (!switches) return std::move(switches.error());
     out.switch_plan = std::move(*switches);
   }
-  auto limited_here = configure_objects(out.objects, out.follower ? &*out.follower : nullptr,
-                                        options.sampling.rate_of_objects, messages);
-  if (!limited_here) return std::move(limited_here.error());
-  out.limited_here = std::move(*limited_here);
+  auto filtering = configure_objects(out.objects, out.follower ? &*out.follower : nullptr,
+                                     options.sampling.rate_of_objects, messages);
+  if (!filtering) return std::move(filtering.error());
+  out.filtering = std::move(*filtering);
   if (plan->tasks.empty()) plan->tasks = {static_cast<int>(out.workload->pid())};
   if (out.switch_plan) out.switch_plan->tasks = plan->tasks;
   out.plan = std::make_unique<const Plan>(std::move(*plan));
@@ -327,12 +328,12 @@ Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared,
   auto walker =
       StackUnwinding::load(plan, prepared.host, [messages](std::string_view line) { messages.detail(line); });
   if (!walker) return std::move(walker.error());
-  if (auto done = load_objects(plan, prepared.objects, *walker ? &**walker : nullptr); !done)
-    return std::move(done.error());
-  if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
+  auto objects = load_objects(plan, prepared.objects, *walker ? &**walker : nullptr);
+  if (!objects) return std::move(objects.error());
+  if (auto done = check_that_programs_run(plan, *objects, messages); !done) return std::move(done.error());
   auto opened = open_with_stacks(std::move(*walker), plan, prepared.host, prepared.reader, prepared.stop);
   if (!opened) return std::move(opened.error());
-  auto out = std::make_unique<OpenedRecording>(std::move(prepared), std::move(*opened));
+  auto out = std::make_unique<OpenedRecording>(std::move(prepared), std::move(*objects), std::move(*opened));
   out->kernel_symbols = std::move(symbols);
   const auto& events = out->events.open_events();
   if (auto done = connect_objects(*out, events); !done) return std::move(done.error());

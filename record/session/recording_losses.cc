@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "bpf/user_object.h"
+#include "bpf/loaded_object.h"
 #include "record/host/attachments.h"
 #include "record/kernel/kernel_events.h"
 #include "record/objects/channel_rings.h"
@@ -54,7 +54,7 @@ std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels*
     const auto open = std::ranges::find(events.open_events(), connection.event, &OpenEvent::event);
     if (open == events.open_events().end() || is_counted[connection.object]) continue;
     is_counted[connection.object] = true;
-    const bpf::UserObject& object = recording.objects[connection.object];
+    const bpf::LoadedObject& object = recording.objects[connection.object];
     const auto add = [&](std::uint64_t lost, LossReason reason) {
       add_loss(all, {.event = connection.event, .id = open->id, .lost = lost, .reason = reason});
     };

@@ -140,14 +140,14 @@ void RunningRecording::switch_objects(std::span<const std::size_t> switched, Sam
     opened_.objects[i].want_events(
         std::ranges::any_of(own, [&](std::size_t event) { return opened_.events.is_on(event); }));
     if (now == Sampling::Off) continue;
-    if (auto done = opened_.objects[i].begin(); !done)
+    if (auto done = opened_.objects[i].run_at_begin(); !done)
       messages_.note("waits that began before the recording are missing: " + done.error().what);
   }
 }
 
 Result<> RunningRecording::end_objects() const {
-  for (const bpf::UserObject& object : opened_.objects)
-    if (auto done = object.end(); !done) return done;
+  for (const bpf::LoadedObject& object : opened_.objects)
+    if (auto done = object.run_at_end(); !done) return done;
   return Done{};
 }
 

@@ -115,18 +115,18 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::shared
 
 }  // namespace
 
-Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
+Result<> give_sleeping_stacks(std::span<const bpf::LoadedObject> objects,
                               const std::optional<bpf::PidNumbers>& numbers, const Target& target,
                               const TargetTasks& tasks, const std::shared_ptr<ForeignReader>& reader,
                               const std::function<bool()>& stop) {
   // A command has no threads that wait before the recording.
   if (target.watch == Watch::Command ||
-      std::ranges::none_of(objects, &bpf::UserObject::asks_for_sleeping_stacks))
+      std::ranges::none_of(objects, &bpf::LoadedObject::asks_for_sleeping_stacks))
     return Done{};
   const auto give = [&](const DeferredUnwinder::Stack& stack) -> Result<> {
     std::vector<std::uint64_t> frames = stack.sample.walk.frames;
     std::erase(frames, TACHO_INTERRUPTED);
-    for (const bpf::UserObject& object : objects) {
+    for (const bpf::LoadedObject& object : objects) {
       if (!object.asks_for_sleeping_stacks()) continue;
       const std::uint32_t tid = bpf::kernel_tid_of(numbers, stack.sample.walk.tid);
       auto done = object.put_sleeping_stack(tid, stack.pass, frames);

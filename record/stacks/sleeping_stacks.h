@@ -7,7 +7,7 @@
 #include <span>
 
 #include "bpf/attach/pid_numbers.h"
-#include "bpf/user_object.h"
+#include "bpf/loaded_object.h"
 #include "format/base/result.h"
 #include "record/events/target.h"
 #include "record/host/foreign_reader.h"
@@ -19,7 +19,7 @@ namespace tacho::record {
 // stack of the running thread, so these are unwound here, from copies, without stopping the threads. `stop`:
 // a signal came. `numbers`: for the kernel's tids, by which the maps have them. The error says what is
 // missing.
-Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects,
+Result<> give_sleeping_stacks(std::span<const bpf::LoadedObject> objects,
                               const std::optional<bpf::PidNumbers>& numbers, const Target& target,
                               const TargetTasks& tasks, const std::shared_ptr<ForeignReader>& reader,
                               const std::function<bool()>& stop);

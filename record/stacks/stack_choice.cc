@@ -127,19 +127,23 @@ void give_up_walks(Plan& plan, std::size_t object, const std::string& why) {
 
 }  // namespace
 
-Result<> load_objects(Plan& plan, std::span<bpf::UserObject> objects, const bpf::StackWalker* walker) {
+Result<std::vector<bpf::LoadedObject>> load_objects(Plan& plan, std::span<const bpf::UserObject> objects,
+                                                    const bpf::StackWalker* walker) {
+  std::vector<bpf::LoadedObject> loaded;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    bpf::UserObject& object = objects[i];
     if (walker != nullptr && is_unwound(plan, i)) {
-      const auto linked = object.walk_stacks(walker->maps());
-      const auto loaded = linked ? object.load_and_attach() : linked;
-      if (loaded) continue;
-      give_up_walks(plan, i, "with the unwinder it is refused: " + in_a_line(loaded.error().what));
-      if (auto without = object.walk_stacks({}); !without) return without;
+      auto unwound = objects[i].load(walker->maps());
+      if (unwound) {
+        loaded.push_back(std::move(*unwound));
+        continue;
+      }
+      give_up_walks(plan, i, "with the unwinder it is refused: " + in_a_line(unwound.error().what));
     }
-    if (auto done = object.load_and_attach(); !done) return done;
+    auto object = objects[i].load();
+    if (!object) return std::move(object.error());
+    loaded.push_back(std::move(*object));
   }
-  return Done{};
+  return loaded;
 }
 
 }  // namespace tacho::record

@@ -4,7 +4,9 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "bpf/loaded_object.h"
 #include "bpf/unwinder/stack_walker.h"
 #include "bpf/user_object.h"
 #include "format/base/result.h"
@@ -35,6 +37,7 @@ format::StringPairs facts_of_choice(const Plan& plan);
 // Loads and attaches users' BPF objects, and links the unwinder into those whose events' stacks are unwound.
 // `walker`: null: nothing is unwound. If the kernel accepts an object only without the unwinder, its stacks
 // are walked by frame pointers, and `plan` gets a message.
-Result<> load_objects(Plan& plan, std::span<bpf::UserObject> objects, const bpf::StackWalker* walker);
+Result<std::vector<bpf::LoadedObject>> load_objects(Plan& plan, std::span<const bpf::UserObject> objects,
+                                                    const bpf::StackWalker* walker);
 
 }  // namespace tacho::record

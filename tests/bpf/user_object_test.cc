@@ -23,17 +23,18 @@ class UserObjectLive : public testing::Test {
     if (const std::string why = live::why_skip(); !why.empty()) GTEST_SKIP() << why;
   }
   // Opens, loads, connects and begins; what was said for -v is in `said`.
-  Result<UserObject> run(const std::string& path, const std::vector<live::Receiver>& receivers) {
+  Result<LoadedObject> run(const std::string& path, const std::vector<live::Receiver>& receivers) {
     ObjectOptions options{[this](std::string_view line) { said.append(line) += '\n'; }};
     auto object = UserObject::open(path, options);
-    if (!object) return object;
-    if (auto loaded = object->load_and_attach(); !loaded) return std::move(loaded.error());
-    for (const Channel& channel : object->channels())
+    if (!object) return std::move(object.error());
+    auto loaded = object->load();
+    if (!loaded) return loaded;
+    for (const Channel& channel : loaded->channels())
       for (const live::Receiver& receiver : receivers)
-        if (auto connected = object->connect(channel.map, receiver.cpu(), receiver.fd()); !connected)
+        if (auto connected = loaded->connect_channel(channel.map, receiver.cpu(), receiver.fd()); !connected)
           return std::move(connected.error());
-    object->want_events(true);
-    return object;
+    loaded->want_events(true);
+    return loaded;
   }
   std::string refusal(const std::string& body) {
     const live::Source source(body);
@@ -149,7 +150,10 @@ TEST_F(UserObjectLive, APerfEventProgramRunsOnTheEventItIsGiven) {
   const auto receivers = live::receivers();
   auto object = run(source.path(), receivers);
   ASSERT_TRUE(object) << object.error().what;
-  ASSERT_EQ(object->perf_event_programs().size(), 1u);
+  const auto opened = UserObject::open(source.path(), {});
+  ASSERT_TRUE(opened) << opened.error().what;
+  const std::vector<std::string> programs = opened->perf_event_programs();
+  ASSERT_EQ(programs.size(), 1u);
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
@@ -158,7 +162,7 @@ TEST_F(UserObjectLive, APerfEventProgramRunsOnTheEventItIsGiven) {
   attr.disabled = 1;
   const format::Fd clock(static_cast<int>(::syscall(SYS_perf_event_open, &attr, ::getpid(), -1, -1, 0)));
   ASSERT_TRUE(clock);
-  const std::string program = object->perf_event_programs().front();
+  const std::string& program = programs.front();
   auto attached = object->attach_to_perf_event(program, clock.get());
   ASSERT_TRUE(attached) << attached.error().what;
   if (*attached) {
@@ -268,11 +272,11 @@ TEST_F(UserObjectLive, ConnectNamesTheMapsThatExist) {
       "SEC(\"tracepoint/syscalls/sys_enter_getppid\") int a(void *ctx) { return OUT(1); }\n");
   auto object = run(source.path(), {});
   ASSERT_TRUE(object) << object.error().what;
-  const auto wrong = object->connect("chanel", 0, 0);
+  const auto wrong = object->connect_channel("chanel", 0, 0);
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().fault, Fault::Use);
   EXPECT_CONTAINS(wrong.error().what, "no perf event array 'chanel'; it has channel");
-  EXPECT_FALSE(object->connect("channel", 0, 0)) << "standard input is no event";
+  EXPECT_FALSE(object->connect_channel("channel", 0, 0)) << "standard input is no event";
 }
 
 TEST_F(UserObjectLive, DestroyingItDetaches) {
@@ -298,7 +302,7 @@ TEST_F(UserObjectLive, WithoutPermissionTheCapabilitiesAreNamed) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(3);
-    const auto loaded = object->load_and_attach();
+    const auto loaded = object->load();
     ::_exit(!loaded && loaded.error().what.find("CAP_BPF") != std::string::npos ? 0 : 1);
   }
   int status = 0;

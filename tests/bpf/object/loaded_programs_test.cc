@@ -19,9 +19,9 @@ TEST(LoadedPrograms, AProgramOfOursIsListedWithItsSymbolAndInfo) {
       "{ return helper(ctx); }\n");
   auto object = UserObject::open(source.path(), {});
   ASSERT_TRUE(object) << object.error().what;
-  const auto loaded = object->load_and_attach();
+  const auto loaded = object->load();
   ASSERT_TRUE(loaded) << loaded.error().what;
-  const std::uint32_t id = object->programs().at(0).id;
+  const std::uint32_t id = loaded->programs().at(0).id;
 
   const auto programs = loaded_programs();
   ASSERT_TRUE(programs) << programs.error().what;
