@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The flame graph in a browser: zoom, search, keys, history, filters, dark and light; names stay text; no network."""
+import re
 import struct
 
 import browser
@@ -220,6 +221,14 @@ class FlameGraphInABrowser(programs.Scratch):
         warm = fill()
         self.press("p")
         self.assertNotEqual(fill(), warm)
+
+    def test_the_script_gives_frames_the_colours_of_the_file(self):
+        (self.folder / "before.folded").write_text("app;main;parse;r\u00e9c 1\napp;main;draw;blit 9\n" + TEXT)
+        for words in ((), ("--palette", "module"), ("--palette", "wait"), ("--base", "before.folded")):
+            self.draw(TEXT + "app;r\u00e9c;\u540d 50\n", *words)
+            static = re.findall(r'<rect x="[^>]*? class="([^" ]+)[^>]* n="', (self.folder / "a.svg").read_text())
+            self.assertGreater(len(static), 10)
+            self.assertEqual(sorted(kind for *_, kind in self.rects()), sorted(static), words)
 
     def test_tooltip(self):
         rect = self.browser.driver.find_elements("css selector", "g.frames rect")[3]

@@ -365,6 +365,20 @@ class PageInABrowser(programs.Scratch):
         self.focus("canvas.heat")
         self.press(ESCAPE, "0", LEFT)
 
+    def test_keys_choose_boxes_of_the_heat_map(self):
+        self.open_payloads(["a", "b", "c"])
+        self.press("2")
+        self.focus("canvas.heat")
+        self.press("n", "n")
+        ActionChains(self.browser.driver, duration=0).key_down(SHIFT).send_keys(RIGHT * 12 + UP * 12).key_up(SHIFT).perform()
+        self.settle()
+        chosen = int(re.match(r"(\d+) samples, \d+\.\d\d % of all", self.status(".values"))[1])
+        self.assertGreater(chosen, 1)
+        self.press(ENTER)
+        self.assertEqual(self.samples(), chosen)
+        self.press(ESCAPE)
+        self.assertEqual(self.status(".values"), "")
+
     def test_samples_are_shown_with_payload_and_stack(self):
         self.open_payloads(["a", "b", "needle"])
         self.press("3")

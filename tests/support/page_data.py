@@ -143,7 +143,8 @@ def other_page(text, names, samples, columns):
     columns = [("text.size", "u", [len(name) for name in names]), ("text.bytes", "b", "".join(names).encode()), *columns]
     packed = [(name, form, len(values), bytes(values) if form == "b" else leb128(values)) for name, form, values in columns]
     event = {"name": 1, "unit": 2, "samples": samples, "stacks": True, "fields": []}
-    head = {"hidden": [], "capture": {"start": "0", "left_out": 0, "lost": 0, "notes": [], "events": [event]}}
+    head = {"hidden": [], "capture": {"start": "0", "left_out": 0, "lost": 0, "notes": [], "events": [event]},
+            "fills": Page(text).head["fills"]}
     described = json.dumps({"columns": [[name, form, count, len(data)] for name, form, count, data in packed], "head": head})
     data = struct.pack("<I", len(described)) + described.encode() + b"".join(data for *_, data in packed)
     element = DATA.search(text)[0].replace(DATA.search(text)[1], base64.b64encode(gzip.compress(data, 1)).decode())

@@ -16,6 +16,7 @@
 
 #include "report/commands.h"
 #include "report/filter_options.h"
+#include "report/output/frame_colours.h"
 #include "report/output/text_output.h"
 #include "report/profile/entries.h"
 #include "report/samples/filter.h"
@@ -62,7 +63,7 @@ struct Options {
 
 Result<> set_palette(Options& options, std::string_view text) {
   std::string known;
-  for (const FlamePalette& palette : flame_palettes()) {
+  for (const FramePalette& palette : frame_palettes()) {
     if (palette.name == text) {
       options.palette = text;
       return Done{};
@@ -87,7 +88,7 @@ Result<> set_width_of(Options& options, std::string_view text) {
 
 std::string palettes_help() {
   std::string help = "the meaning of colours:";
-  for (const FlamePalette& palette : flame_palettes())
+  for (const FramePalette& palette : frame_palettes())
     help += fmt::format("{} {}: {}", palette.name == "safe" ? "" : ";", palette.name, palette.help);
   return help + " (default: safe; wait with --off-cpu, change with --base); in a browser p changes it";
 }

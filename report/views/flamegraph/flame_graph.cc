@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "report/output/frame_colours.h"
 #include "report/output/packed_data.h"
 
 namespace tacho::report {
@@ -284,132 +285,26 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, con
   return drawing;
 }
 
-// The script of the picture, as text (flamegraph.js, put in by cmake/embed_text.cmake).
+// The script of the picture, as text (flamegraph.js and what it imports, joined by cmake/join_modules.cmake).
 extern const std::string_view kFlamegraphScript;
 
 namespace {
 
 constexpr int kRowHeight = 17, kFrameHeight = 16, kGap = 10;  // px; flamegraph.js has the same
 
-// ---- colours ------------------------------------------------------------
-
-constexpr FlamePalette kPalettes[] = {
-    {"safe", "kind of code, in colours that differ for readers with red-green colour blindness"},
-    {"warm", "kind of code, in the colours of the first flame graphs"},
-    {"module", "module"},
-    {"wait", "kind of code, cold colours for waits and warm ones for wakers"},
-    {"change",
-     "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
-     "is less"},
-};
-
-// Kinds of frames in the order of the legend, with their colour in each palette of kinds.
-struct KindRow {
-  FrameKind kind;
-  std::string_view word;
-  std::uint32_t safe, warm, wait;
-};
-constexpr KindRow kKinds[] = {
-    {FrameKind::User, "user", 0xf2b45a, 0xf2905c, 0x9fd0f0},
-    {FrameKind::Inlined, "inlined", 0xf3e173, 0xf5c56b, 0xc9e6f8},
-    {FrameKind::Kernel, "kernel", 0x74b9ea, 0xe8b04a, 0x7db2e6},
-    {FrameKind::Jit, "JIT", 0x5ec9a5, 0x8fd18a, 0x8fd8d0},
-    {FrameKind::Bpf, "BPF", 0xe0a3c6, 0xe7a6d8, 0xb7b3ee},
-    {FrameKind::Unnamed, "without a symbol", 0xc9c9c9, 0xd3c3b3, 0xc5ccd6},
-    {FrameKind::Waker, "waker", 0xb9a7e6, 0xb9a7e6, 0xf2b45a},
-    {FrameKind::Group, "thread", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
-    {FrameKind::All, "", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
-    {FrameKind{'c'}, "", 0xd5cfa8, 0xd5cfa8, 0xb8cbd0},  // a module whose functions the script joined
-    {FrameKind::OnCpu, "on the CPU", 0xe8835f, 0xe8835f, 0xe8835f},
-    {FrameKind::Runnable, "runnable", 0xd8c63c, 0xd8c63c, 0xd8c63c},
-    {FrameKind::Waiting, "waiting", 0x93a7cf, 0x93a7cf, 0x93a7cf},
-};
-constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
-                                      0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
-// A change: more than before, and less, from little to much; and about equal. Readers with red-green colour
-// blindness can tell orange from blue.
-constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
-constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
-constexpr std::uint32_t kSame = 0xdcdcdc;
-constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
-constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
-constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both modes
-constexpr double kShades[] = {1, 0.94, 0.88};
-constexpr double kDark = 0.45;
-
-std::uint32_t scaled(std::uint32_t colour, double factor) {
-  const auto part = [&](int shift) {
-    return static_cast<std::uint32_t>(std::lround(static_cast<double>(colour >> shift & 255) * factor))
-           << shift;
-  };
-  return part(16) | part(8) | part(0);
-}
-
-struct Fill {
-  std::string selector;
-  std::uint32_t light, dark;
-};
-// Fill colours of the classes of frames.
-std::vector<Fill> fills() {
-  std::vector<Fill> all;
-  const auto add = [&](std::string selector, std::uint32_t colour, double shade = 1) {
-    const std::uint32_t shown = scaled(colour, shade);
-    all.push_back({std::move(selector), shown, scaled(shown, kDark)});
-  };
-  constexpr std::pair<std::string_view, std::uint32_t KindRow::*> kOfKinds[] = {
-      {"safe", &KindRow::safe}, {"warm", &KindRow::warm}, {"wait", &KindRow::wait}};
-  for (const auto& [palette, colour] : kOfKinds) {
-    for (const KindRow& row : kKinds)
-      for (std::size_t shade = 0; shade < std::size(kShades); ++shade)
-        add(fmt::format(".{} .{}{}", palette, static_cast<char>(row.kind), shade), row.*colour,
-            kShades[shade]);
-  }
-  const std::uint32_t root = std::ranges::find(kKinds, FrameKind::All, &KindRow::kind)->safe;
-  add(".module .a0", root);
-  add(".change .a0", root);
-  for (std::size_t i = 0; i < std::size(kModules); ++i) add(fmt::format(".m{}", i), kModules[i]);
-  add(".d0", kSame);
-  for (std::size_t i = 0; i < std::size(kMore); ++i) add(fmt::format(".p{}", i + 1), kMore[i]);
-  for (std::size_t i = 0; i < std::size(kLess); ++i) add(fmt::format(".q{}", i + 1), kLess[i]);
-  return all;
-}
-
-// The same as in flamegraph.js.
-unsigned hash_of(std::string_view text) {
-  unsigned hash = 5;
-  for (const char c : text.substr(0, 200)) hash = (hash * 31 + static_cast<std::uint8_t>(c)) % 1'000'003;
-  return hash;
-}
-
-// The class of a frame by the change of its percentage; the same as in flamegraph.js.
-std::string change_class(double before, double after, double noise) {
-  const double size = std::abs(after - before);
-  const int step = size < std::max(0.0005, noise) ? 0
-                   : size < 0.002                 ? 1
-                   : size < 0.01                  ? 2
-                   : size < 0.05                  ? 3
-                                                  : 4;
-  if (step == 0) return "d0";
-  return fmt::format("{}{}", after > before ? 'p' : 'q', step);
-}
-
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const FlamePane& pane,
                      const FlameLook& look) {
-  if (look.palette == "module")
-    return frame.module.empty() ? "a0" : fmt::format("m{}", hash_of(frame.module) % std::size(kModules));
+  if (look.palette == "module") return module_class(frame.module);
   if (look.palette == "change")
     return change_class(share_of(node.total.before, pane.all.before),
                         share_of(node.total.after, pane.all.after), node.noise);
-  constexpr std::string_view kOneShade = "xaorw";  // a mark, everything, states of threads
-  const bool has_shades = kOneShade.find(static_cast<char>(frame.kind)) == std::string_view::npos;
-  return fmt::format("{}{}", static_cast<char>(frame.kind),
-                     has_shades ? hash_of(frame.name) % std::size(kShades) : 0);
+  return frame_class(static_cast<char>(frame.kind), frame.name);
 }
 
 std::string style() {
-  const std::vector<Fill> all = fills();
+  const std::vector<FrameFill> all = frame_fills();
   std::string css =
       "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:isolate;"
       "white-space:pre}"
@@ -434,13 +329,13 @@ std::string style() {
       ".help dt{font-weight:600}.help dd{margin:0}"
       "svg:focus{outline:none}svg:focus-visible{outline:none}"
       ".tools *:focus-visible{outline:2px solid #0b57d0}";
-  for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
+  for (const FrameFill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
   css +=
       "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
       "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}"
       "rect.cursor{stroke:#fff}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"
       ".tip,.foot,.help{background:#22252b}.tools *{background:#2d3138}";
-  for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.dark);
+  for (const FrameFill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.dark);
   return css + "}";
 }
 
@@ -468,8 +363,7 @@ std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const Fla
   std::ranges::sort(heaviest);
   heaviest.resize(std::min<std::size_t>(heaviest.size(), 8));
   std::vector<Legend> keys;
-  for (const auto& [weight, module] : heaviest)
-    keys.push_back({fmt::format("m{}", hash_of(module) % std::size(kModules)), std::string(module)});
+  for (const auto& [weight, module] : heaviest) keys.push_back({module_class(module), std::string(module)});
   return keys;
 }
 
@@ -488,9 +382,9 @@ std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane>
     for (const DrawnFrame& drawn : pane.drawing.frames)
       is_there[static_cast<std::size_t>(frames[pane.tree->nodes()[drawn.node].frame].kind)] = true;
   std::vector<Legend> keys;
-  for (const KindRow& row : kKinds)
-    if (!row.word.empty() && is_there[static_cast<std::size_t>(row.kind)])
-      keys.push_back({fmt::format("{}0", static_cast<char>(row.kind)), std::string(row.word)});
+  for (const auto& [kind, word] : frame_kinds())
+    if (!word.empty() && is_there[static_cast<std::size_t>(kind)])
+      keys.push_back({fmt::format("{}0", kind), std::string(word)});
   return keys;
 }
 
@@ -730,20 +624,6 @@ class SvgPicture {
 };
 
 }  // namespace
-
-std::span<const FlamePalette> flame_palettes() { return kPalettes; }
-
-std::vector<FlameColour> flame_colours() {
-  std::vector<FlameColour> colours;
-  for (const Fill& fill : fills()) {
-    colours.push_back({fill.selector, fill.light, kLetters});
-    colours.push_back({"dark " + fill.selector, fill.dark, kLettersDark});
-  }
-  colours.push_back({"match", kMatch, kLettersDark});
-  colours.push_back({"dark match", kMatchDark, kLetters});
-  colours.push_back({"mark", kMark, kLettersDark});
-  return colours;
-}
 
 Result<> write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                          const FlameLook& look, format::WorkerPool& pool) {

@@ -156,12 +156,6 @@ struct FlameLimits {
 // Chooses among the frames with a width.
 FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, const FlameLimits& limits);
 
-// What the colours of frames show.
-struct FlamePalette {
-  std::string_view name, help;
-};
-std::span<const FlamePalette> flame_palettes();
-
 struct FlameLook {
   std::string title;
   std::vector<std::string> notes;  // lines below the title
@@ -196,12 +190,5 @@ struct FlamePane {
 // the thin frames.
 Result<> write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                          const FlameLook& look, format::WorkerPool& pool);
-
-// A colour of the picture with the text on it, for tests: contrast.
-struct FlameColour {
-  std::string name;            // "safe .u0", "dark .m3"
-  std::uint32_t fill, letter;  // 0xrrggbb
-};
-std::vector<FlameColour> flame_colours();
 
 }  // namespace tacho::report

@@ -392,7 +392,7 @@ void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts
   out.character('\n');
 }
 
-// The script of the picture, as text (heatmap.js, put in by cmake/embed_text.cmake).
+// The script of the picture, as text (heatmap.js and what it imports, joined by cmake/join_modules.cmake).
 extern const std::string_view kHeatmapScript;
 
 namespace {

@@ -11,6 +11,7 @@
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
+#include "report/output/frame_colours.h"
 #include "report/samples/filter.h"
 #include "report/views/page/page_samples.h"
 
@@ -140,6 +141,18 @@ void describe_hiding(JsonFields& to, const PageNames& names) {
   to.end_list();
 }
 
+// The fills of the classes of frames, light and dark.
+void describe_colours(JsonFields& to) {
+  to.begin_object("fills");
+  for (const FrameFill& fill : frame_fills()) {
+    to.begin_list(fill.selector);
+    to.text("", fmt::format("#{:06x}", fill.light));
+    to.text("", fmt::format("#{:06x}", fill.dark));
+    to.end_list();
+  }
+  to.end_object();
+}
+
 // What two captures of a page have in common.
 struct CommonFrames {
   std::string renamed;      // modules whose functions are compared by name; empty: none
@@ -221,6 +234,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     if (!common.renamed.empty()) head.number("by_name", parts.texts.number_of(common.renamed));
     head.end_object();
   }
+  describe_colours(head);
   head.finish();
   std::vector<PackedColumn> columns = samples.columns(order);
   PackedColumn line("frame.line", ColumnForm::Numbers);

@@ -1,5 +1,7 @@
 // The samples of the selection one by one, with payload and stack. The rows in sight alone are elements.
-import {amount, element, exactAmount, grouped} from './dom.js';
+import {element} from '../../browser/dom.js';
+import {onKeys} from '../../browser/keys.js';
+import {amount, exactAmount, grouped} from '../../browser/words.js';
 
 const ROW = 24, MOST_HEIGHT = 15000000;  // px: browsers have a limit
 
@@ -100,19 +102,14 @@ export const makeEvents = (app) => {
     }
     choose(row);
   };
-  list.addEventListener('keydown', (event) => {
-    const steps = {
-      ArrowDown: 1,
-      ArrowUp: -1,
-      PageDown: 10,
-      PageUp: -10,
-      Home: -rows.length,
-      End: rows.length,
-      Enter: 0
-    };
-    if (!Object.hasOwn(steps, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    move(steps[event.key]);
+  onKeys(list, {
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    PageDown: () => move(10),
+    PageUp: () => move(-10),
+    Home: () => move(-rows.length),
+    End: () => move(rows.length),
+    Enter: () => move(0)
   });
   box.addEventListener('scroll', drawRows);
 

@@ -1,7 +1,12 @@
 // The functions of the selection as a table: the same numbers as the flame graph beside it.
-import {amount, breakable, button, element, share} from './dom.js';
+import {button, element} from '../../browser/dom.js';
+import {amount, share, signed} from '../../browser/words.js';
 
 const AT_ONCE = 100;
+
+// A name that breaks into lines after its separators.
+const breakable = (text) =>
+    text.split(/(?<=::|[,/_<])(?=[^\s:])/).flatMap((part, i) => (i === 0 ? [part] : [element('wbr'), part]));
 
 export const makeFunctions = (app) => {
   const {model} = app, {frames, tree} = model;
@@ -54,7 +59,7 @@ export const makeFunctions = (app) => {
                    Math.abs(points) < 0.05 ? '' :
                        points > 0          ? 'more' :
                                              'less'}`},
-              `${points < 0 ? '−' : '+'}${Math.abs(points).toFixed(2)}`));
+              signed(points)));
     }
     const isFocus = app.state.focus === name;
     cells.push(

@@ -1,6 +1,7 @@
 // What the capture is: where and how it was recorded, its events, what is missing, the processes and
 // containers.
-import {amount, button, element, grouped, share} from './dom.js';
+import {button, element} from '../../browser/dom.js';
+import {amount, grouped, share} from '../../browser/words.js';
 
 const MOST = 8, MOST_EVENTS = 200, MOST_FIELDS = 20;
 

@@ -1,7 +1,11 @@
 // The page: its parts around one state, which selects the samples that all of them show.
-import {openData} from '../../output/packed_data.js';
+import {button, element} from '../../browser/dom.js';
+import {keyList, onKeys} from '../../browser/keys.js';
+import {openData} from '../../browser/packed_data.js';
+import {makeSearchField, matcher} from '../../browser/search.js';
+import {amount, counted, grouped, share} from '../../browser/words.js';
 
-import {amount, button, element, forgetColours, grouped, matcher, share} from './dom.js';
+import {forgetColours} from './canvas.js';
 import {makeEvents} from './events.js';
 import {makeFlame} from './flame.js';
 import {makeFunctions} from './functions.js';
@@ -42,15 +46,7 @@ const start = async () => {
                                                  'A capture of tacho';
   document.title = `${title.slice(0, 100)} - tacho`;
 
-  const search = element('input', {
-    type: 'search',
-    id: 'search',
-    placeholder: 'search: text or /regex/',
-    'aria-label': 'search for text or /regex/',
-    autocomplete: 'off',
-    spellcheck: 'false',
-    onchange: () => app.go({search: search.value})
-  });
+  const search = makeSearchField((text) => app.go({search: text}), {id: 'search'});
   const events = element(
       'select', {
         id: 'event',
@@ -66,8 +62,7 @@ const start = async () => {
   const found = element('p', {class: 'status', id: 'found', role: 'status', 'aria-live': 'polite'});
   const help = element(
       'dialog', {id: 'help', 'aria-label': 'keys'},
-      element('dl', {}, ...KEYS.flatMap(([key, does]) => [element('dt', {}, key), element('dd', {}, does)])),
-      button('Close', 'close (Escape)', () => help.close()));
+      keyList(KEYS), button('Close', 'close (Escape)', () => help.close()));
   const foldedText = element('textarea', {readonly: true, 'aria-label': 'folded stacks', rows: 20});
   const foldedBox = element(
       'dialog', {id: 'folded', 'aria-label': 'folded stacks of the selection'}, foldedText,
@@ -228,27 +223,11 @@ const start = async () => {
     draw();
   };
 
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || help.open || foldedBox.open) return;
-    const isTyping = ['INPUT', 'SELECT', 'TEXTAREA'].includes(event.target.tagName);
-    if (event.target === search && event.key === 'Escape') {
-      search.value = '';
-      app.go({search: ''});
-      search.blur();
-    }
-    if (event.target === search && event.key === 'Enter') {
-      app.go({search: search.value});
-      search.blur();
-    }
-    if (isTyping) return;
-    const keys = {'/': () => search.focus(), 0: reset, '?': () => help.showModal()};
-    TABS.forEach((name, i) => {
-      keys[i + 1] = () => app.go({tab: name});
-    });
-    if (!Object.hasOwn(keys, event.key)) return;
-    event.preventDefault();
-    keys[event.key]();
+  const keys = {'/': () => search.focus(), 0: reset, '?': () => help.showModal()};
+  TABS.forEach((name, i) => {
+    keys[i + 1] = () => app.go({tab: name});
   });
+  onKeys(document, keys, () => !help.open && !foldedBox.open);
   addEventListener('hashchange', apply);
   let waiting = 0;
   const redraw = () => {

@@ -4,7 +4,11 @@
 //
 // The strip at the top is the whole capture and frames the view, the time that the rows show. Both have the same left
 // edge and width, so that without a zoom a time has the same place in both, and each has an axis of its own times.
-import {amount, AXIS, button, colour, dragOn, drawAxis, element, grouped, pen, share, showTip} from './dom.js';
+import {button, element} from '../../browser/dom.js';
+import {onKeys} from '../../browser/keys.js';
+import {amount, grouped, share} from '../../browser/words.js';
+
+import {AXIS, colour, dragOn, drawAxis, pen, showTip} from './canvas.js';
 import {firstFrom, nodesOf} from './model.js';
 import {ROWS} from './state.js';
 
@@ -287,18 +291,13 @@ export const makeTimeline = (app) => {
     const anchor = from === null ? clamp(was) : was === from ? to : from;
     app.go({from: Math.min(anchor, cursor), to: Math.max(anchor, cursor)});
   };
-  strip.addEventListener('keydown', (event_) => {
-    const keys = {
-      ArrowLeft: () => step(-1, event_.shiftKey),
-      ArrowRight: () => step(1, event_.shiftKey),
-      Enter: toSelection,
-      '+': () => zoomBy(0.5, cursor ?? undefined),
-      '-': () => zoomBy(2, cursor ?? undefined),
-      Escape: () => app.go({from: null, to: null})
-    };
-    if (!Object.hasOwn(keys, event_.key) || event_.ctrlKey || event_.metaKey || event_.altKey) return;
-    event_.preventDefault();
-    keys[event_.key]();
+  onKeys(strip, {
+    ArrowLeft: (pressed) => step(-1, pressed.shiftKey),
+    ArrowRight: (pressed) => step(1, pressed.shiftKey),
+    Enter: toSelection,
+    '+': () => zoomBy(0.5, cursor ?? undefined),
+    '-': () => zoomBy(2, cursor ?? undefined),
+    Escape: () => app.go({from: null, to: null})
   });
   box.addEventListener('scroll', drawRows);
 

@@ -1,6 +1,11 @@
 // The values of a numeric field: a heat map of time and value, in which a box can be selected, and the
 // distribution of the selection. Without fields it shows when in its second each sample was taken.
-import {amount, AXIS, button, colour, dragOn, drawAxis, element, grouped, pen, share, showTip} from './dom.js';
+import {button, element} from '../../browser/dom.js';
+import {areaFacts, areaOf, boxAt, makeChoice, nearestBox, placeOf} from '../../browser/heat_map.js';
+import {onKeys} from '../../browser/keys.js';
+import {amount, grouped, share} from '../../browser/words.js';
+
+import {AXIS, colour, dragOn, drawAxis, pen, showTip} from './canvas.js';
 import {select} from './model.js';
 
 const HEIGHT = 260, CELL = 6, PARTS = 2;  // rows for each power of two
@@ -41,8 +46,8 @@ export const makeValues = (app) => {
     tabindex: 0,
     role: 'img',
     class: 'heat',
-    'aria-label': 'Heat map of time and value. Arrow keys move a cell, Enter selects it; the table below ' +
-        'has the distribution.'
+    'aria-label': 'Heat map of time and value. Arrow keys choose a box, with Shift several, Enter selects ' +
+        'its samples; the table below has the distribution.'
   });
   const title = element('h3'),
         status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
@@ -58,7 +63,7 @@ export const makeValues = (app) => {
               'tr', {}, element('th', {scope: 'col'}, 'from'), element('th', {scope: 'col'}, 'to'),
               element('th', {scope: 'col'}, 'samples'), element('th', {scope: 'col'}, 'share'))),
       body);
-  let map = null, cell = null, drag = null;
+  let map = null;
 
   const fields = () => [...model.events[app.state.event].fields.filter((field) => !field.isText), OFFSET];
   const field = () => {
@@ -135,7 +140,19 @@ export const makeValues = (app) => {
       const place = scale.of(value) * columns + Math.min(Math.floor(at / span * columns), columns - 1);
       if (++counts[place] > top) top = counts[place];
     }
-    map = {columns, scale, counts, chosen, wide: width / columns, tall: HEIGHT / scale.rows, viewFrom, span};
+    map = {
+      columns,
+      rows: scale.rows,
+      count: (column, row) => counts[row * columns + column],
+      wide: width / columns,
+      tall: HEIGHT / scale.rows,
+      scale,
+      counts,
+      chosen,
+      viewFrom,
+      span,
+      total: around.length
+    };
     canvas.cells = map;
     for (let row = 0; row < scale.rows; row++) {
       for (let column = 0; column < columns; column++) {
@@ -151,14 +168,13 @@ export const makeValues = (app) => {
     context.globalAlpha = 1;
     drawScale(context, chosen, scale);
     drawAxis(context, viewFrom, viewFrom + span, width, HEIGHT);
-    const {low, high, from, to} = app.state;
+    const {low, high, from, to} = app.state, area = boxes.area();
     context.strokeStyle = colour('focus');
     context.lineWidth = 2;
-    if (drag !== null)
-      context.strokeRect(
-          Math.min(drag[0], drag[2]), Math.min(drag[1], drag[3]), Math.abs(drag[2] - drag[0]),
-          Math.abs(drag[3] - drag[1]));
-    else if (low !== null) {
+    if (area !== null) {
+      const {x, y, width, height} = placeOf(map, area);
+      context.strokeRect(x, y, width, height);
+    } else if (low !== null) {
       const x0 = from === null ? 0 : (from - viewFrom) / span * width,
             x1 = to === null ? width : (to - viewFrom) / span * width;
       const rowOf = (value) => Math.min(Math.max(scale.of(value), 0), scale.rows - 1);
@@ -166,8 +182,6 @@ export const makeValues = (app) => {
           x0 + 1, HEIGHT - (rowOf(high) + 1) * map.tall + 1, Math.max(x1 - x0 - 2, 3),
           (rowOf(high) - rowOf(low) + 1) * map.tall - 2);
     }
-    if (cell !== null)
-      context.strokeRect(cell[0] * map.wide, HEIGHT - (cell[1] + 1) * map.tall, map.wide, map.tall);
   };
 
   // Some rows' least values at the left.
@@ -227,72 +241,57 @@ export const makeValues = (app) => {
     }));
   };
 
-  const boxOf = (x0, y0, x1, y1) => {
-    const row = (y) => Math.min(Math.max(Math.floor((HEIGHT - y) / map.tall), 0), map.scale.rows - 1);
-    const when = (x) =>
-        Math.round(map.viewFrom + Math.min(Math.max(x / (map.wide * map.columns), 0), 1) * map.span);
+  // What boxes select.
+  const selectionOf = ({first, last, low, high}) => {
+    const {columns, scale, viewFrom, span} = map, when = (column) => viewFrom + column / columns * span;
     return {
       field: map.chosen.name,
-      from: when(Math.min(x0, x1)),
-      to: when(Math.max(x0, x1)),
-      low: map.scale.low(row(Math.max(y0, y1))),
-      high: map.scale.high(row(Math.min(y0, y1)))
+      from: Math.ceil(when(first)),
+      to: last === columns - 1 ? viewFrom + span : Math.ceil(when(last + 1)) - 1,
+      low: scale.low(low),
+      high: scale.high(high)
     };
   };
-  const cellText = (column, row) => {
-    const box = boxOf(
-              column * map.wide, HEIGHT - (row + 0.5) * map.tall, (column + 1) * map.wide,
-              HEIGHT - (row + 0.5) * map.tall),
-          {unit} = map.chosen;
-    return [
-      `${grouped(map.counts[row * map.columns + column])} samples`,
-      `${amount(box.low, unit)} to ${amount(box.high, unit)}`, `${model.seconds(box.from)} s`
-    ];
+  const textOf = (area) => {
+    const {from, to, low, high} = selectionOf(area), {unit} = map.chosen;
+    return areaFacts(map, area, {
+      total: map.total,
+      times: `${model.seconds(from)} s to ${model.seconds(to)} s`,
+      values: `${amount(low, unit)} to ${amount(high, unit)}`
+    });
+  };
+  const boxes = makeChoice(() => map, () => {
+    status.textContent = boxes.area() === null ? '' : textOf(boxes.area()).join(' · ');
+    draw();
+  });
+  const selectChosen = () => {
+    if (boxes.area() !== null) app.go(selectionOf(boxes.area()));
   };
   dragOn(canvas, {
-    moved: (...corners) => {
-      if (map === null) return;
-      drag = corners;
-      drawAgain();
+    moved: (x0, y0, x1, y1) => {
+      if (map !== null) boxes.choose(nearestBox(map, x0, y0), nearestBox(map, x1, y1));
     },
-    ended: (...corners) => {
-      drag = null;
-      if (map !== null) app.go(boxOf(...corners));
+    ended: () => {
+      selectChosen();
+      boxes.clear();
     },
     clicked: () => {
+      boxes.clear();
       if (app.state.low !== null) app.go({low: null, high: null, from: null, to: null});
     }
   });
-  const drawAgain = () => draw();
   canvas.addEventListener('pointermove', (event) => {
-    if (map === null || drag !== null) return showTip(event, null);
-    const column = Math.floor(event.offsetX / map.wide),
-          row = Math.floor((HEIGHT - event.offsetY) / map.tall);
-    const isThere =
-        column < map.columns && row < map.scale.rows && map.counts[row * map.columns + column] > 0;
-    showTip(event, isThere ? cellText(column, row) : null);
+    const box = map === null ? null : boxAt(map, event.offsetX, event.offsetY);
+    showTip(event, box !== null && map.count(...box) > 0 ? textOf(areaOf(box, box)) : null);
   });
   canvas.addEventListener('pointerleave', (event) => showTip(event, null));
-  canvas.addEventListener('keydown', (event) => {
-    if (map === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
-    if (event.key in steps) {
-      const [x, y] = cell === null ? [0, 0] : steps[event.key], was = cell || [0, 0];
-      cell = [
-        Math.min(Math.max(was[0] + x, 0), map.columns - 1),
-        Math.min(Math.max(was[1] + y, 0), map.scale.rows - 1)
-      ];
-      status.textContent = cellText(...cell).join(', ');
-      drawAgain();
-    } else if (event.key === 'Enter' && cell !== null) {
-      const y = HEIGHT - (cell[1] + 0.5) * map.tall;
-      app.go(boxOf(cell[0] * map.wide, y, (cell[0] + 1) * map.wide, y));
-    } else if (event.key === 'Escape') {
+  onKeys(canvas, {
+    ...boxes.keys,
+    Enter: selectChosen,
+    Escape: () => {
+      boxes.clear();
       app.go({low: null, high: null});
-    } else {
-      return;
     }
-    event.preventDefault();
   });
 
   return {

@@ -21,30 +21,31 @@ std::vector<std::string> shown_names(const std::vector<std::string>& linker_name
   for (const std::uint32_t number : numbers) shown.emplace_back(names.shown(number));
   return shown;
 }
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
 TEST(FunctionNames, OverloadsHaveTheirParameters) {
-  EXPECT_EQ(shown_names({"_ZN1A1fEi"}), Names{"A::f"}) << "alone";
-  EXPECT_EQ(shown_names({"_ZN1A1fEi", "_ZN1A1fEl", "_ZN1A1gEi"}), (Names{"A::f(int)", "A::f(long)", "A::g"}));
-  EXPECT_EQ(shown_names({"_ZN1A1fEv", "_ZNK1A1fEv"}), (Names{"A::f()", "A::f() const"}));
-  EXPECT_EQ(shown_names({"f", "_Z1fi"}), (Names{"f", "f(int)"})) << "C and C++";
+  EXPECT_EQ(shown_names({"_ZN1A1fEi"}), NameList{"A::f"}) << "alone";
+  EXPECT_EQ(shown_names({"_ZN1A1fEi", "_ZN1A1fEl", "_ZN1A1gEi"}),
+            (NameList{"A::f(int)", "A::f(long)", "A::g"}));
+  EXPECT_EQ(shown_names({"_ZN1A1fEv", "_ZNK1A1fEv"}), (NameList{"A::f()", "A::f() const"}));
+  EXPECT_EQ(shown_names({"f", "_Z1fi"}), (NameList{"f", "f(int)"})) << "C and C++";
   EXPECT_EQ(
       shown_names({"_ZZ4mainENKUlT_E_clIiEEDaS_", "_ZZ4mainENKUlT_E_clIlEEDaS_"}),
-      (Names{"main::{lambda(auto:1)#1}::operator()<int>", "main::{lambda(auto:1)#1}::operator()<long>"}))
+      (NameList{"main::{lambda(auto:1)#1}::operator()<int>", "main::{lambda(auto:1)#1}::operator()<long>"}))
       << "different already";
 }
 
 TEST(FunctionNames, TemplatesHaveTheirReturnTypesOnlyWhereNeeded) {
   EXPECT_EQ(shown_names({"_Z5mixedIiET_S0_", "_Z5mixedIiET_PS0_"}),
-            (Names{"mixed<int>(int)", "mixed<int>(int*)"}));
+            (NameList{"mixed<int>(int)", "mixed<int>(int*)"}));
   EXPECT_EQ(shown_names({"_Z5mixedIiEiS_", "_Z5mixedIiElS_"}),
-            (Names{"int mixed<int>(mixed)", "long mixed<int>(mixed)"}));
+            (NameList{"int mixed<int>(mixed)", "long mixed<int>(mixed)"}));
 }
 
 TEST(FunctionNames, VariantsOfOneFunctionAreOne) {
-  EXPECT_EQ(shown_names({"_ZN1AC1Ev", "_ZN1AC2Ev"}), (Names{"A::A", "A::A"}));
+  EXPECT_EQ(shown_names({"_ZN1AC1Ev", "_ZN1AC2Ev"}), (NameList{"A::A", "A::A"}));
   EXPECT_EQ(shown_names({"_ZN3std2io5write17h0123456789abcdefE", "_ZN3std2io5write17hfedcba9876543210E"}),
-            (Names{"std::io::write", "std::io::write"}));
+            (NameList{"std::io::write", "std::io::write"}));
   FunctionNames names(FunctionNames::Texts::Copied);
   EXPECT_EQ(names.number_of("A::A", "_ZN1AC1Ev"), names.number_of("A::A", "_ZN1AC2Ev"));
 }

@@ -123,23 +123,5 @@ TEST(FoldedText, EndingsSayWhatAFrameIsAndFaultsAreCounted) {
   EXPECT_EQ(read.first_fault, 4u);
 }
 
-// Contrast of WCAG 2: (L1 + 0.05) / (L2 + 0.05) of the relative luminances.
-double luminance(std::uint32_t colour) {
-  const auto part = [&](int shift) {
-    const double value = static_cast<double>(colour >> shift & 255) / 255;
-    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-  };
-  return 0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0);
-}
-
-TEST(FlameSvg, LettersStandOutFromEveryColour) {
-  const auto colours = flame_colours();
-  EXPECT_GT(colours.size(), 100u);
-  for (const FlameColour& colour : colours) {
-    const double a = luminance(colour.fill), b = luminance(colour.letter);
-    EXPECT_GE((std::max(a, b) + 0.05) / (std::min(a, b) + 0.05), 4.5) << colour.name;
-  }
-}
-
 }  // namespace
 }  // namespace tacho::report

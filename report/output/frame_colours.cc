@@ -1,0 +1,138 @@
+#include "report/output/frame_colours.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+namespace tacho::report {
+namespace {
+
+constexpr FramePalette kPalettes[] = {
+    {"safe", "kind of code, in colours that differ for readers with red-green colour blindness"},
+    {"warm", "kind of code, in the colours of the first flame graphs"},
+    {"module", "module"},
+    {"wait", "kind of code, cold colours for waits and warm ones for wakers"},
+    {"change",
+     "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
+     "is less"},
+};
+
+// Kinds of frames in the order of the legend, with their colour in each palette of kinds.
+struct KindRow {
+  char kind;
+  std::string_view word;
+  std::uint32_t safe, warm, wait;
+};
+constexpr KindRow kKinds[] = {
+    {'u', "user", 0xf2b45a, 0xf2905c, 0x9fd0f0},
+    {'i', "inlined", 0xf3e173, 0xf5c56b, 0xc9e6f8},
+    {'k', "kernel", 0x74b9ea, 0xe8b04a, 0x7db2e6},
+    {'j', "JIT", 0x5ec9a5, 0x8fd18a, 0x8fd8d0},
+    {'b', "BPF", 0xe0a3c6, 0xe7a6d8, 0xb7b3ee},
+    {'n', "without a symbol", 0xc9c9c9, 0xd3c3b3, 0xc5ccd6},
+    {'v', "waker", 0xb9a7e6, 0xb9a7e6, 0xf2b45a},
+    {'t', "thread", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
+    {'a', "", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
+    {'c', "", 0xd5cfa8, 0xd5cfa8, 0xb8cbd0},  // a module whose functions the script joined
+    {'o', "on the CPU", 0xe8835f, 0xe8835f, 0xe8835f},
+    {'r', "runnable", 0xd8c63c, 0xd8c63c, 0xd8c63c},
+    {'w', "waiting", 0x93a7cf, 0x93a7cf, 0x93a7cf},
+};
+constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
+                                      0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
+// A change: more than before, and less, from little to much; and about equal. Readers with red-green colour
+// blindness can tell orange from blue.
+constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
+constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
+constexpr std::uint32_t kSame = 0xdcdcdc;
+constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
+constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
+constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both modes
+constexpr double kShades[] = {1, 0.94, 0.88};
+constexpr double kDark = 0.45;
+
+std::uint32_t scaled(std::uint32_t colour, double factor) {
+  const auto part = [&](int shift) {
+    return static_cast<std::uint32_t>(std::lround(static_cast<double>(colour >> shift & 255) * factor))
+           << shift;
+  };
+  return part(16) | part(8) | part(0);
+}
+
+// The same as in browser/frame_looks.js.
+unsigned hash_of(std::string_view text) {
+  unsigned hash = 5;
+  for (const char c : text.substr(0, 200)) hash = (hash * 31 + static_cast<std::uint8_t>(c)) % 1'000'003;
+  return hash;
+}
+
+}  // namespace
+
+std::span<const FramePalette> frame_palettes() { return kPalettes; }
+
+std::vector<FrameKindName> frame_kinds() {
+  std::vector<FrameKindName> kinds;
+  for (const KindRow& row : kKinds) kinds.push_back({row.kind, row.word});
+  return kinds;
+}
+
+std::vector<FrameFill> frame_fills() {
+  std::vector<FrameFill> all;
+  const auto add = [&](std::string selector, std::uint32_t colour, double shade = 1) {
+    const std::uint32_t shown = scaled(colour, shade);
+    all.push_back({std::move(selector), shown, scaled(shown, kDark)});
+  };
+  constexpr std::pair<std::string_view, std::uint32_t KindRow::*> kOfKinds[] = {
+      {"safe", &KindRow::safe}, {"warm", &KindRow::warm}, {"wait", &KindRow::wait}};
+  for (const auto& [palette, colour] : kOfKinds) {
+    for (const KindRow& row : kKinds)
+      for (std::size_t shade = 0; shade < std::size(kShades); ++shade)
+        add(fmt::format(".{} .{}{}", palette, row.kind, shade), row.*colour, kShades[shade]);
+  }
+  const std::uint32_t root = std::ranges::find(kKinds, 'a', &KindRow::kind)->safe;
+  add(".module .a0", root);
+  add(".change .a0", root);
+  for (std::size_t i = 0; i < std::size(kModules); ++i) add(fmt::format(".m{}", i), kModules[i]);
+  add(".d0", kSame);
+  for (std::size_t i = 0; i < std::size(kMore); ++i) add(fmt::format(".p{}", i + 1), kMore[i]);
+  for (std::size_t i = 0; i < std::size(kLess); ++i) add(fmt::format(".q{}", i + 1), kLess[i]);
+  return all;
+}
+
+std::string frame_class(char kind, std::string_view name) {
+  constexpr std::string_view kOneShade = "xaorw";  // a mark, everything, states of threads
+  const bool has_shades = kOneShade.find(kind) == std::string_view::npos;
+  return fmt::format("{}{}", kind, has_shades ? hash_of(name) % std::size(kShades) : 0);
+}
+
+std::string module_class(std::string_view module) {
+  return module.empty() ? "a0" : fmt::format("m{}", hash_of(module) % std::size(kModules));
+}
+
+std::string change_class(double before, double after, double noise) {
+  const double size = std::abs(after - before);
+  const int step = size < std::max(0.0005, noise) ? 0
+                   : size < 0.002                 ? 1
+                   : size < 0.01                  ? 2
+                   : size < 0.05                  ? 3
+                                                  : 4;
+  if (step == 0) return "d0";
+  return fmt::format("{}{}", after > before ? 'p' : 'q', step);
+}
+
+std::vector<FrameColour> frame_colours() {
+  std::vector<FrameColour> colours;
+  for (const FrameFill& fill : frame_fills()) {
+    colours.push_back({fill.selector, fill.light, kLetters});
+    colours.push_back({"dark " + fill.selector, fill.dark, kLettersDark});
+  }
+  colours.push_back({"match", kMatch, kLettersDark});
+  colours.push_back({"dark match", kMatchDark, kLetters});
+  colours.push_back({"mark", kMark, kLettersDark});
+  return colours;
+}
+
+}  // namespace tacho::report

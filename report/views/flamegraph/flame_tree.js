@@ -1,0 +1,169 @@
+// The trees of a picture of `tacho flamegraph`: read from its elements and its packed data, and changed as the user asks.
+import {openData} from '../../browser/packed_data.js';
+
+const ROW = 17;
+
+// Sums of a frame alone and with its callees: of all, and in a difference of before and after.
+const SUMS = [['own', 'totals'], ['ownBefore', 'before'], ['ownAfter', 'after']];
+// Frames by number; a frame is after its caller. `self` is the function's own weight; `own` is more than that if the file
+// does not have all callees.
+class FlameTree {
+  root = 0;
+  name = [];
+  up = [];
+  self = [];
+  noise = [];
+  first = [];  // callee
+  last = [];
+  next = [];  // callee of the same caller
+  constructor() {
+    for (const [own, total] of SUMS) this[own] = [], this[total] = [];
+  }
+  parent(i) {
+    return this.up[i];
+  }
+  total(i) {
+    return this.totals[i];
+  }
+  callees(i) {
+    const found = [];
+    for (let callee = this.first[i]; callee >= 0; callee = this.next[callee]) found.push(callee);
+    return found;
+  }
+  addNode(caller, name) {
+    const i = this.name.length;
+    this.name.push(name);
+    this.up.push(caller);
+    this.self.push(0);
+    this.noise.push(0);
+    for (const [own, total] of SUMS) {
+      this[own].push(0);
+      this[total].push(0);
+    }
+    for (const link of [this.first, this.last, this.next]) link.push(-1);
+    if (caller < 0) return i;
+    if (this.first[caller] < 0)
+      this.first[caller] = i;
+    else
+      this.next[this.last[caller]] = i;
+    this.last[caller] = i;
+    return i;
+  }
+  // `weights`: {self, noise, totals, before, after}
+  addFrame(caller, name, weights) {
+    const i = this.addNode(caller, name);
+    this.self[i] = weights.self;
+    this.noise[i] = weights.noise;
+    for (const [own, total] of SUMS) {
+      this[own][i] = this[total][i] = weights[total];
+      if (caller >= 0) this[own][caller] -= weights[total];
+    }
+    return i;
+  }
+  addUp() {
+    for (const [own, total] of SUMS) {
+      for (let i = this.name.length - 1; i >= 0; i--) {
+        this[total][i] += this[own][i];
+        if (this.up[i] >= 0) this[total][this.up[i]] += this[total][i];
+      }
+    }
+    return this;
+  }
+}
+
+const number = (rect, name) => Number(rect.getAttribute(name) || 0);
+
+// `names`: by number, see flamegraph.js.
+export const readTree = (rects, names) => {
+  const tree = new FlameTree(), path = [];
+  const rootY = rects.length > 0 ? number(rects[0], 'y') : 0;
+  for (const rect of rects) {
+    const depth = Math.round(Math.abs(number(rect, 'y') - rootY) / ROW);
+    path[depth] = tree.addFrame(depth === 0 ? -1 : path[depth - 1], names[number(rect, 'n')], {
+      self: number(rect, 's'), noise: number(rect, 'e'), totals: number(rect, 'w'), before: number(rect, 'b'),
+      after: number(rect, 'a')
+    });
+  }
+  return tree;
+};
+
+// Adds the frames that are too thin to be drawn to the trees and to the names; `mark(name)`: this name is marked.
+export const readThin = async (trees, names, mark) => {
+  const {columns, text} = await openData();
+  const kinds = columns.get('name.kind'), ofModules = columns.get('name.module'), marks = columns.get('name.marked');
+  for (let i = 0; i < kinds.length; i++) {
+    const id = names.length;
+    names.push({id, kind: String.fromCharCode(kinds[i]), module: text(ofModules[i]), text: text(i), line: ''});
+    if (marks[i]) mark(names[id]);
+  }
+  trees.forEach((tree, which) => {
+    const column = (name) => columns.get(`${which}.${name}`), at = (values, i) => (values.length > 0 ? values[i] : 0);
+    const steps = column('caller'), ofNames = column('name'), totals = column('total'), selves = column('self'),
+          befores = column('before'), afters = column('after'), noises = column('noise');
+    let caller = 0;
+    for (let i = 0; i < steps.length; i++) {
+      caller += steps[i];
+      tree.addFrame(caller, names[ofNames[i]], {
+        self: selves[i], noise: at(noises, i), totals: totals[i], before: at(befores, i), after: at(afters, i)
+      });
+    }
+  });
+};
+
+// The tree with only the calls of one function (`focus`), without functions (`hide`, `modules`), or with recursion joined;
+// `how` = {focus, hide, recursion, modules}. `ids`: the number of names.
+export const changedTree = (base, how, ids) => {
+  if (how.focus === '' && how.hide.length === 0 && how.modules.length === 0 && !how.recursion) return base;
+  const count = base.name.length, tree = new FlameTree(), children = new Map();
+  const to = new Int32Array(count), isInside = new Uint8Array(count);
+  const hidden = new Set(how.hide), joined = new Set(how.modules), moduleNames = new Map();
+  const nameOf = (name) => {
+    if (name.module === '' || !joined.has(name.module)) return name;
+    if (!moduleNames.has(name.module)) {
+      const id = ids + moduleNames.size;
+      moduleNames.set(name.module, {id, kind: 'c', module: name.module, text: `[${name.module}]`, line: ''});
+    }
+    return moduleNames.get(name.module);
+  };
+  const child = (parent, name) => {
+    const key = parent * 2 * ids + name.id;
+    if (!children.has(key)) children.set(key, tree.addNode(parent, name));
+    return children.get(key);
+  };
+  for (let i = 0; i < count; i++) {
+    const parent = base.up[i];
+    if (parent < 0) {
+      to[i] = tree.addNode(-1, base.name[i]);
+      isInside[i] = how.focus === '' ? 1 : 0;
+    } else {
+      to[i] = to[parent];
+      isInside[i] = isInside[parent] || base.name[i].text === how.focus ? 1 : 0;
+      if (isInside[i] && !hidden.has(base.name[i].text)) {
+        const name = nameOf(base.name[i]);
+        const joins = (how.recursion || name.kind === 'c') && to[i] !== 0 && tree.name[to[i]] === name;
+        if (!joins) to[i] = child(to[i], name);
+      }
+    }
+    if (!isInside[i]) continue;
+    tree.self[to[i]] += base.self[i];
+    if (parent < 0 || to[parent] !== to[i]) tree.noise[to[i]] += base.noise[i];
+    for (const [own] of SUMS) tree[own][to[i]] += base[own][i];
+  }
+  return tree.addUp();
+};
+
+// The total of the matches below `top`; a match within a match is counted once. `hidden`: how many are not drawn.
+export const matched = (tree, isMatch, top, isDrawn) => {
+  const {up, totals} = tree, isCounted = new Uint8Array(totals.length);
+  let sum = 0, count = 0, hidden = 0;
+  for (let i = top; i < totals.length; i++) {
+    if (i !== top && (up[i] < top || !(isCounted[up[i]] & 2))) continue;
+    isCounted[i] = 2 | (i !== top ? isCounted[up[i]] & 1 : 0);
+    if (!isMatch[i]) continue;
+    count++;
+    if (!isDrawn(i)) hidden++;
+    if (!(isCounted[i] & 1)) sum += totals[i];
+    isCounted[i] |= 1;
+  }
+  return {sum, count, hidden};
+};
