@@ -60,6 +60,8 @@ class Group {
     const bool limited =
         first ? put(path_ + "/cpu.cfs_period_us", "100000") && put(path_ + "/cpu.cfs_quota_us", "20000")
               : put(path_ + "/cpu.max", "20000 100000");
+    // Others should not take the CPU before the quota is used up.
+    (void)(first ? put(path_ + "/cpu.shares", "262144") : put(path_ + "/cpu.weight", "10000"));
     if (limited && put(path_ + "/cgroup.procs", std::to_string(getpid()))) return "";
     rmdir(path_.c_str());
     return "cgroups limit no CPU time here";
