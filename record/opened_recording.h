@@ -51,15 +51,16 @@ struct ResolvedRequest {
   FilteringOfObjects filtering;
   format::TracingData tracing;
   TargetTasks tasks;
-  std::vector<format::Fd> cgroups;   // their folders; events of the plan have the descriptors
-  std::unique_ptr<const Plan> plan;  // must not move: the opened events refer to it
-  std::optional<Plan> switch_plan;   // of --switch-output-event, without sideband
+  std::vector<format::Fd> cgroups;  // their folders; events of the plan have the descriptors
+  std::vector<std::string> notes;   // messages about the request
+  std::optional<Plan> switch_plan;  // of --switch-output-event, without sideband
   std::optional<Workload> workload;
   std::function<bool()> stop;  // whether a signal came; polled by steps that may take long
 };
 
 // The request of the command line. Nothing is open in the kernel yet. Made by prepare().
 struct PreparedRecording : ResolvedRequest {
+  Plan plan;
   std::vector<bpf::UserObject> objects;
 };
 
@@ -68,12 +69,14 @@ struct PreparedRecording : ResolvedRequest {
 struct OpenedRecording : ResolvedRequest {
   OpenedRecording(ResolvedRequest request, std::vector<bpf::LoadedObject> loaded, UnwoundEvents opened)
       : ResolvedRequest(std::move(request)),
+        plan(std::move(opened.plan)),
         objects(std::move(loaded)),
         stacks(std::move(opened.stacks)),
         events(std::move(opened.events)) {}
   OpenedRecording(const OpenedRecording&) = delete;
   OpenedRecording& operator=(const OpenedRecording&) = delete;
 
+  const Plan plan;  // as the kernel accepted it
   std::vector<bpf::LoadedObject> objects;
   // Programs of the objects on the events of the plan, by event, CPU and task.
   std::map<std::tuple<std::size_t, int, int>, format::Fd> program_links;

@@ -74,50 +74,64 @@ std::string fields_of(const PlannedEvent& event) {
          (event.filter_fields.empty() ? "" : " has their types");
 }
 
-void halve_rings(Plan& plan, std::size_t page_size) {
-  std::size_t& larger = plan.ring_pages >= plan.sideband_pages ? plan.ring_pages : plan.sideband_pages;
-  larger /= 2;
-  for (PlannedEvent& event : plan.events) {
-    const std::size_t pages = event.is_sideband ? plan.sideband_pages : plan.ring_pages;
-    if (event.attr.wakeup != 1) event.attr.wakeup = static_cast<std::uint32_t>(pages * page_size / 4);
-  }
-}
-
 }  // namespace
 
-Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std::function<bool()>& stop) {
-  const std::size_t asked = plan.ring_pages;
+KernelEvents::KernelEvents(const Plan& plan)
+    : planned_(plan.events), ring_pages_(plan.ring_pages), sideband_pages_(plan.sideband_pages) {}
+
+Result<KernelEvents> KernelEvents::open(const Plan& plan, const Host& host,
+                                        const std::function<bool()>& stop) {
+  KernelEvents events(plan);
   for (;;) {
-    KernelEvents events;
     if (auto done = events.open_everywhere(plan, host, stop); !done) return std::move(done.error());
-    auto mapped = events.map_rings(plan, host);
-    if (mapped) {
-      if (plan.ring_pages != asked) {
-        plan.notes.push_back("-m: the limit of locked memory is too low; rings have " +
-                             std::to_string(plan.ring_pages) + " pages instead of " + std::to_string(asked) +
-                             " (raise `ulimit -l` or kernel.perf_event_mlock_kb)");
-      }
-      events.planned_ = plan.events;
-      events.ring_pages_ = plan.ring_pages;
-      events.sideband_pages_ = plan.sideband_pages;
-      // Rings must not move: there are pointers to them.
-      events.rings_.reserve(events.rings_.size() + 2 * plan.later_cpus.size());
-      events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
-      return events;
-    }
+    auto mapped = events.map_rings(host);
+    if (mapped) break;
     if (mapped.error().code == ENOMEM)
       return Error{
           fmt::format("-m: there is no memory for rings of {} MiB, one for each CPU; below 2 GiB each "
                       "is possible, if ulimit -v allows it",
-                      (plan.ring_pages * host.page_size) >> 20),
+                      (events.ring_pages_ * host.page_size) >> 20),
           ENOMEM};
-    const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;
+    const bool can_shrink = events.ring_pages_ > 1 || events.sideband_pages_ > 1;
     if (mapped.error().code != EPERM || !can_shrink) return std::move(mapped.error());
-    halve_rings(plan, host.page_size);  // also the wakeup watermarks, so the events are opened again
+    events.halve_rings(host.page_size);
+  }
+  events.note_adaptation(plan);
+  // Rings must not move: there are pointers to them.
+  events.rings_.reserve(events.rings_.size() + 2 * plan.later_cpus.size());
+  events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
+  return events;
+}
+
+// Closes the events, since their watermarks change, too.
+void KernelEvents::halve_rings(std::size_t page_size) {
+  rings_.clear();
+  holds_sideband_.clear();
+  leaders_.clear();
+  events_.clear();
+  (ring_pages_ >= sideband_pages_ ? ring_pages_ : sideband_pages_) /= 2;
+  for (PlannedEvent& event : planned_) {
+    const std::size_t pages = event.is_sideband ? sideband_pages_ : ring_pages_;
+    if (event.attr.wakeup != 1) event.attr.wakeup = static_cast<std::uint32_t>(pages * page_size / 4);
   }
 }
 
-Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::function<bool()>& stop) {
+// Notes what differs from the plan; open_adapted() has added its messages.
+void KernelEvents::note_adaptation(const Plan& plan) {
+  for (std::size_t event = 0; event < planned_.size(); ++event)
+    if (planned_[event].attr != plan.events[event].attr)
+      adaptation_.attrs.emplace(event, planned_[event].attr);
+  if (ring_pages_ != plan.ring_pages)
+    adaptation_.notes.push_back(
+        fmt::format("-m: the limit of locked memory is too low; rings have {} pages instead of {} (raise "
+                    "`ulimit -l` or kernel.perf_event_mlock_kb)",
+                    ring_pages_, plan.ring_pages));
+  adaptation_.ring_pages = ring_pages_;
+  adaptation_.sideband_pages = sideband_pages_;
+}
+
+Result<> KernelEvents::open_everywhere(const Plan& plan, const Host& host,
+                                       const std::function<bool()>& stop) {
   // The sideband event is last in the capture, but its failure (or success) must not depend on the others.
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
     bool any = false;
@@ -134,20 +148,20 @@ Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::
   return Done{};
 }
 
-Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host) {
+Result<> KernelEvents::open_on_cpus(const Plan& plan, std::size_t event, int task, const Host& host) {
   for (const int cpu : plan.cpus) {
-    const auto leader = leader_of(plan, event, task, cpu);
+    const auto leader = leader_of(event, task, cpu);
     if (!leader) return leader.error();
-    auto fd = open_adapted(plan.events[event], task, cpu, *leader, plan.notes);
-    if (!fd) return explain_refusal(plan.events[event], cpu, fd.error().code, host);
-    if (const PlannedEvent& planned = plan.events[event]; !planned.filter.empty()) {
+    auto fd = open_adapted(planned_[event], task, cpu, *leader, adaptation_.notes);
+    if (!fd) return explain_refusal(planned_[event], cpu, fd.error().code, host);
+    if (const PlannedEvent& planned = planned_[event]; !planned.filter.empty()) {
       auto done = set_filter(*fd, planned.filter);
       if (!done && done.error().fault == Fault::Use) done.error().what += "; " + fields_of(planned);
       if (!done) return std::move(done.error()).in(planned.name);
     }
     const auto id = id_of_event(*fd);
     if (!id) return id.error();
-    if (plan.events[event].leader == event) leaders_[{event, task, cpu}] = fd->get();
+    if (planned_[event].leader == event) leaders_[{event, task, cpu}] = fd->get();
     events_.push_back({event, cpu, task, std::move(*fd), *id, 0, *id, false});
   }
   return Done{};
@@ -155,8 +169,8 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
 
 // The leader of a group was opened before its members, for the same thread on the same CPU; -1: there is
 // none.
-Result<int> KernelEvents::leader_of(const Plan& plan, std::size_t event, int task, int cpu) const {
-  const auto leader = plan.events[event].leader;
+Result<int> KernelEvents::leader_of(std::size_t event, int task, int cpu) const {
+  const auto leader = planned_[event].leader;
   if (!leader || *leader == event) return -1;
   const auto open = leaders_.find({*leader, task, cpu});
   if (open == leaders_.end()) return Error{"the thread has ended", ESRCH};
@@ -165,10 +179,10 @@ Result<int> KernelEvents::leader_of(const Plan& plan, std::size_t event, int tas
 
 // Each CPU has a ring for samples and one for the sideband, owned by the first event that needs it. With
 // --per-thread the events of a thread share a ring.
-Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
+Result<> KernelEvents::map_rings(const Host& host) {
   std::map<std::tuple<bool, int, int>, const OpenEvent*> owners;
   for (OpenEvent& event : events_) {
-    const bool is_sideband = plan.events[event.event].is_sideband;
+    const bool is_sideband = planned_[event.event].is_sideband;
     const auto [owner, is_new] =
         owners.try_emplace({is_sideband, event.cpu, event.cpu < 0 ? event.task : 0}, &event);
     if (!is_new) {
@@ -176,8 +190,7 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
       event.ring = owner->second->ring;
       continue;
     }
-    auto done =
-        map_ring(event, plan.events[event.event], is_sideband ? plan.sideband_pages : plan.ring_pages, host);
+    auto done = map_ring(event, planned_[event.event], is_sideband ? sideband_pages_ : ring_pages_, host);
     if (!done) return done;
   }
   return Done{};

@@ -21,6 +21,7 @@
 #include "record/host/host.h"
 #include "record/kernel/losses.h"
 #include "record/kernel/perf_ring.h"
+#include "record/plan/adaptation.h"
 #include "record/plan/plan.h"
 
 namespace tacho::record {
@@ -42,9 +43,10 @@ enum class Sampling : std::uint8_t { On, Off };
 class KernelEvents {
  public:
   // Opens all events and maps their rings; nothing is enabled. Flags that an older kernel does not know are
-  // removed from the plan, and rings are made smaller if the limit of locked memory requires it; both add a
-  // line to plan.notes. `stop` is polled, since there may be thousands of events: true ends it with EINTR.
-  static Result<KernelEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
+  // left out, and rings are made smaller if the limit of locked memory requires it: adaptation() has both.
+  // `stop` is polled, since there may be thousands of events: true ends it with EINTR.
+  static Result<KernelEvents> open(const Plan& plan, const Host& host, const std::function<bool()>& stop);
+  const Adaptation& adaptation() const { return adaptation_; }
 
   // The events as opened at the start. They do not change.
   const std::vector<OpenEvent>& open_events() const { return events_; }
@@ -107,11 +109,13 @@ class KernelEvents {
   format::EventSet event_set() const;
 
  private:
-  KernelEvents() = default;
-  Result<> open_everywhere(Plan& plan, const Host& host, const std::function<bool()>& stop);
-  Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
-  Result<int> leader_of(const Plan& plan, std::size_t event, int task, int cpu) const;
-  Result<> map_rings(const Plan& plan, const Host& host);
+  explicit KernelEvents(const Plan& plan);
+  Result<> open_everywhere(const Plan& plan, const Host& host, const std::function<bool()>& stop);
+  Result<> open_on_cpus(const Plan& plan, std::size_t event, int task, const Host& host);
+  Result<int> leader_of(std::size_t event, int task, int cpu) const;
+  Result<> map_rings(const Host& host);
+  void halve_rings(std::size_t page_size);
+  void note_adaptation(const Plan& plan);
   Result<> map_ring(OpenEvent& event, const PlannedEvent& planned, std::size_t pages, const Host& host);
   void each_open(const std::function<void(const OpenEvent&, const PlannedEvent&)>& what) const;
   std::vector<Losses> losses_of_cpu(int cpu) const;
@@ -149,7 +153,8 @@ class KernelEvents {
     format::StringPairs notes_;
   };
 
-  std::vector<PlannedEvent> planned_;
+  std::vector<PlannedEvent> planned_;  // as they are opened
+  Adaptation adaptation_;
   OnSwitch on_switch_;
   std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event
   std::vector<OpenEvent> events_;

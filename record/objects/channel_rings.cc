@@ -157,7 +157,7 @@ std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<Attribute
 std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording) {
   // Read before the kernel's counts: a program counts a loss after the kernel did.
   std::map<std::pair<std::size_t, int>, std::vector<AttributedLoss>> named;  // by event and CPU
-  for (const Connection& connection : recording.plan->connections) {
+  for (const Connection& connection : recording.plan.connections) {
     if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
     read_attributed_losses(recording.objects[connection.object], connection.map,
                            [&](const AttributedLoss& loss) {
@@ -303,8 +303,8 @@ void OwnNumbers::translate(RingEvent& event) {
 Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const KernelEvents& events,
                                         const bpf::EventRate& rate) {
   ChannelRings all(recording, events);
-  std::vector<Connection> connections = recording.plan->connections;
-  connections.insert(connections.end(), recording.plan->unfinished.begin(), recording.plan->unfinished.end());
+  std::vector<Connection> connections = recording.plan.connections;
+  connections.insert(connections.end(), recording.plan.unfinished.begin(), recording.plan.unfinished.end());
   for (const Connection& connection : connections) {
     if (connection.kind == bpf::ChannelKind::PerfEventArray || bpf::is_summary(connection.kind)) continue;
     auto ring = recording.objects[connection.object].open_ring(connection.map);
@@ -327,7 +327,7 @@ Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const 
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
     // A CPU without an id (it came online later) gets the id of another CPU, as in the kernel's rings.
-    for (const int cpu : recording.plan->later_cpus)
+    for (const int cpu : recording.plan.later_cpus)
       if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
   }
@@ -359,7 +359,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
   }
   if (!source.limit.passes(event->time)) return;
   source.own.translate(*event);
-  if (!append_sample(to, *event, id->second, recording_->plan->events[source.event].attr, source.layout))
+  if (!append_sample(to, *event, id->second, recording_->plan.events[source.event].attr, source.layout))
     count_lost(source);
 }
 

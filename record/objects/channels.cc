@@ -112,7 +112,7 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
                                       const OpenedRecording& recording, const KernelEvents& events) {
   std::vector<std::uint64_t> ids;
   for (const OpenEvent& event : events.open_events()) {
-    const bool is_fed = std::ranges::any_of(recording.plan->connections, [&](const Connection& each) {
+    const bool is_fed = std::ranges::any_of(recording.plan.connections, [&](const Connection& each) {
       return each.event == event.event && each.kind == bpf::ChannelKind::PerfEventArray &&
              std::ranges::find(objects, each.object) != objects.end();
     });

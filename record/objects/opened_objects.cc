@@ -216,12 +216,12 @@ void set_own_pids(std::vector<bpf::UserObject>& objects, int command,
 
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events) {
   for (const OpenEvent& event : events) {
-    for (const Connection& connection : recording.plan->connections) {
+    for (const Connection& connection : recording.plan.connections) {
       if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
       auto& object = recording.objects[connection.object];
       if (auto done = object.connect_channel(connection.map, event.cpu, event.fd.get()); !done) return done;
     }
-    for (const SampleProgram& program : recording.plan->sample_programs) {
+    for (const SampleProgram& program : recording.plan.sample_programs) {
       if (program.event != event.event) continue;
       auto& object = recording.objects[program.object];
       auto link = object.attach_to_perf_event(program.program, event.fd.get());
@@ -237,10 +237,10 @@ namespace {
 
 Result<> join_cpu(int cpu, std::span<const OpenEvent> open, OpenedRecording& recording) {
   if (auto done = connect_objects(recording, open); !done) return done;
-  if (auto done = recording.argument_probes.put_outputs(*recording.plan, open); !done) return done;
-  if (auto done = attach_conditions(*recording.plan, open, recording.conditions); !done) return done;
+  if (auto done = recording.argument_probes.put_outputs(recording.plan, open); !done) return done;
+  if (auto done = attach_conditions(recording.plan, open, recording.conditions); !done) return done;
   if (recording.stacks) {
-    auto done = recording.stacks->reopen_cpu(cpu, open, *recording.plan, recording.events, recording.host);
+    auto done = recording.stacks->reopen_cpu(cpu, open, recording.plan, recording.events, recording.host);
     if (!done) return done;
   }
   return recording.events.enable_cpu(open);

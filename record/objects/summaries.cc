@@ -43,7 +43,7 @@ Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recordin
       .probe = {},
       .event = connection.event,
       .map = connection.map,
-      .name = recording.plan->events[connection.event].name,
+      .name = recording.plan.events[connection.event].name,
       .layout = *channel.summary,
       .own = OwnNumbers(recording.numbers, object.is_shipped() ? &channel.summary->schema() : nullptr),
       .reader = std::move(*reader)};
@@ -63,7 +63,7 @@ Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recordin
 Result<Summaries> Summaries::open(const OpenedRecording& recording, const KernelEvents& events,
                                   const SummaryReading& reading) {
   Summaries all(recording, reading);
-  for (const Connection& connection : recording.plan->connections) {
+  for (const Connection& connection : recording.plan.connections) {
     if (!bpf::is_summary(connection.kind)) continue;
     const auto& channels = recording.objects[connection.object].channels();
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
@@ -78,10 +78,10 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
                     (reading.interval || reading.is_split || reading.is_switched || began_before);
     all.sources_.push_back(std::move(*source));
   }
-  for (std::size_t i = 0; i < recording.plan->argument_probes.size(); ++i) {
-    const ArgumentProbe& probe = recording.plan->argument_probes[i];
+  for (std::size_t i = 0; i < recording.plan.argument_probes.size(); ++i) {
+    const ArgumentProbe& probe = recording.plan.argument_probes[i];
     if (!probe.sum) continue;
-    const std::string& name = recording.plan->events[probe.event].name;
+    const std::string& name = recording.plan.events[probe.event].name;
     Source source{.object = {},
                   .probe = i,
                   .event = probe.event,
@@ -232,7 +232,7 @@ void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& s
                   .cgroup = sample.cgroup,
                   .payload = sample.payload};
   source.own.translate(event);
-  const auto& attr = recording_->plan->events[source.event].attr;
+  const auto& attr = recording_->plan.events[source.event].attr;
   if (!append_sample(waiting_, event, source.id, attr, SampleParts{std::move(chain).take(), sample.period}))
     ++source.too_large;
 }

@@ -4,35 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bpf/attach/event_filter.h"
 #include "bpf/object/channel.h"
-#include "bpf/user_object.h"
+#include "bpf/object/probe_program.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "format/records/event_attr.h"
 #include "format/records/perf_abi.h"
 #include "record/events/event_request.h"
-#include "record/events/event_spec.h"
 #include "record/events/recorders.h"
-#include "record/events/sample_fields.h"
-#include "record/host/host.h"
-#include "record/options/options.h"
-#include "record/options/sampling_options.h"
 
 namespace tacho::record {
-
-// The properties of the target that decide how an event is opened.
-struct Following {
-  bool children = true;  // follow children of the watched threads, unless an event decides otherwise
-  bool inherits = true;  // the default of events that do not decide
-  bool at_exec = false;  // events are enabled by the exec of the command
-};
-
-// perf_event_attr of the sideband event, which carries mappings, names and ends of processes.
-format::EventAttr sideband_attr(const SamplingOptions& options, Following following);
 
 struct PlannedEvent {
   format::EventAttr attr;
@@ -62,12 +49,6 @@ struct PlannedEvent {
   // filter.
   bpf::FilterSteps condition = {};
 };
-
-// How user stacks are taken if they cannot be unwound in the kernel (`unwind_fallback_reason`): by copies,
-// which are as complete, if ehframe is only the default (-g) and the kernel can copy; else by frame pointers.
-// `notes` gets a message. The event is not open yet.
-enum class Fallback : std::uint8_t { Copies, FramePointers };
-Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes);
 
 // Connects a map of an object to an event: the map's slots get the event's descriptors, or the recorder makes
 // samples of the event from a ring buffer.
@@ -105,7 +86,7 @@ struct Plan {
   std::vector<ArgumentProbe> argument_probes;
   std::vector<int> cpus;        // {-1}: each thread on any CPU
   std::vector<int> later_cpus;  // offline now; recorded when they come online
-  // Threads to follow, each on every CPU; {-1}: all threads. Empty: the command, which does not exist yet.
+  // Threads to follow, each on every CPU; {-1}: all threads.
   std::vector<int> tasks;
   bool follows_threads = false;  // an event is system-wide, but only threads of the target are recorded
   std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU
@@ -135,19 +116,5 @@ struct ObjectFacts {
   std::vector<std::pair<std::string, std::string>> unfinished = {};  // map, event
   bool has_data_addresses = false;  // some payload has addresses of the process's data
 };
-
-// `requests`: with tracepoints resolved; the n-th request of kind BpfObject is `objects[n]`. `threads`: of
-// the target, if it names processes or threads.
-Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
-                       std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host);
-
-// Limits events to cgroups (-G). `cgroups`: the folders in the order of the option; an empty Fd is for all
-// cgroups. As in perf, one applies to all events, several to one event each, in order. The sideband stays
-// system-wide: a process may enter the cgroup long after it mapped its files.
-Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
-
-// Opens all events once for each cgroup, in the order of the cgroups (--for-each-cgroup, --container). An
-// event of a BPF object, with one descriptor for each CPU in its map, cannot be opened twice.
-Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 
 }  // namespace tacho::record

@@ -6,13 +6,13 @@
 #include "format/base/byte_writer.h"
 #include "format/container/features.h"
 #include "format/records/record.h"
+#include "record/plan/stack_choice.h"
 #include "record/session/recording_losses.h"
-#include "record/stacks/stack_choice.h"
 
 namespace tacho::record {
 
 std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording) {
-  auto now = dropping_programs(*recording.plan, recording.events, recording.objects);
+  auto now = dropping_programs(recording.plan, recording.events, recording.objects);
   std::erase_if(now, [&](const DroppingProgram& each) {
     return std::ranges::any_of(recording.dropping, [&](const DroppingProgram& known) {
       return known.program.id == each.program.id;
@@ -31,7 +31,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   counted_before_ =
       std::exchange(counted_before_next_, lost_by_rings - std::min(lost_by_rings, in_lost_records_));
   for (const Losses& loss : losses)
-    format::write_lost_samples(records, loss.lost, recording_.plan->events[loss.event].attr, loss.id);
+    format::write_lost_samples(records, loss.lost, recording_.plan.events[loss.event].attr, loss.id);
   if (!records.empty()) {
     if (auto done = output.write_plain(records.view()); !done) return done;
     if (auto done = output.finish_round(); !done) return done;
@@ -47,7 +47,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   late.environment.cpu_changes = recording_.events.noted_cpus();
   if (recording_.stacks) {
     const StackCounts now = recording_.stacks->counts();
-    late.environment.user_stacks = facts_of_choice(*recording_.plan);
+    late.environment.user_stacks = facts_of_choice(recording_.plan);
     for (auto& fact : facts_of(now - reported_stacks_))
       late.environment.user_stacks.push_back(std::move(fact));
     reported_stacks_ = now;

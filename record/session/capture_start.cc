@@ -22,9 +22,9 @@
 #include "record/kernel/perf_ring.h"
 #include "record/objects/dropping_programs.h"
 #include "record/output/record_counts.h"
+#include "record/plan/stack_choice.h"
 #include "record/session/capture_head.h"
 #include "record/session/capture_place.h"
-#include "record/stacks/stack_choice.h"
 
 namespace tacho::record {
 namespace {
@@ -59,7 +59,7 @@ Result<> take_sideband(OpenedRecording& recording, CaptureOutput& output) {
 
 // Bytes of sample_id_all in every record.
 std::size_t trailer_of(const OpenedRecording& recording) {
-  return format::sample_id_size(recording.plan->events.front().attr);
+  return format::sample_id_size(recording.plan.events.front().attr);
 }
 
 // The name of thread -1, which samples of summaries and plain ring buffers have; without it readers show
@@ -74,7 +74,7 @@ bool has_samples_without_thread(const Plan& plan) {
 
 void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, format::ByteWriter& out) {
   const std::size_t trailer = trailer_of(recording);
-  if (has_samples_without_thread(*recording.plan))
+  if (has_samples_without_thread(recording.plan))
     format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
@@ -92,11 +92,11 @@ RunningProcesses::Describe description_of(int process, const OpenedRecording& re
 }
 
 RunningProcesses processes_of(const OpenedRecording& recording, const RecordOptions& options) {
-  const bool data = recording.plan->events.back().attr.has(abi::kMmapData);
+  const bool data = recording.plan.events.back().attr.has(abi::kMmapData);
   return {"/proc",
           trailer_of(recording),
           recording.reader,
-          {data, recording.plan->events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
+          {data, recording.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
 // The head without processes and BPF programs. The first call uses the kernel symbols that were read ahead.
@@ -105,7 +105,7 @@ Result<CaptureHead> describe_host_and_plan(const OpenedRecording& recording, con
   auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
   auto kernel = ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
   if (!kernel) return std::move(kernel.error());
-  auto head = describe_capture(*recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
                                command_line);
   if (!head) return head;
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
@@ -115,9 +115,9 @@ Result<CaptureHead> describe_host_and_plan(const OpenedRecording& recording, con
 }
 
 void add_programs_and_stacks(const OpenedRecording& recording, CaptureHead& head) {
-  add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
+  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
                head);
-  head.features.environment.user_stacks = facts_of_choice(*recording.plan);
+  head.features.environment.user_stacks = facts_of_choice(recording.plan);
 }
 
 // Adds facts about processes that no record has.

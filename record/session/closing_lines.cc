@@ -147,7 +147,7 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
   constexpr std::size_t kMostNames = 3;
   std::vector<std::string> names;
   bool are_clocks = true;
-  for (const PlannedEvent& event : recording.plan->events) {
+  for (const PlannedEvent& event : recording.plan.events) {
     if (event.is_sideband) continue;
     are_clocks = are_clocks && is_clock(event);
     if (std::ranges::find(names, event.name) == names.end()) names.push_back(event.name);
@@ -246,7 +246,7 @@ std::uint64_t report_left_out(const OpenedRecording& recording, const Messages& 
       "or a bpf() call is active on the CPU, as for other events and new programs here, nor while the host "
       "of "
       "a virtual machine runs others; with --call-graph fp the cost of BPF is in the samples",
-      recording.plan->events[due->event].name, lost, due->lost,
+      recording.plan.events[due->event].name, lost, due->lost,
       100.0 * static_cast<double>(lost) / static_cast<double>(due->lost)));
   return lost;
 }
@@ -275,11 +275,11 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
   lost -= std::min(lost, report_left_out(recording, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
-    const bool are_paused = recording.plan->events.front().attr.has(abi::kWriteBackward);
+    const bool are_paused = recording.plan.events.front().attr.has(abi::kWriteBackward);
     messages.warn(fmt::format(
         "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
         100.0 * static_cast<double>(lost) / static_cast<double>(all),
-        are_paused ? "they happened while the rings were read for a capture" : full_rings(*recording.plan)));
+        are_paused ? "they happened while the rings were read for a capture" : full_rings(recording.plan)));
     const auto losses =
         described(all_losses(recording, &channels), counts, recording, options.target.cgroups);
     if (const std::string where = format::where_and_when_lost(losses); !where.empty())

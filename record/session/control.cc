@@ -202,8 +202,7 @@ RecordOptions without_details(const RecordOptions& options) {
 
 }  // namespace
 
-Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads,
-                                const Host& host) {
+Result<Plan> plan_switch_events(const RecordOptions& options, const PlanTarget& target, const Host& host) {
   for (const EventRequest& request : options.switch_events) {
     const auto refused = [&request](std::string_view why) {
       return use_error(fmt::format("{}: '{}' {}", kOption, request.text, why));
@@ -220,14 +219,15 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
   requests = resolve_tracepoints(*requests, unused);
   if (!requests) return std::move(requests.error()).in(kOption);
   if (may_exclude_kernel(options) && is_kept_out_of_kernel(host)) exclude_kernel(*requests);
-  auto plan = make_plan(without_details(options), *requests, {}, threads, host);
+  auto plan = make_plan(without_details(options), *requests, {}, {target.threads, target.command}, host);
   if (!plan) return std::move(plan.error()).in(kOption);
   if (plan->events.back().is_sideband) plan->events.pop_back();
   for (PlannedEvent& event : plan->events) event.attr.wakeup = 1;  // a watermark of 1 byte
   return plan;
 }
 
-Result<SwitchEvents> SwitchEvents::open(Plan& plan, const Host& host, const std::function<bool()>& stop) {
+Result<SwitchEvents> SwitchEvents::open(const Plan& plan, const Host& host,
+                                        const std::function<bool()>& stop) {
   auto events = KernelEvents::open(plan, host, stop);
   if (!events) return std::move(events.error()).in(kOption);
   return SwitchEvents(std::move(*events));

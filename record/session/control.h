@@ -18,6 +18,7 @@
 #include "record/kernel/kernel_events.h"
 #include "record/options/options.h"
 #include "record/options/time_options.h"
+#include "record/plan/make_plan.h"
 #include "record/plan/plan.h"
 
 namespace tacho::record {
@@ -89,12 +90,12 @@ class ControlHandler {
 };
 
 // The events of --switch-output-event as a plan, with the smallest rings. They start the next file and are
-// not recorded. `threads`: of the target.
-Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads, const Host& host);
+// not recorded. Cgroups do not matter.
+Result<Plan> plan_switch_events(const RecordOptions& options, const PlanTarget& target, const Host& host);
 
 class SwitchEvents {
  public:
-  static Result<SwitchEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
+  static Result<SwitchEvents> open(const Plan& plan, const Host& host, const std::function<bool()>& stop);
 
   // Readable when an event has happened; poll them edge-triggered.
   std::vector<int> fds() const;

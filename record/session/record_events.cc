@@ -46,8 +46,8 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
                       unpacked.size(), unpacked.back()));
     return finished.status.error();
   }
-  return Recorded{*finished.status,           !ran->report.failure,          finished.captured,
-                  copies_of(*recording.plan), ran->running->take_unpacked(), ran->report.stop_signal};
+  return Recorded{*finished.status,          !ran->report.failure,          finished.captured,
+                  copies_of(recording.plan), ran->running->take_unpacked(), ran->report.stop_signal};
 }
 
 int fail_recording(const StopSignals& signals, const Error& error, std::string_view command) {

@@ -25,9 +25,13 @@
 #include "record/objects/channel_rings.h"
 #include "record/objects/channels.h"
 #include "record/objects/conditions.h"
+#include "record/objects/load_objects.h"
 #include "record/objects/opened_objects.h"
+#include "record/plan/adaptation.h"
+#include "record/plan/make_plan.h"
 #include "record/plan/plan.h"
 #include "record/plan/requests.h"
+#include "record/plan/stack_choice.h"
 #include "record/session/capture_end.h"
 #include "record/session/capture_place.h"
 #include "record/session/capture_series.h"
@@ -37,7 +41,6 @@
 #include "record/session/flight_recorder.h"
 #include "record/session/recording_losses.h"
 #include "record/session/running_recording.h"
-#include "record/stacks/stack_choice.h"
 
 namespace tacho::record {
 namespace {
@@ -135,10 +138,11 @@ Result<> check_that_programs_run(const Plan& plan, std::span<const bpf::LoadedOb
 }
 
 void print_plan(const OpenedRecording& recording, const Messages& messages) {
-  const Plan& plan = *recording.plan;
+  const Plan& plan = recording.plan;
   for (const std::string& warning : plan.warnings) messages.warn("warning: " + warning);
   for (const DroppingProgram& program : recording.dropping) messages.warn(warning_of(program));
-  for (const std::string& note : plan.notes) messages.note(note);
+  for (const auto* notes : {&recording.notes, &plan.notes})
+    for (const std::string& note : *notes) messages.note(note);
   for (const PlannedEvent& event : plan.events) {
     messages.detail(fmt::format(
         "event {}: type {}, config {}, {} {}, on {} CPUs", event.name, event.attr.type, event.attr.config,
@@ -275,23 +279,22 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   const bool leaves_out_kernel =
       may_exclude_kernel(options) && is_kept_out_of_kernel(out.host) && exclude_kernel(*requests) != 0;
   const auto facts = facts_of(out.objects);
-  auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
+  const PlanTarget target{out.tasks.threads,
+                          out.workload ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt,
+                          out.cgroups};
+  auto plan = make_plan(options, *requests, facts, target, out.host);
   if (!plan) return std::move(plan.error());
   if (leaves_out_kernel)
-    plan->notes.push_back(
+    out.notes.push_back(
         fmt::format("kernel.perf_event_paranoid is {}: only user code is recorded (:u); to record the "
                     "kernel too, run as root or with CAP_PERFMON",
                     out.host.perf_event_paranoid));
   if (options.target.watch == Watch::System && out.cgroups.empty() && bpf::is_in_pid_namespace())
-    plan->notes.emplace_back(
+    out.notes.emplace_back(
         "this is a pid namespace (a container): processes outside of it are recorded with pid 0, without "
         "user stacks and names; record on the host, or in a container with its pid namespace (docker run "
         "--pid=host)");
-  settle_stacks_of_objects(*plan, facts);
   for (const std::string& name : options.target.cgroups) messages.detail("only processes in cgroup " + name);
-  auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(*plan, out.cgroups)
-                                                        : assign_cgroups(*plan, out.cgroups);
-  if (!assigned) return std::move(assigned.error());
   if (plan->follows_threads) {
     if (!out.numbers)
       if (auto done = store(out.numbers, bpf::PidNumbers::load()); !done) return std::move(done.error());
@@ -303,7 +306,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
     out.follower = std::move(*follower);
   }
   if (!options.switch_events.empty()) {
-    auto switches = plan_switch_events(options, out.tasks.threads, out.host);
+    auto switches = plan_switch_events(options, target, out.host);
     if (!switches) return std::move(switches.error());
     out.switch_plan = std::move(*switches);
   }
@@ -311,9 +314,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
                                      options.sampling.rate_of_objects, messages);
   if (!filtering) return std::move(filtering.error());
   out.filtering = std::move(*filtering);
-  if (plan->tasks.empty()) plan->tasks = {static_cast<int>(out.workload->pid())};
-  if (out.switch_plan) out.switch_plan->tasks = plan->tasks;
-  out.plan = std::make_unique<const Plan>(std::move(*plan));
+  out.plan = std::move(*plan);
   return out;
 }
 
@@ -321,35 +322,36 @@ Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared,
   raise_descriptor_limit();
   std::unique_ptr<KernelSymbolsAhead> symbols;
   if (prepared.objects.empty()) symbols = std::make_unique<KernelSymbolsAhead>(prepared.host.page_size);
-  // A copy at its final address, since the kernel's refusals change the plan while events are opened.
-  auto copy = std::make_unique<Plan>(*prepared.plan);
-  Plan& plan = *copy;
-  prepared.plan = std::move(copy);
-  auto walker =
-      StackUnwinding::load(plan, prepared.host, [messages](std::string_view line) { messages.detail(line); });
-  if (!walker) return std::move(walker.error());
-  auto objects = load_objects(plan, prepared.objects, *walker ? &**walker : nullptr);
-  if (!objects) return std::move(objects.error());
-  if (auto done = check_that_programs_run(plan, *objects, messages); !done) return std::move(done.error());
-  auto opened = open_with_stacks(std::move(*walker), plan, prepared.host, prepared.reader, prepared.stop);
+  auto stacks = StackUnwinding::load(prepared.plan, prepared.host,
+                                     [messages](std::string_view line) { messages.detail(line); });
+  if (!stacks) return std::move(stacks.error());
+  const Plan with_walker = adapted(std::move(prepared.plan), stacks->adaptation);
+  auto loaded = load_objects(with_walker, prepared.objects, stacks->walker ? &*stacks->walker : nullptr);
+  if (!loaded) return std::move(loaded.error());
+  const Plan plan = adapted(with_walker, loaded->adaptation);
+  if (auto done = check_that_programs_run(plan, loaded->objects, messages); !done)
+    return std::move(done.error());
+  auto opened =
+      open_with_stacks(std::move(stacks->walker), plan, prepared.host, prepared.reader, prepared.stop);
   if (!opened) return std::move(opened.error());
-  auto out = std::make_unique<OpenedRecording>(std::move(prepared), std::move(*objects), std::move(*opened));
+  auto out =
+      std::make_unique<OpenedRecording>(std::move(prepared), std::move(loaded->objects), std::move(*opened));
   out->kernel_symbols = std::move(symbols);
   const auto& events = out->events.open_events();
   if (auto done = connect_objects(*out, events); !done) return std::move(done.error());
   const auto table = out->follower ? std::optional(out->follower->table_fd()) : std::nullopt;
   bpf::StackWalker* const walks = out->stacks ? &out->stacks->walker() : nullptr;
-  auto probes = ArgumentProbes::open(*out->plan, out->events, out->host, table, walks);
+  auto probes = ArgumentProbes::open(out->plan, out->events, out->host, table, walks);
   if (!probes) return std::move(probes.error());
   out->argument_probes = std::move(*probes);
-  if (auto done = attach_conditions(*out->plan, events, out->conditions); !done)
+  if (auto done = attach_conditions(out->plan, events, out->conditions); !done)
     return std::move(done.error());
   if (out->switch_plan) {
     auto switches = SwitchEvents::open(*out->switch_plan, out->host, out->stop);
     if (!switches) return std::move(switches.error());
     out->switches = std::make_unique<SwitchEvents>(std::move(*switches));
   }
-  out->dropping = dropping_programs(*out->plan, out->events, out->objects);
+  out->dropping = dropping_programs(out->plan, out->events, out->objects);
   print_plan(*out, messages);
   return out;
 }

@@ -50,7 +50,7 @@ std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels*
   const KernelEvents& events = recording.events;
   std::vector<Losses> all = attributed_by_programs(events, recording);
   std::vector<bool> is_counted(recording.objects.size());  // by its first event
-  for (const Connection& connection : recording.plan->connections) {
+  for (const Connection& connection : recording.plan.connections) {
     const auto open = std::ranges::find(events.open_events(), connection.event, &OpenEvent::event);
     if (open == events.open_events().end() || is_counted[connection.object]) continue;
     is_counted[connection.object] = true;
@@ -78,7 +78,7 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
   const auto paths = paths_of_cgroups(losses);
   for (const OpenEvent& open : recording.events.open_events()) cpus.emplace(open.id, open.cpu);
   for (const Losses& loss : losses) {
-    const PlannedEvent& event = recording.plan->events[loss.event];
+    const PlannedEvent& event = recording.plan.events[loss.event];
     const auto cpu = cpus.find(loss.id);
     // Others than those of a ring are counted for all CPUs together.
     const int known = cpu == cpus.end() || loss.reason != LossReason::NoRoom ? -1 : cpu->second;

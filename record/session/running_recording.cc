@@ -72,7 +72,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
     messages.note(done.error().what);
   const std::vector<int> processes = watched_processes(recording, options);
   if (pinner != nullptr)
-    if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
+    if (auto done = pinner->start(recording.plan.events.back().attr, processes); !done)
       messages.warn("files that may vanish are not kept open for their symbols: " + done.error().what);
   if (recording.stacks) recording.stacks->begin(processes);
   // A file can fill up faster than processes are read: those for the second one are read before samples
@@ -105,7 +105,7 @@ RunningRecording::RunningRecording(OpenedRecording& recording, std::unique_ptr<C
   if (options.files.packs_files() && (options.files.is_named_by_time || options.files.overwrite)) {
     Packing packing{options.output, options.files.least_free, options.quiet};
     packing.longest = options.files.longest_packing;
-    packer_.emplace(*output_, pinner, std::move(packing), copies_of(*recording.plan), messages);
+    packer_.emplace(*output_, pinner, std::move(packing), copies_of(recording.plan), messages);
   }
   recording.events.when_samples_switch(
       [this](std::span<const std::size_t> switched, Sampling now) { switch_samples(switched, now); });
@@ -128,7 +128,7 @@ void RunningRecording::switch_samples(std::span<const std::size_t> switched, Sam
 // Programs run also while events are disabled: want_events() makes them emit nothing then, so that --max-rate
 // and losses count only enabled events. When events are enabled, an iterator notes the waits in progress.
 void RunningRecording::switch_objects(std::span<const std::size_t> switched, Sampling now) {
-  const Plan& plan = *opened_.plan;
+  const Plan& plan = opened_.plan;
   for (std::size_t i = 0; i < opened_.objects.size(); ++i) {
     std::vector<std::size_t> own;
     for (const Connection& each : plan.connections)
@@ -157,17 +157,16 @@ void RunningRecording::drop_rights() {
   const bool packs = files.packs_files();
   const LaterWork work{
       .describes_again = makes_files,
-      .lists_programs =
-          std::ranges::any_of(opened_.plan->events,
-                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-      .has_objects = !opened_.objects.empty() || !opened_.plan->argument_probes.empty() ||
+      .lists_programs = std::ranges::any_of(
+          opened_.plan.events, [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
+      .has_objects = !opened_.objects.empty() || !opened_.plan.argument_probes.empty() ||
                      (opened_.stacks && opened_.stacks->writes_mappings()),
       .signals_command = opened_.workload.has_value(),
       .packs = packs,
       .reopens_cpus = opened_.stacks ||
-                      std::ranges::find(opened_.plan->tasks, -1) != opened_.plan->tasks.end() ||
-                      std::ranges::any_of(opened_.plan->events, &PlannedEvent::system_wide),
-      .maps_rings = !opened_.plan->later_cpus.empty()};
+                      std::ranges::find(opened_.plan.tasks, -1) != opened_.plan.tasks.end() ||
+                      std::ranges::any_of(opened_.plan.events, &PlannedEvent::system_wide),
+      .maps_rings = !opened_.plan.later_cpus.empty()};
   const auto kept =
       record::drop_rights(work, makes_files || packs || files.redacts ? folder_of(options_) : "");
   if (kept) return messages_.detail("capabilities kept while recording: " + names_of(*kept));

@@ -60,7 +60,7 @@ class RunningRecording {
   Schedule& schedule() { return schedule_; }
   const RecordOptions& options() const { return options_; }
   // CPUs that were offline when the events were opened.
-  const std::vector<int>& later_cpus() const { return opened_.plan->later_cpus; }
+  const std::vector<int>& later_cpus() const { return opened_.plan.later_cpus; }
 
   // Enables samples, unless a delay or a control command will do it, and starts the command.
   Result<> enable();

@@ -31,10 +31,10 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/parse_text.h"
+#include "record/plan/stack_choice.h"
 #include "record/stacks/deferred_samples.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
-#include "record/stacks/stack_choice.h"
 #include "record/stacks/unwind_tables.h"
 
 namespace tacho::record {
@@ -466,11 +466,12 @@ StackUnwinding::~StackUnwinding() {
   if (state_ && !state_->tables.end()) (void)state_.release();  // leaked: the thread hangs, and uses it
 }
 
-Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const Host& host, const Log& log) {
+Result<StackUnwinding::Loaded> StackUnwinding::load(const Plan& plan, const Host& host, const Log& log) {
+  Loaded loaded;
   const auto first = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames);
   if (first == plan.events.end() || first->unwound_frames == 0) {
-    if (!plan.events.empty()) relax_sideband(plan, host);
-    return std::optional<bpf::StackWalker>();
+    if (!plan.events.empty()) relax_sideband(plan, host, loaded.adaptation);
+    return loaded;
   }
   bpf::StackWalkerOptions options;
   options.most_frames = first->unwound_frames;
@@ -488,12 +489,13 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
   options.most_readers = static_cast<std::uint32_t>(std::max<std::size_t>(plan.argument_probes.size(), 1));
   auto walker = bpf::StackWalker::load(options, log);
   if (!walker && may_use_frame_pointers(plan)) {
-    use_frame_pointers(plan, host, walker.error().what);
-    return std::optional<bpf::StackWalker>();
+    loaded.adaptation = without_unwinding(plan, host, walker.error().what);
+    return loaded;
   }
   if (!walker) return std::move(walker.error()).in("--call-graph ehframe");
-  if (walker->reads_mappings() && may_open_mappings()) relax_sideband(plan, host);
-  return std::optional(std::move(*walker));
+  if (walker->reads_mappings() && may_open_mappings()) relax_sideband(plan, host, loaded.adaptation);
+  loaded.walker = std::move(*walker);
+  return loaded;
 }
 
 Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf::StackWalker> walker,
@@ -707,21 +709,25 @@ StackCounts StackUnwinding::counts() const {
 }
 TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
 
-Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
-                                       const std::shared_ptr<ForeignReader>& reader,
+Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, const Plan& plan,
+                                       const Host& host, const std::shared_ptr<ForeignReader>& reader,
                                        const std::function<bool()>& stop) {
+  std::string refusal;
   {
     auto events = KernelEvents::open(plan, host, stop);
     if (!events) return std::move(events.error());
-    if (!walker) return UnwoundEvents{std::move(*events), nullptr};
-    auto stacks = StackUnwinding::create(std::move(walker), plan, *events, host, reader);
-    if (stacks) return UnwoundEvents{std::move(*events), std::move(*stacks)};
+    Plan opened = adapted(plan, events->adaptation());
+    if (!walker) return UnwoundEvents{std::move(opened), std::move(*events), nullptr};
+    auto stacks = StackUnwinding::create(std::move(walker), opened, *events, host, reader);
+    if (stacks) return UnwoundEvents{std::move(opened), std::move(*events), std::move(*stacks)};
     if (!may_use_frame_pointers(plan)) return std::move(stacks.error());
-    use_frame_pointers(plan, host, stacks.error().what);
+    refusal = stacks.error().what;
   }  // closed before the others are opened: their rings use the same memory
-  auto events = KernelEvents::open(plan, host, stop);
+  const Plan without = adapted(plan, without_unwinding(plan, host, refusal));
+  auto events = KernelEvents::open(without, host, stop);
   if (!events) return std::move(events.error());
-  return UnwoundEvents{std::move(*events), nullptr};
+  Plan opened = adapted(without, events->adaptation());
+  return UnwoundEvents{std::move(opened), std::move(*events), nullptr};
 }
 
 }  // namespace tacho::record

@@ -26,6 +26,7 @@
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/perf_ring.h"
+#include "record/plan/adaptation.h"
 #include "record/plan/plan.h"
 #include "record/stacks/callchain_merger.h"
 #include "record/stacks/unwind_tables.h"
@@ -94,10 +95,14 @@ class StackUnwinding {
  public:
   using Log = std::function<void(std::string_view)>;
 
-  // The loaded program; nullopt: no event needs it. If the program reads mappings itself, this reduces the
-  // sideband's wake-ups: call it before the events are opened.
-  static Result<std::optional<bpf::StackWalker>> load(Plan& plan, const Host& host, const Log& log);
-  // Attaches it to the events; null without a program. `plan`, `events` and their rings must not move.
+  // Before the events are opened: if the program reads mappings itself, the sideband needs fewer wake-ups.
+  struct Loaded {
+    std::optional<bpf::StackWalker> walker;  // nullopt: no event needs it
+    Adaptation adaptation;
+  };
+  static Result<Loaded> load(const Plan& plan, const Host& host, const Log& log);
+  // Attaches it to the events; null without a program. The rings of `events` must not move. `plan`: as the
+  // kernel accepted it.
   // `reader`: of the processes' mapped files.
   static Result<std::unique_ptr<StackUnwinding>> create(std::optional<bpf::StackWalker> walker,
                                                         const Plan& plan, KernelEvents& events,
@@ -160,14 +165,15 @@ class StackUnwinding {
 
 // The events of a plan, open in the kernel, with their user stacks.
 struct UnwoundEvents {
+  Plan plan;  // as the kernel accepted it
   KernelEvents events;
   std::unique_ptr<StackUnwinding> stacks;  // null: no event has unwound stacks
 };
 
 // `walker`: nullopt: nothing is unwound. If unwinding is refused and ehframe is only the default (-g), the
-// kernel walks stacks by frame pointers, and the plan gets a message. `plan` must not move.
-Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
-                                       const std::shared_ptr<ForeignReader>& reader,
+// kernel walks stacks by frame pointers.
+Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, const Plan& plan,
+                                       const Host& host, const std::shared_ptr<ForeignReader>& reader,
                                        const std::function<bool()>& stop);
 
 }  // namespace tacho::record

@@ -10,6 +10,7 @@
 
 #include "format/records/perf_abi.h"
 #include "record/events/event_spec.h"
+#include "record/plan/make_plan.h"
 #include "record/plan/plan.h"
 
 namespace tacho::record {

@@ -29,11 +29,11 @@ std::vector<std::byte> kept_record(std::uint32_t type, std::uint64_t word) {
   return {view.begin(), view.end()};
 }
 
-using Words = std::vector<std::uint64_t>;  // the second word of each record
+using RecordWords = std::vector<std::uint64_t>;  // the second word of each record
 
 class MemoryOutput final : public CaptureOutput {
  public:
-  explicit MemoryOutput(Words& to, const std::string& path) : to_(to) { std::ofstream(path) << "x"; }
+  explicit MemoryOutput(RecordWords& to, const std::string& path) : to_(to) { std::ofstream(path) << "x"; }
   Result<> write_plain(format::Bytes records) override { return write_records(records); }
   Result<> write_records(format::Bytes records) override {
     for (format::Cursor in(records); in.left() >= 16;) {
@@ -48,7 +48,7 @@ class MemoryOutput final : public CaptureOutput {
   std::uint64_t bytes() const override { return to_.size() * 16; }
 
  private:
-  Words& to_;
+  RecordWords& to_;
 };
 
 class Flight : public testing::Test {
@@ -76,7 +76,7 @@ class Flight : public testing::Test {
             most_log};
   }
   std::string folder, path;
-  std::vector<Words> files;
+  std::vector<RecordWords> files;
   std::uint64_t descriptions = 0;
 };
 
@@ -87,13 +87,13 @@ TEST_F(Flight, NothingIsWrittenUntilASnapshotIsRequested) {
   ASSERT_TRUE(flight.write_records(kept_record(abi::kRecordSample, 2)));
   ASSERT_TRUE(flight.begin_next());
   ASSERT_EQ(files.size(), 1u);
-  EXPECT_EQ(files[0], (Words{1000, 1, 2}));
+  EXPECT_EQ(files[0], (RecordWords{1000, 1, 2}));
   EXPECT_FALSE(fs::exists(path)) << "a snapshot has its time in its name";
   ASSERT_TRUE(flight.write_records(kept_record(abi::kRecordComm, 3)));
   ASSERT_TRUE(flight.write_records(kept_record(abi::kRecordSample, 4)));
   ASSERT_TRUE(flight.finish());
   ASSERT_EQ(files.size(), 2u);
-  EXPECT_EQ(files[1], (Words{1000, 1, 3, 4})) << "names of before, samples of now";
+  EXPECT_EQ(files[1], (RecordWords{1000, 1, 3, 4})) << "names of before, samples of now";
   EXPECT_TRUE(fs::exists(path));
   EXPECT_EQ(flight.total_bytes(), 7 * 16u);
 }
@@ -103,7 +103,7 @@ TEST_F(Flight, SidebandIsBounded) {
   for (std::uint64_t i = 1; i <= 100; ++i)
     ASSERT_TRUE(flight.write_records(kept_record(abi::kRecordMmap2, i)));
   ASSERT_TRUE(flight.finish());
-  const Words& words = files.at(0);
+  const RecordWords& words = files.at(0);
   EXPECT_LE(words.size(), 1 + 2 * 5u) << "two intervals at most";
   EXPECT_GT(words.front(), 1000u) << "the description at the start of the older one";
   EXPECT_EQ(words.back(), 100u);

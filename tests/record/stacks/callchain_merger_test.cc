@@ -14,7 +14,7 @@ namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-using Words = std::vector<std::uint64_t>;
+using ChainWords = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t kEvent = 5, kWalks = 6, kStranger = 7;
 constexpr std::uint16_t kKernel = 1, kUser = 2;  // cpumode
@@ -41,7 +41,7 @@ class CallchainMergerTest : public testing::Test {
         .u16(static_cast<std::uint16_t>(format::kRecordHeaderSize + body.size()))
         .bytes(body);
   }
-  void sample(std::uint32_t tid, std::uint16_t mode, std::uint64_t ip, const Words& chain,
+  void sample(std::uint32_t tid, std::uint16_t mode, std::uint64_t ip, const ChainWords& chain,
               std::uint64_t id = kEvent) {
     format::ByteWriter body;
     body.u64(id).u64(ip).u32(1).u32(tid).u64(1000).u64(3).u64(chain.size());
@@ -49,7 +49,7 @@ class CallchainMergerTest : public testing::Test {
     body.u32(12).u32(1).u32(2).u32(3);
     record(abi::kRecordSample, mode, body.view());
   }
-  void walk(std::uint32_t tid, const Words& frames, std::uint16_t end = TACHO_END_WHOLE) {
+  void walk(std::uint32_t tid, const ChainWords& frames, std::uint16_t end = TACHO_END_WHOLE) {
     format::ByteWriter body;
     body.u64(kWalks)
         .u32(1)
@@ -71,14 +71,14 @@ class CallchainMergerTest : public testing::Test {
   }
 
   // The chains of the samples that come out; other records by what they say.
-  std::vector<Words> spliced(std::uint64_t lost_walks = 0) {
+  std::vector<ChainWords> spliced(std::uint64_t lost_walks = 0) {
     std::vector<std::byte> records(8, std::byte{0xee});  // stands before, and stays
     const format::Bytes in = in_.view();
     records.insert(records.end(), in.begin(), in.end());
     EXPECT_TRUE(merger_.merge(records, 8, waiting_, [&](std::uint64_t) { return lost_walks; }));
     EXPECT_EQ(records[7], std::byte{0xee});
     in_.clear();
-    std::vector<Words> chains;
+    std::vector<ChainWords> chains;
     format::Bytes rest = format::Bytes(records).subspan(8);
     while (!rest.empty()) {
       format::Cursor head(rest);
@@ -99,7 +99,7 @@ class CallchainMergerTest : public testing::Test {
       if (sample == nullptr) continue;
       EXPECT_EQ(sample->period, 3u) << "what stands before and after the chain is as it was";
       EXPECT_EQ(sample->raw.size(), 12u);
-      Words chain;
+      ChainWords chain;
       for (std::size_t i = 0; i < sample->callchain.size(); ++i) chain.push_back(sample->callchain[i]);
       chains.push_back(chain);
     }
@@ -119,7 +119,7 @@ TEST_F(CallchainMergerTest, ASampleGetsTheStackBeforeIt) {
   sample(9, kKernel, 0xf1, {kK, 0xf1, 0xf2});
   walk(9, {0x21});
   sample(9, kUser, 0x21, {});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf1, 0xf2, kU, 0x11, 0x12, 0x13}, {kU, 0x21}}));
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kK, 0xf1, 0xf2, kU, 0x11, 0x12, 0x13}, {kU, 0x21}}));
   EXPECT_EQ(merger_.counts().ends[TACHO_END_WHOLE], 2u);
   EXPECT_EQ(merger_.counts().frames, 4u);
 }
@@ -129,7 +129,7 @@ TEST_F(CallchainMergerTest, AnInterruptsSampleStandsInside) {
   walk(9, {0x22});
   sample(9, kKernel, 0xf2, {kK, 0xf2});
   sample(9, kKernel, 0xf1, {kK, 0xf1});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf2, kU, 0x22}, {kK, 0xf1, kU, 0x11}}));
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kK, 0xf2, kU, 0x22}, {kK, 0xf1, kU, 0x11}}));
 }
 
 TEST_F(CallchainMergerTest, AStackWaitsForASampleThatComesLater) {
@@ -137,20 +137,21 @@ TEST_F(CallchainMergerTest, AStackWaitsForASampleThatComesLater) {
   EXPECT_TRUE(spliced().empty());
   sample(8, kKernel, 0xf8, {kK, 0xf8});
   sample(9, kKernel, 0xf1, {kK, 0xf1});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf8}, {kK, 0xf1, kU, 0x11}})) << "and for its own thread's";
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kK, 0xf8}, {kK, 0xf1, kU, 0x11}}))
+      << "and for its own thread's";
 }
 
 TEST_F(CallchainMergerTest, WithoutAStackAProgramsSampleHasItsAddress) {
   sample(9, kUser, 0x77, {});
   sample(9, kKernel, 0xf1, {kK, 0xf1});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x77}, {kK, 0xf1}}));
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kU, 0x77}, {kK, 0xf1}}));
   EXPECT_EQ(merger_.counts().without, 1u);
 }
 
 TEST_F(CallchainMergerTest, AStackOfAnotherPlaceIsNotTaken) {
   walk(9, {0x11, 0x12});
   sample(9, kUser, 0x77, {});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x77}}));
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kU, 0x77}}));
   EXPECT_EQ(merger_.counts().without, 1u);
 }
 
@@ -158,7 +159,7 @@ TEST_F(CallchainMergerTest, AfterALossNothingOlderIsTaken) {
   walk(9, {0x11});
   lost(5);
   sample(9, kKernel, 0xf1, {kK, 0xf1});
-  EXPECT_EQ(spliced(2), (std::vector<Words>{{0xdead, 3}, {kK, 0xf1}})) << "two of the five were stacks";
+  EXPECT_EQ(spliced(2), (std::vector<ChainWords>{{0xdead, 3}, {kK, 0xf1}})) << "two of the five were stacks";
   lost(2);
   EXPECT_TRUE(spliced(2).empty()) << "only stacks were lost";
   EXPECT_EQ(merger_.counts().unused, 1u);
@@ -186,7 +187,7 @@ TEST_F(CallchainMergerTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
   const auto none_lost = [](std::uint64_t) { return std::uint64_t{0}; };
   ASSERT_TRUE(merger_.merge(records, 0, waiting_, none_lost, &deferred));
   ASSERT_EQ(deferred.size(), 1u);
-  EXPECT_EQ(deferred[0].walk.frames, (Words{0x11, 0x12})) << "the word after them is the copy's number";
+  EXPECT_EQ(deferred[0].walk.frames, (ChainWords{0x11, 0x12})) << "the word after them is the copy's number";
   EXPECT_EQ(deferred[0].walk.copy, 77u);
   EXPECT_EQ(deferred[0].process, 1u);
   EXPECT_EQ(deferred[0].time, 1000u);
@@ -212,7 +213,7 @@ TEST_F(CallchainMergerTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
 TEST_F(CallchainMergerTest, WithoutAnUnwinderDeferredSamplesAreWrittenAsTheyAre) {
   walk(9, {0x11, 0x12, 77}, TACHO_END_NO_TABLE | TACHO_STACK_HAS_COPY);
   sample(9, kUser, 0x11, {});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x11, 0x12}}));
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kU, 0x11, 0x12}}));
   EXPECT_EQ(merger_.counts().ends[TACHO_END_NO_TABLE], 1u);
 }
 
@@ -220,12 +221,12 @@ TEST_F(CallchainMergerTest, OtherEventsAndRecordsStay) {
   walk(9, {0x11});
   sample(9, kKernel, 0xf1, {kK, 0xf1}, kStranger);
   sample(9, kKernel, 0xf2, {kK, 0xf2});
-  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf1}, {kK, 0xf2, kU, 0x11}}));
+  EXPECT_EQ(spliced(), (std::vector<ChainWords>{{kK, 0xf1}, {kK, 0xf2, kU, 0x11}}));
 }
 
 TEST_F(CallchainMergerTest, ARecordDoesNotOutgrowItsSize) {
-  walk(9, Words(2000, 0x11));
-  sample(9, kUser, 0x11, Words(7000, 0x22));
+  walk(9, ChainWords(2000, 0x11));
+  sample(9, kUser, 0x11, ChainWords(7000, 0x22));
   const auto chains = spliced();
   ASSERT_EQ(chains.size(), 1u);
   EXPECT_LT(chains[0].size() * 8, 65536u);

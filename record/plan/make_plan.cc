@@ -1,18 +1,27 @@
-#include "record/plan/plan.h"
+#include "record/plan/make_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "bpf/object/channel.h"
 #include "cli/nearest.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
+#include "record/events/event_spec.h"
 #include "record/events/probe_arguments.h"
 #include "record/events/recorders.h"
+#include "record/events/sample_fields.h"
+#include "record/events/target.h"
+#include "record/plan/stack_choice.h"
 
 namespace tacho::record {
 namespace {
@@ -25,10 +34,6 @@ constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | 
                                       abi::kSampleCgroup;
 constexpr std::uint64_t kSidebandFlags = abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec |
                                          abi::kKsymbol | abi::kBpfEvent | abi::kNamespaces | abi::kCgroup;
-
-void add_once(std::vector<std::string>& notes, std::string note) {
-  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
-}
 
 Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& options, const Host& host,
                               std::vector<std::string>& notes) {
@@ -69,15 +74,6 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
   attr.sample_period = *rate;
   attr.flags |= abi::kFreq;
   return Done{};
-}
-
-// Requests a copy of the user's registers and of `bytes` of the stack, instead of the user part of the call
-// chain: the fields that perf requests, so that perf's unwinder and tacho's can use them.
-void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes) {
-  attr.sample_type |= abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
-  attr.flags |= abi::kExcludeCallchainUser;
-  attr.sample_stack_user = bytes;
-  if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
 }
 
 void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const SamplingOptions& options) {
@@ -278,9 +274,9 @@ Result<> check_channel(const std::string& object, const std::string& map, Channe
 
 class Planner {
  public:
-  Planner(const RecordOptions& options, std::span<const ObjectFacts> objects, std::span<const int> threads,
+  Planner(const RecordOptions& options, std::span<const ObjectFacts> objects, const PlanTarget& target,
           const Host& host)
-      : options_(options), objects_(objects), threads_(threads), host_(host) {}
+      : options_(options), objects_(objects), target_(target), host_(host) {}
 
   Result<Plan> make(std::span<const EventRequest> requests) {
     if (auto done = choose_cpus(); !done) return std::move(done.error());
@@ -329,7 +325,8 @@ class Planner {
   void choose_tasks() {
     if (options_.target.watch == Watch::System) plan_.tasks = {-1};
     if (options_.target.watch != Watch::Command)
-      plan_.tasks.insert(plan_.tasks.end(), threads_.begin(), threads_.end());
+      plan_.tasks.insert(plan_.tasks.end(), target_.threads.begin(), target_.threads.end());
+    if (plan_.tasks.empty() && target_.command) plan_.tasks = {*target_.command};
   }
 
   // The largest rings that fit into the budget, together with the sideband's.
@@ -761,7 +758,7 @@ class Planner {
 
   const RecordOptions& options_;
   std::span<const ObjectFacts> objects_;
-  std::span<const int> threads_;
+  const PlanTarget& target_;
   const Host& host_;
   Plan plan_;
   std::pair<std::size_t, std::size_t> group_;  // the last one: index of its -e, and of the group in it
@@ -782,38 +779,25 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
   return attr;
 }
 
-Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
-  const bool can_copy = event.may_use_frame_pointers && !event.attr.is_bpf_output() &&
-                        !event.attr.has(abi::kExcludeCallchainUser) && all_registers() != 0;
-  if (!can_copy) {
-    add_once(notes, fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
-                                event.may_use_frame_pointers ? "-g" : "--call-graph ehframe", event.name,
-                                event.unwind_fallback_reason));
-    return Fallback::FramePointers;
-  }
-  copy_user_stacks(event.attr, kDefaultStackBytes);
-  event.copies_stacks = true;
-  add_once(notes, "-g: stacks are copied, 8 KB each, and unwound from the copies, since " +
-                      event.unwind_fallback_reason);
-  return Fallback::Copies;
-}
-
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
-                       std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host) {
+                       std::span<const ObjectFacts> objects, const PlanTarget& target, const Host& host) {
   const bool has_ring =
       std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); }) ||
       std::ranges::any_of(requests, [](const EventRequest& each) { return each.sum.has_value(); });
-  if (!has_ring) return Planner(options, objects, threads, host).make(requests);
   // BPF programs have only this clock, and all records need the same one.
-  if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)
+  if (has_ring && options.sampling.clock.value_or(kMonotonic) != kMonotonic)
     return use_error("-k: BPF programs have times of CLOCK_MONOTONIC only; -k mono is the default with them");
   RecordOptions with_clock = options;
-  with_clock.sampling.clock = kMonotonic;
-  return Planner(with_clock, objects, threads, host).make(requests);
+  if (has_ring) with_clock.sampling.clock = kMonotonic;
+  auto plan = Planner(with_clock, objects, target, host).make(requests);
+  if (!plan) return plan;
+  choose_stacks_of_objects(*plan, objects);
+  return options.target.has_all_events_in_each ? repeated_in_cgroups(std::move(*plan), target.cgroups)
+                                               : in_cgroups(std::move(*plan), target.cgroups);
 }
 
-Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
-  if (cgroups.empty()) return Done{};
+Result<Plan> in_cgroups(Plan plan, std::span<const format::Fd> cgroups) {
+  if (cgroups.empty()) return plan;
   const auto events = static_cast<std::size_t>(
       std::ranges::count(plan.events, false, [](const PlannedEvent& event) { return event.is_sideband; }));
   if (cgroups.size() != 1 && cgroups.size() != events) {
@@ -827,10 +811,10 @@ Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
     event.cgroup = cgroups[cgroups.size() == 1 ? 0 : next].get();
     ++next;
   }
-  return Done{};
+  return plan;
 }
 
-Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
+Result<Plan> repeated_in_cgroups(Plan plan, std::span<const format::Fd> cgroups) {
   if (cgroups.size() > 1 && !(plan.connections.empty() && plan.sample_programs.empty())) {
     return use_error(
         "BPF objects are loaded once, so their events can be limited to one cgroup only; give one of the " +
@@ -850,7 +834,7 @@ Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
   }
   all.insert(all.end(), sideband, plan.events.end());
   plan.events = std::move(all);
-  return Done{};
+  return plan;
 }
 
 }  // namespace tacho::record

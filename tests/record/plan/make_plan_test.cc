@@ -1,4 +1,4 @@
-#include "record/plan/plan.h"
+#include "record/plan/make_plan.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ RecordOptions options_of(const std::vector<std::string>& arguments) {
 
 Result<Plan> plan_of(const RecordOptions& options, std::vector<ObjectFacts> objects = {},
                      std::vector<int> threads = {}) {
-  return make_plan(options, options.events, objects, threads, kHost);
+  return make_plan(options, options.events, objects, {.threads = threads}, kHost);
 }
 
 TEST(Plan, ClocksSampleFourThousandTimesASecond) {
@@ -427,50 +427,51 @@ std::vector<format::Fd> folders(std::size_t count) {
 }
 
 TEST(CgroupPlan, OneGoesForAllEventsButTheSideband) {
-  Plan plan = plan_of_events(2);
   const auto one = folders(1);
-  ASSERT_TRUE(assign_cgroups(plan, one));
-  EXPECT_EQ(plan.events[0].cgroup, one[0].get());
-  EXPECT_EQ(plan.events[1].cgroup, one[0].get());
-  EXPECT_EQ(plan.events[2].cgroup, -1);
+  const auto plan = in_cgroups(plan_of_events(2), one);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->events[0].cgroup, one[0].get());
+  EXPECT_EQ(plan->events[1].cgroup, one[0].get());
+  EXPECT_EQ(plan->events[2].cgroup, -1);
 }
 
 TEST(CgroupPlan, SeveralAreOneForEachEvent) {
-  Plan plan = plan_of_events(3);
   auto three = folders(3);
   three[1] = format::Fd();
-  ASSERT_TRUE(assign_cgroups(plan, three));
-  EXPECT_EQ(plan.events[0].cgroup, three[0].get());
-  EXPECT_EQ(plan.events[1].cgroup, -1) << "an empty name takes everybody";
-  EXPECT_EQ(plan.events[2].cgroup, three[2].get());
-  const auto refused = assign_cgroups(plan, folders(2));
+  const auto plan = in_cgroups(plan_of_events(3), three);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->events[0].cgroup, three[0].get());
+  EXPECT_EQ(plan->events[1].cgroup, -1) << "an empty name takes everybody";
+  EXPECT_EQ(plan->events[2].cgroup, three[2].get());
+  const auto refused = in_cgroups(plan_of_events(3), folders(2));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("2 cgroups for 3 events"), std::string::npos) << refused.error().what;
 }
 
 TEST(CgroupPlan, ForEachCgroupAllEventsAreThereAgain) {
-  Plan plan = plan_of_events(2);
-  plan.events[0].name = "a";
-  plan.events[1].name = "b";
-  plan.events[0].leader = plan.events[1].leader = 0;
+  Plan once = plan_of_events(2);
+  once.events[0].name = "a";
+  once.events[1].name = "b";
+  once.events[0].leader = once.events[1].leader = 0;
   const auto two = folders(2);
-  ASSERT_TRUE(repeat_in_cgroups(plan, two));
-  ASSERT_EQ(plan.events.size(), 5U);
+  const auto plan = repeated_in_cgroups(std::move(once), two);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->events.size(), 5U);
   std::string names;
-  for (const PlannedEvent& event : plan.events) names += event.name;
+  for (const PlannedEvent& event : plan->events) names += event.name;
   EXPECT_EQ(names, "abab");
-  EXPECT_EQ(plan.events[1].cgroup, two[0].get());
-  EXPECT_EQ(plan.events[2].cgroup, two[1].get());
-  EXPECT_EQ(plan.events[3].leader, std::size_t{2}) << "a group of its own";
-  EXPECT_TRUE(plan.events[4].is_sideband);
-  EXPECT_EQ(plan.events[4].cgroup, -1);
+  EXPECT_EQ(plan->events[1].cgroup, two[0].get());
+  EXPECT_EQ(plan->events[2].cgroup, two[1].get());
+  EXPECT_EQ(plan->events[3].leader, std::size_t{2}) << "a group of its own";
+  EXPECT_TRUE(plan->events[4].is_sideband);
+  EXPECT_EQ(plan->events[4].cgroup, -1);
 }
 
 TEST(CgroupPlan, EventsOfBpfObjectsCannotBeRepeated) {
   Plan plan = plan_of_events(1);
   plan.connections.push_back({0, "map", 0});
-  EXPECT_TRUE(repeat_in_cgroups(plan, folders(1)));
-  const auto refused = repeat_in_cgroups(plan, folders(2));
+  EXPECT_TRUE(repeated_in_cgroups(plan, folders(1)));
+  const auto refused = repeated_in_cgroups(plan, folders(2));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("BPF objects are loaded once"), std::string::npos);
 }
