@@ -58,7 +58,7 @@ struct ResolvedRequest {
   std::function<bool()> stop;  // whether a signal came; polled by steps that may take long
 };
 
-// The request of the command line. Nothing is open in the kernel yet. Made by prepare().
+// The request of the command line. Nothing is open in the kernel yet. Made by prepare_recording().
 struct PreparedRecording : ResolvedRequest {
   Plan plan;
   std::vector<bpf::UserObject> objects;

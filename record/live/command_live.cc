@@ -18,7 +18,7 @@ namespace tacho::record {
 namespace {
 
 // Waits for the view, which ends with the recording. It may also end first (`| head`), which is no failure.
-int end_live(LiveView& view, const Result<Recorded>& recorded, FileState file_state,
+int end_live(LiveView& view, const Result<RecordingResult>& recorded, FileState file_state,
              const StopSignals& signals) {
   if (!recorded && file_state == FileState::None) view.kill();
   const int shown = view.finish();

@@ -58,7 +58,7 @@ std::uint64_t size_of_file(const std::string& name) {
 
 }  // namespace
 
-void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages) {
+void report_captured(const CaptureFacts& captured, const RecordOptions& options, const Messages& messages) {
   std::vector<std::string> files = captured.files;
   if (captured.place == options.output && !options.files.to_pipe) files = {options.output};
   std::uint64_t bytes = 0;

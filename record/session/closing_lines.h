@@ -20,14 +20,14 @@ namespace tacho::record {
 std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture);
 
 // Size and samples of a recording: its first closing line.
-struct Captured {
+struct CaptureFacts {
   std::string place;               // the file, or PATH.* of several
   std::vector<std::string> files;  // those of a series that were not removed; empty: one output
   std::uint64_t bytes = 0, samples = 0, lost = 0;
   std::vector<std::string> views;  // suggested views
 };
 // Printed after packing and redaction; the size is that of the final files.
-void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
+void report_captured(const CaptureFacts& captured, const RecordOptions& options, const Messages& messages);
 
 // Says that --max-size or --min-free ended the recording, if so.
 void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages);

@@ -32,7 +32,7 @@ int end_failed(Error failure, FileState file_state, const RecordOptions& options
 }
 
 // Packs and redacts the files of a recording, and says what they have. Returns the exit status.
-int finish_files(const Recorded& recorded, const PinnedFiles& pinned, const ForeignReader& reader,
+int finish_files(const RecordingResult& recorded, const PinnedFiles& pinned, const ForeignReader& reader,
                  const RecordOptions& options, const StopSignals& signals) {
   const Packing finishing{options.output, options.files.least_free, options.quiet};
   if (recorded.is_whole && options.files.packs_files()) {

@@ -11,14 +11,15 @@
 
 namespace tacho::record {
 
-Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                               const std::shared_ptr<ForeignReader>& reader, StopSignals& signals,
-                               FileState& file_state, FilePinner* pinner) {
+Result<RecordingResult> record_events(const RecordOptions& options,
+                                      const std::vector<std::string>& command_line,
+                                      const std::shared_ptr<ForeignReader>& reader, StopSignals& signals,
+                                      FileState& file_state, FilePinner* pinner) {
   const Messages messages(options);
   for (const std::string& note : options.notes) messages.note(note);
   if (!reader->failure().empty())
     messages.warn("warning: files and memory of other processes are not read: " + reader->failure());
-  auto prepared = prepare(options, messages, reader, [&signals] { return signals.ends_start(); });
+  auto prepared = prepare_recording(options, messages, reader, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
   auto opened = open_events(std::move(*prepared), messages);
   if (!opened) return std::move(opened.error());
@@ -27,14 +28,14 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
                                         : begin_capture(recording, options, command_line, messages);
   if (!output) return std::move(output.error());
   file_state = FileState::Open;
-  const auto ran = run(recording, *output, pinner, options, command_line, signals, messages);
+  const auto ran = run_recording(recording, *output, pinner, options, command_line, signals, messages);
   if (!ran) {
     // An empty capture; the first failure is the one to report.
     if ((*output)->close_after_failure()) file_state = FileState::Closed;
     return ran.error();
   }
   if (ran->report.writer_is_stuck) leave_stuck(ran->report, options, messages);
-  const auto finished = finish(recording, *ran, **output, options, messages);
+  const auto finished = finish_recording(recording, *ran, **output, options, messages);
   if (const std::string silence = described_silence(reader->silent()); !silence.empty())
     messages.warn("warning: " + silence);
   if (finished.is_closed) file_state = FileState::Closed;
@@ -46,8 +47,8 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
                       unpacked.size(), unpacked.back()));
     return finished.status.error();
   }
-  return Recorded{*finished.status,          !ran->report.failure,          finished.captured,
-                  copies_of(recording.plan), ran->running->take_unpacked(), ran->report.stop_signal};
+  return RecordingResult{*finished.status,          !ran->report.failure,          finished.captured,
+                         copies_of(recording.plan), ran->running->take_unpacked(), ran->report.stop_signal};
 }
 
 int fail_recording(const StopSignals& signals, const Error& error, std::string_view command) {

@@ -18,10 +18,10 @@
 
 namespace tacho::record {
 
-struct Recorded {
+struct RecordingResult {
   int status = 0;         // of this program
   bool is_whole = false;  // the capture
-  std::optional<Captured> captured = {};
+  std::optional<CaptureFacts> captured = {};
   Copies copies = Copies::None;
   std::vector<std::string> unpacked = {};  // of several files: those without packed names
   int stop_signal = 0;                     // that ended it; 0: none did
@@ -30,9 +30,10 @@ struct Recorded {
 // The state of the capture after the recording failed.
 enum class FileState : std::uint8_t { None, Open, Closed };
 
-Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                               const std::shared_ptr<ForeignReader>& reader, StopSignals& signals,
-                               FileState& file_state, FilePinner* pinner = nullptr);
+Result<RecordingResult> record_events(const RecordOptions& options,
+                                      const std::vector<std::string>& command_line,
+                                      const std::shared_ptr<ForeignReader>& reader, StopSignals& signals,
+                                      FileState& file_state, FilePinner* pinner = nullptr);
 
 // A failed recording. If a signal came before the recording began: the status of a program that it ended.
 int fail_recording(const StopSignals& signals, const Error& error, std::string_view command = "record");

@@ -79,7 +79,7 @@ class RecordLoop::Loop {
     if (control_ == nullptr) return;
     control_handler_.emplace(
         *control_, events_,
-        ControlHandler::Callbacks{[this] { stop_by_hand(SIGTERM, false); },
+        ControlHandler::Callbacks{[this] { handle_stop_request(SIGTERM, false); },
                                   [this] { return begin_snapshot(); },
                                   [this](std::string_view line) { recording_.say(line); }});
   }
@@ -95,7 +95,7 @@ class RecordLoop::Loop {
 
   LoopReport run() {
     began_at_ = file_began_at_ = Clock::now();
-    while (!stopped_at_) {
+    while (is_recording()) {
       try {
         wait(until_next_step());
         keep_schedule();
@@ -146,16 +146,16 @@ class RecordLoop::Loop {
     if (ready->signals) take_signals();
     if (ready->control) take_commands();
     if (ready->switches) take_switch_events();
-    if (ready->writer) stop_for_failure();  // the thread ends by itself only after a failure
+    if (ready->writer) leave_command();  // the thread ends by itself only after a failure
     if (ready->reader_gone) take_end_of_view();
-    if (ready->last_task_ended && workload_ == nullptr) stop();
+    if (ready->last_task_ended && workload_ == nullptr) end_recording();
     report_.wakeups += ready->rings ? 1 : 0;
   }
 
   // Without a screen it is as if a write had failed: the command goes on.
   void take_end_of_view() {
     if (!recording_.options().files.to_screen) return fail(output_error("the view has ended", EPIPE));
-    if (stop_signals_ == 0) stop_by_hand(SIGTERM, false);
+    if (stop_signals_ == 0) handle_stop_request(SIGTERM, false);
   }
 
   // The next file begins later; records until then go into the old one.
@@ -167,24 +167,27 @@ class RecordLoop::Loop {
     is_switch_wanted_ = true;
   }
 
-  void stop() {
-    if (!stopped_at_) stopped_at_ = Clock::now();
+  bool is_recording() const { return phase_ == Phase::Recording; }
+  void end_recording() {
+    if (!is_recording()) return;
+    phase_ = Phase::Writing;
+    ended_at_ = Clock::now();
   }
 
   void fail(Error error) {
     if (!report_.failure) report_.failure = std::move(error);
-    stop_for_failure();
+    leave_command();
   }
 
   void take_signals() {
     while (const auto signal = signals_.take()) {
       if (signal->is_snapshot()) {
         if (auto begun = begin_snapshot(); !begun) recording_.say("SIGUSR2: " + begun.error().what);
-      } else if (stopped_at_) {
-        is_wait_ended_ = true;
+      } else if (!is_recording()) {
+        is_hurried_ = true;
       } else {
         if (report_.stop_signal == 0) report_.stop_signal = signal->number;
-        stop_by_hand(signal->for_command, signal->from_terminal, signal->number);
+        handle_stop_request(signal->for_command, signal->from_terminal, signal->number);
       }
     }
   }
@@ -219,7 +222,7 @@ class RecordLoop::Loop {
 
   // Starts the next file, while recording goes on.
   void keep_switching() {
-    if (!switch_rule_.is_on || stopped_at_) return;
+    if (!switch_rule_.is_on || !is_recording()) return;
     if (switching_ == Switching::No) {
       if (!is_switch_due()) return;
       is_switch_wanted_ = true;
@@ -268,17 +271,17 @@ class RecordLoop::Loop {
 
   void check_limits() {
     report_.limit = writing_.limit();
-    if (report_.limit != Limit::None && !stopped_at_) stop_for_failure();
+    if (report_.limit != Limit::None && is_recording()) leave_command();
   }
 
   // Handles a stop signal: it is passed on to the command, unless the terminal sent it to both. A second one
   // ends the wait for the command.
-  void stop_by_hand(int for_command, bool from_terminal, int number = SIGTERM) {
-    if (workload_ == nullptr) return stop();
+  void handle_stop_request(int for_command, bool from_terminal, int number = SIGTERM) {
+    if (workload_ == nullptr) return end_recording();
     if (!from_terminal) workload_->send(for_command);
     const bool is_second = stop_signals_++ > 0;
-    if (is_second) give_up_command();
-    if (!give_up_at_) give_up_at_ = Clock::now() + kGrace;
+    if (is_second) stop_waiting_for_command();
+    if (!command_deadline_) command_deadline_ = Clock::now() + kGrace;
     last_signal_ = number;
   }
 
@@ -293,15 +296,15 @@ class RecordLoop::Loop {
   void keep_schedule() {
     while (const auto due = schedule_.take(since_start())) {
       if (*due == Due::Stop) {
-        stop();
+        end_recording();
       } else {
         (void)events_.set_samples(*due == Due::Enable ? Sampling::On : Sampling::Off, {});
       }
     }
   }
 
-  void give_up_command() {
-    stop();
+  void stop_waiting_for_command() {
+    end_recording();
     report_.command_status = workload_->status();
     if (report_.command_status) return;
     report_.command_left_running = true;
@@ -309,16 +312,16 @@ class RecordLoop::Loop {
   }
 
   // After a failure of the recorder the command goes on, but is not recorded.
-  void stop_for_failure() {
-    stop();
+  void leave_command() {
+    end_recording();
     report_.command_left_running = workload_ != nullptr && !workload_->status();
   }
 
   void check_command() {
-    if (workload_ == nullptr || stopped_at_) return;
+    if (workload_ == nullptr || !is_recording()) return;
     report_.command_status = workload_->status();
-    if (report_.command_status) stop();
-    if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
+    if (report_.command_status) end_recording();
+    if (is_recording() && command_deadline_ && Clock::now() >= *command_deadline_) stop_waiting_for_command();
   }
 
   // An allocation failed: records stay in the ring (the kernel counts losses) until the queue was written and
@@ -334,8 +337,8 @@ class RecordLoop::Loop {
   }
 
   void drain_all() {
-    while (!(pass() && settle()) && !gave_up_ && !report_.failure) {
-      if (has_waited_long_enough()) give_up_writing();
+    while (!(pass() && settle()) && phase_ != Phase::Abandoned && !report_.failure) {
+      if (has_waited_long_enough()) abandon_queue();
     }
   }
 
@@ -364,7 +367,7 @@ class RecordLoop::Loop {
     if (!is_taken(round_.end_pass(report_.counts))) return false;
     if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
     // After the end run() does the last pass.
-    if (summaries_ != nullptr && !stopped_at_ && summaries_->is_due()) read_summaries();
+    if (summaries_ != nullptr && is_recording() && summaries_->is_due()) read_summaries();
     while (summaries_ != nullptr && summaries_->has_more())
       if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
     failed_allocations_ = 0;
@@ -373,7 +376,7 @@ class RecordLoop::Loop {
 
   void read_summaries() {
     if (summaries_ == nullptr) return;
-    if (auto done = summaries_->read(stopped_at_.has_value()); !done && !report_.failure)
+    if (auto done = summaries_->read(!is_recording()); !done && !report_.failure)
       report_.failure = std::move(done.error());
   }
 
@@ -402,17 +405,17 @@ class RecordLoop::Loop {
     while (!queue_.push(batch, kLongestWait)) {
       wait(milliseconds{0});
       check_command();
-      if (has_waited_long_enough()) give_up_writing();
+      if (has_waited_long_enough()) abandon_queue();
     }
   }
 
   // At the end: waits for the queue to be written, for a bounded time, since a disk may never answer.
   void wait_for_writing() {
-    while (!gave_up_ && !writing_has_ended(kLongestWait)) {
+    while (phase_ != Phase::Abandoned && !writing_has_ended(kLongestWait)) {
       take_signals();
-      if (has_waited_long_enough()) give_up_writing();
+      if (has_waited_long_enough()) abandon_queue();
     }
-    if (gave_up_ && !writing_has_ended(kStuckBound)) {
+    if (phase_ == Phase::Abandoned && !writing_has_ended(kStuckBound)) {
       report_.writer_is_stuck = true;
       return;
     }
@@ -424,7 +427,7 @@ class RecordLoop::Loop {
 
   bool writing_has_ended(milliseconds patience) const {
     std::array<pollfd, 2> poller{{{writing_.ended_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
-    const bool only_the_end = gave_up_;
+    const bool only_the_end = phase_ == Phase::Abandoned;
     (void)poll(poller.data(), only_the_end ? 1 : 2, static_cast<int>(patience.count()));
     return (poller[0].revents & POLLIN) != 0;
   }
@@ -432,8 +435,8 @@ class RecordLoop::Loop {
   double megabytes_left() { return static_cast<double>(queue_.bytes()) / (1 << 20); }
 
   bool has_waited_long_enough() {
-    if (!stopped_at_ || gave_up_) return false;
-    const auto waited = Clock::now() - *stopped_at_;
+    if (phase_ != Phase::Writing) return false;
+    const auto waited = Clock::now() - ended_at_;
     if (waited < kQuietWait) return false;
     if (!has_warned_of_wait_) {
       has_warned_of_wait_ = true;
@@ -441,17 +444,17 @@ class RecordLoop::Loop {
           "writing the last {:.1f} MB takes long; waiting {} s at most, another signal gives them up",
           megabytes_left(), kWritingBound / std::chrono::seconds(1)));
     }
-    return is_wait_ended_ || waited >= kWritingBound;
+    return is_hurried_ || waited >= kWritingBound;
   }
 
-  void give_up_writing() {
-    gave_up_ = true;
+  void abandon_queue() {
+    phase_ = Phase::Abandoned;
     const double left = megabytes_left();
     queue_.abandon();
     report_.failure = output_error(
         fmt::format("the last {:.1f} MB were not written {}", left,
-                    is_wait_ended_ ? "before a second signal gave them up"
-                                   : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
+                    is_hurried_ ? "before a second signal gave them up"
+                                : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
   }
 
   RunningRecording& recording_;
@@ -477,11 +480,18 @@ class RecordLoop::Loop {
   Round round_;
   int failed_allocations_ = 0;  // consecutive failed allocations with an empty queue
   Clock::time_point began_at_, file_began_at_;
-  std::optional<Clock::time_point> stopped_at_;  // when the recording ended; only writing is left
+  // It only goes forward.
+  enum class Phase : std::uint8_t {
+    Recording,
+    Writing,    // what is in the rings and the queue goes to the disk
+    Abandoned,  // the disk does not take it; the queue was dropped
+  };
+  Phase phase_ = Phase::Recording;
+  Clock::time_point ended_at_;  // the end of Recording
   int stop_signals_ = 0, last_signal_ = 0;
-  std::optional<Clock::time_point> give_up_at_;  // end of the wait for the command
-  bool is_wait_ended_ = false;                   // a signal came after the end of the recording
-  bool has_warned_of_wait_ = false, gave_up_ = false;
+  std::optional<Clock::time_point> command_deadline_;  // the command is not awaited for longer
+  bool is_hurried_ = false;                            // a signal came while writing
+  bool has_warned_of_wait_ = false;
   WritingThread writing_;  // destroyed first: it uses the members above
 };
 

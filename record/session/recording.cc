@@ -192,8 +192,8 @@ std::string described(const RecordCounts& kept) {
 }
 
 // Truncates the file to its last whole round, and says what it has.
-Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
-                              const RecordOptions& options) {
+FinishResult finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
+                                  const RecordOptions& options) {
   const auto cut = output.close_after_failure();
   Error error = std::move(failure).in(options.output);
   const auto kept = output.kept(report.kept);
@@ -226,8 +226,9 @@ std::string begin_line(const RecordOptions& options) {
 
 }  // namespace
 
-Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
-                                  std::shared_ptr<ForeignReader> reader, std::function<bool()> stop) {
+Result<PreparedRecording> prepare_recording(const RecordOptions& options, const Messages& messages,
+                                            std::shared_ptr<ForeignReader> reader,
+                                            std::function<bool()> stop) {
   if (options.files.to_pipe && !options.files.is_named)
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
@@ -372,10 +373,10 @@ Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, 
                                        callbacks_of(recording, nullptr, options, command_line)));
 }
 
-Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output,
-                              FilePinner* pinner, const RecordOptions& options,
-                              const std::vector<std::string>& command_line, const StopSignals& signals,
-                              const Messages& messages) {
+Result<RunResult> run_recording(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output,
+                                FilePinner* pinner, const RecordOptions& options,
+                                const std::vector<std::string>& command_line, const StopSignals& signals,
+                                const Messages& messages) {
   if (auto done = check_size(*output, options); !done) return std::move(done.error());
   auto running = RunningRecording::start(recording, output, pinner, options, command_line, messages);
   if (!running) {
@@ -391,7 +392,7 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
   messages.bracketed(begin_line(options));
   LoopReport report = loop->run();
   report.left_out = (*running)->channels().left_out();
-  return FinishedRecording{std::move(report), std::move(*running)};
+  return RunResult{std::move(report), std::move(*running)};
 }
 
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
@@ -401,8 +402,8 @@ void leave_stuck(const LoopReport& report, const RecordOptions& options, const M
   _exit(cli::kNoOutput);
 }
 
-Finished finish(const OpenedRecording& recording, const FinishedRecording& finished, CaptureOutput& output,
-                const RecordOptions& options, const Messages& messages) {
+FinishResult finish_recording(const OpenedRecording& recording, const RunResult& finished,
+                              CaptureOutput& output, const RecordOptions& options, const Messages& messages) {
   const LoopReport& report = finished.report;
   // The reader of a pipe may close it early.
   if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
@@ -421,12 +422,12 @@ Finished finish(const OpenedRecording& recording, const FinishedRecording& finis
     lost = sum_of(all_losses(recording, &finished.running->channels()));
   else
     lost += sum_of(finished.running->channels().losses());
-  Captured captured{.place = output.place(options.output),
-                    .files = output.files(),
-                    .bytes = output.total_bytes(),
-                    .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
-                    .lost = lost,
-                    .views = {}};
+  CaptureFacts captured{.place = output.place(options.output),
+                        .files = output.files(),
+                        .bytes = output.total_bytes(),
+                        .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
+                        .lost = lost,
+                        .views = {}};
   if (!options.files.to_pipe) captured.views = first_views(options.events, options.output);
   if (recording.stacks) {
     const StackCounts counts = recording.stacks->counts();
