@@ -271,9 +271,10 @@ class WaitObjects(programs.Scratch):
         self.record("-e", "offcpu/rate=20/", "--", self.built / "naps")
         [row] = self.rows("--by", "comm", "--value", "skipped", "--columns", "count,sum", "--where", 'comm == "naps"')
         self.assertLess(int(row["count"]), 100)
-        self.assertGreaterEqual(int(row["count"]) + int(row["sum"]), 1001)
+        # Some naps are over before the thread sleeps, and the kernel does not trace the end of each.
+        self.assertGreaterEqual(int(row["count"]) + int(row["sum"]), 990)
         [row] = self.rows("--by", "comm", "--value", "off_ns + skipped_ns", "--columns", "sum", "--where", 'comm == "naps"')
-        self.assertGreaterEqual(float(row["sum"]), 1.1e9 + 1000 * 50e3)
+        self.assertGreaterEqual(float(row["sum"]), 1.1e9 + 990 * 50e3)
 
     def test_a_used_up_quota(self):
         group, limit = self.group_of_cpu()
