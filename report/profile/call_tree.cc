@@ -233,27 +233,10 @@ HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::sp
   counts_.resize(count);
   std::vector<bool> heavy(count);
   for (const EntryId entry : counts_.ids()) heavy[index_of(entry)] = is_heavy(entry);
-  std::vector<std::size_t> wanted;  // indices in `rows`
   for (std::size_t at = 0; at < rows.size(); ++at) {
-    if (entries[at] != kNo<EntryId> && heavy[index_of(entries[at])] && profile.stack_of(rows[at]) != nullptr)
-      wanted.push_back(at);
-  }
-  // Each row costs several cache misses: frames are prefetched some rows ahead, and chains are interned in
-  // batches.
-  constexpr std::size_t kTogether = 64, kStacks = 12, kFrames = 6;  // rows
-  for (std::size_t begin = 0; begin < wanted.size(); begin += kTogether) {
-    const std::size_t end = std::min(wanted.size(), begin + kTogether);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i + kStacks < wanted.size()) __builtin_prefetch(profile.stack_of(rows[wanted[i + kStacks]]));
-      if (i + kFrames < wanted.size())
-        __builtin_prefetch(profile.stack_of(rows[wanted[i + kFrames]])->frames.data());
-      stacks.add(*profile.stack_of(rows[wanted[i]]));
-    }
-    const auto chains = stacks.chains();
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t at = wanted[i];
-      add(entries[at], chains[i - begin], profile.weights(profile.rows()[rows[at]])[0]);
-    }
+    if (entries[at] == kNo<EntryId> || !heavy[index_of(entries[at])]) continue;
+    if (const Stack* const stack = profile.stack_of(rows[at]))
+      add(entries[at], stacks.chain_of(*stack), profile.weights(profile.rows()[rows[at]])[0]);
   }
   by_entry_and_chain_.forget();
 }

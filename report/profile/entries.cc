@@ -384,20 +384,6 @@ std::uint64_t Entries::address_of(EntryId entry) const {
   return location.mapping->nameless_address(location.ip);
 }
 
-void Entries::fetch_entry(EntryId entry) const {
-  __builtin_prefetch(&cells_[entry]);
-  __builtin_prefetch(&entries_[entry]);
-  __builtin_prefetch(&selves_[slot_of(entry, 0)]);
-  if (options_.has_children) __builtin_prefetch(&children_[slot_of(entry, 0)]);
-}
-
-void Entries::fetch_function(EntryId entry) const {
-  prefetch(function_of(entry));
-  __builtin_prefetch(&row_of(entry));
-}
-
-void Entries::fetch_names(EntryId entry) const { __builtin_prefetch(function_of(entry).name().data()); }
-
 RowFacts Entries::facts(EntryId entry) const {
   const ProfileRow& row = row_of(entry);
   std::uint64_t samples = 0;
@@ -464,7 +450,7 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
                                 });
   if (!differs_by_group) {
     facts.reserve(entries_.size());
-    walk([&](EntryId entry) { facts.push_back(this->facts(entry)); });
+    for (const EntryId entry : ids()) facts.push_back(this->facts(entry));
     return RowsToOrder(facts);
   }
   const auto of_group = [this](GroupId group) {

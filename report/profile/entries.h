@@ -193,18 +193,6 @@ class Entries {
   std::size_t members() const { return members_; }
   std::size_t first_member() const { return options_.first_member < members_ ? options_.first_member : 0; }
   RowFacts facts(EntryId entry) const;
-  // Calls visit(entry) for each of `entries`, or for all, in order. The memory that facts() reads is
-  // prefetched a few rows ahead.
-  template <class Visit>
-  void walk(std::span<const EntryId> entries, Visit&& visit) const {
-    walk_ahead(
-        entries.size(), [entries](std::size_t at) { return entries[at]; }, visit);
-  }
-  template <class Visit>
-  void walk(Visit&& visit) const {
-    walk_ahead(
-        size(), [](std::size_t at) { return id_of<EntryId>(at); }, visit);
-  }
   Totals totals(EntryId entry, std::size_t member) const {
     const std::size_t at = slot_of(entry, member);
     return {selves_[at], options_.has_children ? children_[at] : selves_[at]};
@@ -264,21 +252,6 @@ class Entries {
     CpuMode mode = CpuMode::User;  // of the samples' own addresses
   };
   class Levels;
-
-  template <class EntryAt, class Visit>
-  void walk_ahead(std::size_t count, EntryAt&& entry_at, Visit&& visit) const {
-    constexpr std::size_t kEntries = 12, kFunctions = 8,
-                          kNames = 4;  // prefetch distances in rows: each needs the result of the one before
-    for (std::size_t at = 0; at < count; ++at) {
-      if (at + kEntries < count) fetch_entry(entry_at(at + kEntries));
-      if (at + kFunctions < count) fetch_function(entry_at(at + kFunctions));
-      if (at + kNames < count) fetch_names(entry_at(at + kNames));
-      visit(entry_at(at));
-    }
-  }
-  void fetch_entry(EntryId entry) const;
-  void fetch_function(EntryId entry) const;
-  void fetch_names(EntryId entry) const;
 
   void add_rows(std::span<const RowId> rows);
   EntryId add_row(RowId id);

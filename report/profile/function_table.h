@@ -107,12 +107,6 @@ struct Function {
 };
 static_assert(sizeof(Function) <= 56);
 
-inline void prefetch(const Function& function) {
-  constexpr std::size_t kLine = 64;  // bytes
-  const auto* const bytes = reinterpret_cast<const char*>(&function);
-  for (std::size_t at = 0; at < sizeof function; at += kLine) __builtin_prefetch(bytes + at);
-}
-
 // perf's letter of a CPU mode: Function::level.
 char level_of(std::uint8_t cpumode);
 
@@ -165,9 +159,6 @@ class Identities {
   Id number_of_address(std::uint32_t space, std::uint64_t address) {
     return by_address_.find_or_make(space, address, [this] { return new_number(); });
   }
-  void prefetch_address(std::uint32_t space, std::uint64_t address) const {
-    by_address_.prefetch(space, address);
-  }
   Id new_number() { return Id{count_++}; }
   // Frees its memory. Do not use it afterwards.
   void forget() {
@@ -213,16 +204,6 @@ class FunctionTable {
   // The same for a frame that is one function, as most are: a fast path, called for every frame of every
   // chain. kNo: not looked up yet, or several functions.
   FunctionId only_of_frame(LocationId location) const { return only_.find(location); }
-  // Prefetches what the next look-up of this location reads: the cached answer, or else the location itself.
-  void prefetch_frame(LocationId location) const { only_.prefetch(location); }
-  void prefetch_alone(LocationId location) const { alone_.prefetch(location); }
-  void prefetch_location(LocationId location) const {
-    if (only_.find(location) == kNo<FunctionId>) __builtin_prefetch(&resolver_->location(location));
-  }
-  void prefetch_address(LocationId location) const {
-    if (only_.find(location) == kNo<FunctionId>)
-      symbols_.prefetch_address(0, resolver_->location(location).ip.value);
-  }
   // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has its own function,
   // equal except for the step.
   FunctionId of_step(LocationId location, std::uint32_t step);

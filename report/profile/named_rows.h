@@ -34,14 +34,7 @@ class FunctionStacks {
       : functions_(&functions), options_(options) {}
 
   // The chain of functions of a stack: equal chains have equal ids, from 0 up without gaps.
-  ChainId chain_of(const Stack& stack) {
-    add(stack);
-    return chains()[0];
-  }
-  // The same for many stacks: add() looks functions up, chains() interns the chains and returns those of all
-  // add() since the last chains(). The tables exceed the caches, so their look-ups are interleaved.
-  void add(const Stack& stack);
-  std::span<const ChainId> chains();  // valid until the next add()
+  ChainId chain_of(const Stack& stack);
   // The functions in the chosen order; inlined calls are frames, too. May be empty. Stays valid.
   std::span<const FunctionId> frames(ChainId chain) const { return chains_[chain]; }
   std::size_t size() const { return chains_.size(); }
@@ -52,23 +45,14 @@ class FunctionStacks {
   }
 
  private:
-  struct Pending {
-    StackId stack{};
-    ChainId known = kNo<ChainId>;
-    std::size_t begin = 0, end = 0;  // its functions in frames_
-    std::uint64_t hash = 0;
-  };
-  void add_frames(const Stack& stack);
-  ChainId intern(const Pending& pending);
+  void find_frames(const Stack& stack);
 
   FunctionTable* functions_;
   ChainOptions options_;
   IdMap<StackId, ChainId> by_stack_{kNo<ChainId>};
   IndexTable<ChainId> by_frames_;
   StableArray<std::span<const FunctionId>, ChainId> chains_;
-  std::vector<Pending> pending_;
-  std::vector<FunctionId> frames_;  // for the stacks of add()
-  std::vector<ChainId> added_;      // likewise
+  std::vector<FunctionId> frames_;  // scratch: of the current stack
   ListStore<FunctionId> store_;     // the frames of chains_
 };
 
@@ -91,16 +75,15 @@ class NamedRows {
         stacks_(stacks),
         most_early_(std::max(kFewFunctions, session.layout().file_size / kBytesEach)) {}
 
-  // Names the rows added since the last call, some dozens at a time: each needs a cache miss, so many are
-  // prefetched together. Called while samples come, so that the thread that reads the capture continues
-  // meanwhile. With very many functions, the look-up tables would take as much memory as those of reading:
-  // then the remaining rows are named at the end.
+  // Names the rows added since the last call. Called while samples come, so that the thread that reads the
+  // capture continues meanwhile. With very many functions, the look-up tables would take as much memory as
+  // those of reading: then the remaining rows are named at the end.
   void name_new() {
-    if (profile_->rows().size() - named() >= kTogether && functions_->size() < most_early_) name_rows();
+    if (functions_->size() < most_early_) name_all();
   }
   // Names all rows.
   void name_all() {
-    if (named() != profile_->rows().size()) name_rows();
+    while (own_.size() < profile_->rows().size()) name(own_.next_id());
   }
 
   // Frees memory: there will be no more rows. `names_other_addresses`: keys continue to resolve addresses
@@ -122,16 +105,10 @@ class NamedRows {
   }
 
  private:
-  static constexpr std::size_t kTogether = 64;  // rows
   static constexpr unsigned kModeBits = 2;
   // The limit of early functions grows with the capture: one for each of this many bytes.
   static constexpr std::uint64_t kFewFunctions = std::uint64_t{1} << 18, kBytesEach = 160;
-  void name_rows();
-  void name_rows(std::size_t begin, std::size_t end);
-  void fetch_ahead(std::size_t at, std::size_t end) const;
-  std::size_t named() const { return own_.size(); }
-  bool has_stacks() const { return stacks_ != nullptr && profile_->looks_at_stacks(); }
-  const Stack* stack_of(RowId row) const { return has_stacks() ? profile_->stack_of(row) : nullptr; }
+  void name(RowId id);
 
   const Profile* profile_;
   Resolver* resolver_;

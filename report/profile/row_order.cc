@@ -198,7 +198,7 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
       all.push_back(number);
     }
   } else {
-    rows.walk([&](std::uint32_t row) { all.push_back(number_of(row)); });
+    for (std::uint32_t row = 0; row < rows.size(); ++row) all.push_back(number_of(row));
   }
   by_small_value.forget();
   by_value.forget();
@@ -252,7 +252,7 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
   if (!has_function_key) return made;
   made.emplace_back([&rows] {
     RowTable<std::uint64_t> values(rows.size());
-    rows.walk([&](std::uint32_t row) { values[row] = rows.function(row).start; });
+    for (std::uint32_t row = 0; row < rows.size(); ++row) values[row] = rows.function(row).start;
     const std::uint64_t least = values.empty() ? 0 : std::ranges::min(values);
     for (std::uint64_t& value : values) value -= least;
     return OfColumn{std::move(values), {}};

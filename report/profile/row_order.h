@@ -77,16 +77,6 @@ class RowsToOrder {
   // The number of groups; 0: rows without groups.
   std::size_t groups() const { return groups_; }
   GroupId group(std::uint32_t row) const { return cells_[row].group; }
-  // Calls visit(row) for all rows in order, and prefetches their functions a few rows ahead.
-  template <class Visit>
-  void walk(Visit&& visit) const {
-    constexpr std::uint32_t kAhead = 12;
-    const auto count = static_cast<std::uint32_t>(size());
-    for (std::uint32_t row = 0; row < count; ++row) {
-      if (row + kAhead < count) prefetch(function(row + kAhead));
-      visit(row);
-    }
-  }
 
  private:
   std::span<const RowFacts> facts_;

@@ -508,8 +508,8 @@ void ReportText::write_plain(TextOutput& out, const Block& block) const {
                [&](std::size_t piece, unsigned, TextBuffer& text) {
                  Last last;
                  const auto from = block.rows.subspan(piece * size);
-                 block.entries->walk(from.first(std::min(size, from.size())),
-                                     [&](EntryId row) { write_row(text, block, row, last); });
+                 for (const EntryId row : from.first(std::min(size, from.size())))
+                   write_row(text, block, row, last);
                });
 }
 
@@ -526,13 +526,13 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
   }
   // Rows below --percent-limit count as well.
   bool has_rows = false;
-  entries.walk([&](EntryId entry) {
-    if (is_hidden(entries, entry)) return;
+  for (const EntryId entry : entries.ids()) {
+    if (is_hidden(entries, entry)) continue;
     has_rows = true;
     const RowFacts facts = entries.facts(entry);
     for (const std::size_t cell : measured)
       cells[cell].width = std::max(cells[cell].width, cells_.width_of(cells[cell].column, facts));
-  });
+  }
   for (const std::size_t cell : measured)
     if (!has_rows) cells[cell].width = cells[cell].header.size();
   fit(cells);

@@ -175,12 +175,12 @@ void ReportRows::count() {
   for (const Column& column : columns_.shown)
     if (cells.is_of(column, events.leader, entries_->members()))
       cells_.push_back(cells.cell_of(column, entries_->members(), 0));
-  entries_->walk([&](EntryId entry) {
+  for (const EntryId entry : entries_->ids()) {
     const RowFacts facts = entries_->facts(entry);
     for (report::Cell& cell : cells_)
       if (cell.column.kind == ColumnKind::Key)
         cell.width = std::max(cell.width, cells.width_of(cell.column, facts));
-  });
+  }
   totals_.weights.clear();
   order();
 }
