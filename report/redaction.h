@@ -72,6 +72,9 @@ std::string hidden_section(std::string_view name, PathRule rule, const Aliases& 
 // The user name in a path below a home directory; the result points into `path`.
 std::optional<std::string_view> user_in(std::string_view path);
 
+// Addresses of the kernel are in the upper half.
+inline constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
+
 // Undoes KASLR: moves kernel addresses to where they would be without it, since the kernel's load address is
 // private. Distances within the kernel's image, and among modules and BPF programs, stay the same.
 class KaslrRemap {

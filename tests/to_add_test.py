@@ -41,7 +41,7 @@ RECORD_TYPE = [
     ("format/records/record.cc", "    {abi::kRecordHeaderAttr,", '    {abi::kRecordAdded, "ADDED", parse_added},\n'),
     ("report/decode/record_fields.cc", "  void operator()(const ItraceStartRecord&",
      '  void operator()(const AddedRecord& r) const { to.hex("number", r.number); }\n'),
-    ("report/views/convert/redact.cc", "    case abi::kRecordAux:\n    case abi::kRecordItraceStart:\n",
+    ("report/views/redact/record_redaction.cc", "    case abi::kRecordAux:\n    case abi::kRecordItraceStart:\n",
      "    case abi::kRecordAdded:\n"),
 ]
 

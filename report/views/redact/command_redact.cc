@@ -13,7 +13,7 @@
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
-#include "report/views/convert/redact.h"
+#include "report/views/redact/redact.h"
 
 namespace tacho::report {
 namespace {
