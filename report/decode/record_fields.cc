@@ -13,6 +13,7 @@
 #include "format/base/digest.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/perf_abi.h"
+#include "report/decode/cpu_map.h"
 
 namespace tacho::report {
 namespace {
@@ -349,7 +350,6 @@ void describe_scale(FieldSink& to, double scale) {
 // Records that perf writes itself (types from 64 up) and that tacho does not use: their fields, from a table
 // with a row for each type. A type without a row, or a `body` that is too short, is given as bytes.
 void describe_user_record(FieldSink& to, const RecordView& view, Bytes body);
-// The body of PERF_RECORD_CPU_MAP and of PERF_EVENT_UPDATE__CPUS: a list, bitmap or range of CPUs.
 void describe_cpu_map(FieldSink& to, Cursor in);
 
 // Describes the body of a parsed record: one overload for each alternative of format::Record.
@@ -598,35 +598,24 @@ void thread_map(FieldSink& to, Cursor in) {
   });
 }
 
-// The words of a CPU bitmap; before words of 8 bytes come 4 bytes of padding.
-void cpu_mask(FieldSink& to, Cursor in) {
-  const std::uint16_t count = in.u16();
-  const std::uint16_t word_size = in.u16();
-  to.number("word_size", word_size);
-  if (word_size != 4 && word_size != 8) return to.bytes("mask", in.rest());
-  if (word_size == 8) in.skip(4);
-  Cursor words = in.over(in.take_items(count, word_size));
-  to.begin_list("mask");
-  while (words.left() >= word_size) to.hex({}, word_size == 8 ? words.u64() : words.u32());
-  to.end_list();
-}
-
 void describe_cpu_map(FieldSink& to, Cursor in) {
-  constexpr std::uint16_t kList = 0, kMask = 1;
-  const std::uint16_t kind = in.u16();
-  to.number("map_kind", kind);
-  if (kind == kList) {
-    Cursor cpus(in.take_items(in.u16(), 2), in.order());
+  const CpuMap map = parse_cpu_map(in);
+  to.number("map_kind", map.kind);
+  if (const auto* const list = std::get_if<CpuList>(&map.cpus)) {
     to.begin_list("cpus");
-    while (cpus.left() >= 2) to.signed_number({}, static_cast<std::int16_t>(cpus.u16()));
+    for (const std::int16_t cpu : list->cpus) to.signed_number({}, cpu);
     to.end_list();
-  } else if (kind == kMask) {
-    cpu_mask(to, in);
+  } else if (const auto* const mask = std::get_if<CpuMask>(&map.cpus)) {
+    to.number("word_size", mask->word_size);
+    if (mask->word_size != 4 && mask->word_size != 8) return to.bytes("mask", mask->unknown);
+    to.begin_list("mask");
+    for (const std::uint64_t word : mask->words) to.hex({}, word);
+    to.end_list();
   } else {
-    to.flag("any", in.u8() != 0);
-    in.u8();
-    to.number("first", in.u16());
-    to.number("last", in.u16());
+    const CpuRange& range = std::get<CpuRange>(map.cpus);
+    to.flag("any", range.has_any);
+    to.number("first", range.first);
+    to.number("last", range.last);
   }
 }
 

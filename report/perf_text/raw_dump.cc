@@ -14,6 +14,7 @@
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/decode/coded_values.h"
+#include "report/decode/cpu_map.h"
 #include "report/perf_text/header_text.h"
 #include "report/perf_text/sample_text.h"
 #include "report/samples/counter_values.h"
@@ -309,35 +310,6 @@ std::string ranges_text(const std::vector<std::int64_t>& numbers) {
   return text;
 }
 
-// One of the three forms of perf's CPU_MAP: numbers, bits of words, first and last.
-std::vector<std::int64_t> cpus_of(Cursor in) {
-  enum Form : std::uint16_t { Numbers = 0, Mask = 1, Range = 2 };
-  std::vector<std::int64_t> cpus;
-  const std::uint16_t form = in.u16();
-  if (form == Numbers) {
-    const std::uint16_t count = in.u16();
-    for (unsigned i = 0; i < count && in.left() >= 2; ++i)
-      cpus.push_back(static_cast<std::int16_t>(in.u16()));
-  } else if (form == Mask) {
-    const std::uint16_t count = in.u16(), word_size = in.u16();
-    if (word_size != 4 && word_size != 8) return cpus;
-    if (word_size == 8) in.u16();  // padding
-    for (std::int64_t first = 0; first < std::int64_t{count} * word_size * 8 && in.left() >= word_size;
-         first += word_size * 8) {
-      const std::uint64_t word = word_size == 8 ? in.u64() : in.u32();
-      for (unsigned bit = 0; bit < word_size * 8U; ++bit)
-        if ((word >> bit & 1) != 0) cpus.push_back(first + bit);
-    }
-  } else if (form == Range) {
-    const bool has_any = in.u8() != 0;
-    in.u8();  // padding
-    const std::uint16_t first = in.u16(), last = in.u16();
-    if (has_any) cpus.push_back(-1);
-    for (std::int64_t cpu = first; cpu <= last && !in.failed(); ++cpu) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 class Text {
  public:
   Text(TextBuffer& out, const RecordView& record, const EventAttr& attr, std::string_view event, Names names)
@@ -446,7 +418,7 @@ class Text {
     } else if (r.kind == Scale) {
       out_.text(fmt::format("... scale: {:f}\n", std::bit_cast<double>(in.u64())));
     } else if (r.kind == Cpus) {
-      out_.text("... cpus:  " + ranges_text(cpus_of(in)) + "\n");
+      out_.text("... cpus:  " + ranges_text(cpus_in(parse_cpu_map(in))) + "\n");
     } else {
       out_.text("... unknown type\n");
     }
@@ -473,7 +445,7 @@ class Text {
       case abi::kRecordFinishedInit:
         return out_.text(": unhandled!\n");
       case abi::kRecordCpuMap:
-        return out_.text(": " + ranges_text(cpus_of(in)) + "\n: unhandled!\n");
+        return out_.text(": " + ranges_text(cpus_in(parse_cpu_map(in))) + "\n: unhandled!\n");
       case abi::kRecordThreadMap:
         return threads(in);
       case abi::kRecordIdIndex:

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "report/decode/cpu_map.h"
 #include "report/views/convert/convert.h"
 
 namespace tacho::report {
@@ -22,15 +23,6 @@ constexpr std::size_t kHead = format::kRecordHeaderSize, kWordBytes = sizeof(std
 constexpr std::size_t kMmapName = kHead + 32, kMmap2Name = kHead + 64, kCommName = kHead + 8,
                       kKsymbolName = kHead + 16, kCgroupPath = kHead + 8, kBuildIdName = kHead + 28;
 
-// The bytes of a CPU_MAP's body: a list, a bitmap (before words of 8 bytes come 4 of padding), or a range.
-std::size_t size_of_cpu_map(format::Cursor in) {
-  constexpr std::uint16_t kList = 0, kMask = 1;
-  const std::uint16_t kind = in.u16(), count = in.u16(), word = in.u16();
-  if (kind == kList) return std::size_t{4} + std::size_t{2} * count;
-  if (kind == kMask) return std::size_t{word == kWordBytes ? 10U : 6U} + std::size_t{word} * count;
-  return 8;
-}
-
 // The bytes of the body of perf's own records that hold numbers alone; nullopt: the record is another one.
 std::optional<std::size_t> size_of_numbers(const RecordView& record) {
   constexpr std::size_t kIdEntry = 32, kGuestEntry = 16, kSetting = 16;
@@ -45,7 +37,7 @@ std::optional<std::size_t> size_of_numbers(const RecordView& record) {
     case abi::kRecordIdIndex:
       return list(kIdEntry + kGuestEntry) <= body ? list(kIdEntry + kGuestEntry) : list(kIdEntry);
     case abi::kRecordCpuMap:
-      return size_of_cpu_map(record.body());
+      return parse_cpu_map(record.body()).size;
     case abi::kRecordStatConfig:
       return list(kSetting);
     case abi::kRecordStat:
@@ -396,7 +388,7 @@ bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWr
       if (kind == kCpus) {
         format::Cursor in = record.body();
         in.skip(kFixed);
-        return with_body(record, kFixed + size_of_cpu_map(in), out);
+        return with_body(record, kFixed + parse_cpu_map(in).size, out);
       }
       ++not_understood_;
       return false;

@@ -1,0 +1,35 @@
+// The body of PERF_RECORD_CPU_MAP, and of EVENT_UPDATE for CPUs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "format/base/cursor.h"
+
+namespace tacho::report {
+
+struct CpuList {
+  std::vector<std::int16_t> cpus;  // -1: any
+};
+struct CpuMask {
+  std::uint16_t word_size = 0;       // bytes; other sizes than 4 and 8 are not known
+  std::vector<std::uint64_t> words;  // the lowest CPUs first
+  format::Bytes unknown;             // in words of another size
+};
+struct CpuRange {
+  bool has_any = false;
+  std::uint16_t first = 0, last = 0;
+};
+struct CpuMap {
+  std::uint16_t kind = 0;                         // as recorded; unknown ones are read as ranges
+  std::size_t size = 0;                           // bytes that it takes
+  std::variant<CpuList, CpuMask, CpuRange> cpus;  // cut off where the record ends
+};
+
+CpuMap parse_cpu_map(format::Cursor in);
+// Its CPUs in their order; -1: any.
+std::vector<std::int64_t> cpus_in(const CpuMap& map);
+
+}  // namespace tacho::report
