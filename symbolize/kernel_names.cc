@@ -9,6 +9,7 @@
 #include "format/base/file.h"
 #include "format/extensions/attachment.h"
 #include "format/records/build_id.h"
+#include "symbolize/files/build_id_match.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/decompress.h"
 
@@ -93,7 +94,8 @@ bool KernelNames::runs_recorded_kernel() const {
   const Mapping* const recorded = kernel_->text_mapping();
   if (recorded && !recorded->module->build_id.empty()) {
     const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
-    return notes && format::build_id_in_notes(*notes) == recorded->module->build_id;
+    return notes && match_build_ids(format::build_id_in_notes(*notes).value_or(format::BuildId{}),
+                                    recorded->module->build_id) == BuildIdMatch::Same;
   }
   return is_this_host(features_->environment);
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "format/records/address.h"
+#include "symbolize/files/build_id_match.h"
 #include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
@@ -55,7 +56,8 @@ bool SymbolSources::check_late_build_id(Entry& known, const Module& module) {
   const SymbolSource& source = *known.source;
   const bool has_names_of_a_file =
       source.table != nullptr && source.packed == nullptr && !source.is_of_simpleperf;
-  known.is_wrong_file = has_names_of_a_file && source.build_id != module.build_id;
+  known.is_wrong_file =
+      has_names_of_a_file && match_build_ids(source.build_id, module.build_id) == BuildIdMatch::Other;
   if (known.is_wrong_file)
     known.file_id = source.build_id.empty() ? "no build id" : "build id " + source.build_id.hex();
   return known.is_wrong_file;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
+#include "symbolize/files/build_id_match.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/files/file_access.h"
 #include "symbolize/files/source_files.h"
@@ -86,8 +87,9 @@ symbolize::KernelCore* Resolver::kernel_core(const symbolize::Module& module) {
       return nullptr;
     }
     const auto& start = core->start_of_text();
-    const bool is_of_kernel = module.kind != symbolize::ModuleKind::Kernel || module.build_id.empty() ||
-                              core->build_id().empty() || module.build_id == core->build_id();
+    const bool is_of_kernel =
+        module.kind != symbolize::ModuleKind::Kernel || core->build_id().empty() ||
+        symbolize::match_build_ids(core->build_id(), module.build_id) != symbolize::BuildIdMatch::Other;
     // One boot's kernel is 2 MB or more from another's (KASLR), and _stext is at or a little above _text.
     constexpr std::uint64_t kStep = std::uint64_t{1} << 21;  // bytes
     const auto& text = kernel_.text();

@@ -12,6 +12,7 @@
 #include "format/codec/compression.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/go_tables.h"
+#include "symbolize/files/build_id_match.h"
 #include "symbolize/files/decompress.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
@@ -170,9 +171,9 @@ Result<ModuleFiles::Opened> ModuleFiles::open_checked(Result<format::Fd> file, c
   if (!again) return system_error(name, errno);
   auto elf = ElfFile::open(std::move(*file));
   if (!elf) return std::move(elf.error()).in(name);
-  const format::BuildId seen = wanted.empty() ? wanted : elf->build_id();
-  if (seen == wanted) return Opened{std::move(again), std::move(*elf), candidate};
-  return wrong_build_id(seen).in(name);
+  if (match_build_ids(elf->build_id(), wanted) == BuildIdMatch::Other)
+    return wrong_build_id(elf->build_id()).in(name);
+  return Opened{std::move(again), std::move(*elf), candidate};
 }
 
 Result<ModuleFiles::Opened> ModuleFiles::open_candidate(const Candidate& candidate,
@@ -326,9 +327,8 @@ Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) c
   if (is_packed) image = unpack_module(*image, file);
   auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(std::move(image.error()));
   if (!elf) return std::move(elf.error()).in(name);
-  if (!module.build_id.empty() && elf->build_id() != module.build_id) {
+  if (match_build_ids(elf->build_id(), module.build_id) == BuildIdMatch::Other)
     return Error{"has another build id, " + elf->build_id().hex()}.in(name);
-  }
   auto table = read_symbols(*elf, *elf, demangler_, labels_);
   if (!table) return std::move(table.error()).in(name);
   ModuleSymbols symbols;
@@ -413,7 +413,7 @@ const ModuleCode::File& ModuleCode::file_of(const Module& module) {
   const auto is_right_file = [&] {
     if (!bytes || bytes->size() <= EI_CLASS) return false;
     const auto elf = ElfFile::in_memory(*bytes);
-    return elf && (!has_id || elf->build_id() == module.build_id);
+    return elf && match_build_ids(elf->build_id(), module.build_id) != BuildIdMatch::Other;
   };
   const auto is_found = [&] { return has_id ? is_right_file() : bytes || bytes.error().code != ENOENT; };
   if (has_id) bytes = files_.read(std::string(module.path), kMostFileBytes);

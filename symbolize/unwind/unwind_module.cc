@@ -8,6 +8,7 @@
 #include "format/extensions/attachment.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/module_files.h"
+#include "symbolize/files/build_id_match.h"
 #include "symbolize/files/decompress.h"
 #include "unwind/packed_section.h"
 
@@ -19,7 +20,8 @@ Result<ElfImage> image_with_id(format::Fd file, const format::BuildId& wanted) {
   if (!wanted.empty()) {
     const auto elf = ElfFile::open(format::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
     if (!elf) return elf.error();
-    if (elf->build_id() != wanted) return wrong_build_id(elf->build_id());
+    if (match_build_ids(elf->build_id(), wanted) == BuildIdMatch::Other)
+      return wrong_build_id(elf->build_id());
   }
   return ElfImage::open(std::move(file), ElfImage::Width::Any);
 }
