@@ -2,6 +2,7 @@
 """tacho why, of captures in which every wait and sample is known: what is a finding, whose, and what is idle."""
 import json
 import struct
+import unittest
 
 import made_capture as made
 import made_payload
@@ -10,7 +11,7 @@ from made_payload import ENUM, PAYLOAD_SCHEMAS, TEXT, Field
 
 MS = 1_000_000
 OBJECTS = ["none", "futex", "mutex", "rwlock", "file", "accepted", "connected", "listening", "pipe", "epoll", "other_fd"]
-KERNEL = ["schedule", "futex_wait", "ep_poll", "do_nanosleep", "io_schedule", "tcp_recvmsg", "asm_exc_page_fault", "kernel_clone",
+KERNEL = ["schedule", "futex_wait", "ep_poll", "do_nanosleep", "io_schedule", "tcp_recvmsg", "asm_exc_page_fault",
           "__x64_sys_sched_yield", "try_to_wake_up"]
 AT = {name: made.KERNEL_TEXT + 0x1000 * (i + 1) for i, name in enumerate(KERNEL)}
 USER = {"main": made.MAIN + 9, "leaf_a": made.LEAF_A + 4, "leaf_b": made.LEAF_B + 4, "recurse": made.RECURSE + 4,
@@ -29,7 +30,7 @@ class Why(programs.Scratch):
         super().setUp()
         lines = [("_text", made.KERNEL_TEXT), *AT.items(), ("_etext", made.KERNEL_TEXT + 0x2000000)]
         (self.folder / "kallsyms").write_text("".join(f"{at:016x} T {name}\n" for name, at in lines))
-        schemas = {"offcpu": OFFCPU, "waking": WAKING}
+        schemas = {"offcpu": OFFCPU, "waking": WAKING, "call": [Field("lat_ns", unit="ns", role="value")]}
         kind = made.USUAL | made.RAW | made.CALLCHAIN
         self.begin(*(made.Event(name, made.SOFTWARE, made_payload.BPF_OUTPUT, kind, 1) for name in schemas),
                    features={PAYLOAD_SCHEMAS: made_payload.schemas(**schemas)})
@@ -50,7 +51,7 @@ class Why(programs.Scratch):
         chain = [*([made.CONTEXT_KERNEL] if kernel else []), *kernel, *([made.CONTEXT_USER] if user else []), *user]
         self.capture.time = self.zero + round(ms * MS) - made.STEP
         self.capture.sample(self.names.index(event), ip=(kernel + user)[0], misc=made.KERNEL if kernel else made.USER, chain=chain,
-                            tid=tid, raw=raw, period=period)
+                            tid=tid, pid=tid if tid >= 5000 else ONE, raw=raw, period=period)
 
     def runs(self, first, last, tid, *stack):
         for ms in range(first, last):
@@ -186,6 +187,121 @@ class Why(programs.Scratch):
         self.runs(0, 100, ONE, "leaf_a", "main")
         self.assertNotIn("file", self.answer("--not-kept"))
         self.assertIn(b"tacho annotate -i FILE leaf_a", self.why("--not-kept").stdout)
+
+    def test_words_of_one_read_write_lock_are_one_finding(self):
+        (self.folder / "perf-4242.map").write_text("7000000000 100 pthread_rwlock_rdlock\n7000000100 100 pthread_rwlock_wrlock\n")
+        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon")
+        USER.update(read=0x7000000010, write=0x7000000110)
+        stack = ("schedule", "futex_wait")
+        self.off(110, ONE, 100, (*stack, "read", "main"), "futex", lock=SINK + 8)
+        self.off(110, TWO, 100, (*stack, "write", "main"), "futex", lock=SINK + 12)
+        lock = self.finding("lock", "--perf-map-dir", ".")
+        self.assertEqual((lock["lock"], lock["time_ns"], lock["count"]), (hex(SINK), 200 * MS, 2))
+
+    def test_many_short_processes_are_one_finding(self):
+        self.runs(0, 1, ONE, "main")
+        for pid in range(5000, 5040):
+            at = 10 * (pid - 5000) + 1
+            self.task(at, 7, pid)
+            self.capture.time = self.zero
+            self.runs(at + 1, at + 9, pid, "leaf_a" if pid % 2 else "leaf_b")
+            self.task(at + 9, 4, pid)
+        self.runs(402, 404, ONE, "main")
+        fork = self.finding("fork")
+        self.assertEqual((fork["count"], self.answer()["forks"]), (40, 40))
+
+    def task(self, ms, type_, pid):
+        self.capture.time = self.zero + ms * MS
+        self.capture.other(type_, 0, struct.pack("<IIIIQ", pid, ONE, pid, ONE, self.capture.time))
+
+    def test_lost_events_are_said(self):
+        self.lose()
+        self.assertIn("10 of 100 events were lost while recording (10 %)", self.answer()["missing"])
+
+    def lose(self):
+        self.runs(0, 90, ONE, "leaf_a", "main")
+        self.capture.other(2, 0, struct.pack("<QQ", 1, 10))
+
+    @unittest.expectedFailure  # missing_in() puts the notes of the events before them
+    def test_lost_events_are_said_first(self):
+        self.lose()
+        lost = "10 of 100 events were lost while recording (10 %)"
+        self.assertEqual(self.answer()["missing"][0], lost)
+
+    def test_sched_switch_alone_shows_waits(self):
+        kind = made.USUAL | made.RAW | made.CALLCHAIN
+        fields = [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)]
+        self.begin(made.Event("sched:sched_switch", made.SOFTWARE, made_payload.BPF_OUTPUT, kind, 1),
+                   features={PAYLOAD_SCHEMAS: made_payload.schemas(**{"sched:sched_switch": fields})})
+        switch = lambda ms, tid, to, *stack: self.add(ms, "sched:sched_switch", tid, stack, struct.pack("<QII", 1, to, 0))
+        switch(0, ONE, TWO, "schedule", "io_schedule", "leaf_a", "main")
+        switch(100, TWO, ONE, "schedule", "ep_poll", "main")
+        switch(110, ONE, TWO, "schedule", "ep_poll", "main")
+        self.assertEqual(self.finding("disk")["time_ns"], 100 * MS)
+        self.assertIn("no event says for which lock, file or peer", " ".join(self.answer()["missing"]))
+
+    def test_a_capture_without_times_is_refused(self):
+        self.capture = made.Capture(made.Event("mem-loads", made.PMU, 1, made.USUAL)).started().sample()
+        done = self.why(status=1)
+        self.assertEqual(done.stdout, b"")
+        self.assertIn(b"tacho why -p PID", done.stderr)
+
+    def test_names_of_threads_and_functions_are_safe(self):
+        (self.folder / "perf-4242.map").write_bytes(b"7000000000 100 f\x1b[2J\xff<script>\n")
+        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon").named("\x1b]0;a\n<script>", ONE)
+        USER["hostile"] = 0x7000000010
+        self.runs(0, 100, ONE, "hostile", "main")
+        self.off(210, ONE, 100, ("schedule", "futex_wait", "hostile"), "mutex", lock=0x7000000010)
+        self.answer("--perf-map-dir", ".")
+        text = self.why("--perf-map-dir", ".").stdout
+        text.decode()
+        self.assertIn(b"<script>", text)
+        self.assertNotIn(b"\x1b", text)
+
+    def test_slow_operations_are_compared_with_the_others(self):
+        self.assertIn(b"\n +88.0 ms  waits for the lock sink", self.operations())
+
+    @unittest.expectedFailure  # write() puts what is not seen between the heading and its findings
+    def test_the_heading_of_slow_operations_is_above_them(self):
+        self.assertIn(b"what a slow one has more of\n +88.0 ms  waits", self.operations())
+
+    def operations(self):
+        for number in range(100):
+            end, wait = 200 * number + 150, 90 if number == 50 else 2
+            self.runs(end - wait - 1, end - wait, ONE, "leaf_b", "main")
+            self.off(end, ONE, wait, ("schedule", "futex_wait", "leaf_a", "main"), "mutex", lock=SINK)
+            self.add(end + 1, "call", ONE, ("main",), struct.pack("<Q", (wait + 1) * MS))
+        found = json.loads(self.why("--json", "--of", "call").stdout)
+        self.assertEqual([found["operations"][side]["count"] for side in ("slow", "others")], [1, 99])
+        lock = found["findings"][0]
+        self.assertEqual((lock["lock"], lock["slow_ns"], lock["others_ns"]), ("sink", 90 * MS, 2 * MS))
+        return self.why("--of", "call").stdout
+
+    def test_times_can_be_chosen(self):
+        self.runs(0, 100, ONE, "leaf_a", "main")
+        self.runs(100, 200, ONE, "leaf_b", "main")
+        self.assertEqual(self.finding("cpu", "--time", "5.1,5.2")["function"], "leaf_b")
+
+    def test_members_of_the_answer(self):
+        self.waits_for_the_flusher(holder=TWO)
+        found = self.answer()
+        self.assertEqual(set(found), {"tacho_why", "file", "span_ns", "threads", "processes", "forks", "wall_ns", "idle_ns",
+                                      "unknown_ns", "rest_ns", "missing", "findings", "idle"})
+        lock = self.finding("lock")
+        self.assertEqual(set(lock), {"cause", "share", "time_ns", "count", "median_ns", "max_ns", "function", "lock", "holder",
+                                     "holders", "parts", "threads", "stack", "more"})
+        self.assertEqual(found["tacho_why"], 1)
+
+    @unittest.expectedFailure  # PayloadKey in wait_facts.h has no disk: the first wait's counts for all
+    def test_the_disk_is_the_one_of_the_longest_waits(self):
+        self.off(20, ONE, 10, ("schedule", "io_schedule", "main"), "file", name="log/a", disk="sda1")
+        self.off(130, ONE, 100, ("schedule", "io_schedule", "main"), "file", name="log/a", disk="sdb1")
+        self.assertEqual(self.finding("disk")["device"], "sdb1")
+
+    @unittest.expectedFailure  # more_of() names offcpu, which captures of sched_switch do not have
+    def test_commands_name_events_of_the_capture(self):
+        self.test_sched_switch_alone_shows_waits()
+        self.assertNotIn("--event offcpu", self.finding("disk")["more"])
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class Capture:
         get = fields.get
         body = struct.pack("<QQ", event + 1, ip)
         if has(TID):
-            body += struct.pack("<II", PID, get("tid", PID))
+            body += struct.pack("<II", get("pid", PID), get("tid", PID))
         if has(TIME):
             body += struct.pack("<Q", self.time)
         if has(ADDR):
