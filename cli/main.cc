@@ -208,7 +208,7 @@ bool means_record(const std::string& word) {
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
   // Without tacho-report its commands are unknown.
-  return names.size() > 6 && std::ranges::find(names, word) == names.end() &&
+  return names.size() > 7 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }
 

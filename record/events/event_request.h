@@ -117,6 +117,8 @@ struct EventRequest {
 
   std::string recorder;        // the recorder's name (recorders.h); empty: none
   bool asks_for_help = false;  // "/help/"
+  // Of functions whose returns are followed: an error, not a warning, where exceptions are thrown.
+  bool refuses_exceptions = false;
   // For a probe or tracepoint of a recorder: the recorder's name, and its page's view.
   std::string catalogue_name, view;
 

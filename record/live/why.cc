@@ -10,12 +10,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <optional>
 #include <utility>
 
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
+#include "record/events/target.h"
 #include "record/host/report_program.h"
 #include "record/messages.h"
 #include "record/options/options.h"
@@ -32,6 +35,8 @@ constexpr std::string_view kCapture = "why.data";
 struct WhyValues {
   std::vector<std::string> view{"why"};
   std::string operation;
+  std::vector<std::string> cgroups;
+  bool may_abort = false;
   std::chrono::milliseconds time{0};
 };
 
@@ -87,6 +92,17 @@ CommandShape shape_of(WhyValues& to) {
          to.operation = text;
          return Done{};
        }},
+      cli::flag(
+          "--may-abort",
+          "With --of FUNCTION: record also a program that throws exceptions. One that leaves FUNCTION ends "
+          "the program",
+          to.may_abort),
+      {"-G,--cgroup", Takes::Value, "NAME[,NAME]",
+       "The processes that are in these cgroups or below, with the children that they start",
+       [&to](std::string_view text) -> Result<> {
+         to.cgroups = parse_cgroup_list(text);
+         return Done{};
+       }},
       passed_on("--json", Takes::Nothing, "", "One JSON object with the same facts (docs/why.md)", to.view),
   };
   shape.epilog =
@@ -99,6 +115,39 @@ CommandShape shape_of(WhyValues& to) {
       "Exit status: that of COMMAND, or of the view when that is not 0; 1 wrong use, 2 when the kernel "
       "refuses.";
   return shape;
+}
+
+// The processes in a cgroup and below it.
+Result<std::vector<int>> processes_of(const std::string& cgroup) {
+  const auto mount = mounted_cgroups();
+  if (!mount) return mount.error();
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(*mount) / fs::path(cgroup).relative_path();
+  std::error_code failed;
+  std::vector<int> processes;
+  const auto add = [&processes](const fs::path& one) {
+    std::ifstream file(one / "cgroup.procs");
+    for (int process = 0; file >> process;)
+      if (process != 0) processes.push_back(process);
+  };
+  if (!fs::is_directory(folder, failed))
+    return use_error(fmt::format("-G: {}: no such cgroup", folder.string()));
+  add(folder);
+  for (const auto& entry : fs::recursive_directory_iterator(folder, failed))
+    if (entry.is_directory(failed)) add(entry.path());
+  if (processes.empty())
+    return use_error(fmt::format("-G: {}: no process is in this cgroup", folder.string()));
+  return processes;
+}
+
+Result<> choose_cgroups(const std::vector<std::string>& cgroups, Target& target) {
+  for (const std::string& cgroup : cgroups) {
+    auto processes = processes_of(cgroup);
+    if (!processes) return std::move(processes.error());
+    target.watch = Watch::Processes;
+    target.ids.insert(target.ids.end(), processes->begin(), processes->end());
+  }
+  return Done{};
 }
 
 bool is_given(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> names) {
@@ -124,8 +173,12 @@ Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) 
   if (is_function(to.operation)) {
     if (auto added = add_events(options.events, calls_of(to.operation)); !added)
       return std::move(added.error());
+    options.events.back().refuses_exceptions = !to.may_abort;
     to.operation = "call";
   }
+  if (!to.cgroups.empty() && options.target.watch != Watch::System)
+    return use_error("give one of -p, -t, -u, -G and a COMMAND");
+  if (auto done = choose_cgroups(to.cgroups, options.target); !done) return std::move(done.error());
   if (!to.operation.empty()) to.view.insert(to.view.end(), {"--of", to.operation});
   const bool has_target = options.target.watch != Watch::System || !options.target.cpus.empty() ||
                           !options.target.cgroups.empty() || is_given(arguments, {"-a", "--all-cpus"});
@@ -164,7 +217,8 @@ Result<int> answer_why(const std::vector<std::string>& view, const std::string& 
   if (!program) return Error{"tacho why needs tacho-report in the same directory as tacho-record", ENOENT};
   std::vector<std::string> words{*program};
   words.insert(words.end(), view.begin(), view.end());
-  words.insert(words.end(), {"-i", capture});
+  // No pager: the child is in a process group of its own, which may not read the terminal.
+  words.insert(words.end(), {"--no-pager", "-i", capture});
   const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO);
   if (!child) return child.error();
   int status = 0;

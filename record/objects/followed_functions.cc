@@ -353,6 +353,11 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
     return wrong(request, fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'",
                                       binary, targets.offsets.size(), kMostFunctions));
   report_instances(request, pattern, messages);
+  if (functions->throws && has_returns && request.refuses_exceptions)
+    return wrong(request,
+                 fmt::format("{} throws exceptions: one through a followed function would terminate its "
+                             "process; --may-abort records all the same",
+                             binary));
   if (functions->throws && has_returns)
     messages.warn(fmt::format(
         "warning: -e {}: {} throws exceptions: an exception through a followed function would terminate its "

@@ -48,7 +48,9 @@ const WaitRow kWaitsIn[] = {
      {"futex_", "__futex_", "do_futex", "mutex_lock", "__mutex_lock", "rwsem_", "down_read", "down_write",
       "__down", "rt_mutex_"}},
     {WallState::Sleep, {"do_nanosleep", "hrtimer_nanosleep", "msleep", "usleep_range"}},
-    {WallState::Poll, {"do_sys_poll", "do_poll", "do_select", "ep_poll", "do_epoll_wait", "io_cqring_wait"}},
+    {WallState::Poll,
+     {"do_wait_intr", "timerfd_read", "eventfd_read", "inotify_read", "signalfd_", "wq_sleep", "do_sys_poll",
+      "do_poll", "do_select", "ep_poll", "do_epoll_wait", "io_cqring_wait"}},
     {WallState::Network,
      {"sk_wait_data", "sk_stream_wait", "tcp_recvmsg", "inet_csk_accept", "inet_wait_for_connect",
       "unix_stream_", "__skb_wait_for_more"}},
@@ -226,15 +228,16 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   if (!wait.has_begin && track.is_forked)
     queued_from = std::min(track.begin, wait.end);  // it waited for its first CPU
   const std::uint64_t begin = wait.has_begin ? wait.begin() : queued_from;
+  // Of waits without events only their time is known, which was before this one.
+  const std::uint64_t skipped_from = begin - std::min(begin, wait.skipped);
   if (!track.has_waits) {
     const bool may_have_slept = !waits_.has_switches() && !waits_.has_queues();
-    begin_at(track, begin, !wait.has_begin || may_have_slept ? WallState::Before : WallState::OnCpu);
+    begin_at(track, std::min(begin, std::max(skipped_from, begin_)),
+             !wait.has_begin || may_have_slept ? WallState::Before : WallState::OnCpu);
     track.was_off_before = !wait.has_begin;
   }
-  // Of waits without events only their time is known, which was in between.
-  const double skipped =
-      std::min(static_cast<double>(wait.skipped), chosen(std::min(track.covered, begin), begin));
-  count(track, WallState::Blocked, nullptr, skipped);
+  const double skipped = chosen(std::max(skipped_from, track.covered), begin);
+  keep_span(std::max(skipped_from, track.covered), begin, count(track, WallState::Blocked, nullptr, skipped));
   track.off += skipped;
   skipped_ += skipped;
   const std::uint64_t from = std::max(begin, track.covered), middle = std::max(queued_from, from);

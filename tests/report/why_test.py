@@ -222,7 +222,6 @@ class Why(programs.Scratch):
         self.runs(0, 90, ONE, "leaf_a", "main")
         self.capture.other(2, 0, struct.pack("<QQ", 1, 10))
 
-    @unittest.expectedFailure  # missing_in() puts the notes of the events before them
     def test_lost_events_are_said_first(self):
         self.lose()
         lost = "10 of 100 events were lost while recording (10 %)"
@@ -261,7 +260,6 @@ class Why(programs.Scratch):
     def test_slow_operations_are_compared_with_the_others(self):
         self.assertIn(b"\n +88.0 ms  waits for the lock sink", self.operations())
 
-    @unittest.expectedFailure  # write() puts what is not seen between the heading and its findings
     def test_the_heading_of_slow_operations_is_above_them(self):
         self.assertIn(b"what a slow one has more of\n +88.0 ms  waits", self.operations())
 
@@ -292,18 +290,15 @@ class Why(programs.Scratch):
                                      "holders", "parts", "threads", "stack", "more"})
         self.assertEqual(found["tacho_why"], 1)
 
-    @unittest.expectedFailure  # PayloadKey in wait_facts.h has no disk: the first wait's counts for all
     def test_the_disk_is_the_one_of_the_longest_waits(self):
         self.off(20, ONE, 10, ("schedule", "io_schedule", "main"), "file", name="log/a", disk="sda1")
         self.off(130, ONE, 100, ("schedule", "io_schedule", "main"), "file", name="log/a", disk="sdb1")
         self.assertEqual(self.finding("disk")["device"], "sdb1")
 
-    @unittest.expectedFailure  # more_of() names offcpu, which captures of sched_switch do not have
     def test_commands_name_events_of_the_capture(self):
         self.test_sched_switch_alone_shows_waits()
         self.assertNotIn("--event offcpu", self.finding("disk")["more"])
 
-    @unittest.expectedFailure  # LockHolders::add_part takes all time without a span for time on the CPU, also skipped waits
     def test_a_holder_whose_waits_are_skipped_was_not_on_the_cpu(self):
         self.runs(0, 10, ONE, "main")
         self.runs(0, 10, TWO, "leaf_b", "main")
@@ -313,12 +308,10 @@ class Why(programs.Scratch):
         on_cpu = sum(one["time_ns"] for one in self.finding("lock")["holder"]["doings"] if one["doing"] == "cpu")
         self.assertLess(on_cpu, 30 * MS)
 
-    @unittest.expectedFailure  # WaitFactsTable::has_objects() is set by the first wait, not by the event
     def test_an_event_without_waits_is_still_in_the_capture(self):
         self.runs(0, 100, ONE, "leaf_a", "main")
         self.assertNotIn("for which lock", " ".join(self.answer()["missing"]))
 
-    @unittest.expectedFailure  # WallTimes::add_known: begin_at() has moved `covered` to the begin of the first wait
     def test_waits_skipped_before_the_first_event_are_said(self):
         self.runs(0, 1, ONE, "main")
         self.off(410, ONE, 100, ("schedule", "io_schedule", "main"), skipped=200)

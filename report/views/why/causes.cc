@@ -68,6 +68,12 @@ bool any_kernel(std::span<const NamedFrame> frames, std::initializer_list<std::s
   });
 }
 
+bool any_user(std::span<const NamedFrame> frames, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(frames, [&](const NamedFrame& frame) {
+    return !frame.is_kernel && begins_with_one(frame.name, std::span(beginnings.begin(), beginnings.size()));
+  });
+}
+
 // A wait for a futex whose owner is not known: functions of the C library, of C++, Rust and Go say what it
 // is built into. The innermost frame that says something decides.
 Cause futex_cause(std::span<const NamedFrame> frames) {
@@ -75,14 +81,15 @@ Cause futex_cause(std::span<const NamedFrame> frames) {
       "cond_wait",     "cond_timedwait", "cond_clockwait", "sem_wait", "sem_timedwait",
       "sem_clockwait", "join",           "condvar",        "Condvar",  "condition_variable",
       "future",        "notesleep",      "findRunnable",   "stopm",    "thread::park",
-      "Parker",        "PyCOND",         "take_gil",       "drop_gil", "epoll",
-      "latch",         "barrier"};
+      "Parker",        "PyCOND",         "drop_gil",       "epoll",    "latch",
+      "barrier"};
   constexpr std::string_view kLocks[] = {"mutex",    "Mutex",     "lll_lock", "rwlock",  "RwLock",
                                          "spinlock", "lock_slow", "lock2",    "LockSlow"};
+  // Python's global lock and monitors of Java are built of conditions.
+  if (any_user(frames, {"take_gil", "ObjectMonitor::enter", "ObjectMonitor::Enter"})) return Cause::Lock;
   for (const NamedFrame& frame : frames) {
     if (frame.is_kernel) continue;
     const auto has = [&](std::string_view part) { return frame.name.find(part) != std::string_view::npos; };
-    if (frame.name == "take_gil") return Cause::Lock;  // python's global lock
     if (std::ranges::any_of(kConditions, has)) return Cause::IdleCondition;
     if (std::ranges::any_of(kLocks, has)) return Cause::Lock;
   }
@@ -117,8 +124,8 @@ Cause by_state(WallState state, std::span<const NamedFrame> frames) {
       return Cause::Disk;
     case WallState::Lock:
       return any_kernel(frames, {"futex_", "__futex_", "do_futex"}) ? futex_cause(frames) : Cause::KernelLock;
-    case WallState::Sleep:
-      return Cause::Timer;
+    case WallState::Sleep:  // Go's thread that looks after the others sleeps between two looks
+      return any_user(frames, {"runtime.sysmon"}) ? Cause::IdleTimer : Cause::Timer;
     case WallState::Poll:
       return Cause::IdlePoll;
     case WallState::Network:
@@ -143,7 +150,7 @@ std::string_view name_of(Cause cause) {
   return std::ranges::find(kNames, cause, &std::pair<Cause, std::string_view>::first)->second;
 }
 
-const std::vector<NamedFrame>& NamedStacks::at(LocationId location) {
+const std::vector<NamedFrame>& NamedChains::at(LocationId location) {
   const auto [known, is_new] = known_.try_emplace(location);
   if (!is_new) return known->second;
   const bool is_kernel = session_->resolver().location(location).cpumode == abi::kCpumodeKernel;
@@ -156,7 +163,7 @@ const std::vector<NamedFrame>& NamedStacks::at(LocationId location) {
   return known->second;
 }
 
-std::span<const NamedFrame> NamedStacks::frames(std::span<const LocationId> locations) {
+std::span<const NamedFrame> NamedChains::frames(std::span<const LocationId> locations) {
   answer_.clear();
   for (const LocationId location : locations) {
     const auto& named = at(location);
@@ -165,9 +172,9 @@ std::span<const NamedFrame> NamedStacks::frames(std::span<const LocationId> loca
   return answer_;
 }
 
-std::span<const NamedFrame> NamedStacks::frames(const Stack& stack) { return frames(stack.frames); }
+std::span<const NamedFrame> NamedChains::frames(const Stack& stack) { return frames(stack.frames); }
 
-std::string NamedStacks::variable(LocationId id, std::uint64_t before) {
+std::string NamedChains::variable(LocationId id, std::uint64_t before) {
   const Location& location = session_->resolver().location(id);
   const symbolize::Frame& frame = session_->resolver().frame(location);
   const std::uint64_t offset = frame.shown_address - frame.function_start - before;

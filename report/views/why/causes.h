@@ -55,9 +55,9 @@ struct NamedFrame {
 };
 
 // Names of call chains, each looked up once.
-class NamedStacks {
+class NamedChains {
  public:
-  explicit NamedStacks(Session& session) : session_(&session), functions_(session) {}
+  explicit NamedChains(Session& session) : session_(&session), functions_(session) {}
 
   // Leaf first, inlined calls too. Valid until the next call.
   std::span<const NamedFrame> frames(const Stack& stack);

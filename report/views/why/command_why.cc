@@ -86,11 +86,17 @@ struct WhySink : Sink {
 
 // What the answer cannot see.
 std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
-  std::vector<std::string> missing = sink.times.notes();
+  std::vector<std::string> missing;
   const std::uint64_t lost = all_lost_samples(session), all = lost + sink.samples;
   if (lost > 0)
     missing.push_back(fmt::format("{} of {} events were lost while recording ({:.2g} %)", lost, all,
                                   100 * static_cast<double>(lost) / static_cast<double>(all)));
+  // tacho why records waits of preempted threads, though there may be none.
+  const auto& command = session.features().environment.command_line;
+  const bool is_own = command.size() > 1 && command[1] == "--why";
+  for (std::string& note : sink.times.notes())
+    if (!is_own || !note.starts_with("no event says when threads wait for a CPU"))
+      missing.push_back(std::move(note));
   if (!sink.facts.has_objects())
     missing.emplace_back(
         "no event says for which lock, file or peer threads wait; record with tacho why, or -e offcpu");
@@ -120,6 +126,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
               .is_kept = options.is_kept,
               .names = options.reading.names,
               .room = options.reading.terminal_room(),
+              .has_objects = sink.facts.has_objects(),
               .most = options.most,
               .missing = missing_in(session, sink)};
   options.as_json ? write_json(out, answer, how) : write_text(out, answer, how);

@@ -24,17 +24,18 @@ bool has_bytes(format::Bytes code, std::span<const unsigned char> bytes) {
   return !found.empty();
 }
 
-// Instructions of such loops: pause; lock cmpxchg, lock xadd, lock bts.
+// Instructions of such loops, as bytes of x86: pause; lock cmpxchg of 4 and 8 bytes.
 bool has_lock_instruction(format::Bytes code) {
   constexpr std::array<unsigned char, 2> kPause{0xf3, 0x90};
-  constexpr std::array<unsigned char, 2> kLocked{0xf0, 0x0f}, kLockedWide{0xf0, 0x48};
-  return has_bytes(code, kPause) || has_bytes(code, kLocked) || has_bytes(code, kLockedWide);
+  constexpr std::array<unsigned char, 3> kCompare{0xf0, 0x0f, 0xb1};
+  constexpr std::array<unsigned char, 4> kCompareWide{0xf0, 0x48, 0x0f, 0xb1};
+  return has_bytes(code, kPause) || has_bytes(code, kCompare) || has_bytes(code, kCompareWide);
 }
 
 }  // namespace
 
 void CpuTrees::add(const WallRow& row, std::uint64_t samples) {
-  if (row.stack == nullptr) {
+  if (row.stack == nullptr || row.stack->frames.empty()) {
     rest_ += row.time;
     return;
   }
@@ -88,21 +89,21 @@ void CpuTrees::sum(const Node& node, Sums& sums) {
 bool CpuTrees::spins(const Node& node) {
   double all = 0, most = 0;
   for (const auto& [address, time] : node.addresses) all += time;
-  std::uint64_t start = 0;
+  constexpr std::uint64_t kLongest = 4;  // bytes of the instructions
+  std::uint64_t start = 0, last = 0;
   for (const auto& [from, ignored] : node.addresses) {
     double here = 0;
+    std::uint64_t reached = from;
     for (auto at = node.addresses.find(from); at != node.addresses.end() && at->first < from + kLoopBytes;
          ++at)
-      here += at->second;
-    if (here > most) start = from;
+      here += at->second, reached = at->first;
+    if (here > most) start = from, last = reached;
     most = std::max(most, here);
   }
   if (node.location == nullptr || most < kInLoop * node.total || all <= 0) return false;
-  constexpr std::uint64_t kAround = 16;  // bytes before the first sample
   const symbolize::Mapping* const mapping = node.location->mapping;
   if (mapping == nullptr || start < mapping->start) return false;
-  const std::uint64_t from = std::max(mapping->start, start - std::min(start, kAround));
-  return has_lock_instruction(session_->resolver().code(*node.location, from, kLoopBytes + 2 * kAround));
+  return has_lock_instruction(session_->resolver().code(*node.location, start, last - start + kLongest));
 }
 
 CpuPart CpuTrees::part_of(Node& node) {

@@ -26,7 +26,7 @@ struct CpuPart {
 
 class CpuTrees {
  public:
-  CpuTrees(Session& session, NamedStacks& stacks, const WallTimes& times)
+  CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times)
       : session_(&session), stacks_(&stacks), times_(&times) {}
   // A row of WallState::OnCpu, and its number of samples.
   void add(const WallRow& row, std::uint64_t samples);
@@ -61,7 +61,7 @@ class CpuTrees {
   bool spins(const Node& node);
 
   Session* session_;
-  NamedStacks* stacks_;
+  NamedChains* stacks_;
   const WallTimes* times_;
   std::map<std::uint32_t, Node> roots_;  // by pid
   double rest_ = 0;

@@ -106,8 +106,8 @@ class Finder {
     }
   }
 
-  // The address of the lock. Of a read-write lock whose owner was not known it is that of a futex in it: readers
-  // wait for the third word, writers for the fourth.
+  // The address of the lock. Of a read-write lock whose owner was not known it is that of a futex in it:
+  // readers wait for the third word, writers for the fourth.
   static std::uint64_t lock_of(const WaitFacts& facts, std::span<const NamedFrame> frames) {
     constexpr std::uint64_t kWaitedFor = 8;
     const bool is_rwlock = std::ranges::any_of(frames, [](const NamedFrame& frame) {
@@ -372,7 +372,9 @@ class Finder {
     made.subject = subject_of(key);
     if (key.cause == Cause::Runnable) {
       made.parts = sorted(group.runners);
-      if (!made.parts.empty()) made.subject = made.parts.front().name;
+      constexpr double kMostOfIt = 0.5;
+      if (!made.parts.empty() && made.parts.front().time >= kMostOfIt * group.time)
+        made.subject = made.parts.front().name;
     }
     if (made.count == 0) made.count = group.samples;
     return made;
@@ -411,7 +413,7 @@ class Finder {
         answer_.waits_for_work.push_back(
             {.cause = key.cause,
              .function = std::string(key.function),
-             .call = group.calls.empty() ? "" : std::string(group.calls.begin()->first),
+             .call = heaviest_of(group.calls),
              .threads = fmt::format("{}{}", names.empty() ? "" : names.front().name,
                                     count > 1 ? fmt::format(" ({} threads)", count) : ""),
              .time = group.time});
@@ -444,7 +446,7 @@ class Finder {
   Session& session_;
   const WallTimes& times_;
   const WaitFactsTable& facts_;
-  NamedStacks stacks_;
+  NamedChains stacks_;
   ThreadSpans spans_;
   CpuTrees trees_;
   Answer answer_;

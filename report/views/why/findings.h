@@ -10,25 +10,10 @@
 #include "report/profile/slow_intervals.h"
 #include "report/profile/wall_times.h"
 #include "report/views/why/causes.h"
+#include "report/views/why/lock_holders.h"
 #include "report/views/why/wait_facts.h"
 
 namespace tacho::report {
-
-// What a thread did meanwhile, in which function.
-struct Doing {
-  Cause cause = Cause::Cpu;
-  std::string function;  // empty: not known
-  std::string subject;   // the lock, file or peer for which it waited; empty: none
-  double time = 0;       // ns
-};
-
-// The threads of one name that held a lock while others waited for it.
-struct Holder {
-  std::string comm;           // "worker-*" are several
-  std::uint32_t tid = 0;      // 0: several threads
-  double time = 0;            // ns of others' waits
-  std::vector<Doing> doings;  // the longest first; they add up to `time`
-};
 
 struct NamedTime {
   std::string name;

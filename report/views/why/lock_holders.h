@@ -11,11 +11,26 @@
 #include <vector>
 
 #include "report/views/why/causes.h"
-#include "report/views/why/findings.h"
 #include "report/views/why/thread_spans.h"
 #include "report/views/why/wait_facts.h"
 
 namespace tacho::report {
+
+// What a thread did meanwhile, in which function.
+struct Doing {
+  Cause cause = Cause::Cpu;
+  std::string function;  // empty: not known
+  std::string subject;   // the lock, file or peer for which it waited; empty: none
+  double time = 0;       // ns
+};
+
+// The threads of one name that held a lock while others waited for it.
+struct Holder {
+  std::string comm;           // "worker-*" are several
+  std::uint32_t tid = 0;      // 0: several threads
+  double time = 0;            // ns of others' waits
+  std::vector<Doing> doings;  // the longest first; they add up to `time`
+};
 
 class LockHolders {
  public:
@@ -26,7 +41,7 @@ class LockHolders {
     const ThreadSpans& spans;
     const std::vector<Cause>& causes;         // by row
     const std::vector<std::uint64_t>& locks;  // by row
-    NamedStacks& stacks;
+    NamedChains& stacks;
     const LockNames& names;
   };
   // All of it must outlive this.

@@ -24,7 +24,9 @@ constexpr std::size_t kMostTexts = std::size_t{1} << 20;
 }  // namespace
 
 WaitFactsTable::WaitFactsTable(Session& session)
-    : schemas_(session.events(), session.features()), kept_(1), facts_(1) {}
+    : schemas_(session.events(), session.features()), kept_(1), facts_(1) {
+  for (std::size_t event = 0; event < session.events().size(); ++event) fields_of(event);
+}
 
 const WaitFactsTable::Fields* WaitFactsTable::fields_of(std::size_t event) {
   const auto [known, is_new] = fields_.try_emplace(event);
@@ -73,7 +75,7 @@ std::uint32_t WaitFactsTable::keep(const ResolvedSample& sample) {
                  .runner = text_of(fields.runner, sample)};
   if (made.call == "none") made.call = {};
   const PayloadKey key(made.object, made.lock, made.pid, made.holder_tid, made.name.data(), made.call.data(),
-                       made.is_throttled, made.runner_pid, made.runner.data());
+                       made.is_throttled, made.runner_pid, made.runner.data(), made.disk.data());
   const auto [known, is_new] = by_payload_.try_emplace(key, static_cast<std::uint32_t>(kept_.size()));
   if (!is_new) return known->second;
   if (made.lock != 0) made.variable = sample.locate(made.lock).id;

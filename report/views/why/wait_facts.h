@@ -69,7 +69,7 @@ class WaitFactsTable {
   std::uint64_t number_of(const PayloadField* field, const ResolvedSample& sample) const;
 
   using PayloadKey = std::tuple<WaitObject, std::uint64_t, std::uint32_t, std::uint32_t, const char*,
-                                const char*, bool, std::uint32_t, const char*>;
+                                const char*, bool, std::uint32_t, const char*, const char*>;
   using WakerKey = std::tuple<std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t>;
 
   EventSchemas schemas_;

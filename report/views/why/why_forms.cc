@@ -47,6 +47,7 @@ class WhyWriter {
   void write() {
     answer_.operations ? write_operations(*answer_.operations) : write_head();
     for (const std::string& line : how_.missing) write_line(0, "not seen: " + line);
+    if (answer_.operations && !answer_.findings.empty()) write_line(0, "what a slow one has more of");
     const std::size_t shown = std::min(how_.most, answer_.findings.size());
     if (shown == 0) write_nothing();
     for (std::size_t i = 0; i < shown; ++i) write_finding(answer_.findings[i]);
@@ -88,10 +89,12 @@ class WhyWriter {
   void write_operations(const Operations& operations) {
     write_line(0, fmt::format("slowest 1 % of {}: {}; the others: {}", operations.name,
                               side_text(operations.slow), side_text(operations.others)));
-    if (!answer_.findings.empty()) write_line(0, "what a slow one has more of");
   }
 
-  void write_nothing() { write_line(0, "nothing stands out"); }
+  void write_nothing() {
+    write_line(
+        0, answer_.threads == 0 ? "no thread that the options choose was recorded" : "nothing stands out");
+  }
 
   // "lock cache_lock"
   std::string title_of(const TimeFinding& finding) const {
@@ -153,7 +156,9 @@ class WhyWriter {
       write_line(kIndent, holder_text(holder, finding));
     }
     if (!finding.stack.empty()) write_line(kIndent, stack_text(finding));
-    write_line(kIndent, more_of(finding, file_of(how_)));
+    out_.blanks(kIndent);  // never cut, so that it can be copied
+    out_.text(more_of(finding, how_));
+    out_.end_line();
   }
 
   std::string threads_text(const TimeFinding& finding) const {
@@ -191,6 +196,7 @@ class WhyWriter {
     const std::string in = doing.function.empty() ? "" : " in " + safe(doing.function);
     const std::string of = doing.subject.empty() ? "" : " " + safe(doing.subject);
     if (doing.cause == Cause::Cpu) return "on the CPU" + in;
+    if (doing.cause == Cause::Unknown) return "not recorded";
     if (doing.cause == Cause::Runnable)
       return "waiting for a CPU" + (of.empty() ? "" : ", which" + of + " has") + in;
     if (is_idle(doing.cause)) return fmt::format("waiting ({}){}", name_of(doing.cause), in);
@@ -279,7 +285,7 @@ std::string_view subject_name(Cause cause) {
   }
 }
 
-void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, const std::string& file) {
+void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, const WhyText& how) {
   to.begin_object({});
   to.text("cause", name_of(finding.cause));
   to.real("share", share(finding.time, busy) / 100);
@@ -323,20 +329,26 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
   to.begin_list("stack");
   for (const std::string& name : finding.stack) to.text("", name);
   to.end_list();
-  to.text("more", more_of(finding, file));
+  to.text("more", more_of(finding, how));
   to.end_object();
 }
 
 }  // namespace
 
-std::string more_of(const TimeFinding& finding, const std::string& file) {
+std::string more_of(const TimeFinding& finding, const WhyText& how) {
+  const std::string file = file_of(how);
+  if (!how.has_objects && finding.cause != Cause::Cpu && finding.cause != Cause::Spin &&
+      finding.cause != Cause::Syscall && finding.cause != Cause::Fork)
+    return fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
   switch (finding.cause) {
     case Cause::Cpu:
     case Cause::Spin:
+      if (finding.function.empty() || finding.function == "[unknown]")
+        return fmt::format("tacho report -i {} --no-children", file);
       return fmt::format("tacho annotate -i {} {}", file, cli::shell_word(finding.function));
     case Cause::Syscall:
     case Cause::Fork:
-      return fmt::format("tacho report -i {} --event cpu-clock --no-children", file);
+      return fmt::format("tacho report -i {} --no-children", file);
     case Cause::Lock:
       return fmt::format("tacho table -i {} --event offcpu --by lock,holder", file);
     case Cause::Disk:
@@ -386,7 +398,7 @@ void write_json(TextOutput& out, const Answer& answer, const WhyText& how) {
     to.end_object();
   }
   to.begin_list("findings");
-  for (const TimeFinding& finding : answer.findings) describe_finding(to, finding, busy, file_of(how));
+  for (const TimeFinding& finding : answer.findings) describe_finding(to, finding, busy, how);
   to.end_list();
   to.begin_list("idle");
   for (const IdleTime& one : answer.waits_for_work) {

@@ -16,12 +16,13 @@ struct WhyText {
   bool is_kept = true;  // false: it is removed after this
   Names names = Names::Safe;
   std::size_t room = 0;              // columns; 0: as wide as needed
+  bool has_objects = true;           // waits say what they are for: events of offcpu
   std::size_t most = 6;              // findings
   std::vector<std::string> missing;  // what could not be seen, safe to print
 };
 
-// The command that shows more of a finding. `file`: the capture, as a word of a shell.
-std::string more_of(const TimeFinding& finding, const std::string& file);
+// The command that shows more of a finding.
+std::string more_of(const TimeFinding& finding, const WhyText& how);
 void write_text(TextOutput& out, const Answer& answer, const WhyText& how);
 void write_json(TextOutput& out, const Answer& answer, const WhyText& how);
 
