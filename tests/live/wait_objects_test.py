@@ -129,6 +129,47 @@ int main(void) {
 }
 """
 
+# A thread that 400 others stand before has a mutex again and again.
+MANY = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER, idle_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t both;
+static void *idles(void *x) {
+  pthread_mutex_lock(&idle_lock);
+  for (;;) pthread_cond_wait(&never, &idle_lock);
+  return x;
+}
+static void *has(void *x) {
+  struct timespec time = {0, 50000000};
+  pthread_setname_np(pthread_self(), "has_it");
+  for (;;) {
+    pthread_mutex_lock(&cache_lock);
+    pthread_barrier_wait(&both);
+    nanosleep(&time, 0);
+    pthread_mutex_unlock(&cache_lock);
+    pthread_barrier_wait(&both);
+  }
+  return x;
+}
+int main(void) {
+  pthread_t other;
+  pthread_barrier_init(&both, 0, 2);
+  for (int i = 0; i < 400; ++i) pthread_create(&other, 0, idles, 0);
+  pthread_create(&other, 0, has, 0);
+  write(1, "r", 1);
+  for (;;) {
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&cache_lock);
+    pthread_mutex_unlock(&cache_lock);
+    pthread_barrier_wait(&both);
+  }
+}
+"""
+
 # Two threads run on one CPU for some time.
 BUSY = r"""
 #define _GNU_SOURCE
@@ -173,7 +214,7 @@ class WaitObjects(programs.Scratch):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY, "naps": NAPS})
+        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY, "many": MANY, "naps": NAPS})
 
     def setUp(self):
         super().setUp()
@@ -208,6 +249,16 @@ class WaitObjects(programs.Scratch):
             owners = self.found("holder,holder_tid", 'holder ~ "has_*"', event)
             self.assertEqual({(name, tids[name]) for name, _ in owners}, owners)
         self.assertEqual(self.found("call", "lock != 0"), {("futex",)})
+
+    def test_an_owner_among_many_threads(self):
+        process = subprocess.Popen([self.built / "many"], stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.read(1), b"r")
+        self.record("-e", "offcpu,lock", "-p", str(process.pid), "--duration", "1")
+        for event in ("offcpu", "lock"):
+            self.assertIn(("cache_lock", "mutex", "has_it"), self.found("lock,object,holder", "lock != 0", event))
 
     @unittest.skipUnless(shutil.which("unshare"), "needs unshare (util-linux)")
     def test_owners_in_a_pid_namespace(self):
