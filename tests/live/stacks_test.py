@@ -14,6 +14,7 @@ from pathlib import Path
 
 import programs
 import screen
+from recorder_loads import HELD
 
 NOBODY = 65534
 SERVER = programs.ROOT / "tests/support/hanging_file.py"
@@ -120,42 +121,6 @@ int main(void) {
   for (int i = 0; i < 7; ++i) pthread_create(&t, 0, run, 0);
   write(1, "r", 1);
   run(0);
-}
-"""
-
-# One thread has a lock for ever, and another one waits for it; the argument is the kind of lock.
-HELD = r"""
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-static struct { char before[64]; pthread_mutex_t mutex; pthread_rwlock_t rw; } table_locks;
-static pthread_barrier_t both;
-static int kind;
-static void take(int writes) {
-  if (kind != 'w') pthread_mutex_lock(&table_locks.mutex);
-  else if (writes) pthread_rwlock_wrlock(&table_locks.rw);
-  else pthread_rwlock_rdlock(&table_locks.rw);
-}
-__attribute__((noinline)) static void keep_it(void) { for (;;) pause(); }
-static void *owner(void *x) { take(1); pthread_barrier_wait(&both); keep_it(); return x; }
-int main(int count, char **words) {
-  pthread_mutexattr_t a;
-  pthread_t t;
-  kind = words[1][0];
-  pthread_mutexattr_init(&a);
-  if (kind == 'r') pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
-  if (kind == 'b') pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-  if (kind == 'i') pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
-  if (kind == 's') pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-  pthread_mutex_init(&table_locks.mutex, &a);
-  pthread_rwlock_init(&table_locks.rw, 0);
-  pthread_barrier_init(&both, 0, 2);
-  pthread_create(&t, 0, owner, 0);
-  pthread_barrier_wait(&both);
-  write(1, "r", 1);
-  take(0);
 }
 """
 

@@ -4,12 +4,14 @@ import csv
 import io
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
 from pathlib import Path
 
 import programs
+from recorder_loads import HELD
 
 # Another thread has a lock for 60 ms, while main waits for it: a static mutex, one on the heap, a rwlock with a writer (twice: main
 # reads, main writes), a rwlock with a reader. The argument is how often.
@@ -214,7 +216,7 @@ class WaitObjects(programs.Scratch):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY, "many": MANY, "naps": NAPS})
+        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY, "many": MANY, "held": HELD, "naps": NAPS})
 
     def setUp(self):
         super().setUp()
@@ -249,6 +251,19 @@ class WaitObjects(programs.Scratch):
             owners = self.found("holder,holder_tid", 'holder ~ "has_*"', event)
             self.assertEqual({(name, tids[name]) for name, _ in owners}, owners)
         self.assertEqual(self.found("call", "lock != 0"), {("futex",)})
+
+    def test_kinds_of_locks(self):
+        for kind in ("normal", "recursive", "bust", "inherit", "shared", "writer"):
+            recorder = subprocess.Popen([programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "offcpu,lock", "--",
+                                         self.built / "held", kind], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(recorder.kill)
+            self.assertEqual(recorder.stdout.read(1), b"r")
+            time.sleep(0.3)
+            recorder.send_signal(signal.SIGINT)
+            recorder.communicate(timeout=60)
+            expected = {("rwlock", "table_locks+0x68", "held")} if kind == "writer" else {("mutex", "table_locks+0x40", "held")}
+            for event in ("offcpu", "lock"):
+                self.assertEqual(self.found("object,lock,holder", 'object == mutex || object == rwlock', event), expected, kind)
 
     def test_an_owner_among_many_threads(self):
         process = subprocess.Popen([self.built / "many"], stdout=subprocess.PIPE)
