@@ -184,12 +184,14 @@ void print_help(std::FILE* to) {
 // `tacho help slow`.
 constexpr std::string_view kSlow =
     "Something is slow: what do I type?\n\n"
-    "  tacho why -p PID             where its time goes: functions, locks and who holds them, disks, peers, CPUs\n"
+    "  tacho why -p PID             where its time goes: functions, locks and who holds them, disks, peers, "
+    "CPUs\n"
     "  tacho why -a                 the same of the whole system; -G CGROUP: of a container or a service\n"
     "  tacho why -- COMMAND         of a command, until it ends\n"
     "  tacho why -p PID --of ./srv:handle_request    what the slowest 1 % of its calls have more of\n"
     "  tacho why -p PID -o FILE     keeps the capture, for the commands that the answer names\n"
-    "  tacho stacks -p PID          it hangs: where each thread is, which mutex it waits for, and who has it\n"
+    "  tacho stacks -p PID          it hangs: where each thread is, which mutex it waits for, and who has "
+    "it\n"
     "  tacho top -p PID             what runs now, on the terminal\n"
     "  tacho doctor                 what can be recorded here, and what to do about the rest\n";
 

@@ -30,7 +30,7 @@ struct RecordOptions {
   OutputOptions files;
   TimeOptions time;
   bool quiet = false, verbose = false;
-  bool says_losses = true;  // false: the view that reads the capture says what was lost
+  bool says_losses = true;         // false: the view that reads the capture says what was lost
   std::vector<std::string> notes;  // messages about options without effect
   bool show_version = false;
 };

@@ -104,7 +104,7 @@ void LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint6
   // Without a sample: the function that gave the lock back. A clock of 99 Hz would have seen much more time.
   constexpr double kSeen = 3e7;  // ns
   Key key{on < kSeen ? Cause::Cpu : Cause::Unknown, "", ""};
-  if (on < kSeen && at_end != nullptr && at_end->stack != nullptr)
+  if (at_end != nullptr && at_end->stack != nullptr)
     std::get<1>(key) = own_function(in_.stacks.frames(at_end->stack->frames.first(at_end->frames)));
   count(thread, sum, std::move(key), on);
 }

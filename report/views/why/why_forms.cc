@@ -196,7 +196,8 @@ class WhyWriter {
     const std::string in = doing.function.empty() ? "" : " in " + safe(doing.function);
     const std::string of = doing.subject.empty() ? "" : " " + safe(doing.subject);
     if (doing.cause == Cause::Cpu) return "on the CPU" + in;
-    if (doing.cause == Cause::Unknown) return "not recorded";
+    if (doing.cause == Cause::Unknown)
+      return "not recorded" + (doing.function.empty() ? "" : ", given back in " + safe(doing.function));
     if (doing.cause == Cause::Runnable)
       return "waiting for a CPU" + (of.empty() ? "" : ", which" + of + " has") + in;
     if (is_idle(doing.cause)) return fmt::format("waiting ({}){}", name_of(doing.cause), in);

@@ -101,7 +101,8 @@ void write_truth(const Truth& truth, const std::vector<Thread>& threads) {
     each += (each.empty() ? "" : ",") + quoted(thread.name()) +
             ":{\"wall_ns\":" + std::to_string(thread.life().wall) + number("cpu_ns", thread.life().cpu) +
             number("runnable_ns", thread.life().runnable) + number("blocked_ns", thread.life().blocked()) +
-            number("idle_ns", thread.idle.wall) + number("system_ns", thread.system()) + number("cause_ns", (thread.cause.*truth.kind)()) + "}";
+            number("idle_ns", thread.idle.wall) + number("system_ns", thread.system()) +
+            number("cause_ns", (thread.cause.*truth.kind)()) + "}";
   }
   const long wall = life.wall - idle.wall;
   std::string text = "{\"cause\":" + quoted(truth.cause);
