@@ -226,46 +226,4 @@ void CallTree::add_children(std::size_t index, const Range& range, std::span<con
   }
 }
 
-HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const RowId> rows,
-                         std::span<const EntryId> entries, std::size_t count,
-                         const std::function<bool(EntryId entry)>& is_heavy)
-    : stacks_(&stacks) {
-  counts_.resize(count);
-  std::vector<bool> heavy(count);
-  for (const EntryId entry : counts_.ids()) heavy[index_of(entry)] = is_heavy(entry);
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    if (entries[at] == kNo<EntryId> || !heavy[index_of(entries[at])]) continue;
-    if (const Stack* const stack = profile.stack_of(rows[at]))
-      add(entries[at], stacks.chain_of(*stack), profile.weights(profile.rows()[rows[at]])[0]);
-  }
-  by_entry_and_chain_.forget();
-}
-
-void HeavyChains::add(EntryId entry, ChainId chain, const Weight& weight) {
-  const auto is_same = [&](const Chain& known) { return known.entry == entry && known.id == chain; };
-  const std::size_t before = chains_.size();
-  find_or_add(by_entry_and_chain_, by_entry_and_chain_.hash(entry, chain), chains_, is_same,
-              {entry, chain, {}})
-      .weight += weight;
-  if (chains_.size() != before) ++counts_[entry];
-}
-
-std::vector<std::vector<Strand>> HeavyChains::strands(std::span<const EntryId> entries,
-                                                      bool by_samples) const {
-  std::vector<std::vector<Strand>> lists(entries.size());
-  IdVector<EntryId, std::uint32_t> list_of;
-  list_of.resize(counts_.size(), kNo<std::uint32_t>);
-  for (std::uint32_t i = 0; i < entries.size(); ++i) {
-    list_of[entries[i]] = i;
-    lists[i].reserve(counts_[entries[i]]);
-  }
-  for (const Chain& chain : chains_) {
-    const auto frames = stacks_->frames(chain.id);
-    if (list_of[chain.entry] == kNo<std::uint32_t> || frames.empty()) continue;
-    const std::uint64_t period = by_samples ? chain.weight.samples : chain.weight.period;
-    lists[list_of[chain.entry]].push_back({frames, period, chain.weight.samples});
-  }
-  return lists;
-}
-
 }  // namespace tacho::report

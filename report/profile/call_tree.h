@@ -6,14 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "report/profile/branches.h"
 #include "report/profile/function_table.h"
-#include "report/profile/named_rows.h"
-#include "report/profile/profile.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 
@@ -124,35 +122,6 @@ class CallTree {
   IdVector<ChainKeyId, Stamped> group_by_key_;
   std::vector<Stamped> group_by_name_;
   std::uint64_t round_ = 0;
-};
-
-// The call chains of rows above the threshold for call graphs, as chains of functions. Chains of the other
-// rows, the majority, are not drawn and not resolved: functions are looked up after the rows are made.
-class HeavyChains {
- public:
-  // Resolves the chains of the profile's `rows` that belong to an entry with is_heavy(entry). `entries`: the
-  // entry of each row, kNo: none; `count`: of all entries. For blocks of one event only.
-  HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const RowId> rows,
-              std::span<const EntryId> entries, std::size_t count,
-              const std::function<bool(EntryId entry)>& is_heavy);
-
-  // The number of distinct chains of an entry.
-  std::size_t count(EntryId entry) const { return counts_[entry]; }
-  // One list for each of `entries`. `by_samples`: all periods are 0, so samples are the weight.
-  std::vector<std::vector<Strand>> strands(std::span<const EntryId> entries, bool by_samples) const;
-
- private:
-  struct Chain {
-    EntryId entry{};
-    ChainId id{};
-    Weight weight;
-  };
-  void add(EntryId entry, ChainId chain, const Weight& weight);
-
-  const FunctionStacks* stacks_;
-  std::vector<Chain> chains_;  // in the order of their first rows
-  IndexTable<> by_entry_and_chain_;
-  IdVector<EntryId, std::uint32_t> counts_;
 };
 
 }  // namespace tacho::report

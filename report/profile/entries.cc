@@ -98,56 +98,46 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
       profile_(&names.profile()),
       index_(&index),
       functions_(&names.functions()),
-      stacks_(names.stacks()),
-      has_chains_(stacks_ != nullptr && stacks_->size() > 0),
+      stacks_(options.late.stacks != nullptr ? options.late.stacks : names.stacks()),
       options_(std::move(options)),
       members_(profile_->blocks()[block].members),
+      current_(members_),
       member_totals_(members_),
       filtered_(members_) {
   // With children, all functions of chains make rows; without, few of them do. If there are no chains, all
   // functions belong to samples' own addresses.
-  const bool are_rows = options_.has_children || !has_chains_;
+  const bool are_rows = options_.has_children || names.stacks() == nullptr || names.stacks()->size() == 0;
   const bool learns_all = are_rows && index_->facts().options().mode == ReportMode::Samples;
   const std::span<const RowId> rows = profile_->rows_of(block);
-  if (!has_chains_) {
-    if (learns_all) index_->learn_functions();
-    reserve(rows.size());
-    add_rows(rows);
-    by_cell_.forget();
-    groups_.forget();
-    if (options_.late.stacks != nullptr) name_heavy(rows);
-    return;
-  }
   format::WorkerPool alone(1);
   auto learning =
       (options_.pool != nullptr ? *options_.pool : alone).fork(learns_all ? 1 : 0, [this](auto, auto) {
         index_->learn_functions();
         return Result<>(Done{});
       });
-  // Reserved memory that is not written to costs nothing; growing copies.
   parts_.reserve(rows.size());
-  weights_.reserve(rows.size() * members_);
-  add_rows(rows);
+  for (const RowId row : rows) add_row(row);
   static_cast<void>(learning.join());  // it returns no error
-  by_chain_.forget();
-  by_alone_.forget();
-  by_part_.forget();
   groups_.forget();
   group_parts();
-  reserve(options_.has_children ? functions_->size() / 8 * 9 : parts_.size());
+  // Reserved memory that is not written to costs nothing; growing copies.
+  const std::size_t most = options_.has_children ? functions_->size() / 8 * 9 : parts_.size();
+  entries_.reserve(most);
+  cells_.reserve(most);
+  of_chains_.reserve(most);
+  selves_.reserve(most * members_);
+  if (options_.has_children) children_.reserve(most * members_);
+  const bool names_late = options_.late.stacks != nullptr;
+  IdVector<PartId, EntryId> own_entries;
+  if (names_late) own_entries.resize(parts_.size());
   for (const GroupId group : Ids<GroupId>{groups_.size()}) {
     index_->begin_group();
-    group_entries_.push_back(id_of<EntryId>(entries_.size()));
-    add_parts(parts_of(group));
+    for (const PartId part : parts_of(group)) {
+      const EntryId own = add_part(part);
+      if (names_late) own_entries[part] = own;
+    }
   }
-}
-
-void Entries::reserve(std::size_t entries) {
-  entries_.reserve(entries);
-  cells_.reserve(entries);
-  if (has_chains_) of_chains_.reserve(entries);
-  selves_.reserve(entries * members_);
-  if (options_.has_children) children_.reserve(entries * members_);
+  if (names_late) name_heavy(own_entries);
 }
 
 // Rows are made group by group: members of a group are next to each other.
@@ -160,43 +150,26 @@ void Entries::group_parts() {
   for (const PartId part : parts_.ids()) by_group_[next[index_of(parts_[part].group)]++] = part;
 }
 
-// Chains that occurred before lead to their parts, which are prefetched a few rows ahead.
-void Entries::add_rows(std::span<const RowId> rows) {
-  constexpr std::size_t kChains = 16, kParts = 6;  // rows ahead
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    if (has_chains_ && at + kChains < rows.size()) by_chain_.prefetch((*names_)[rows[at + kChains]].chain);
-    if (has_chains_ && at + kParts < rows.size()) {
-      const PartId part = by_chain_.find((*names_)[rows[at + kParts]].chain);
-      if (part != kNo<PartId>) __builtin_prefetch(&parts_[part]);
-    }
-    const EntryId entry = add_row(rows[at]);
-    if (options_.late.stacks != nullptr) of_rows_.push_back(entry);
-  }
-}
-
-// Which rows may have a graph is known after all are counted.
-void Entries::name_heavy(std::span<const RowId> rows) {
+// Which entries may have a graph is known after all are counted.
+void Entries::name_heavy(const IdVector<PartId, EntryId>& own_entries) {
   const std::uint64_t total = whole(0, options_.late.is_relative);
   const std::uint64_t least =
       CallTreeLimit{CallTreeLimit::Share::OfTotal, options_.late.least_percent, total}.least(0);
-  heavy_.emplace(*profile_, *options_.late.stacks, rows, of_rows_, entries_.size(),
-                 [&](EntryId entry) { return value(Column::Kind::Overhead, entry, 0) >= least; });
-  of_rows_ = {};
+  for (const PartId part : parts_.ids()) {
+    const EntryId own = own_entries[part];
+    const Stack* const stack = profile_->stack_of(parts_[part].row);
+    if (stack == nullptr || value(Column::Kind::Overhead, own, 0) < least) continue;
+    parts_[part].chain = options_.late.stacks->chain_of(*stack);
+    if (!chain_of(parts_[part]).empty()) ++of_chains_[own].strands;
+  }
 }
 
-// Returns the entry of the row if there are no call chains; else kNo.
-EntryId Entries::add_row(RowId id) {
+void Entries::add_row(RowId id) {
   const ProfileRow& row = profile_->rows()[id];
   const NamedRows::Row& named = (*names_)[id];
   Part part{.row = id, .function = named.function};
-  if (options_.hides_unknown && !(*functions_)[part.function].has_symbol()) return kNo<EntryId>;
-  if (options_.is_left_out && options_.is_left_out(row)) return kNo<EntryId>;
-  std::span<const Weight> weights = profile_->weights(row);
-  std::vector<Weight> others;
-  if (options_.weighed_by) {
-    for (const Weight& weight : weights) others.push_back(options_.weighed_by(row, weight));
-    weights = others;
-  }
+  if (options_.hides_unknown && !(*functions_)[part.function].has_symbol()) return;
+  if (options_.is_left_out && options_.is_left_out(row)) return;
   part.chain = named.chain;
   FunctionId parent = kNo<FunctionId>;
   if (part.chain != kNo<ChainId> && (options_.is_parent || options_.is_root)) {
@@ -214,55 +187,18 @@ EntryId Entries::add_row(RowId id) {
   if (options_.shows_only_with_parent && parent == kNo<FunctionId>) part.filtered |= kByParent;
   const bool is_filtered = part.filtered != 0;
   for (std::size_t member = 0; member < members_; ++member) {
-    member_totals_[member] += weights[member];
-    if (is_filtered) filtered_[member] += weights[member];
+    member_totals_[member] += weight_of(row, member);
+    if (is_filtered) filtered_[member] += weight_of(row, member);
   }
-  if (is_filtered && !options_.keeps_filtered) return kNo<EntryId>;
+  if (is_filtered && !options_.keeps_filtered) return;
 
   RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
   if (parent != kNo<FunctionId>) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
-  part.mode = options_.level_of ? mode_of_level(options_.level_of(facts.facts)) : named.mode;
-  if (!has_chains_) return add_alone(part, weights);
-  const std::size_t found = index_of(part_of(part, parent)) * members_;
-  for (std::size_t member = 0; member < members_; ++member) weights_[found + member] += weights[member];
-  return kNo<EntryId>;
-}
-
-// Adds to the entry of the function in the group.
-EntryId Entries::add_alone(const Part& part, std::span<const Weight> weights) {
-  const std::uint32_t code = index_->code_of(part.function);
-  const auto is_same = [&](EntryId known) {
-    return cells_[known].group == part.group && index_->code_of(cells_[known].function) == code;
-  };
-  const auto make = [&] { return make_entry(part, part.function, (*functions_)[part.function].level, true); };
-  const bool is_first = !group_entries_.has(part.group);
-  if (is_first) group_entries_.push_back(make());
-  const EntryId first = group_entries_[part.group];
-  const bool is_known = is_first || is_same(first);
-  const EntryId entry =
-      is_known ? first : by_cell_.find_or_make(by_cell_.hash(part.group, code), is_same, make);
-  add_own(entry, weights, part.mode);
-  return entry;
-}
-
-// The part that equals `part`; adds it if there is none.
-Entries::PartId Entries::part_of(const Part& part, FunctionId parent) {
-  const auto is_same = [&](PartId known) {
-    return parts_[known].group == part.group && parts_[known].function == part.function &&
-           parts_[known].chain == part.chain && parts_[known].mode == part.mode;
-  };
-  const auto make = [&] {
-    weights_.resize(weights_.size() + members_);
-    if (options_.is_parent) parents_.push_back(parent);
-    return parts_.push_back(part);
-  };
-  PartId& first = part.chain != kNo<ChainId> ? by_chain_[part.chain] : by_alone_[part.function];
-  if (first == kNo<PartId>) return first = make();
-  if (is_same(first)) return first;
-  const std::uint64_t hash =
-      by_part_.hash(part.group, part.function, part.chain, static_cast<std::uint64_t>(part.mode));
-  return by_part_.find_or_make(hash, is_same, make);
+  part.mode =
+      mode_of_level(options_.level_of ? options_.level_of(facts.facts) : (*functions_)[named.function].level);
+  if (options_.is_parent) parents_.push_back(parent);
+  parts_.push_back(part);
 }
 
 // The chain from the last is_root function on.
@@ -285,70 +221,41 @@ GroupId Entries::group_of(const RowFacts& facts) {
   return GroupId{groups_.number()};
 }
 
-EntryId Entries::make_entry(const Part& part, FunctionId function, char level, bool is_own) {
-  cells_.push_back({function, part.group});
-  selves_.resize(selves_.size() + members_);
-  if (options_.has_children) children_.resize(selves_.size());
-  return entries_.push_back({.row = part.row, .level = level, .filtered = part.filtered, .is_own = is_own});
-}
-
-// Parts lead to entries all over memory, which are prefetched a few parts ahead.
-void Entries::add_parts(std::span<const PartId> parts) {
-  constexpr std::size_t kChains = 8, kRows = 3;  // parts ahead
-  const bool looks_ahead = options_.has_children && !options_.is_root;
-  for (std::size_t at = 0; at < parts.size(); ++at) {
-    if (looks_ahead && at + kChains < parts.size()) fetch_chain(parts[at + kChains]);
-    if (looks_ahead && at + kRows < parts.size()) fetch_rows(parts[at + kRows]);
-    add_part(parts[at]);
-  }
-}
-
-void Entries::fetch_chain(PartId part) const {
-  index_->prefetch(parts_[part].function);
-  for (const FunctionId function : chain_of(parts_[part])) index_->prefetch(function);
-}
-
-void Entries::fetch_rows(PartId part) const {
-  for (const FunctionId function : chain_of(parts_[part])) {
-    const EntryId entry{index_->known(function)};
-    if (entry == kNo<EntryId>) {
-      index_->prefetch_code(function);
-      continue;
-    }
-    __builtin_prefetch(&of_chains_[entry], 1);
-    __builtin_prefetch(&children_[slot_of(entry, 0)], 1);
-  }
-}
-
-void Entries::add_part(PartId id) {
+// Returns the entry of the part's own function.
+EntryId Entries::add_part(PartId id) {
   const Part& part = parts_[id];
   const auto chain = chain_of(part);
+  for (std::size_t member = 0; member < members_; ++member) current_[member] = weight_of(id, member);
   const char own_level = (*functions_)[part.function].level;
   const auto make = [&](FunctionId function, char level, bool is_own) {
-    of_chains_.push_back({.part = id});
-    return value_of(make_entry(part, function, level, is_own));
+    cells_.push_back({function, part.group});
+    selves_.resize(selves_.size() + members_);
+    if (options_.has_children) children_.resize(selves_.size());
+    of_chains_.push_back({});
+    return value_of(entries_.push_back({.part = id, .level = level, .is_own = is_own}));
   };
   const EntryId own{
       index_->find_or_make(part.function, [&] { return make(part.function, own_level, true); })};
-  add_own(own, weights_of(id), part.mode);
+  add_own(own, part.mode);
   count(id, own, options_.borrows_chains ? 0 : chain.size());
-  if (!options_.has_children) return;
+  if (!options_.has_children) return own;
   Levels levels(*functions_, chain, own_level);
   for (std::size_t at = 0; at < chain.size(); ++at) {
     const EntryId entry{
         index_->find_or_make(chain[at], [&] { return make(chain[at], levels.at(at), false); })};
     if (of_chains_[entry].last_part != id) count(id, entry, chain.size() - at);
   }
+  return own;
 }
 
-void Entries::add_own(EntryId entry, std::span<const Weight> weights, CpuMode mode) {
+void Entries::add_own(EntryId entry, CpuMode mode) {
   auto& of_mode = of_modes_[static_cast<std::size_t>(mode)];
   const bool counts_mode = options_.counts_modes && mode != CpuMode::Kernel;
   if (counts_mode && of_mode.size() < selves_.size()) of_mode.resize(selves_.size());
   for (std::size_t member = 0; member < members_; ++member) {
     const std::size_t at = slot_of(entry, member);
-    selves_[at] += weights[member];
-    if (counts_mode) of_mode[at] += weights[member];
+    selves_[at] += current_[member];
+    if (counts_mode) of_mode[at] += current_[member];
   }
 }
 
@@ -363,12 +270,11 @@ void Entries::count(PartId part, EntryId entry, std::size_t depth) {
   OfChains& row = of_chains_[entry];
   row.last_part = part;
   if (depth > 0) ++row.strands;
-  const auto weights = weights_of(part);
   // As perf: only rows with samples of the group's first event have a depth.
-  if (weights[0].samples != 0) row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
+  if (current_[0].samples != 0) row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
   if (!options_.has_children) return;
   for (std::size_t member = 0; member < members_; ++member)
-    children_[slot_of(entry, member)] += weights[member];
+    children_[slot_of(entry, member)] += current_[member];
 }
 
 // Of a sample's own address, relative to the module; of others, as sampled.
@@ -395,7 +301,7 @@ RowFacts Entries::facts(EntryId entry) const {
           .function = &function_of(entry),
           .level = options_.level_of ? options_.level_of(profile_->facts(row)) : entries_[entry].level,
           .address = address_of(entry),
-          .parent = has_chains_ ? parent_of(of_chains_[entry].part) : nullptr,
+          .parent = parent_of(entries_[entry].part),
           .samples = samples};
 }
 
@@ -432,7 +338,7 @@ std::uint64_t Entries::value(Column::Kind kind, EntryId entry, std::size_t membe
 // Callers are above their callees: in caller order, rows with longer chains come first; in callee order, rows
 // with shorter ones.
 std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
-  if (!options_.graph || !has_chains_ || !options_.has_children) return nullptr;
+  if (!options_.graph || !options_.has_children) return nullptr;
   return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t row) {
     const std::uint32_t depth = of_chains_[EntryId{row}].max_depth;
     return is_from_caller ? ~depth : depth;
@@ -454,13 +360,12 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
     return RowsToOrder(facts);
   }
   const auto of_group = [this](GroupId group) {
-    const ProfileRow& row = row_of(group_entries_[group]);
-    return RowFacts{.thread = row.thread,
-                    .comm = row.comm(),
-                    .facts = profile_->facts(row),
-                    .parent = has_chains_ ? parent_of(parts_of(group).front()) : nullptr};
+    const PartId first = parts_of(group).front();
+    const ProfileRow& row = row_of(first);
+    return RowFacts{
+        .thread = row.thread, .comm = row.comm(), .facts = profile_->facts(row), .parent = parent_of(first)};
   };
-  return RowsToOrder(cells_, group_entries_.size(), of_group, functions_->functions());
+  return RowsToOrder(cells_, groups_.size(), of_group, functions_->functions());
 }
 
 std::vector<EntryId> Entries::sorted(std::span<const Column> columns, format::WorkerPool* pool,
@@ -487,9 +392,7 @@ std::vector<EntryId> Entries::sorted(std::span<const Column> columns, format::Wo
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const EntryId> entries) const {
-  if (heavy_) return heavy_->strands(entries, counts_samples(0));
   std::vector<std::vector<Strand>> lists(entries.size());
-  if (!has_chains_) return lists;
   for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(of_chains_[entries[i]].strands);
   const auto group_of = [&](std::uint32_t i) { return cells_[entries[i]].group; };
   std::vector<std::uint32_t> by_group(entries.size());
@@ -513,7 +416,7 @@ void Entries::add_strands(GroupId group, std::vector<std::vector<Strand>>& lists
                           std::vector<PartId>& last_part) const {
   for (const PartId id : parts_of(group)) {
     const Part& part = parts_[id];
-    const Weight& weight = weights_of(id)[0];
+    const Weight weight = weight_of(id, 0);
     const auto chain = chain_of(part);
     if (weight.samples == 0 || chain.empty()) continue;
     const auto meet = [&](FunctionId function, std::size_t position, bool has_graph) {

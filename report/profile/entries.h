@@ -4,9 +4,8 @@
 // of the sample's own address has the whole chain; other rows have the part from their function on, in the
 // order of drawing. Call graphs are made of these parts.
 //
-// Without call chains, a sample counts for its own row only, and there are no parts. This also holds if only
-// rows above a threshold have graphs and there are no children (LateChains): the chains of these rows are
-// resolved after the rows are made.
+// If only rows above a threshold have graphs and there are no children (LateChains), the chains of these rows
+// are named after the rows are made.
 #pragma once
 
 #include <regex.h>
@@ -79,28 +78,6 @@ class EntryIndex {
   // Evaluates the keys for all functions now in the table; else this is done on first use. Frees the
   // identities if the table is complete.
   void learn_functions();
-  // Prefetches what find_or_make() reads for a function.
-  void prefetch(FunctionId function) const {
-    by_function_.prefetch(function);
-    codes_.prefetch(function);
-  }
-  // Prefetches what find_or_make() reads if the function is not known(). Call it after prefetch().
-  void prefetch_code(FunctionId function) const {
-    if (!codes_.has(function) || codes_[function] >= by_code_.size()) return;
-    __builtin_prefetch(&by_code_[codes_[function]]);
-  }
-  // The row of a function in the current group; kNone: it was not looked up yet.
-  std::uint32_t known(FunctionId function) const {
-    if (!by_function_.has(function) || by_function_[function].group != group_) return kNone;
-    return by_function_[function].entry;
-  }
-
-  // The code of a function's key values: equal for equal values.
-  std::uint32_t code_of(FunctionId function) {
-    if (!codes_.has(function)) codes_.resize(functions_->size(), kNone);
-    return codes_[function] != kNone ? codes_[function] : make_code(function);
-  }
-
   // Begins another group: rows of the last one are dropped.
   void begin_group();
   // The row of a function in the current group; if there is none, the result of make(). Functions with equal
@@ -121,6 +98,11 @@ class EntryIndex {
   struct Slot {
     std::uint32_t group = 0, entry = kNone;
   };
+  // The code of a function's key values: equal for equal values.
+  std::uint32_t code_of(FunctionId function) {
+    if (!codes_.has(function)) codes_.resize(functions_->size(), kNone);
+    return codes_[function] != kNone ? codes_[function] : make_code(function);
+  }
   std::uint32_t make_code(FunctionId function);
 
   std::span<const KeyUse> keys_;
@@ -142,9 +124,12 @@ using FilterBits = std::uint8_t;
 inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16,
                             kByParallelism = 32;
 
-// Call chains that are resolved after the rows are made.
+// The CPU mode of the code, as reports count it. User includes hypervisor and unknown.
+enum class CpuMode : std::uint8_t { Kernel, User, GuestKernel, GuestUser };
+
+// Call chains that are named after the rows are made. For blocks of one event only.
 struct LateChains {
-  FunctionStacks* stacks = nullptr;  // resolves them; null: chains came with the rows
+  FunctionStacks* stacks = nullptr;  // names them; null: chains came with the rows
   double least_percent = 0;          // the threshold for rows with a graph, of the event's total
   bool is_relative = false;          // of the samples that pass the filters
 };
@@ -213,7 +198,7 @@ class Entries {
   const Entries* latency() const { return options_.latency; }
 
   // The filters that refuse the first sample of an entry; 0 without `keeps_filtered`.
-  FilterBits filtered_by(EntryId entry) const { return entries_[entry].filtered; }
+  FilterBits filtered_by(EntryId entry) const { return parts_[entries_[entry].part].filtered; }
 
   // All rows in the report's order (RowOrder). `pool`, `beside`: as in SortInput.
   std::vector<EntryId> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
@@ -223,66 +208,57 @@ class Entries {
   // chains may occur more than once.
   std::vector<std::vector<Strand>> strands(std::span<const EntryId> entries) const;
   // The number of these parts.
-  std::size_t strand_count(EntryId entry) const {
-    return has_chains_ ? of_chains_[entry].strands : heavy_ ? heavy_->count(entry) : 0;
-  }
+  std::size_t strand_count(EntryId entry) const { return of_chains_[entry].strands; }
 
  private:
   enum class PartId : std::uint32_t {};
   struct Entry {
-    RowId row{};  // the first profile row of the entry
+    PartId part{};  // the first part of the entry
     char level = '.';
-    FilterBits filtered = 0;
     bool is_own = true;  // made by a sample's own address
   };
   // The call chains of an entry.
   struct OfChains {
-    PartId part{};                   // the first part of the entry
     PartId last_part = kNo<PartId>;  // the last part that was counted: each counts once
     std::uint32_t max_depth = 0;     // frames of the longest part of a chain
     std::uint32_t strands = 0;
   };
-  // A distinct combination of sample keys, own function and chain of functions, with its weights in weights_.
+  // A row of the profile that makes entries.
   struct Part {
     RowId row{};
     GroupId group{};
-    FunctionId function{};
+    FunctionId function{};  // of the samples' own addresses, or found by is_root
     ChainId chain = kNo<ChainId>;
     FilterBits filtered = 0;
     CpuMode mode = CpuMode::User;  // of the samples' own addresses
   };
   class Levels;
 
-  void add_rows(std::span<const RowId> rows);
-  EntryId add_row(RowId id);
-  EntryId add_alone(const Part& part, std::span<const Weight> weights);
-  void name_heavy(std::span<const RowId> rows);
-  PartId part_of(const Part& part, FunctionId parent);
+  void add_row(RowId id);
+  GroupId group_of(const RowFacts& facts);
   std::size_t slot_of(EntryId entry, std::size_t member) const { return index_of(entry) * members_ + member; }
-  std::span<const Weight> weights_of(PartId part) const {
-    return std::span(weights_).subspan(index_of(part) * members_, members_);
+  Weight weight_of(const ProfileRow& row, std::size_t member) const {
+    const Weight& weight = profile_->weights(row)[member];
+    return options_.weighed_by ? options_.weighed_by(row, weight) : weight;
   }
+  Weight weight_of(PartId part, std::size_t member) const { return weight_of(row_of(part), member); }
   const Function* parent_of(PartId part) const {  // null: there is none
     return parents_.size() == 0 || parents_[part] == kNo<FunctionId> ? nullptr
                                                                      : &(*functions_)[parents_[part]];
   }
-  void reserve(std::size_t entries);
   void group_parts();
-  void add_parts(std::span<const PartId> parts);
-  void fetch_chain(PartId part) const;
-  void fetch_rows(PartId part) const;
-  void add_part(PartId id);
-  void add_own(EntryId entry, std::span<const Weight> weights, CpuMode mode);
+  EntryId add_part(PartId id);
+  void add_own(EntryId entry, CpuMode mode);
   std::uint64_t mode_period(CpuMode mode, EntryId entry, std::size_t member) const;
   void count(PartId part, EntryId entry, std::size_t depth);
-  EntryId make_entry(const Part& part, FunctionId function, char level, bool is_own);
   std::span<const FunctionId> chain_of(const Part& part) const;
-  GroupId group_of(const RowFacts& facts);
+  void name_heavy(const IdVector<PartId, EntryId>& own_entries);
   std::span<const PartId> parts_of(GroupId group) const {
     const std::size_t at = index_of(group);
     return std::span(by_group_).subspan(group_starts_[at], group_starts_[at + 1] - group_starts_[at]);
   }
-  const ProfileRow& row_of(EntryId entry) const { return profile_->rows()[entries_[entry].row]; }
+  const ProfileRow& row_of(PartId part) const { return profile_->rows()[parts_[part].row]; }
+  const ProfileRow& row_of(EntryId entry) const { return row_of(entries_[entry].part); }
   const Function& function_of(EntryId entry) const { return (*functions_)[cells_[entry].function]; }
   std::uint64_t address_of(EntryId entry) const;
   bool counts_samples(std::size_t member) const {
@@ -304,35 +280,25 @@ class Entries {
   EntryIndex* index_;
   const FunctionTable* functions_;
   const FunctionStacks* stacks_;
-  bool has_chains_;
   EntryOptions options_;
   std::size_t members_;
+  std::vector<Weight> current_;  // scratch: of the part that is added
   std::vector<Weight> member_totals_, filtered_;
 
   IdVector<PartId, Part> parts_;
-  Table<Weight> weights_;                 // by part, members_ for each
   IdVector<PartId, FunctionId> parents_;  // found by --parent; may be empty
-  // The first part of a chain (without chains: of a function), usually the only one; then the others.
-  IdMap<ChainId, PartId> by_chain_{kNo<PartId>};
-  IdMap<FunctionId, PartId> by_alone_{kNo<PartId>};
-  IndexTable<PartId> by_part_;
   IdentityRows groups_;
-  IdVector<GroupId, EntryId> group_entries_;  // the first entry of each group
-  std::vector<PartId> by_group_;              // all parts, sorted by group
-  std::vector<std::uint32_t> group_starts_;   // in by_group_
+  std::vector<PartId> by_group_;             // all parts, sorted by group
+  std::vector<std::uint32_t> group_starts_;  // in by_group_
 
   // One array for each fact of entries, as some are not always needed.
   IdVector<EntryId, Entry> entries_;
   IdVector<EntryId, RowsToOrder::Cell> cells_;
   IdVector<EntryId, OfChains> of_chains_;
-  IndexTable<EntryId> by_cell_;      // without call chains: the entries after the first of their group
   Table<Weight> selves_, children_;  // by entry, members_ for each
   // As selves_, by mode except Kernel, which is the rest. Shorter arrays end after the last weight of the
   // mode: guests are rare.
   std::array<Table<Weight>, 4> of_modes_;
-  // With late chains: the entry of each row of the block, until the heavy entries are known; then:
-  Table<EntryId> of_rows_;
-  std::optional<HeavyChains> heavy_;
 };
 
 // A POSIX extended regular expression for names of functions. std::regex recurses for each character of a

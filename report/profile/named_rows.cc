@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "format/records/perf_abi.h"
-
 namespace tacho::report {
 
 ChainId FunctionStacks::chain_of(const Stack& stack) {
@@ -49,28 +47,8 @@ void FunctionStacks::find_frames(const Stack& stack) {
   std::erase_if(frames_, [this](FunctionId id) { return !(*functions_)[id].has_symbol(); });
 }
 
-namespace {
-
-CpuMode mode_of(std::uint8_t cpumode) {
-  switch (cpumode) {
-    case format::abi::kCpumodeKernel:
-      return CpuMode::Kernel;
-    case format::abi::kCpumodeGuestKernel:
-      return CpuMode::GuestKernel;
-    case format::abi::kCpumodeGuestUser:
-      return CpuMode::GuestUser;
-    default:
-      return CpuMode::User;
-  }
-}
-
-}  // namespace
-
 void NamedRows::name(RowId id) {
-  const ProfileRow& row = profile_->rows()[id];
-  const FunctionId function = functions_->of_location(row.location);
-  const CpuMode mode = mode_of(resolver_->location(row.location).cpumode);
-  own_.push_back(value_of(function) << kModeBits | static_cast<std::uint32_t>(mode));
+  own_.push_back(functions_->of_location(profile_->rows()[id].location));
   if (stacks_ == nullptr || !profile_->looks_at_stacks()) return;
   const Stack* const stack = profile_->stack_of(id);
   chains_.push_back(stack != nullptr ? stacks_->chain_of(*stack) : kNo<ChainId>);

@@ -56,21 +56,16 @@ class FunctionStacks {
   ListStore<FunctionId> store_;     // the frames of chains_
 };
 
-// The CPU mode of the code, as reports count it. User includes hypervisor and unknown.
-enum class CpuMode : std::uint8_t { Kernel, User, GuestKernel, GuestUser };
-
 class NamedRows {
  public:
   struct Row {
     FunctionId function{};         // of the samples' own address
     ChainId chain = kNo<ChainId>;  // of stacks()
-    CpuMode mode = CpuMode::User;  // of the samples' own address
   };
 
   // The arguments must outlive this. `stacks`: null if call chains do not count.
   NamedRows(const Profile& profile, Session& session, FunctionTable& functions, FunctionStacks* stacks)
       : profile_(&profile),
-        resolver_(&session.resolver()),
         functions_(&functions),
         stacks_(stacks),
         most_early_(std::max(kFewFunctions, session.layout().file_size / kBytesEach)) {}
@@ -98,25 +93,19 @@ class NamedRows {
   const FunctionStacks* stacks() const { return stacks_; }
   // The row of the profile must have been named.
   Row operator[](RowId row) const {
-    const std::uint32_t own = own_[row];
-    return {.function = FunctionId{own >> kModeBits},
-            .chain = chains_.size() == 0 ? kNo<ChainId> : chains_[row],
-            .mode = static_cast<CpuMode>(own & ((1U << kModeBits) - 1))};
+    return {.function = own_[row], .chain = chains_.size() == 0 ? kNo<ChainId> : chains_[row]};
   }
 
  private:
-  static constexpr unsigned kModeBits = 2;
   // The limit of early functions grows with the capture: one for each of this many bytes.
   static constexpr std::uint64_t kFewFunctions = std::uint64_t{1} << 18, kBytesEach = 160;
   void name(RowId id);
 
   const Profile* profile_;
-  Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
   std::uint64_t most_early_;  // functions
-  // Its function, and in the lowest kModeBits the CPU mode.
-  StableArray<std::uint32_t, RowId> own_;
+  StableArray<FunctionId, RowId> own_;
   StableArray<ChainId, RowId> chains_;  // empty if the profile has no call chains
 };
 
