@@ -84,8 +84,8 @@ bool ReportSink::merges_chains() const {
   const bool has_unwound = std::ranges::any_of(session_->events(), [](const format::Event& event) {
     return event.attr.samples(abi::kSampleRegsUser);
   });
-  return plan_->graph.key == ChainKey::Function && !options_->is_for_programs() &&
-         !session_->layout().is_pipe && inlines != symbolize::Inlines::All && !has_unwound;
+  return plan_->graph.key == ChainKey::Function && !session_->layout().is_pipe &&
+         inlines != symbolize::Inlines::All && !has_unwound;
 }
 
 Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
@@ -332,8 +332,9 @@ bool ReportSink::needs_names() const {
 
 // Whether call chains can be named after the rows, for drawn graphs only: rows depend only on the addresses
 // of their samples, and rows below the threshold have no graph. Names of inlined calls depend on earlier
-// look-ups, as in perf; CSV, JSON and graphs by address show where a function was met first. With perf's
-// order of siblings of equal weight, the order may depend on the modules met before (CallTree), as in perf.
+// look-ups, as in perf; graphs by address show where a function was met first; in CSV and JSON, names have
+// parameters if any function that the capture names has the same name. With perf's order of siblings of equal
+// weight, the order may depend on the modules met before (CallTree), as in perf.
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
