@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """tacho why names the cause of programs whose cause is known, as they measure it themselves."""
+import fcntl
 import json
+import os
+import pty
+import subprocess
+import termios
 import time
 
 import planted
@@ -63,13 +68,35 @@ class Why(Asked):
         folded = self.tacho("folded", "--wall", "-i", "kept.data").stdout.decode().splitlines()
         self.assertAlmostEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded) / answer["wall_ns"], 1, delta=0.01)
 
+    def test_programs_that_throw_are_not_followed(self):
+        planted_program = programs.BIN / "planted"
+        done = self.run_program(TACHO, "why", "--of", f"{planted_program}:store_under_lock", "--", planted_program, "fsync", 1, "truth.json", status=1)
+        self.assertIn("planted throws exceptions", done.stderr.decode())
+        self.assertFalse((self.folder / "truth.json").exists(), "it was started")
+
+    def test_it_ends_on_a_terminal(self):
+        """A pager would be stopped: it runs in a process group that may not read the terminal."""
+        leader, follower = pty.openpty()
+        with subprocess.Popen([TACHO, "why", "--", "sleep", "0.2"], stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as started:
+            os.close(follower)
+            said = b""
+            try:
+                while piece := os.read(leader, 65536):
+                    said += piece
+            except OSError:  # closed by the last program
+                pass
+            self.assertEqual(started.wait(timeout=30), 0)
+        os.close(leader)
+        self.assertIn(b"waits for work", said)
+
     def test_a_target_is_needed(self):
         done = self.run_program(TACHO, "why", status=1)
         self.assertIn("tacho why: of what? give -p PID", done.stderr.decode())
 
     def test_slow_calls_wait_for_the_lock(self):
         planted_program = programs.BIN / "planted"
-        done = self.run_program(*FIRST, TACHO, "why", "--json", "--of", f"{planted_program}:store_under_lock", "--", planted_program, "fsync", 2,
+        done = self.run_program(*FIRST, TACHO, "why", "--json", "--may-abort", "--of", f"{planted_program}:store_under_lock", "--", planted_program, "fsync", 2,
                                 "truth.json")
         answer = json.loads(done.stdout)
         self.assertEqual(answer["operations"]["of"], "call.dur_ns")
@@ -103,18 +130,8 @@ def without_others(truth, answer):
     return truth, answer | {"findings": kept}
 
 
-class OtherLanguages(Asked):
-    def check_all(self, language):
-        program = planted.program_in(language, self.folder)
-        for cause in planted.CAUSES_IN[language]:
-            with self.subTest(cause=cause):
-                self.check_cause(cause, program)
-
-
 for each in planted.CAUSES:
     setattr(Why, f"test_{each.replace('-', '_')}", lambda self, cause=each: self.check_cause(cause))
-for each in planted.LANGUAGES:
-    setattr(OtherLanguages, f"test_{each}", lambda self, language=each: self.check_all(language))
 
 TRUTH = {"cause": "lock", "function": "store_under_lock", "lock": "cache_lock", "share": 0.6,
          "holder": {"comm": "flush*", "function": "flush_log", "doing": "disk"}}

@@ -89,7 +89,7 @@ void CpuTrees::sum(const Node& node, Sums& sums) {
 bool CpuTrees::spins(const Node& node) {
   double all = 0, most = 0;
   for (const auto& [address, time] : node.addresses) all += time;
-  constexpr std::uint64_t kLongest = 4;  // bytes of the instructions
+  constexpr std::uint64_t kLongest = 5;  // bytes of such an instruction: samples show the one after it
   std::uint64_t start = 0, last = 0;
   for (const auto& [from, ignored] : node.addresses) {
     double here = 0;
@@ -102,8 +102,9 @@ bool CpuTrees::spins(const Node& node) {
   }
   if (node.location == nullptr || most < kInLoop * node.total || all <= 0) return false;
   const symbolize::Mapping* const mapping = node.location->mapping;
-  if (mapping == nullptr || start < mapping->start) return false;
-  return has_lock_instruction(session_->resolver().code(*node.location, start, last - start + kLongest));
+  if (mapping == nullptr || start < mapping->start + kLongest) return false;
+  return has_lock_instruction(
+      session_->resolver().code(*node.location, start - kLongest, last - start + kLongest));
 }
 
 CpuPart CpuTrees::part_of(Node& node) {

@@ -119,7 +119,9 @@ class Finder {
 
   static bool is_of_fork(std::span<const NamedFrame> frames) {
     return std::ranges::any_of(frames, [](const NamedFrame& frame) {
-      return frame.is_kernel && (frame.name == "kernel_clone" || frame.name.starts_with("do_wait"));
+      const auto has = [&](std::string_view part) { return frame.name.find(part) != std::string_view::npos; };
+      return frame.is_kernel ? frame.name == "kernel_clone" || frame.name == "do_wait"
+                             : frame.is_library && (has("fork") || has("posix_spawn") || has("execv"));
     });
   }
 
