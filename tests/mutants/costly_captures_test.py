@@ -14,7 +14,7 @@ import costly_captures
 import programs
 
 # Each with the bytes of memory and seconds that any of these may take; each worker has tables of bounded size.
-MEMORY, MEMORY_FOR_EACH, SECONDS = 72 << 20, 4, 10
+MEMORY, MEMORY_FOR_EACH, SECONDS = 72 << 20, 5, 10
 MEMORY_FOR_EACH_SAMPLE = 8  # of a page
 HARD_SECONDS = 20  # then the kernel ends it
 COMMANDS = [["script"], ["report"], ["folded", "--inline"], ["dump", "--json"], ["convert", "-o", "converted.data"], ["page"]]
