@@ -19,9 +19,8 @@ constexpr std::uint64_t kLoopBytes = 64;
 constexpr double kInLoop = 0.9;
 
 bool has_bytes(format::Bytes code, std::span<const unsigned char> bytes) {
-  const auto found = std::ranges::search(
-      code, bytes, [](std::byte a, unsigned char b) { return std::to_integer<unsigned char>(a) == b; });
-  return !found.empty();
+  const auto is_same = [](std::byte a, unsigned char b) { return std::to_integer<unsigned char>(a) == b; };
+  return std::search(code.begin(), code.end(), bytes.begin(), bytes.end(), is_same) != code.end();
 }
 
 // Instructions of such loops, as bytes of x86: pause; lock cmpxchg of 4 and 8 bytes.
