@@ -20,6 +20,7 @@
 #include "cli/option_rows.h"
 #include "record/events/target.h"
 #include "record/host/report_program.h"
+#include "record/list/listing.h"
 #include "record/messages.h"
 #include "record/options/options.h"
 #include "record/parse_text.h"
