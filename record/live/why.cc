@@ -52,6 +52,8 @@ class CaptureFolder {
  public:
   static Result<CaptureFolder> make();
   CaptureFolder(CaptureFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  CaptureFolder(const CaptureFolder&) = delete;
+  CaptureFolder& operator=(const CaptureFolder&) = delete;
   CaptureFolder& operator=(CaptureFolder&&) = delete;
   ~CaptureFolder();
   std::string capture() const { return fmt::format("{}/{}", path_, kCapture); }

@@ -400,7 +400,7 @@ class Planner {
     if (request.group != 0 || options_.target.per_thread)
       return use_error("-e " + request.text +
                        ": a probe with arguments cannot be in a group or with --per-thread");
-    const auto added = add(output_of(request));
+    auto added = add(output_of(request));
     if (!added) return added;
     PlannedEvent probe{.attr = probe_attr(request),
                        .name = request.name,
@@ -705,8 +705,9 @@ class Planner {
               plan_.argument_probes.end();
       if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
       const std::string& name = plan_.events[event].name;
-      plan_.warnings.push_back("no BPF map feeds the event " + name +
-                               ", which stays empty; add -e PROGRAM.bpf.o/map:MAP.event=" + name + "/");
+      plan_.warnings.push_back(fmt::format(
+          "no BPF map feeds the event {0}, which stays empty; add -e PROGRAM.bpf.o/map:MAP.event={0}/",
+          name));
     }
   }
 

@@ -153,7 +153,7 @@ class HeadRedaction {
   How how(Content content) const { return redaction_.of(content); }
   std::string path(std::string_view text) const { return hidden_path(text, path_rule_, aliases_); }
   std::string paths_in(std::string_view text) const { return hidden_paths_in(text, path_rule_, aliases_); }
-  std::string numbers_in(std::string text) const {
+  std::string numbers_in(const std::string& text) const {
     return hides(Content::Kernel) ? kernel_.hidden_in(text, aliases_) : text;
   }
   std::string event_name(std::string_view name) const {
@@ -214,6 +214,7 @@ class HeadRedaction {
       }
     }
     std::vector<const symbolize::JitEvent*> all;
+    all.reserve(events.size());
     for (const symbolize::JitEvent& event : events) all.push_back(&event);
     const std::string where = path(attachment.name.substr(symbolize::kAttachedJitdump.size()));
     auto attached = symbolize::attach_jitdump(where, dump->pid(), all);

@@ -34,7 +34,10 @@ struct Key {
   std::uint64_t lock = 0;      // address
   std::string_view function;   // of the program
   std::string_view subject{};  // file, peer, process
-  auto operator<=>(const Key&) const = default;
+  bool operator<(const Key& other) const {
+    return std::tie(cause, pid, lock, function, subject) <
+           std::tie(other.cause, other.pid, other.lock, other.function, other.subject);
+  }
 };
 
 struct Group {
@@ -322,6 +325,7 @@ class Finder {
   // The longest first.
   static std::vector<NamedTime> sorted(const std::map<std::string, double>& by_name) {
     std::vector<NamedTime> parts;
+    parts.reserve(by_name.size());
     for (const auto& [name, time] : by_name) parts.push_back({name, time});
     std::ranges::stable_sort(parts, std::greater(), &NamedTime::time);
     return parts;
