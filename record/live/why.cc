@@ -37,7 +37,7 @@ struct WhyValues {
   std::vector<std::string> view{"why"};
   std::string operation;
   std::vector<std::string> cgroups;
-  bool may_abort = false;
+  bool may_abort = false, is_system = false;
   std::chrono::milliseconds time{0};
 };
 
@@ -100,6 +100,7 @@ CommandShape shape_of(WhyValues& to) {
           "With --of FUNCTION: record also a program that throws exceptions. One that leaves FUNCTION ends "
           "the program",
           to.may_abort),
+      cli::flag("-a,--all-cpus", "The whole system", to.is_system),
       {"-G,--cgroup", Takes::Value, "NAME[,NAME]",
        "The processes that are in these cgroups or below, with the children that they start",
        [&to](std::string_view text) -> Result<> {
@@ -153,16 +154,6 @@ Result<> choose_cgroups(const std::vector<std::string>& cgroups, Target& target)
   return Done{};
 }
 
-bool is_given(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> names) {
-  const auto end = std::ranges::find(arguments, "--");
-  return std::any_of(arguments.begin(), end, [&](const std::string& word) {
-    return std::ranges::any_of(names, [&](std::string_view name) {
-      return name.starts_with("--") ? word == name || word.starts_with(std::string(name) + "=")
-                                    : word.starts_with(name) && !word.starts_with("--");
-    });
-  });
-}
-
 Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) {
   WhyValues to;
   // Each wait with what it waits for, its waker and the waker's stack; and what has the CPU.
@@ -179,12 +170,14 @@ Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) 
     options.events.back().refuses_exceptions = !to.may_abort;
     to.operation = "call";
   }
+  if (to.is_system && !options.target.ids.empty()) return use_error("-a and -p, -t exclude each other");
+  if (to.is_system) options.target.watch = Watch::System;
   if (!to.cgroups.empty() && options.target.watch != Watch::System)
     return use_error("give one of -p, -t, -u, -G and a COMMAND");
   if (auto done = choose_cgroups(to.cgroups, options.target); !done) return std::move(done.error());
   if (!to.operation.empty()) to.view.insert(to.view.end(), {"--of", to.operation});
-  const bool has_target = options.target.watch != Watch::System || !options.target.cpus.empty() ||
-                          !options.target.cgroups.empty() || is_given(arguments, {"-a", "--all-cpus"});
+  const bool has_target =
+      options.target.watch != Watch::System || !options.target.cpus.empty() || to.is_system;
   if (!has_target)
     return use_error(
         "of what? give -p PID, -G CGROUP, -a for the whole system, or a COMMAND; -i FILE reads a "

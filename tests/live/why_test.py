@@ -7,6 +7,7 @@ import pty
 import subprocess
 import termios
 import time
+from pathlib import Path
 
 import planted
 import programs
@@ -89,6 +90,25 @@ class Why(Asked):
             self.assertEqual(started.wait(timeout=30), 0)
         os.close(leader)
         self.assertIn(b"waits for work", said)
+
+    def test_the_processes_of_a_cgroup_are_a_target(self):
+        mounts = [Path("/sys/fs/cgroup") / name for name in ("perf_event", "unified", "")]  # version 1 or 2
+        group = next(mount for mount in mounts if (mount / "cgroup.procs").exists()) / f"tacho-why-{os.getpid()}"
+        group.mkdir()
+        try:
+            with subprocess.Popen([programs.BIN / "planted", "hot", "3"], cwd=self.folder) as started:
+                (group / "cgroup.procs").write_text(str(started.pid))
+                answer = json.loads(self.run_program(*FIRST, TACHO, "why", "--json", "-G", group.name, "--for", "500ms").stdout)
+                started.kill()
+            self.assertEqual(answer["processes"], 1, answer)
+            done = self.run_program(TACHO, "why", "-G", group.name, status=1)
+            self.assertIn("no process is in this cgroup", done.stderr.decode())
+        finally:
+            group.rmdir()
+
+    def test_the_system_is_a_target(self):
+        answer = json.loads(self.run_program(TACHO, "why", "--json", "-a", "--for", "300ms", status=None).stdout)
+        self.assertGreater(answer["processes"], 10)
 
     def test_a_target_is_needed(self):
         done = self.run_program(TACHO, "why", status=1)

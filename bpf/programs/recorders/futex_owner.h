@@ -130,8 +130,8 @@ static __always_inline void decide_owner(struct lock_owner *owner, const struct 
   if (owner->tid && owner->object == futex___object) owner->object = mutex;
 }
 
-/* Threads that were owners, waited, or ran before the recording, by process and by tid in the innermost pid namespace. Freed and used again, the memory of
- * `task` has another tid. */
+/* Threads that were owners, waited, or ran before the recording, by process and by tid in the innermost pid namespace. The memory
+ * of `task` may belong to another thread by now, which has another tid. */
 struct thread_key {
   __u32 process, inner;
 };

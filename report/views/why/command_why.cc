@@ -41,7 +41,6 @@ struct Options {
   WaitOptions waits;
   SlowQuestion slow;
   bool as_json = false, is_kept = true;
-  std::uint64_t most = 6;
 };
 
 cli::CommandLine describe(Options& options) {
@@ -127,7 +126,6 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
               .names = options.reading.names,
               .room = options.reading.terminal_room(),
               .has_objects = sink.facts.has_objects(),
-              .most = options.most,
               .missing = missing_in(session, sink)};
   options.as_json ? write_json(out, answer, how) : write_text(out, answer, how);
   return Shown(Symbols::Used);

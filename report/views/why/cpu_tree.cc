@@ -11,7 +11,7 @@ namespace {
 
 // Children with a quarter of their parent's time each, and most of it together, are what the parent does.
 constexpr double kMost = 0.7, kLargeChild = 0.25;
-// Children and parts with less are not told.
+// Children with less of the time are left out.
 constexpr double kLeast = 0.05;
 constexpr double kMostlyKernel = 0.5, kOftenYields = 0.2;
 // The samples of a loop that waits for a lock are within so many bytes of code.

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "report/views/why/cpu_tree.h"
@@ -54,12 +53,7 @@ struct Group {
 class Finder {
  public:
   Finder(Session& session, const WallTimes& times, const WaitFactsTable& facts)
-      : session_(session),
-        times_(times),
-        facts_(facts),
-        stacks_(session),
-        spans_(times),
-        trees_(session, stacks_, times) {}
+      : times_(times), facts_(facts), stacks_(session), spans_(times), trees_(session, stacks_, times) {}
 
   Answer find(SlowIntervals* slow) {
     measure();
@@ -426,9 +420,7 @@ class Finder {
         continue;
       }
       TimeFinding made = finding_of(key, group);
-      if (key.cause == Cause::Lock) {
-        made.holders = holders.of(group.spans);
-      }
+      if (key.cause == Cause::Lock) made.holders = holders.of(group.spans);
       if (key.cause == Cause::Fork) made.count = answer_.forks;
       take(std::move(made));
     }
@@ -449,7 +441,6 @@ class Finder {
     std::ranges::stable_sort(answer_.waits_for_work, std::greater(), &IdleTime::time);
   }
 
-  Session& session_;
   const WallTimes& times_;
   const WaitFactsTable& facts_;
   NamedChains stacks_;

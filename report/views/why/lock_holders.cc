@@ -30,8 +30,8 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
   return holders;
 }
 
-// The owner at the begin of the wait had the lock until it waited for it itself; the waker at the end, from
-// its own last wait for it on.
+// A wait may have two holders: the lock's owner when it began, until that thread waits for the same lock; and
+// the thread that woke the waiter, since its own last wait for that lock.
 void LockHolders::add(const WallSpan& wait) {
   const WaitFacts& facts = in_.facts[in_.times.rows()[wait.row].facts];
   const std::uint32_t pid = facts.pid;
@@ -40,6 +40,13 @@ void LockHolders::add(const WallSpan& wait) {
   std::optional<std::uint32_t> waker;
   if (!facts.waker.is_interrupt && facts.waker.tid != 0)
     waker = in_.spans.thread_at(facts.waker.tid, wait.end);
+  if (!owner && !waker && !facts.holder.empty()) {  // a thread that was not recorded
+    Sum& sum = sums_[family_of(facts.holder)];
+    const auto time = static_cast<double>(wait.end - wait.begin);
+    sum.time += time;
+    sum.doings[{Cause::Unknown, "", ""}] += time;
+    return;
+  }
   std::uint64_t until = wait.end, from = wait.begin;
   if (owner)
     for (const WallSpan& span : in_.spans.between(*owner, wait.begin, wait.end))

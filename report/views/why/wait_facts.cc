@@ -86,14 +86,14 @@ std::uint32_t WaitFactsTable::keep(const ResolvedSample& sample) {
 std::uint32_t WaitFactsTable::facts_of(const Wait& wait) {
   const Waker* const waker = wait.wakers.empty() ? nullptr : &wait.wakers.front();
   if (waker == nullptr && wait.kept == 0) return 0;
-  const WakerKey key = waker == nullptr
-                           ? WakerKey(wait.kept, 0, nullptr, nullptr, 0)
-                           : WakerKey(wait.kept, waker->tid, waker->comm.data(), waker->stack, waker->frames);
+  const Waker none;
+  const Waker& by = waker == nullptr ? none : *waker;
+  const WakerKey key(wait.kept, wait.pid, by.tid, by.comm.data(), by.stack, by.frames);
   const auto [known, is_new] = by_waker_.try_emplace(key, static_cast<std::uint32_t>(facts_.size()));
   if (!is_new) return known->second;
   WaitFacts& made = facts_.emplace_back(kept_[wait.kept]);
   made.pid = wait.pid;
-  if (waker != nullptr) made.waker = *waker;
+  made.waker = by;
   return known->second;
 }
 

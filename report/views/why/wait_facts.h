@@ -70,7 +70,8 @@ class WaitFactsTable {
 
   using PayloadKey = std::tuple<WaitObject, std::uint64_t, std::uint32_t, std::uint32_t, const char*,
                                 const char*, bool, std::uint32_t, const char*, const char*>;
-  using WakerKey = std::tuple<std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t>;
+  using WakerKey =
+      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t>;
 
   EventSchemas schemas_;
   std::map<std::size_t, Fields> fields_;  // by event

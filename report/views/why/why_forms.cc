@@ -232,7 +232,7 @@ class WhyWriter {
     double rest = answer_.rest;
     for (std::size_t i = shown; i < answer_.findings.size(); ++i) rest += answer_.findings[i].time;
     if (shown > 0 && share(rest, busy_) >= 0.1)
-      write_line(0, fmt::format("{:5.1f} %  the rest, none of it as large", share(rest, busy_)));
+      write_line(0, fmt::format("{:5.1f} %  the rest, each part smaller", share(rest, busy_)));
   }
 
   void write_idle() {
