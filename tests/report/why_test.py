@@ -93,6 +93,14 @@ class Why(programs.Scratch):
         holder = lock["holder"]
         self.assertEqual((holder["comm"], holder["tid"], holder["function"], holder["doing"]), ("flusher", TWO, "leaf_b", "cpu"))
 
+    def test_holders_are_not_looked_for_without_end(self):
+        for at in range(3000):
+            self.add(at / 30, "cpu-clock", TWO, ("leaf_b", "main"), period=MS // 30)
+        for tid in range(7000, 10000):
+            self.off(100, tid, 100, ("schedule", "futex_wait", "recurse", "main"), "mutex", lock=SINK, holder=TWO)
+        missing = self.answer()["missing"]
+        self.assertRegex(" ".join(missing), r"who held the locks in the last \d+ waits: there are too many")
+
     def test_a_member_is_its_object_and_an_offset(self):
         self.off(110, ONE, 100, ("schedule", "futex_wait", "main"), "mutex", lock=SINK + 4)
         self.assertEqual(self.finding("lock")["lock"], "sink+0x4")

@@ -127,6 +127,9 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
               .room = options.reading.terminal_room(),
               .has_objects = sink.facts.has_objects(),
               .missing = missing_in(session, sink)};
+  if (answer.without_holders > 0)
+    how.missing.push_back(
+        fmt::format("who held the locks in the last {} waits: there are too many", answer.without_holders));
   options.as_json ? write_json(out, answer, how) : write_text(out, answer, how);
   return Shown(Symbols::Used);
 }

@@ -277,6 +277,7 @@ class Finder {
       if (key.cause == Cause::Lock) made.holders = holders.of(of_slow.spans);
       answer_.findings.push_back(std::move(made));
     }
+    answer_.without_holders = holders.left_out();
     add_on_cpu(slow, others);
     std::ranges::stable_sort(answer_.findings, std::greater(),
                              [](const TimeFinding& one) { return one.of_slow - one.of_others; });
@@ -424,6 +425,7 @@ class Finder {
       if (key.cause == Cause::Fork) made.count = answer_.forks;
       take(std::move(made));
     }
+    answer_.without_holders = holders.left_out();
     for (CpuPart& part : trees_.take_parts()) {
       TimeFinding made{.cause = part.cause,
                        .time = part.time,

@@ -63,6 +63,7 @@ struct Answer {
   double rest = 0;     // of it: causes that are too small to be findings
   double span = 0;     // ns of the recording
   std::uint64_t threads = 0, processes = 0, forks = 0;
+  std::uint64_t without_holders = 0;  // waits for locks: too many to look for the holders of all
   // The longest time first. With `operations`: what slow ones have more of, the largest difference first.
   std::vector<TimeFinding> findings;
   std::optional<Operations> operations;

@@ -5,6 +5,10 @@
 
 namespace tacho::report {
 
+// Spans of holders that are looked at in all waits together. A capture whose maker wants it has as many in
+// each wait.
+static constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23;
+
 bool LockHolders::is_wait_for(const WallSpan& span, std::uint32_t pid, std::uint64_t lock) const {
   const WaitFacts& facts = in_.facts[in_.times.rows()[span.row].facts];
   return in_.causes[span.row] == Cause::Lock && in_.locks[span.row] == lock && facts.pid == pid;
@@ -33,6 +37,10 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
 // A wait may have two holders: the lock's owner when it began, until that thread waits for the same lock; and
 // the thread that woke the waiter, since its own last wait for that lock.
 void LockHolders::add(const WallSpan& wait) {
+  if (steps_ > kMostSteps) {
+    ++left_out_;
+    return;
+  }
   const WaitFacts& facts = in_.facts[in_.times.rows()[wait.row].facts];
   const std::uint32_t pid = facts.pid;
   const std::uint64_t lock = in_.locks[wait.row];
@@ -94,7 +102,9 @@ void LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint6
   double off = 0;
   std::map<Key, double> on_cpu;
   double samples = 0;
-  for (const WallSpan& span : in_.spans.between(thread, begin, end)) {
+  const auto spans = in_.spans.between(thread, begin, end);
+  steps_ += spans.size();
+  for (const WallSpan& span : spans) {
     if (span.begin == span.end) {
       on_cpu[doing_in(span)] += 1;
       ++samples;

@@ -49,6 +49,8 @@ class LockHolders {
 
   // The holders of the locks in these waits, the longest time first.
   std::vector<Holder> of(std::span<const WallSpan> waits);
+  // Waits without holders, as looking for these would take too long.
+  std::uint64_t left_out() const { return left_out_; }
 
  private:
   using Key = std::tuple<Cause, std::string, std::string>;  // of a Doing
@@ -66,6 +68,7 @@ class LockHolders {
 
   Inputs in_;
   std::map<std::string, Sum> sums_;  // by family of names
+  std::uint64_t steps_ = 0, left_out_ = 0;
 };
 
 }  // namespace tacho::report
