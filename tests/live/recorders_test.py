@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -360,12 +361,15 @@ class UnfinishedWaits(Recorders):
         for method in ("fp", "dwarf"):
             with self.subTest(method=method):
                 watched = self.hang("deadlock", b"")
-                recorder = subprocess.Popen([programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "syscall", "--call-graph", method, "-p",
-                                             str(watched.pid), "--duration", "1"], cwd=self.folder)
-                time.sleep(0.7)
+                recorder = subprocess.Popen([programs.BIN / "tacho-record", "-o", "out.data", "-e", "syscall", "--call-graph", method, "-p",
+                                             str(watched.pid)], cwd=self.folder, stderr=subprocess.PIPE)
+                self.assertIn(b"begun", recorder.stderr.readline())
                 watched.stdin.write(b"!")
                 watched.stdin.flush()
-                self.assertEqual(recorder.wait(), 0)
+                time.sleep(0.5)
+                recorder.send_signal(signal.SIGINT)
+                said = recorder.communicate(timeout=60)[1].decode()
+                self.assertEqual(recorder.returncode, 0, said)
                 rows = self.rows("--by", "call", "--columns", "count", "--where", "unfinished == 1")
                 self.assertLessEqual({row["call"] for row in rows}, {"futex", "read"})
                 self.assertTrue(rows)

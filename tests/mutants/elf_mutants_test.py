@@ -36,7 +36,7 @@ class ElfMutants(programs.Scratch):
         environment = dict(os.environ, HOME=str(self.folder), LC_ALL="C.UTF-8")
         return subprocess.run([programs.BIN / "tacho-report", form[0], "-i", GOLDEN / "captures" / CAPTURES[name], *form[1:],
                                "--symfs", self.symfs, "--kallsyms", GOLDEN / "captures/kallsyms", "--buildid-dir", self.cache],
-                              cwd=self.folder, env=environment, capture_output=True, timeout=5, stdin=subprocess.DEVNULL, check=False)
+                              cwd=self.folder, env=environment, capture_output=True, timeout=programs.PATIENCE, stdin=subprocess.DEVNULL, check=False)
 
     def samples(self, done):
         """The report without names: number of samples, or sum of weights."""

@@ -39,7 +39,7 @@ class Mutants(programs.Scratch):
     def run_on(self, path, command):
         environment = dict(os.environ, HOME=str(self.folder), LC_ALL="C.UTF-8")
         return subprocess.run([programs.BIN / "tacho-report", command[0], "-i", path, *command[1:]], cwd=self.folder,
-                              env=environment, capture_output=True, timeout=5, stdin=subprocess.DEVNULL,
+                              env=environment, capture_output=True, timeout=programs.PATIENCE, stdin=subprocess.DEVNULL,
                               preexec_fn=limit_memory, check=False)
 
     def check(self, label, is_told, done, command):

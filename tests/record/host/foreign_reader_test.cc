@@ -142,7 +142,7 @@ TEST(ForeignReader, ManyThatDoNotAnswerCostLittleMore) {
     const std::string name = "hung" + std::to_string(i);
     EXPECT_FALSE(reader->run(wait_for_ever, {}, name, name));
   }
-  EXPECT_LT(steady_clock::now() - begin, milliseconds(15'000)) << "45 s if each took its time";
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(30'000)) << "45 s if each took its time";
   EXPECT_NE(number_in(reader->run(own_pid, {}, "own", "own")), 0) << "others are read";
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 
 namespace tacho::report {
@@ -187,12 +187,12 @@ TEST(Browser, AMillionRowsScrollWithoutAStutter) {
   Browser browser(rows);
   pressed(browser, "E");
   press(browser, Key::End);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   for (int i = 0; i < 1000; ++i) {
     press(browser, i % 3 == 0 ? Key::PageUp : Key::Up);
     (void)drawn(browser, {200, 60});
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "10 ms a key";
+  EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC) << "10 ms of CPU time a key";
 }
 
 TEST(Browser, NoRowsAreNoTrouble) {
