@@ -244,7 +244,7 @@ class WaitSink : public Sink {
                                     : names_->thread_name(waker.comm, waker.pid, waker.tid),
                  FrameKind::Waker);
     }
-    if (!(*take_)(stack_.names(), wait.duration)) waits_.leave_wakers_out();
+    if (!(*take_)(stack_.names(), wait.weight)) waits_.leave_wakers_out();
   }
 
   Waits waits_;

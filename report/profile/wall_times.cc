@@ -17,6 +17,7 @@ namespace abi = format::abi;
 
 constexpr std::uint32_t kNotShown = ~std::uint32_t{0}, kNoRow = ~std::uint32_t{0};
 constexpr std::size_t kMostThreads = std::size_t{1} << 20;  // more cannot be real
+constexpr std::uint32_t kMostWaits = 1U << 20;              // that one stands for
 
 constexpr std::pair<WallState, std::string_view> kNames[] = {
     {WallState::OnCpu, "[on-CPU]"},
@@ -218,8 +219,43 @@ std::uint32_t WallTimes::count(const Track& track, WallState state, const Stack*
   return static_cast<std::uint32_t>(&row - rows_.data());
 }
 
-void WallTimes::keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row) {
-  if (observer_.facts_of && row != kNoRow) spans_.push_back({begin, end, row});
+void WallTimes::keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row, std::uint32_t waits) {
+  if (observer_.facts_of && row != kNoRow) spans_.push_back({begin, end, row, waits});
+}
+
+// Of waits without events only their time is known: it was before the next event.
+void WallTimes::add_skipped(Track& track, std::uint64_t from, std::uint64_t to) {
+  const double skipped = chosen(from, to);
+  keep_span(from, to, count(track, WallState::Blocked, nullptr, skipped));
+  track.off += skipped;
+  track.skipped += skipped;
+}
+
+void WallTimes::add_estimate(Track& track, std::uint32_t row, const Wait& wait, double time) {
+  if (row == kNoRow || wait.weight <= wait.duration) return;
+  const double estimate =
+      time * static_cast<double>(wait.weight - wait.duration) / static_cast<double>(wait.duration);
+  if (estimates_.size() <= row) estimates_.resize(row + std::size_t{1});
+  estimates_[row] += estimate;
+  track.estimate += estimate;
+}
+
+bool WallTimes::is_of_skipped(const WallRow& row) const {
+  return row.state == WallState::Blocked && row.stack == nullptr && row.facts == 0 &&
+         tracks_[row.thread].skipped > 0;
+}
+
+// Divides the time of each thread's waits without events among its rows, as the estimates are to each other.
+void WallTimes::divide_skipped() {
+  estimates_.resize(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    WallRow& row = rows_[i];
+    const Track& track = tracks_[row.thread];
+    if (track.estimate <= 0) continue;
+    if (is_of_skipped(row)) row.time = std::max(row.time - track.skipped, 0.0);
+    row.time += track.skipped * estimates_[i] / track.estimate;
+  }
+  for (const Track& track : tracks_) (track.estimate > 0 ? divided_ : skipped_) += track.skipped;
 }
 
 // Time between two waits of a thread is not counted here: it ran.
@@ -228,7 +264,6 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   if (!wait.has_begin && track.is_forked)
     queued_from = std::min(track.begin, wait.end);  // it waited for its first CPU
   const std::uint64_t begin = wait.has_begin ? wait.begin() : queued_from;
-  // Of waits without events only their time is known, which was before this one.
   const std::uint64_t skipped_from = begin - std::min(begin, wait.skipped);
   if (!track.has_waits) {
     const bool may_have_slept = !waits_.has_switches() && !waits_.has_queues();
@@ -236,10 +271,7 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
              !wait.has_begin || may_have_slept ? WallState::Before : WallState::OnCpu);
     track.was_off_before = !wait.has_begin;
   }
-  const double skipped = chosen(std::max(skipped_from, track.covered), begin);
-  keep_span(std::max(skipped_from, track.covered), begin, count(track, WallState::Blocked, nullptr, skipped));
-  track.off += skipped;
-  skipped_ += skipped;
+  if (wait.skipped > 0) add_skipped(track, std::max(skipped_from, track.covered), begin);
   const std::uint64_t from = std::max(begin, track.covered), middle = std::max(queued_from, from);
   if (wait.end <= from) return;
   const double blocked = chosen(from, std::min(middle, wait.end)), runnable = chosen(middle, wait.end);
@@ -250,9 +282,14 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   const auto chain_of = [this](const Wait& one) {
     return one.stack == nullptr ? nullptr : chains_.stack_of(one);
   };
-  keep_span(from, std::min(middle, wait.end),
-            count(track, state_of(wait.stack), chain_of(asleep), blocked, facts));
-  keep_span(middle, wait.end, count(track, WallState::Runnable, chain_of(queue), runnable, facts));
+  const std::uint64_t waits = wait.duration == 0 ? 1 : wait.weight / wait.duration;
+  const auto add_part = [&](std::uint64_t first, std::uint64_t last, std::uint32_t row, double time) {
+    keep_span(first, last, row, static_cast<std::uint32_t>(std::min<std::uint64_t>(waits, kMostWaits)));
+    add_estimate(track, row, wait, time);
+  };
+  add_part(from, std::min(middle, wait.end),
+           count(track, state_of(wait.stack), chain_of(asleep), blocked, facts), blocked);
+  add_part(middle, wait.end, count(track, WallState::Runnable, chain_of(queue), runnable, facts), runnable);
   has_preempted_ = has_preempted_ || (!wait.is_queue && wait.queued == wait.duration);
   track.off += blocked + runnable;
   track.covered = wait.end;
@@ -402,6 +439,10 @@ std::vector<std::string> WallTimes::notes() const {
         "samples say; that a thread is back is in the switch of the thread that ran before it, so "
         "record with -a",
         lost_));
+  if (divided_ > 0)
+    notes.push_back(fmt::format(
+        "{:.3f} s of waits are an estimate: a rate limit recorded some of them, which stand for the others",
+        divided_ / 1e9));
   if (skipped_ > 0)
     notes.push_back(
         fmt::format("{:.3f} s of waits have no events: a rate limit, or full rings", skipped_ / 1e9));
@@ -434,6 +475,7 @@ void WallTimes::finish() {
     shown[i] = static_cast<std::uint32_t>(threads_.size());
     scales[i] = finish(track);
   }
+  divide_skipped();
   keep_shown(shown, scales);
 }
 
@@ -446,7 +488,8 @@ void WallTimes::keep_shown(const std::vector<std::uint32_t>& shown, const std::v
     if (shown[row.thread] == kNotShown) continue;
     if (row.state == WallState::OnCpu) row.time *= scales[row.thread];
     row.thread = shown[row.thread];
-    if (row.time <= 0) continue;
+    // A view of single waits is shown when a thread had waits without events.
+    if (row.time <= 0 && !(observer_.facts_of && is_of_skipped(rows_[i]))) continue;
     moved[i] = static_cast<std::uint32_t>(rows.size());
     rows.push_back(row);
   }

@@ -58,6 +58,8 @@ struct WallRow {
 struct WallSpan {
   std::uint64_t begin = 0, end = 0;  // ns, of the recording clock; of a sample both are its time
   std::uint32_t row = 0;             // index in rows()
+  // Waits that this one stands for, with itself. 0: no single wait: a sample, or waits without events.
+  std::uint32_t waits = 0;
 };
 
 // For a view that looks at single waits. Waits with different facts have rows of their own, which have no
@@ -106,7 +108,9 @@ class WallTimes {
     WallState lead = WallState::OnCpu;
     std::uint64_t covered = 0;  // the end of the last wait so far
     double off = 0;             // waits so far
-    double lost = 0;            // from waits without an end to the next wait
+    // Waits without events, and an estimate of their time by those that stand for them.
+    double skipped = 0, estimate = 0;
+    double lost = 0;  // from waits without an end to the next wait
     // Between waits: it ran as far as samples show, or waited for something that was not recorded.
     double vague = 0;
     std::uint64_t sampled = 0;    // sum of the periods of its samples on the CPU
@@ -122,7 +126,12 @@ class WallTimes {
   // Returns the index of the row; kNoRow: there is nothing to count.
   std::uint32_t count(const Track& track, WallState state, const Stack* stack, double time,
                       std::uint32_t facts = 0);
-  void keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row);
+  void keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row, std::uint32_t waits = 0);
+  void add_skipped(Track& track, std::uint64_t from, std::uint64_t to);
+  // Adds the estimate for the waits without events that a part of `wait`, with `time`, stands for.
+  void add_estimate(Track& track, std::uint32_t row, const Wait& wait, double time);
+  bool is_of_skipped(const WallRow& row) const;
+  void divide_skipped();
   void keep_shown(const std::vector<std::uint32_t>& shown, const std::vector<double>& scales);
   double finish(Track& track);
   double chosen(std::uint64_t begin, std::uint64_t end) const;  // ns, in [begin, end)
@@ -142,8 +151,10 @@ class WallTimes {
   std::vector<bool> samples_cpu_;  // by event
   std::unordered_map<std::uint32_t, std::uint32_t> last_on_cpu_;  // by CPU: the tid of its last such sample
   std::uint64_t begin_ = ~std::uint64_t{0}, end_ = 0;             // of the recording
-  double skipped_ = 0;                                            // ns of waits without events
-  std::uint64_t lost_ = 0;                                        // waits without an end
+  // ns of waits without events: of which nothing is known, and that others of the thread stand for.
+  double skipped_ = 0, divided_ = 0;
+  std::vector<double> estimates_;  // by row, ns
+  std::uint64_t lost_ = 0;         // waits without an end
   std::deque<Track> tracks_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_tid_;         // live threads: index in tracks_
   std::unordered_map<std::uint32_t, const Thread*> known_threads_;  // by tid

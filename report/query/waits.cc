@@ -78,6 +78,8 @@ Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
     facts.what = What::Wait;
     facts.time = time;
     facts.queued = field_with_role(*schema, "queued");
+    facts.weight = field_with_role(*schema, "weight");
+    if (facts.weight != nullptr && facts.weight->unit != "ns") facts.weight = nullptr;
     facts.skipped = field_named(*schema, "skipped_ns");
   }
   const PayloadField* const why = field_with_role(*schema, "why_queued");
@@ -178,6 +180,7 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
     return std::nullopt;
   }
   Wait wait = begun_by(sample);
+  wait.weight = static_cast<std::uint64_t>(std::max(number(facts.weight, sample).value_or(0), *duration));
   wait.skipped = static_cast<std::uint64_t>(std::max(number(facts.skipped, sample).value_or(0), Int128{0}));
   wait.queued =
       static_cast<std::uint64_t>(std::clamp(number(facts.queued, sample).value_or(0), Int128{0}, *duration));
@@ -189,7 +192,7 @@ std::optional<Wait> Waits::take_queue(const ResolvedSample& sample, const EventF
   if (!duration || *duration <= 0 || !is_wanted(sample)) return std::nullopt;
   const auto why = read_field(*facts.why, sample.fields->raw, sample.order);
   Wait wait = begun_by(sample);
-  wait.duration = wait.queued = static_cast<std::uint64_t>(*duration);
+  wait.duration = wait.weight = wait.queued = static_cast<std::uint64_t>(*duration);
   wait.end = sample.fields->time;
   wait.is_queue = true;
   wait.was_woken = why && name_of(*facts.why, *why) == "woken";
@@ -279,7 +282,7 @@ std::vector<Wait> Waits::unfinished(std::uint64_t time) {
   for (const auto& [thread, asleep] : asleep_) {
     if (time <= asleep.since) continue;
     Wait& wait = waits.emplace_back(asleep.wait);
-    wait.duration = time - asleep.since;
+    wait.duration = wait.weight = time - asleep.since;
     wait.end = time;
     if (asleep.woken_at != 0 && asleep.woken_at < time) wait.queued = time - asleep.woken_at;
   }
@@ -319,6 +322,7 @@ void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
 Wait Waits::ended(Wait wait, std::uint32_t thread, std::uint64_t duration, std::uint64_t end) {
   ++waits_;
   wait.duration = duration;
+  wait.weight = std::max(wait.weight, duration);
   wait.end = end;
   const auto woken = woken_.find(thread);
   if (woken == woken_.end() || !woken->second.is_new) return wait;

@@ -66,6 +66,8 @@ struct Wait {
   std::uint64_t begin() const { return end - std::min(duration, end); }
   // ns of waits of the thread before this one, of which there are no events.
   std::uint64_t skipped = 0;
+  // ns, at least `duration`: an estimate for the waits without events, of which a rate limit chose this one.
+  std::uint64_t weight = 0;
   std::uint64_t queued = 0;  // ns at the end of the wait that the thread was runnable, in a run queue
   // With takes_all. False: the wait began before the capture, and its duration is 0.
   bool has_begin = true;
@@ -119,6 +121,7 @@ class Waits {
     const PayloadField* thread = nullptr;   // Switch: the thread that runs next; Wake: the woken thread
     const PayloadField* time = nullptr;     // Wait, Queue: duration
     const PayloadField* queued = nullptr;   // Wait: the part of it in a run queue
+    const PayloadField* weight = nullptr;   // Wait: its time, and that of waits that it stands for
     const PayloadField* skipped = nullptr;  // Wait: time of waits before it without events
     const PayloadField* why = nullptr;      // Queue: why the thread did not run
     const PayloadField* waker = nullptr;    // Wake: the waker's name; may be null

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """All recorders with known loads: their events in every view and in perf."""
+import collections
 import csv
 import io
 import os
@@ -14,7 +15,7 @@ import unittest
 from pathlib import Path
 
 import programs
-from recorder_loads import ASKS, CROWD, DEADLOCK, NET, OPENS, PAIR, READS, WAITS, killed_for_memory, loop_disk
+from recorder_loads import ASKS, CROWD, DEADLOCK, NAPS, NET, OPENS, PAIR, READS, WAITS, killed_for_memory, loop_disk
 
 @programs.needs_root
 @programs.needs_btf
@@ -158,7 +159,7 @@ class Processes(Recorders):
 
 
 class Waits(Recorders):
-    LOADS = {"waits": WAITS, "crowd": CROWD}
+    LOADS = {"waits": WAITS, "crowd": CROWD, "naps": NAPS}
 
     def test_offcpu_tells_waits_with_the_stack_that_went_to_sleep(self):
         said = self.record("offcpu", self.built / "waits")
@@ -196,6 +197,36 @@ class Waits(Recorders):
         samples, lost = map(int, re.search(r"\((\d+) samples, (\d+) lost\)", said).groups())
         self.assertGreaterEqual(samples + lost, sleeps, said)
         self.assertEqual("did not trace the end" in said, lost != 0, said)
+
+    def test_at_a_rate_waits_stand_for_those_without_events(self):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "offcpu/rate=400/,waking/rate=400/", "--", "sh", "-c",
+                         f"{self.built / 'naps'} > naps.text")
+        rounds, shorts, longers = map(int, (self.folder / "naps.text").read_text().split())
+        function = lambda row: next((name for name in ("short_nap", "longer_nap", "long_nap") if f";{name};" in row), "")
+        sums = collections.Counter()
+        for line in self.tacho("folded", "-i", "out.data", "--event", "offcpu", "--comm", "naps").stdout.decode().splitlines():
+            stack, weight = line.rsplit(" ", 1)
+            sums[function(stack)] += int(weight)
+        rows = self.rows("--event", "offcpu", "--by", "skipped,skipped_ns,off_ns,weight_ns", "--columns", "count", "--where", "comm == 'naps'")
+        numbers = [{name: int(row[name]) for name in row} for row in rows]
+        events, skipped = sum(row["count"] for row in numbers), sum(row["skipped"] * row["count"] for row in numbers)
+        self.assertLess(events, 400 * 4)
+        self.assertGreater(skipped, events, "the rate is lower than that of the naps")
+        # The waits that are left out are counted: all but the few between the last event and the exit, and preemptions.
+        self.assertAlmostEqual(events + skipped, 5 * rounds + 3, delta=0.05 * 5 * rounds)
+        total = sum((row["skipped_ns"] + row["off_ns"]) * row["count"] for row in numbers)
+        self.assertAlmostEqual(total / 1e9, (shorts + longers) / 1e9 + 0.3, delta=0.35)
+        # Chance: some 100 longer naps have events.
+        self.assertAlmostEqual(sums["short_nap"] / shorts, 1, delta=0.5)
+        self.assertAlmostEqual(sums["longer_nap"] / longers, 1, delta=0.5)
+        long = [row for row in numbers if row["off_ns"] >= 99e6]
+        self.assertEqual(sum(row["count"] for row in long), 3, "each long one has an event")
+        self.assertTrue(all(row["weight_ns"] == row["off_ns"] for row in long), long)
+        weights = {row["weight_ns"] // row["off_ns"] for row in numbers}
+        self.assertTrue(all(weight & (weight - 1) == 0 for weight in weights) and max(weights) > 1, weights)
+        # Most waits with an event have one of their waker.
+        wakers = sum(map(int, (row["count"] for row in self.rows("--event", "waking", "--by", "woken", "--columns", "count", "--where", "woken == 'naps'"))))
+        self.assertAlmostEqual(wakers, events, delta=0.5 * events)
 
     def test_offcpu_leaves_short_waits_out(self):
         self.record("offcpu/min_us=4000/", self.built / "waits")

@@ -20,7 +20,7 @@ ONE, TWO, THREE = made.PID, made.PID + 1, made.PID + 2
 OFFCPU = [Field("off_ns", unit="ns", role="value"), Field("runq_ns", unit="ns", role="queued"), Field("skipped_ns"),
           Field("lock", format="uaddr"), Field("holder_tid", size=4), Field("runner_pid", size=4),
           Field("object", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("throttled", size=4),
-          Field("name", TEXT, 1, 64), Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16)]
+          Field("name", TEXT, 1, 64), Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight")]
 WAKING = [Field("blocked_ns", unit="ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)]
 SINK = made.START + 0x4048  # a variable of the program
 
@@ -57,10 +57,11 @@ class Why(programs.Scratch):
         for ms in range(first, last):
             self.add(ms, "cpu-clock", tid, stack)
 
-    def off(self, end, tid, ms, stack, object="none", queued=0, lock=0, holder=0, name="", runner="", skipped=0, throttled=0, disk=""):
+    def off(self, end, tid, ms, stack, object="none", queued=0, lock=0, holder=0, name="", runner="", skipped=0, throttled=0, disk="",
+            stands_for=1):
         encode = lambda text, size: (text if isinstance(text, bytes) else text.encode()).ljust(size, b"\0")
-        raw = struct.pack("<QQQQIIII", ms * MS, queued * MS, skipped * MS, lock, holder, 0, OBJECTS.index(object), throttled)
-        self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16))
+        raw = struct.pack("<QQQQIIII", round(ms * MS), queued * MS, skipped * MS, lock, holder, 0, OBJECTS.index(object), throttled)
+        self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16) + struct.pack("<Q", round(stands_for * ms * MS)))
 
     def wakes(self, ms, tid, whom, *stack):
         self.add(ms, "waking", tid, stack, struct.pack("<QII", MS, whom, 0))
@@ -319,6 +320,21 @@ class Why(programs.Scratch):
     def test_an_event_without_waits_is_still_in_the_capture(self):
         self.runs(0, 100, ONE, "leaf_a", "main")
         self.assertNotIn("for which lock", " ".join(self.answer()["missing"]))
+
+    def test_time_of_skipped_waits_is_divided_as_those_with_events_estimate_it(self):
+        """Of a thread that waits often one of 16 waits has an event: 300 ms for the disk and 100 ms for a lock have none."""
+        read, futex = ("schedule", "io_schedule", "recurse", "main"), ("schedule", "futex_wait", "leaf_a")
+        self.runs(0, 1, ONE, "leaf_a", "main")
+        for i in range(10):
+            self.off(50 * i + 50, ONE, 2, read, "file", name="a", stands_for=16, skipped=8)
+            self.off(50 * i + 85, ONE, 0.625, futex, "mutex", lock=SINK, stands_for=16, skipped=32)
+        self.off(700, ONE, 100, futex, "mutex", lock=SINK)  # long waits all have events
+        found = {one["cause"]: one for one in self.answer()["findings"]}
+        self.assertAlmostEqual(found["disk"]["time_ns"] / MS, 20 + 400 * 300 / 393.75, delta=2)
+        self.assertAlmostEqual(found["lock"]["time_ns"] / MS, 6.25 + 100 + 400 * 93.75 / 393.75, delta=2)
+        self.assertEqual((found["disk"]["count"], found["disk"]["median_ns"]), (160, 2 * MS))
+        self.assertEqual((found["lock"]["count"], found["lock"]["median_ns"], found["lock"]["max_ns"]), (161, 0.625 * MS, 100 * MS))
+        self.assertIn("0.400 s of waits are an estimate", " ".join(self.answer()["missing"]))
 
     def test_waits_skipped_before_the_first_event_are_said(self):
         self.runs(0, 1, ONE, "main")

@@ -66,6 +66,27 @@ int main(void) {
   return 0;
 }
 """
+# Waits often: rounds of four short naps and one longer, in functions of their own; and three naps of 100 ms. Prints how many
+# naps of each kind there were, and the time of the first two kinds.
+NAPS = r"""
+#include <stdio.h>
+#include <time.h>
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+static long nap(long ns) { long begin = now(); struct timespec t = {0, ns}; nanosleep(&t, 0); return now() - begin; }
+__attribute__((noinline)) long short_nap(void) { return nap(50000) + 1; }
+__attribute__((noinline)) long longer_nap(void) { return nap(1000000) + 1; }
+__attribute__((noinline)) long long_nap(void) { return nap(100000000) + 1; }
+int main(void) {
+  long shorts = 0, longers = 0, rounds = 0, end = now() + 3000000000L;
+  for (; now() < end; ++rounds) {
+    for (int i = 0; i < 4; ++i) shorts += short_nap();
+    longers += longer_nap();
+    if (rounds % 300 == 150 && rounds < 900) long_nap();
+  }
+  printf("%ld %ld %ld\n", rounds, shorts, longers);
+  return 0;
+}
+"""
 # One thread has a lock for ever, and another one waits for it; the argument is the kind of lock.
 HELD = r"""
 #define _GNU_SOURCE

@@ -32,17 +32,6 @@ static __always_inline void take_stack_of(struct task_struct *task, struct stack
   if (known && known->switches == switches_of(task)) bpf_probe_read_kernel(stack->user, sizeof stack->user, known->user);
 }
 
-/* task_struct.__state as prev_state of sched:sched_switch has it: 0 runnable, 1 sleeping, 2 uninterruptible; 64 and above: the
- * task does not wait for anything. */
-static __always_inline __u32 state_of(struct task_struct *task) {
-  const __u32 idle = 0x402 /* TASK_IDLE */, frozen = 0x8000 /* TASK_FROZEN */;
-  struct task_struct___before_5_14 *old = (void *)task;
-  __u32 bits = bpf_core_field_exists(task->__state) ? task->__state : (__u32)BPF_CORE_READ(old, state);
-  if (task->exit_state) return 32;
-  if ((bits & idle) == idle) return 128;
-  return bits & frozen ? 2 : bits & 0xff;
-}
-
 /* Whether there is a --filter. It checks the current thread, so it cannot check waits that began before the recording. Use it
  * only in recorders that support --filter, since reading tacho_filter declares that (bpf::UserObject::supports_filter()). */
 static __always_inline bool has_filter(void) { return tacho_filter.steps[0].value; }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Off-CPU times of threads, with the stack that left the CPU, what it waited for, and the waker.
-#include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/wait_sampling.h"
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/interrupts.h"
 #include "bpf/programs/recorders/off_cpu.h"
-#include "bpf/programs/recorders/unseen_ends.h"
 #include "bpf/programs/recorders/wait_object.h"
 
 struct offcpu {
@@ -27,6 +26,7 @@ struct offcpu {
   __u32 runner_pid;
   __u32 skipped;    /* waits of the thread before this one that gave no event: sample=, rate=, or the buffer was full */
   __u64 skipped_ns; /* their time */
+  __u64 weight_ns ROLE("weight"); /* off_ns, times the waits that this one stands for because of rate= */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -38,10 +38,10 @@ struct wait {
   __u64 queued_ns;         /* put on a run queue; 0: not yet */
   __u64 group, stopped_ns; /* of a runnable thread: its struct task_group, and for how long quotas had stopped that */
   __u64 cgroup;
-  __u64 skipped_ns;
+  struct wait_sampling sampling;
   __u32 process, state, waker_tid, began_before;
   char waker[16];
-  __u32 skipped, throttled;
+  __u32 throttled;
   struct wait_object object;
   struct end_text end;
   struct stack stack;
@@ -79,13 +79,20 @@ static __always_inline bool was_throttled(const struct wait *wait, __u64 off) {
   return wait->throttled || stopped_ns((void *)wait->group) - wait->stopped_ns > off / 2;
 }
 
+static __always_inline void clear_description(struct wait *wait) {
+  wait->group = wait->stopped_ns = wait->throttled = 0;
+  __builtin_memset(&wait->object, 0, sizeof wait->object);
+  wait->object.call = none;
+  wait->stack.kernel[0] = wait->stack.user[0] = 0;
+}
+
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid;
   enum state state = state_at(context);
   struct task_struct *task = bpf_get_current_task_btf();
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
   bool is_new = !wait;
-  if (wait) close_unseen(&wait->since_ns, min_us);
+  if (wait) close_unseen_sampled(&wait->since_ns, &wait->sampling, min_us);
   if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
   if (!is_wait_chosen(thread, state)) return;
   wait = waits_of(thread);
@@ -98,16 +105,14 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   wait->waker_tid = 0;
   wait->began_before = 0;
   __builtin_memset(wait->waker, 0, sizeof wait->waker);
-  if (state == R) begin_in_queue(wait, task);
-  describe_wait(&wait->object, task, state, true);
-  take_stack(context, &wait->stack);
+  if (begin_sampling(&wait->sampling, task, bpf_ktime_get_ns())) {
+    if (state == R) begin_in_queue(wait, task);
+    describe_wait(&wait->object, task, state, true);
+    take_stack(context, &wait->stack);
+  } else {
+    clear_description(wait);
+  }
   wait->since_ns = bpf_ktime_get_ns();
-}
-
-/* The wait of `off` ns gives no event. */
-static __always_inline void skip(struct wait *wait, __u64 off) {
-  ++wait->skipped;
-  wait->skipped_ns += off;
 }
 
 static __always_inline void set_runner(struct offcpu *event, bool unfinished) {
@@ -119,10 +124,11 @@ static __always_inline void set_runner(struct offcpu *event, bool unfinished) {
 
 static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
   __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = elapsed_ns(since, now), queued;
-  struct offcpu *event;
+  struct offcpu *event = 0;
   if (!since || off / 1000 < min_us) return;
-  event = is_taken() ? tacho_reserve_for_cgroup(channel, struct offcpu, wait->process, thread, wait->cgroup) : 0;
-  if (!event) return skip(wait, off);
+  if ((is_in_sample(&wait->sampling, off) || unfinished) && is_sampled())
+    event = tacho_reserve_for_cgroup(channel, struct offcpu, wait->process, thread, wait->cgroup);
+  if (!event) return skip(&wait->sampling, off);
   event->off_ns = off;
   queued = wait->queued_ns ? wait->queued_ns : wait->wake_ns;
   event->runq_ns = queued ? elapsed_ns(queued, now) : wait->state == R ? off : 0;
@@ -140,10 +146,11 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   write_name(event->name, &wait->object, &wait->end);
   __builtin_memcpy(event->disk, wait->object.disk, sizeof event->disk);
   set_runner(event, unfinished);
-  event->skipped = wait->skipped;
-  event->skipped_ns = wait->skipped_ns;
-  wait->skipped = 0;
-  wait->skipped_ns = 0;
+  event->skipped = wait->sampling.skipped;
+  event->skipped_ns = wait->sampling.skipped_ns;
+  event->weight_ns = weight_of(&wait->sampling, off);
+  wait->sampling.skipped = 0;
+  wait->sampling.skipped_ns = 0;
   bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, wait->stack.kernel);
   bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, wait->stack.user);
   tacho_submit(channel, event);
@@ -159,23 +166,27 @@ int switches(struct trace_event_raw_sched_switch *context) {
   return 1;
 }
 
-SEC("tracepoint/sched/sched_waking")
-int wakes(struct trace_event_raw_sched_wakeup_template *context) {
-  __u32 thread = context->pid;
+SEC("tp_btf/sched_waking")
+int BPF_PROG(wakes, struct task_struct *task) {
+  __u32 thread = task->pid;
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
-  if (!wait || !wait->since_ns || wait->wake_ns) return 1;
+  __u64 now = bpf_ktime_get_ns();
+  if (!wait || !wait->since_ns || wait->wake_ns) return 0;
   wait->waker_tid = name_waker(wait->waker) ? (__u32)bpf_get_current_pid_tgid() : 0;
-  wait->wake_ns = bpf_ktime_get_ns();
-  return 1;
+  wait->wake_ns = now;
+  if (wait->sampling.one_in || !is_long(elapsed_ns(wait->since_ns, now))) return 0;
+  describe_wait(&wait->object, task, wait->state, false);
+  take_stack_of(task, &wait->stack);
+  return 0;
 }
 
 /* From sched_waking on the waker finds a CPU and interrupts it, and other BPF programs run: no time in a run queue. */
-SEC("tracepoint/sched/sched_wakeup")
-int is_queued(struct trace_event_raw_sched_wakeup_template *context) {
-  __u32 thread = context->pid;
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(is_queued, struct task_struct *task) {
+  __u32 thread = task->pid;
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
   if (wait && wait->wake_ns && !wait->queued_ns) wait->queued_ns = bpf_ktime_get_ns();
-  return 1;
+  return 0;
 }
 
 PER_CPU(before, struct wait);
@@ -186,6 +197,7 @@ static __always_inline void note(struct task_struct *task) {
   know_thread(task);
   if (!wait || has_filter() || !is_state_chosen(state)) return;
   wait->state = state;
+  wait->sampling.one_in = 1;
   if (state == R) begin_in_queue(wait, task);
   describe_wait(&wait->object, task, state, false);
   NOTE_WAIT_WITH_STACK(waits, task, wait);

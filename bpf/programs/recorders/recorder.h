@@ -47,7 +47,10 @@ const volatile char cgroup[256] HELP("only threads in this cgroup or below it, b
 const volatile __u64 cgroup_number; /* its id and level; set by tacho-record from `cgroup` */
 const volatile __u32 cgroup_level;
 const volatile __u32 sample HELP("every Nth event of each CPU, like --sample-rate 1/N");
-const volatile __u64 rate HELP("at most N events a second, like --max-rate");
+#ifndef RATE_HELP
+#define RATE_HELP "at most N events a second, like --max-rate"
+#endif
+const volatile __u64 rate HELP(RATE_HELP);
 
 /* Pids of tacho-record and of the COMMAND, its child. Events of tacho-record, its other children and grandchildren are left out:
  * these read files of recorded processes, or show the events. */
@@ -128,12 +131,25 @@ static __always_inline bool is_runnable(struct task_struct *task, bool preempt) 
   return bpf_core_field_exists(task->__state) ? !BPF_CORE_READ(task, __state) : !BPF_CORE_READ(old, state);
 }
 
+/* task_struct.__state as prev_state of sched:sched_switch has it: 0 runnable, 1 sleeping, 2 uninterruptible; 64 and above: the
+ * task does not wait for anything. */
+static __always_inline __u32 state_of(struct task_struct *task) {
+  const __u32 idle = 0x402 /* TASK_IDLE */, frozen = 0x8000 /* TASK_FROZEN */;
+  struct task_struct___before_5_14 *old = (void *)task;
+  __u32 bits = bpf_core_field_exists(task->__state) ? task->__state : (__u32)BPF_CORE_READ(old, state);
+  if (task->exit_state) return 32;
+  if ((bits & idle) == idle) return 128;
+  return bits & frozen ? 2 : bits & 0xff;
+}
+
 /* Sampling and rate limit: whether this event is taken. Call it once for an event, after all other conditions: it counts. */
-static __always_inline bool is_taken(void) {
+static __always_inline bool is_sampled(void) {
   __u32 one_in = sample ? sample : tacho_one_in;
+  return one_in <= 1 || tacho_is_sampled(one_in);
+}
+static __always_inline bool is_taken(void) {
   __u64 most = rate ? rate : tacho_most_a_second;
-  if (one_in > 1 && !tacho_is_sampled(one_in)) return false;
-  return !most || tacho_is_within_rate(most);
+  return is_sampled() && (!most || tacho_is_within_rate(most));
 }
 
 /* Whether an event of the current thread passes --filter, sampling and rate limit. `name` as in EVENT(name, type). Call it once

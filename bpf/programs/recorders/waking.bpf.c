@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Wake-ups: the waker's stack, the woken thread, and how long that had slept.
-#include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/wait_sampling.h"
 
 #include "bpf/programs/recorders/interrupts.h"
-#include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
@@ -14,6 +13,7 @@ struct waking {
   __u32 waker_tid, waker_pid;
   char woken[16] ROLE("key");
   char waker[16] ROLE("waker"); /* comm; [timer] or [irq]: an interrupt handler */
+  __u64 weight_ns ROLE("weight"); /* blocked_ns, times the wake-ups that this one stands for because of rate= */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -21,7 +21,8 @@ EVENT(waking, struct waking);
 RING_CHANNEL(channel, waking, 8 << 20);
 
 struct sleep {
-  __u64 time_ns, cgroup;
+  __u64 time_ns, cgroup; /* time_ns: 0: it is awake */
+  struct wait_sampling sampling;
   __u32 process, pad;
   char name[16];
 };
@@ -32,53 +33,58 @@ struct {
   __type(value, struct sleep);
 } sleeps SEC(".maps");
 
-#define STATES 0xff
 #define DEAD 0x30 /* states X and Z */
 #define IDLE 0x80 /* state I: idle kernel workers */
 
 // The options choose woken threads; wakers are not filtered.
-SEC("tracepoint/sched/sched_switch")
-int switches(struct trace_event_raw_sched_switch *context) {
-  __u32 thread = context->prev_pid, state = context->prev_state & STATES;
-  struct sleep sleep = {}, *open = bpf_map_lookup_elem(&sleeps, &thread);
-  if (open) close_unseen(&open->time_ns, min_us);
-  if (!thread || !state || (state & (DEAD | IDLE)) || !is_wanted_later()) return 1;
-  sleep.process = bpf_get_current_pid_tgid() >> 32;
-  sleep.cgroup = bpf_get_current_cgroup_id();
-  bpf_get_current_comm(sleep.name, sizeof sleep.name);
-  sleep.time_ns = bpf_ktime_get_ns();
-  bpf_map_update_elem(&sleeps, &thread, &sleep, BPF_ANY);
-  return 1;
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switches, bool preempt, struct task_struct *task) {
+  __u32 thread = task->pid, state = state_of(task);
+  struct sleep new = {}, *sleep = bpf_map_lookup_elem(&sleeps, &thread);
+  if (sleep) close_unseen_sampled(&sleep->time_ns, &sleep->sampling, min_us);
+  if (state & DEAD) bpf_map_delete_elem(&sleeps, &thread);
+  if (!thread || preempt || !state || (state & (DEAD | IDLE)) || !is_wanted_later()) return 0;
+  if (!sleep) {
+    bpf_map_update_elem(&sleeps, &thread, &new, BPF_ANY);
+    sleep = bpf_map_lookup_elem(&sleeps, &thread);
+    if (!sleep) return 0;
+  }
+  sleep->process = bpf_get_current_pid_tgid() >> 32;
+  sleep->cgroup = bpf_get_current_cgroup_id();
+  bpf_get_current_comm(sleep->name, sizeof sleep->name);
+  sleep->time_ns = bpf_ktime_get_ns();
+  begin_sampling(&sleep->sampling, task, sleep->time_ns);
+  return 0;
 }
 
 SEC("tracepoint/sched/sched_waking")
 int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   __u32 thread = context->pid;
-  __u64 now = bpf_ktime_get_ns(), waker = bpf_get_current_pid_tgid();
-  struct sleep *sleep = bpf_map_lookup_elem(&sleeps, &thread), was;
+  __u64 now = bpf_ktime_get_ns(), waker = bpf_get_current_pid_tgid(), since, blocked;
+  struct sleep *sleep = bpf_map_lookup_elem(&sleeps, &thread);
   struct waking *event;
   char name[16];
   bool is_recorded, is_thread;
-  if (!sleep) return 1;
-  was = *sleep;
-  bpf_map_delete_elem(&sleeps, &thread);
-  if (!was.time_ns) return 1;
-  if (elapsed_ns(was.time_ns, now) / 1000 < min_us || !is_taken()) return 1;
+  since = sleep ? take_start(&sleep->time_ns) : 0;
+  if (!since) return 1;
+  blocked = elapsed_ns(since, now);
+  if (blocked / 1000 < min_us || !is_in_sample(&sleep->sampling, blocked) || !is_sampled()) return 1;
   is_thread = name_waker(name);
   // If the waker is an interrupt, or a thread that is not recorded, the event is attributed to the woken thread, and has no user
   // stack: that would be the current process's.
   is_recorded = is_thread && tacho_follows_thread((__u32)waker);
-  event = tacho_reserve_for_cgroup(channel, struct waking, is_recorded ? waker >> 32 : was.process,
+  event = tacho_reserve_for_cgroup(channel, struct waking, is_recorded ? waker >> 32 : sleep->process,
                                    is_recorded ? (__u32)waker : thread,
-                                   is_recorded ? bpf_get_current_cgroup_id() : was.cgroup);
+                                   is_recorded ? bpf_get_current_cgroup_id() : sleep->cgroup);
   if (!event) return 1;
-  event->blocked_ns = elapsed_ns(was.time_ns, now);
+  event->blocked_ns = blocked;
   event->woken_tid = thread;
-  event->woken_pid = was.process;
+  event->woken_pid = sleep->process;
   event->waker_tid = is_thread ? (__u32)waker : 0;
   event->waker_pid = is_thread ? waker >> 32 : 0;
+  event->weight_ns = weight_of(&sleep->sampling, blocked);
   __builtin_memcpy(event->waker, name, sizeof event->waker);
-  __builtin_memcpy(event->woken, was.name, sizeof event->woken);
+  __builtin_memcpy(event->woken, sleep->name, sizeof event->woken);
   take_stack(context, (struct stack *)event->kernel_stack);
   if (!is_recorded) event->user_stack[0] = 0;
   tacho_submit(channel, event);

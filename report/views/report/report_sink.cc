@@ -164,7 +164,7 @@ void ReportSink::add_wait(const Wait& wait) {
                  .thread = wait.thread,
                  .comm = wait.comm,
                  .stack = plan_->wait_chains->stack_of(wait)},
-                wait.duration);
+                wait.weight);
   if (plan_->wait_chains->bytes() > kMostChainBytes) waits_->leave_wakers_out();
 }
 

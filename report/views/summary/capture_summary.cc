@@ -208,13 +208,13 @@ class Summarizer : public Sink, private SumView {
   void add_wait(const Wait& wait) {
     WaitsSummary& all = *summary_.waits;
     ++all.waits;
-    all.time += wait.duration;
+    all.time += wait.weight;
     all.longest = std::max(all.longest, wait.duration);
     const auto [where, is_new] = where_.try_emplace(wait.stack->id);
     if (is_new) where->second = waiting_function(*wait.stack);
     WaitRow& row = wait_rows_[{wait.comm, where->second}];
     ++row.waits;
-    row.time += wait.duration;
+    row.time += wait.weight;
   }
 
   FunctionId waiting_function(const Stack& stack) {

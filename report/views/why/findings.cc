@@ -39,16 +39,33 @@ struct Key {
   }
 };
 
+struct WaitTime {
+  std::uint64_t duration = 0;  // ns
+  std::uint32_t waits = 1;     // with such a duration
+  bool operator<(const WaitTime& other) const { return duration < other.duration; }
+};
+
 struct Group {
   double time = 0;
   std::map<const Stack*, double> stacks;
   std::map<std::uint32_t, double> threads;  // by number
-  std::vector<std::uint64_t> waits;         // durations
-  std::vector<WallSpan> spans;              // of locks, and with operations
+  std::vector<WaitTime> waits;
+  std::vector<WallSpan> spans;  // of locks, and with operations
   std::map<std::string_view, double> calls, disks;
   std::map<std::string, double> runners;  // who had the CPU
   std::uint64_t samples = 0;              // on the CPU
 };
+
+// The duration that half of `count` waits do not reach. Sorts them.
+std::uint64_t median_of(std::vector<WaitTime>& waits, std::uint64_t count) {
+  std::sort(waits.begin(), waits.end());
+  std::uint64_t shorter = 0;
+  const auto middle = std::ranges::find_if(waits, [&](const WaitTime& one) {
+    shorter += one.waits;
+    return shorter > count / 2;
+  });
+  return middle == waits.end() ? 0 : middle->duration;
+}
 
 class Finder {
  public:
@@ -204,7 +221,7 @@ class Finder {
   void add_waits() {
     for (const WallSpan& span : times_.spans())
       if (Group* const group = group_of_[span.row]; group != nullptr && span.end > span.begin) {
-        group->waits.push_back(span.end - span.begin);
+        if (span.waits > 0) group->waits.push_back({span.end - span.begin, span.waits});
         if (causes_[span.row] == Cause::Lock) group->spans.push_back(span);
       }
   }
@@ -242,8 +259,8 @@ class Finder {
       const auto time = static_cast<double>(to - from);
       Group& group = side.groups[group_of_[span.row]];
       add_time(group, row, time);
-      group.waits.push_back(to - from);
-      group.spans.push_back({from, to, span.row});
+      if (span.waits > 0) group.waits.push_back({to - from, span.waits});
+      group.spans.push_back({from, to, span.row, span.waits});
     }
     const double on = std::max(static_cast<double>(interval.end - interval.begin) - off, 0.0);
     side.on_cpu += on;
@@ -352,15 +369,13 @@ class Finder {
   TimeFinding finding_of(const Key& key, Group& group) {
     TimeFinding made{.cause = key.cause,
                      .time = group.time,
-                     .count = group.waits.size(),
                      .function = std::string(key.function),
                      .threads = thread_names(group.threads),
                      .life = life_of(group.threads)};
     if (!group.waits.empty()) {
-      const auto middle = group.waits.begin() + static_cast<std::ptrdiff_t>(group.waits.size() / 2);
-      std::ranges::nth_element(group.waits, middle);
-      made.median = *middle;
-      made.longest = std::ranges::max(group.waits);
+      for (const WaitTime& one : group.waits) made.count += one.waits;
+      made.median = median_of(group.waits, made.count);
+      made.longest = group.waits.back().duration;
     }
     const auto heaviest = std::ranges::max_element(
         group.stacks, [](const auto& a, const auto& b) { return a.second < b.second; });

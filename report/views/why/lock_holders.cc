@@ -41,6 +41,7 @@ void LockHolders::add(const WallSpan& wait) {
     ++left_out_;
     return;
   }
+  weight_ = std::max(wait.waits, 1U);
   const WaitFacts& facts = in_.facts[in_.times.rows()[wait.row].facts];
   const std::uint32_t pid = facts.pid;
   const std::uint64_t lock = in_.locks[wait.row];
@@ -50,7 +51,7 @@ void LockHolders::add(const WallSpan& wait) {
     waker = in_.spans.thread_at(facts.waker.tid, wait.end);
   if (!owner && !waker && !facts.holder.empty()) {  // a thread that was not recorded
     Sum& sum = sums_[family_of(facts.holder)];
-    const auto time = static_cast<double>(wait.end - wait.begin);
+    const auto time = weight_ * static_cast<double>(wait.end - wait.begin);
     sum.time += time;
     sum.doings[{Cause::Unknown, "", ""}] += time;
     return;
@@ -91,6 +92,7 @@ LockHolders::Key LockHolders::doing_in(const WallSpan& span) {
 
 void LockHolders::count(std::uint32_t thread, Sum& sum, Key key, double time) {
   if (time <= 0) return;
+  time *= weight_;
   sum.time += time;
   sum.threads[thread] += time;
   sum.doings[std::move(key)] += time;

@@ -68,6 +68,7 @@ class LockHolders {
 
   Inputs in_;
   std::map<std::string, Sum> sums_;  // by family of names
+  double weight_ = 1;                // number of waits that the one that is added stands for
   std::uint64_t steps_ = 0, left_out_ = 0;
 };
 
