@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "bpf/support/kernel_support.h"
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
 #include "record/events/target.h"
@@ -36,6 +37,9 @@ constexpr std::string_view kCapture = "why.data";
 // busy processors lose 3 % of their time at most, to waits and wake-ups; operations need all their waits.
 constexpr std::string_view kEvents = "cpu-clock,offcpu/preempted=true,rate=2000/,waking/rate=2000/",
                            kEventsOfOperations = "cpu-clock,offcpu/preempted=true/,waking";
+// Without the rights for BPF programs: the stack with which a thread leaves the CPU, as far as the kernel's
+// part may be recorded; records of context switches say for how long.
+constexpr std::string_view kEventsWithoutBpf = "cpu-clock,context-switches/period=1/";
 
 struct WhyValues {
   std::vector<std::string> view{"why"};
@@ -66,6 +70,9 @@ class CaptureFolder {
   explicit CaptureFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;  // empty: moved from
 };
+
+// Whether the kernel lets this user load BPF programs and find tracepoints.
+bool may_load_recorders() { return bpf::check_may_load() && bpf::find_tracefs({}); }
 
 // "./srv:handle_request" is a function, "tcp.lat_ns" is not.
 bool is_function(std::string_view operation) { return operation.find(':') != std::string_view::npos; }
@@ -162,8 +169,13 @@ Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) 
   WhyValues to;
   const bool has_operations = std::ranges::any_of(
       arguments, [](const std::string& word) { return word == "--of" || word.starts_with("--of="); });
-  std::vector<std::string> words{"-g", "-F", "99", "-e",
-                                 std::string(has_operations ? kEventsOfOperations : kEvents)};
+  std::vector<std::string> words{"-g", "-F", "99", "-e"};
+  if (has_operations)
+    words.emplace_back(kEventsOfOperations);
+  else if (may_load_recorders())
+    words.emplace_back(kEvents);
+  else
+    words.insert(words.end(), {std::string(kEventsWithoutBpf), "--switch-events"});
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto parsed = parse_options(words, shape_of(to));
   if (!parsed) return std::move(parsed.error());

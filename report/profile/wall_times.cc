@@ -171,6 +171,7 @@ void WallTimes::take(const ResolvedSample& sample) {
 
 void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
+  if (const auto wait = has_waits_ ? waits_.take(event) : std::nullopt; wait) add(*wait);
   if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
     end_ = std::max(end_, time);
     if (!symbolize::identifies_task(fork->tid)) return;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/message_text.h"
+#include "format/records/perf_abi.h"
 #include "report/query/field_choice.h"
 #include "symbolize/address_space.h"
 
@@ -111,7 +112,8 @@ Result<> Waits::find_events() {
     // Each wait once.
     if (has_switches_ && (events_[i].what == What::Wait || events_[i].what == What::Queue)) events_[i] = {};
   }
-  if (!has_waits)
+  if (!has_waits && options_.takes_all) find_switch_records();
+  if (!has_waits && !has_switch_records_)
     return use_error(
         "--off-cpu: no event of the capture is a wait; record with -e offcpu, or with -g -e "
         "sched:sched_switch");
@@ -120,6 +122,42 @@ Result<> Waits::find_events() {
         "--wakers: no event of the capture has wakers; record with -e offcpu,waking, or with -g -e "
         "sched:sched_switch,sched:sched_waking");
   return Done{};
+}
+
+// What a user without rights for tracepoints and BPF can record.
+void Waits::find_switch_records() {
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const format::EventAttr& attr = session_->events()[i].attr;
+    has_switch_records_ = has_switch_records_ || attr.has(format::abi::kContextSwitch);
+    if (attr.type == format::abi::kSoftware && attr.config == format::abi::kContextSwitches)
+      events_[i].what = What::Stack;
+  }
+  has_switches_ = has_switch_records_;
+}
+
+std::optional<Wait> Waits::take(const NonSampleRecord& event) {
+  const auto* const change = has_switch_records_ ? std::get_if<format::SwitchRecord>(event.record) : nullptr;
+  if (change == nullptr || !symbolize::identifies_task(event.id.tid)) return std::nullopt;
+  if (!change->is_out) return arrive(event.id.tid, event.id.time);
+  leave(*change, event.id.tid, event);
+  return std::nullopt;
+}
+
+void Waits::leave(const format::SwitchRecord& change, std::uint32_t thread, const NonSampleRecord& event) {
+  Wait wait;
+  // The sample of this switch, not of one before whose record was lost.
+  constexpr std::uint64_t kOneSwitch = 1'000'000;  // ns
+  if (const auto sampled = leaving_.find(thread); sampled != leaving_.end()) {
+    if (event.id.time - sampled->second.end < kOneSwitch) wait = sampled->second;
+    leaving_.erase(sampled);
+  }
+  wait.thread = event.thread;
+  wait.comm = event.comm;
+  wait.pid = event.id.pid;
+  wait.tid = thread;
+  if (asleep_.size() >= kMostThreads) return;
+  asleep_[thread] = {event.id.time, change.is_preempt ? event.id.time : 0, wait};
+  seen_.insert(thread);
 }
 
 std::optional<Int128> Waits::number(const PayloadField* field, const ResolvedSample& sample) const {
@@ -144,6 +182,11 @@ std::optional<Wait> Waits::take(const ResolvedSample& sample) {
       return take_wait(sample, facts);
     case What::Queue:
       return take_queue(sample, facts);
+    case What::Stack:
+      if (leaving_.size() >= kMostThreads && !leaving_.contains(sample.tid())) return std::nullopt;
+      leaving_[sample.tid()] = begun_by(sample);
+      leaving_[sample.tid()].end = sample.fields->time;
+      return std::nullopt;
     case What::Nothing:
       break;
   }

@@ -105,6 +105,8 @@ class Waits {
 
   // The wait that this sample ends, if any. To be called for all samples of the session, in their order.
   std::optional<Wait> take(const ResolvedSample& sample);
+  // With takes_all: the same for records, of which PERF_RECORD_SWITCH ends waits where no event does.
+  std::optional<Wait> take(const NonSampleRecord& event);
 
   // From now on waits get no wakers: the chains so far have used up kMostChainBytes.
   void leave_wakers_out() { keeps_wakers_ = false; }
@@ -113,7 +115,8 @@ class Waits {
   std::vector<std::string> notes() const;
 
  private:
-  enum class What : std::uint8_t { Nothing, Switch, Wake, Wait, Queue };
+  // Stack: a sample of context-switches, before the record of the switch.
+  enum class What : std::uint8_t { Nothing, Switch, Wake, Wait, Queue, Stack };
   struct EventFacts {
     What what = What::Nothing;
     const PayloadField* state = nullptr;    // Switch: state of the thread that leaves the CPU
@@ -138,6 +141,8 @@ class Waits {
   };
 
   EventFacts facts_of(std::size_t event, const std::string& name);
+  void find_switch_records();
+  void leave(const format::SwitchRecord& change, std::uint32_t thread, const NonSampleRecord& event);
   bool is_wanted(const ResolvedSample& sample) const;
   Wait begun_by(const ResolvedSample& sample) const;
   std::optional<Wait> take_wait(const ResolvedSample& sample, const EventFacts& facts);
@@ -164,9 +169,11 @@ class Waits {
   EventSchemas schemas_;
   std::vector<EventFacts> events_;
   bool has_switches_ = false, has_queues_ = false, keeps_wakers_ = true;
-  bool is_in_namespace_ = false;                                             // the two kinds of tids differ
+  bool has_switch_records_ = false;  // these alone say when threads wait
+  bool is_in_namespace_ = false;     // the two kinds of tids differ
   std::unordered_map<std::uint32_t, std::uint32_t> kernel_tids_, own_tids_;  // of each other, if they differ
   std::unordered_map<std::uint32_t, Asleep> asleep_;                         // by thread
+  std::unordered_map<std::uint32_t, Wait> leaving_;                          // What::Stack, by thread
   std::unordered_map<std::uint32_t, Woken> woken_;
   // With takes_all: threads that were seen on a CPU, and the first wake-up of the others.
   std::unordered_set<std::uint32_t> seen_;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The recorder's rights: only the needed ones while recording, and no root if capabilities or own processes are enough."""
+import json
 import os
 import re
 import shutil
@@ -159,6 +160,17 @@ class WithoutRoot(programs.Scratch):
         text = self.script("own.data")
         self.assertIn("getppid_load", text)
         self.assertEqual(os.stat(self.folder / "own.data").st_mode & 0o777, 0o600)
+
+    def test_why_without_bpf_says_what_is_not_seen(self):
+        shutil.copy(programs.BIN / "tacho-report", self.folder)
+        shutil.copy(programs.BIN / "planted", self.folder)
+        done = self.as_user("./tacho-record", "--why", "--json", "--", "./planted", "hot", "1", "truth.json")
+        text = done.stdout.decode()
+        answer = json.loads(text[text.index('{"tacho_why"'):])
+        self.assertIn("that needs BPF", " ".join(answer["missing"]))
+        # On a busy machine it also waits for a CPU.
+        functions = [one["function"] for one in answer["findings"] if one["cause"] == "cpu"]
+        self.assertEqual(functions, [json.loads((self.folder / "truth.json").read_text())["function"]])
 
     def test_without_a_word_about_sides_the_kernel_is_left_out(self):
         if Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip() != "2":

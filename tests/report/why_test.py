@@ -164,6 +164,27 @@ class Why(programs.Scratch):
         self.off(210, ONE, 100, ("schedule", "ep_poll", "main"), "epoll")
         self.assertEqual(self.finding("timer")["time_ns"], 100 * MS)
 
+    def test_records_of_context_switches_alone_show_waits(self):
+        """What a user without rights for BPF and tracepoints can record."""
+        switches = made.Event("context-switches", made.SOFTWARE, 3, made.USUAL | made.CALLCHAIN, 1, flags=1 << 26)
+        self.begin(switches)
+        switch, out, preempted = 14, 1 << 13, 1 << 13 | 1 << 14
+
+        def changes(ms, kind):
+            self.capture.time = self.zero + ms * MS
+            self.capture.other(switch, kind, b"")
+
+        self.runs(0, 10, ONE, "leaf_a", "main")
+        self.add(10, "context-switches", ONE, ("schedule", "io_schedule", "leaf_a", "main"), period=1)
+        for ms, kind in ((10, out), (60, 0), (70, preempted), (100, 0), (110, out), (130, 0)):
+            changes(ms, kind)
+        self.runs(130, 140, ONE, "leaf_a", "main")
+        answer = self.answer()
+        found = {one["cause"]: one for one in answer["findings"]}
+        self.assertEqual([(found[cause]["time_ns"], found[cause]["count"]) for cause in ("disk", "runnable")], [(50 * MS, 1), (30 * MS, 1)])
+        self.assertEqual((found["disk"]["function"], answer["unknown_ns"]), ("leaf_a", 20 * MS), "nothing says for what it waits from 110 ms on")
+        self.assertIn("no event says for which lock, file or peer threads wait", " ".join(answer["missing"]))
+
     def test_waits_without_events_are_said(self):
         self.runs(0, 1, ONE, "main")
         self.off(210, ONE, 10, ("schedule", "do_nanosleep", "main"))

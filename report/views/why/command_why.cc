@@ -97,8 +97,10 @@ std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
     if (!is_own || !note.starts_with("no event says when threads wait for a CPU"))
       missing.push_back(std::move(note));
   if (!sink.facts.has_objects())
-    missing.emplace_back(
-        "no event says for which lock, file or peer threads wait; record with tacho why, or -e offcpu");
+    missing.push_back(fmt::format(
+        "no event says for which lock, file or peer threads wait; {}",
+        is_own ? "that needs BPF: run as root, or with CAP_BPF, CAP_PERFMON and a readable tracefs"
+               : "record with tacho why, or -e offcpu"));
   return missing;
 }
 
