@@ -13,7 +13,10 @@
 #include "report/filter_options.h"
 #include "report/output/frame_colours.h"
 #include "report/samples/filter.h"
+#include "report/views/page/page_file.h"
+#include "report/views/page/page_names.h"
 #include "report/views/page/page_samples.h"
+#include "report/views/page/page_tree.h"
 
 namespace tacho::report {
 namespace {

@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <map>
-#include <numeric>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "report/output/text_output.h"
@@ -17,102 +14,6 @@
 
 namespace tacho::report {
 
-std::uint32_t PageTexts::number_of(std::string_view text) {
-  if (const auto known = numbers_.find(text); known != numbers_.end()) return known->second;
-  const auto number = static_cast<std::uint32_t>(texts_.size());
-  texts_.push_back(store_.keep(text));
-  numbers_.emplace(texts_.back(), number);
-  return number;
-}
-
-std::uint32_t PageTree::frame_of(const PageFrame& frame) {
-  return by_frame_.find_or_make(
-      by_frame_.hash(frame.name, frame.module, static_cast<int>(frame.kind), frame.function),
-      [&](std::uint32_t known) { return frames_[known] == frame; },
-      [&] {
-        frames_.push_back(frame);
-        return static_cast<std::uint32_t>(frames_.size() - 1);
-      });
-}
-
-void PageTree::show_parameters(FunctionNames& functions, PageTexts& texts) {
-  for (PageFrame& frame : frames_) {
-    if (frame.function == 0) continue;
-    const std::string_view shown = functions.shown(frame.function - 1);
-    if (shown != functions.name(frame.function - 1)) frame.name = texts.number_of(printable(shown));
-  }
-}
-
-std::uint32_t PageTree::node_of(std::span<const std::uint32_t> chain) {
-  std::size_t same = 0;
-  while (same < chain.size() && same < path_.size() && nodes_[path_[same]].frame == chain[same]) ++same;
-  path_.resize(same);
-  for (const std::uint32_t frame : chain.subspan(same)) {
-    const std::uint32_t parent = path_.empty() ? 0 : path_.back();
-    path_.push_back(child(parent, frame));
-  }
-  return path_.empty() ? 0 : path_.back();
-}
-
-std::uint32_t PageTree::child(std::uint32_t parent, std::uint32_t frame) {
-  return by_node_.find_or_make(
-      by_node_.hash(parent, frame),
-      [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
-      [&] {
-        nodes_.push_back({parent, frame});
-        return static_cast<std::uint32_t>(nodes_.size() - 1);
-      });
-}
-
-std::vector<std::uint32_t> PageTree::replace_frames(std::span<const std::uint32_t> frames) {
-  const std::vector<Node> old = std::exchange(nodes_, {nodes_.front()});
-  by_node_.forget();
-  path_.clear();
-  std::vector<std::uint32_t> moved(old.size());
-  for (std::size_t node = 1; node < old.size(); ++node)  // a node is after its caller
-    moved[node] = child(moved[old[node].parent], frames[old[node].frame]);
-  return moved;
-}
-
-PageTree::Order PageTree::order(const PageTexts& texts) const {
-  std::vector<std::uint32_t> sorted(frames_.size()), ranks(frames_.size());
-  std::iota(sorted.begin(), sorted.end(), 0U);
-  const auto key = [&](std::uint32_t frame) {
-    const PageFrame& one = frames_[frame];
-    return std::tuple(texts[one.name], texts[one.module], one.kind, frame);
-  };
-  std::ranges::sort(sorted, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
-  for (std::uint32_t rank = 0; rank < sorted.size(); ++rank) ranks[sorted[rank]] = rank;
-
-  // The callees of a node start at starts[node].
-  const std::size_t count = nodes_.size();
-  std::vector<std::uint32_t> by_rank(count), starts(count + 1), callees(count);
-  std::iota(by_rank.begin(), by_rank.end(), 0U);
-  std::ranges::sort(by_rank, {}, [&](std::uint32_t node) { return ranks[nodes_[node].frame]; });
-  for (std::size_t node = 1; node < count; ++node) ++starts[nodes_[node].parent + 1];
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
-  for (const std::uint32_t node : by_rank)
-    if (node != 0) callees[next[nodes_[node].parent]++] = node;
-
-  Order order;
-  order.nodes.reserve(count);
-  order.positions.resize(count);
-  std::vector<std::uint32_t> open{0};
-  next.assign(starts.begin(), starts.end() - 1);
-  while (!open.empty()) {
-    const std::uint32_t node = open.back();
-    if (next[node] < starts[node + 1]) {
-      open.push_back(callees[next[node]++]);
-      continue;
-    }
-    order.positions[node] = static_cast<std::uint32_t>(order.nodes.size());
-    order.nodes.push_back(node);
-    open.pop_back();
-  }
-  return order;
-}
-
 namespace {
 
 namespace abi = format::abi;
@@ -120,7 +21,6 @@ using format::FieldKind;
 
 constexpr std::size_t kMostText = std::size_t{256} << 20;  // bytes of all texts of a page
 constexpr std::size_t kMostLines = 2000;                   // functions whose source lines are looked up
-constexpr std::string_view kHidden = "[hidden]";
 constexpr std::string_view kTooMuch = "[left out: too much text]";
 
 FrameNames page_names(Session& session, PageParts& parts, const PageNames& names, FrameAddresses& addresses) {
@@ -167,26 +67,6 @@ bool reads_payloads(Session& session, EventSchemas& schemas) {
 }
 
 }  // namespace
-
-std::string PageNames::of(Content content, std::string_view text) const {
-  switch (how(content)) {
-    case How::Keep:
-      return printable(text);
-    case How::Hash:
-      return aliases_->of(text);
-    default:
-      return std::string(text.empty() ? "" : kHidden);
-  }
-}
-std::string PageNames::path(std::string_view path) const {
-  return printable(hidden_path(path, redaction_->path_rule(), *aliases_));
-}
-std::string PageNames::event(std::string_view name) const {
-  return printable(hidden_event(name, redaction_->path_rule(), *aliases_));
-}
-std::string PageNames::text_with_paths(std::string_view text) const {
-  return printable(hidden_paths_in(text, redaction_->path_rule(), *aliases_));
-}
 
 PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most,
                          Take take, Roots roots)
@@ -263,7 +143,7 @@ std::string PageSamples::text_of(const PayloadField& field, const ResolvedSample
   const bool is_hidden = is_named_address(field) && names_.how(Content::Kernel) != How::Keep;
   const auto one = [&](const FieldValue& value) {
     const auto* const text = std::get_if<std::string_view>(&value);
-    return is_hidden         ? std::string(kHidden)
+    return is_hidden         ? std::string(PageNames::kHidden)
            : text != nullptr ? names_.of(Content::Payload, *text)
                              : show_value(field, value, Names::Safe);
   };
@@ -456,69 +336,6 @@ void PageSamples::describe(JsonFields& to) {
     to.end_object();
   }
   to.end_list();
-}
-
-// The script and the style of pages with their SHA-256 in hexadecimal (cmake/join_modules.cmake).
-extern const std::string_view kPageScript, kPageScriptHash, kPageStyle, kPageStyleHash;
-
-namespace {
-
-std::string policy_hash(std::string_view hex) {
-  std::string bytes;
-  for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
-    const auto digit = [&](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-    bytes += static_cast<char>(digit(hex[at]) << 4 | digit(hex[at + 1]));
-  }
-  return "'sha256-" + base64(bytes) + "'";
-}
-
-std::vector<PackedColumn> shared_columns(const PageParts& parts, const PageTree::Order& order) {
-  PackedTexts texts;
-  for (std::uint32_t i = 0; i < parts.texts.size(); ++i) texts.add(parts.texts[i]);
-  std::vector<PackedColumn> columns = std::move(texts).columns();
-  PackedColumn name("frame.name", ColumnForm::Numbers), module("frame.module", ColumnForm::Numbers),
-      kind("frame.kind", ColumnForm::Byte);
-  for (const PageFrame& frame : parts.tree.frames()) {
-    name.add(frame.name);
-    module.add(frame.module);
-    kind.add_byte(static_cast<char>(frame.kind));
-  }
-  // The distance to the caller, which is after its callees.
-  PackedColumn parent("node.parent", ColumnForm::Numbers), frame("node.frame", ColumnForm::Numbers);
-  for (std::size_t i = 0; i < order.nodes.size(); ++i) {
-    const PageTree::Node& node = parts.tree.nodes()[order.nodes[i]];
-    parent.add(order.positions[node.parent] - i);
-    frame.add(node.frame);
-  }
-  for (PackedColumn* column : {&name, &module, &kind, &parent, &frame}) columns.push_back(std::move(*column));
-  return columns;
-}
-
-}  // namespace
-
-Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
-                    const PageTree::Order& order, std::vector<PackedColumn> columns,
-                    format::WorkerPool& pool) {
-  std::vector<PackedColumn> all = shared_columns(parts, order);
-  std::ranges::move(columns, std::back_inserter(all));
-  out.text("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-  out.text(
-      fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; "
-                  "style-src {}; base-uri 'none'; form-action 'none'\">\n",
-                  policy_hash(kPageScriptHash), policy_hash(kPageStyleHash)));
-  out.text(
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>tacho page</title>\n<style>");
-  out.text(kPageStyle);
-  out.text(
-      "</style>\n</head>\n<body>\n<main id=\"page\"><p id=\"opening\">Opening ...</p>"
-      "<noscript><p>This page shows a capture of tacho with a script, and this browser does not run scripts. "
-      "The script needs no network.</p></noscript></main>\n");
-  if (auto done = write_packed_data(out, head, all, pool); !done) return done;
-  out.text("<script>");
-  out.text(kPageScript);
-  out.text("</script>\n</body>\n</html>\n");
-  return Done{};
 }
 
 }  // namespace tacho::report

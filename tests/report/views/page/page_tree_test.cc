@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/views/page/page_samples.h"
+#include "report/views/page/page_tree.h"
 
 namespace tacho::report {
 namespace {
