@@ -10,6 +10,8 @@
 #include "report/perf_text/header_text.h"
 #include "report/perf_text/raw_dump.h"
 #include "report/profile/entries.h"
+#include "report/views/report/graph_options.h"
+#include "report/views/report/report_mode.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/report/task_list.h"

@@ -12,7 +12,7 @@
 #include "report/output/field_sinks.h"
 #include "report/output/text_output.h"
 #include "report/profile/entries.h"
-#include "report/views/report/report_options.h"
+#include "report/views/report/report_columns.h"
 #include "report/views/report/report_text.h"
 
 namespace tacho::report {

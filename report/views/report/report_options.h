@@ -1,4 +1,4 @@
-// The command line of `tacho report`.
+// The options of `tacho report`.
 #pragma once
 
 #include <cstddef>
@@ -22,74 +22,10 @@
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 #include "report/samples/session.h"
+#include "report/views/report/graph_options.h"
 #include "report/views/report/task_list.h"
 
 namespace tacho::report {
-
-// The options that decide the columns.
-struct ColumnRequest {
-  std::string sort, fields;  // as given; empty: not given
-  bool has_children = false;
-  bool shows_modes = false;      // --show-cpu-utilization
-  bool shows_samples = false;    // -n
-  bool shows_period = false;     // --show-total-period
-  bool prefers_latency = false;  // --latency
-  bool has_parent = false;       // --parent: its key is after the others
-  bool has_ipc = true;           // rows by symbol have perf's column IPC, which is mostly empty
-};
-
-// The keys, columns and row order of a report, from --sort and --fields.
-struct ReportColumns {
-  std::vector<KeyUse> keys;
-  std::vector<Column> shown, sorted;
-  // With --hierarchy: the level of each column of `sorted`; columns of equal number share a level. 0: on the
-  // left, not a level.
-  std::vector<std::size_t> levels;
-  bool has_usual_weights = false;  // the default weight columns are shown
-  std::string sort;                // as given, with what perf adds; empty: the default
-
-  bool shows_modes() const;  // whether columns split weights into kernel, user and guests
-};
-
-// The default sort keys of --mem-mode.
-constexpr std::string_view kMemorySort =
-    "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,"
-    "local_p_stage_cyc";
-
-// The columns, in perf's order: weights, then the keys of --sort; or as listed by --fields. Rows are sorted
-// by all shown columns. The capture's events must be known.
-Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts);
-
-// "Overhead"; for a key, the heading of that key.
-std::string header_of(const Column& column, const ReportColumns& columns, bool has_children);
-
-// Whether both are the same key of the same event and field.
-bool is_same_key(const KeyUse& a, const KeyUse& b);
-
-// The meaning of -g: how the call graph below a row is drawn.
-enum class GraphForm : std::uint8_t {
-  None,
-  Graph,    // a tree; shares are of the event's total
-  Fractal,  // a tree; shares are of the node above
-  Flat,     // each chain, one frame a line
-  Folded,   // each chain on a line
-};
-enum class GraphValue : std::uint8_t { Percent, Period, Count };
-
-struct GraphOptions {
-  GraphForm form = GraphForm::Graph;
-  double min_percent = 0.5;
-  std::uint32_t print_limit = 0;  // entries of a level; 0: all
-  ChainOrder order = ChainOrder::Callee;
-  bool is_order_given = false;  // else: Caller with --children
-  ChainKey key = ChainKey::Function;
-  GraphValue value = GraphValue::Percent;
-  bool adds_branches = false;  // the word "branch"
-};
-
-// Parses "graph,0.5,caller,function,percent": words in any order, each abbreviated as perf allows. The first
-// number is the threshold, the second the print limit. Changes only the options that the text names.
-Result<> parse_graph_options(std::string_view text, GraphOptions& options);
 
 enum class ReportForm : std::uint8_t { Text, Json, Csv };
 // Best: the interactive view on a terminal, else text.
@@ -155,55 +91,5 @@ struct ReportOptions {
 };
 
 cli::CommandLine describe_report(ReportOptions& options);
-
-// What the rows of a report count.
-ReportMode mode_of(const Session& session, const ReportOptions& options);
-
-// An error if options contradict each other, or the capture lacks what they need.
-Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode);
-
-// Whether the processor recorded all branches, not only some kinds.
-bool keeps_every_branch(const Session& session);
-
-// What --branch-history and -g branch show of a capture.
-struct BranchHistory {
-  bool is_wanted = false;     // call chains contain branches
-  bool shows_counts = false;  // graphs show prediction, cycles and iterations of branches
-};
-BranchHistory branch_history_of(const Session& session, const ReportOptions& options);
-
-// The rows that filters test, and where the tested values are in their facts.
-struct FilteredRows {
-  const Profile* profile = nullptr;
-  Resolver* resolver = nullptr;
-  FunctionTable* functions = nullptr;
-  const BranchRows* branches = nullptr;  // null: rows are not of branches
-  std::size_t socket_fact = 0, parallelism_fact = 0;
-};
-
-// All filters that may refuse a row.
-FilterBits filters_of(const ReportOptions& options);
-// The filters that refuse a row; null: there are no filters. The arguments must outlive the result.
-std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
-                                                                         const FilteredRows& rows);
-// perf hides a column if a filter leaves it a single value.
-std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
-
-// Whether --sort or --fields names a key that needs this, in full or abbreviated. Fields of events need
-// nothing.
-bool names_key_with(const ReportOptions& options, SortKey::Needs needs);
-// Whether an option needs records of context switches, as far as options tell before there are columns.
-bool asks_for_parallelism(const ReportOptions& options);
-// Whether sort keys, columns or call graphs have source lines.
-bool needs_source_lines(const ReportOptions& options);
-bool shows_latency(const ReportColumns& columns);
-// An error if an option needs context switches and the capture has none.
-Result<> check_switches(const Session& session, const ReportColumns& columns, const ReportOptions& options);
-
-// The weight of a row by latency (perf report --latency): while N threads of a command run at once, a second
-// of CPU time is 1/N second of latency. `fact`: the position of its parallelism in the facts. The profile
-// must outlive the result.
-std::function<Weight(const ProfileRow&, const Weight&)> weighed_by_latency(const Profile& profile,
-                                                                           std::size_t fact);
 
 }  // namespace tacho::report

@@ -11,6 +11,7 @@
 #include "report/profile/entries.h"
 #include "report/profile/profile.h"
 #include "report/samples/chain_sources.h"
+#include "report/views/report/row_filters.h"
 
 namespace tacho::report {
 
@@ -24,7 +25,8 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
       mode_(mode_of(session, options)),
       history_(branch_history_of(session, options)),
       needs_records_(mode_ != ReportMode::Samples || history_.is_wanted || options.shows_thread_values ||
-                     names_key_with(options, SortKey::Needs::Cgroups) || asks_for_parallelism(options)) {}
+                     names_key_with(options.sort, options.fields, SortKey::Needs::Cgroups) ||
+                     asks_for_parallelism(options)) {}
 
 namespace {
 

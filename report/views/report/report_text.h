@@ -17,7 +17,8 @@
 #include "report/profile/branches.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/entries.h"
-#include "report/views/report/report_options.h"
+#include "report/views/report/graph_options.h"
+#include "report/views/report/report_columns.h"
 
 namespace tacho::report {
 

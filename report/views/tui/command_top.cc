@@ -21,6 +21,7 @@
 #include "report/query/expressions.h"
 #include "report/samples/ordered_records.h"
 #include "report/views/report/command_report.h"
+#include "report/views/report/report_mode.h"
 #include "report/views/report/report_options.h"
 #include "report/views/table/table_counts.h"
 #include "report/views/tui/link.h"

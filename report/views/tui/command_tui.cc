@@ -18,6 +18,7 @@
 #include "report/commands.h"
 #include "report/views/annotate/command_annotate.h"
 #include "report/views/report/command_report.h"
+#include "report/views/report/report_mode.h"
 #include "report/views/report/report_options.h"
 #include "report/views/tui/compared_rows.h"
 #include "report/views/tui/link.h"

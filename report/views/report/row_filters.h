@@ -1,0 +1,34 @@
+// Which rows of a report its filters refuse.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "report/profile/branches.h"
+#include "report/profile/entries.h"
+#include "report/profile/function_table.h"
+#include "report/profile/profile.h"
+#include "report/views/report/report_columns.h"
+#include "report/views/report/report_options.h"
+
+namespace tacho::report {
+
+// The rows that filters test, and where the tested values are in their facts.
+struct FilteredRows {
+  const Profile* profile = nullptr;
+  Resolver* resolver = nullptr;
+  FunctionTable* functions = nullptr;
+  const BranchRows* branches = nullptr;  // null: rows are not of branches
+  std::size_t socket_fact = 0, parallelism_fact = 0;
+};
+
+// All filters that may refuse a row.
+FilterBits filters_of(const ReportOptions& options);
+// The filters that refuse a row; null: there are no filters. The arguments must outlive the result.
+std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
+                                                                         const FilteredRows& rows);
+// perf hides a column if a filter leaves it a single value.
+std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
+
+}  // namespace tacho::report
