@@ -135,7 +135,7 @@ void LoadedObject::Loading::report(const ProgramChoice& choice, LoadedObject& ou
                              choice.wanted(i) ? "attached" : choice.why_not(i)});
     const std::string place =
         path + ": " + (candidate.group.empty() ? "" : "alternatives '" + candidate.group + "': ");
-    say(log_, place + described(candidate) + ": " + out.programs_.back().state);
+    say(log_, place + candidate_text(candidate) + ": " + out.programs_.back().state);
   }
 }
 
@@ -166,7 +166,7 @@ Result<LoadedObject> LoadedObject::load(const ObjectSettings& settings, const Li
     if (culprit == choice.candidates().end()) return Error{refused->reason, refused->code}.in(path);
     const auto index = static_cast<std::size_t>(culprit - choice.candidates().begin());
     if (std::ranges::find(kCannot, refused->code) == kCannot.end())
-      return Error{"program " + described(*culprit) + ": " + refused->reason, refused->code}.in(path);
+      return Error{"program " + candidate_text(*culprit) + ": " + refused->reason, refused->code}.in(path);
     if (auto rejected = choice.reject(index, refused->reason); !rejected)
       return Error{rejected.error().what, refused->code}.in(path);
   }
@@ -180,7 +180,7 @@ bool LoadedObject::has_loaded(Hook hook) const {
 Result<> LoadedObject::run_programs(Hook hook, RunUntil until) const {
   for (const std::size_t program : loaded_) {
     if (hook_of_program(object_.programs()[program]) != hook) continue;
-    if (auto done = object_.run(program, until); !done) return std::move(done.error()).in(path_);
+    if (auto done = object_.run_program(program, until); !done) return std::move(done.error()).in(path_);
   }
   return Done{};
 }
@@ -247,8 +247,8 @@ Result<> LoadedObject::put_sleeping_stack(std::uint32_t thread, std::uint64_t sw
   if (value.empty()) return Done{};
   value.front() = switches;
   std::ranges::copy(frames.first(std::min(frames.size(), value.size() - 1)), value.begin() + 1);
-  auto done =
-      object_.put(kSleepingStacks, std::as_bytes(std::span(&thread, 1)), std::as_bytes(std::span(value)));
+  auto done = object_.put_entry(kSleepingStacks, std::as_bytes(std::span(&thread, 1)),
+                                std::as_bytes(std::span(value)));
   return done ? std::move(done) : std::move(done.error()).in(path_);
 }
 
@@ -271,7 +271,7 @@ std::vector<std::pair<std::string, std::uint64_t>> LoadedObject::too_deep_by_fun
   std::vector<std::pair<std::string, std::uint64_t>> counts;
   const auto map = open_map("too_deep");
   if (!map) return counts;
-  (void)map->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+  (void)map->read_entries([&](format::Bytes key, const std::vector<format::Bytes>& values) {
     format::Cursor number(key), count(values.empty() ? format::Bytes() : values.front());
     const std::uint32_t function = number.u32();
     const std::uint64_t lost = count.u64();

@@ -173,7 +173,7 @@ void drop_rights(rlim_t most_written) {
   if (!filter_system_calls()) ::_exit(0);  // without seccomp bpf() would be real: do not try
   const LibbpfLog said;
   if (const auto parsed = parse_elf_object(elf); parsed)
-    if (const ElfSection* types = parsed->find(".BTF"); types != nullptr)
+    if (const ElfSection* types = parsed->find_section(".BTF"); types != nullptr)
       (void)read_declarations(types->content);
   if (is_linked) {
     LinkedWalk linked;

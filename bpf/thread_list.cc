@@ -95,7 +95,7 @@ Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const 
   return ThreadList(std::move(state));
 }
 
-Result<std::vector<ListedThread>> ThreadList::read() const {
+Result<std::vector<ListedThread>> ThreadList::read_threads() const {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30, kPiece = std::size_t{64} << 10;
   const format::Fd from(bpf_iter_create(bpf_link__fd(state_->link.get())));
   if (!from) return system_error("the iterator over threads", errno);

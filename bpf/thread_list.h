@@ -40,7 +40,7 @@ class ThreadList {
   ~ThreadList();
 
   // Lists the chosen threads.
-  Result<std::vector<ListedThread>> read() const;
+  Result<std::vector<ListedThread>> read_threads() const;
 
  private:
   struct State;

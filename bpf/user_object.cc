@@ -108,7 +108,7 @@ Result<> UserObject::State::read() {
   const auto parsed = parse_elf_object(settings.elf);
   if (!parsed) return parsed.error();
   if (auto maps = refuse_legacy_maps(*parsed); !maps) return maps;
-  if (const ElfSection* types = parsed->find(".BTF"); types != nullptr) {
+  if (const ElfSection* types = parsed->find_section(".BTF"); types != nullptr) {
     settings.btf.assign(types->content.begin(), types->content.end());
     if (auto done = store(settings.declared, read_declarations(types->content)); !done) return done;
   }

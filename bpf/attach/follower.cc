@@ -193,14 +193,14 @@ Result<Follower> Follower::create(Children children) {
   return follower;
 }
 
-void Follower::set(int thread, Followed state) {
+void Follower::set_thread(int thread, Followed state) {
   const auto bytes = states_.bytes();
   if (thread < 0 || static_cast<std::size_t>(thread) >= bytes.size()) return;
   std::atomic_ref(bytes[static_cast<std::size_t>(thread)])
       .store(static_cast<std::byte>(state), std::memory_order_relaxed);
 }
 
-Followed Follower::state(int thread) const {
+Followed Follower::thread_state(int thread) const {
   const auto bytes = states_.bytes();
   if (thread < 0 || static_cast<std::size_t>(thread) >= bytes.size()) return Followed::No;
   return static_cast<Followed>(

@@ -38,9 +38,9 @@ class Follower {
 
   // The map, for objects.
   int table_fd() const { return table_.get(); }
-  void set(int thread, Followed state);
+  void set_thread(int thread, Followed state);
   // The state of a thread; after its end, until its tid is reused.
-  Followed state(int thread) const;
+  Followed thread_state(int thread) const;
 
  private:
   Follower() = default;

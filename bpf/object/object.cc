@@ -64,7 +64,7 @@ std::string map_type_name(std::uint32_t type) {
 
 }  // namespace
 
-const ElfSection* ElfObject::find(std::string_view name) const {
+const ElfSection* ElfObject::find_section(std::string_view name) const {
   const auto section = std::ranges::find(sections, name, &ElfSection::name);
   return section == sections.end() ? nullptr : &*section;
 }
@@ -94,7 +94,7 @@ Result<ElfObject> parse_elf_object(Bytes file) {
 }
 
 Result<> refuse_legacy_maps(const ElfObject& object) {
-  const ElfSection* maps = object.find("maps");
+  const ElfSection* maps = object.find_section("maps");
   if (maps == nullptr) return Done{};
   const auto index = static_cast<std::uint16_t>(maps - object.sections.data());
   const auto map = std::ranges::find_if(object.symbols, [&](const format::ElfSymbol& symbol) {
@@ -479,7 +479,7 @@ int Object::probe_in_parts(std::size_t program, const ChosenFunctions& functions
   return probe_in_parts(program, part_of(functions, count / 2, count), left_out);
 }
 
-Result<> Object::run(std::size_t program, RunUntil until) const {
+Result<> Object::run_program(std::size_t program, RunUntil until) const {
   const auto link = state_->iterators.find(program);
   auto done = link != state_->iterators.end() ? run_iterator(bpf_link__fd(link->second), until)
                                               : run_once(bpf_program__fd(state_->handles[program]));
@@ -525,7 +525,7 @@ Result<format::Fd> Object::attach_to_event(std::size_t program, int event_fd) {
   return system_error(name + " cannot be attached to the event", errno);
 }
 
-Result<> Object::put(const std::string& map, format::Bytes key, format::Bytes value) const {
+Result<> Object::put_entry(const std::string& map, format::Bytes key, format::Bytes value) const {
   const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
   if (map_fd < 0) return no_map(map);
   if (bpf_map_update_elem(map_fd, key.data(), value.data(), BPF_ANY) == 0) return Done{};

@@ -34,7 +34,7 @@ struct ElfObject {
   std::vector<ElfSection> sections;
   std::vector<format::ElfSymbol> symbols;
 
-  const ElfSection* find(std::string_view name) const;
+  const ElfSection* find_section(std::string_view name) const;
 };
 
 // Checks the file before libbpf reads it, whose messages do not say what is wrong. An error if it is not an
@@ -111,12 +111,12 @@ class Object {
   // How many of the functions the kernel could not probe.
   std::size_t unprobed_functions() const;
   // Runs a program of Hook::AtEnd or Hook::Iterator once.
-  Result<> run(std::size_t program, RunUntil until) const;
+  Result<> run_program(std::size_t program, RunUntil until) const;
   // Attaches a program of section "perf_event" to an open event, which the caller enables. It stays attached
   // until the link is closed; before Linux 5.15 there is no link, and it stays until the event is closed.
   Result<format::Fd> attach_to_event(std::size_t program, int event_fd);
   // Sets an entry of a map; after load().
-  Result<> put(const std::string& map, format::Bytes key, format::Bytes value) const;
+  Result<> put_entry(const std::string& map, format::Bytes key, format::Bytes value) const;
   // Puts an event's descriptor into a slot of a perf event array.
   Result<> put_event(const std::string& map, int cpu, int event_fd);
   // Before and after load(); nothing: no such map.

@@ -11,7 +11,9 @@
 
 namespace tacho::bpf {
 
-std::string described(const Candidate& candidate) { return candidate.name + " (" + candidate.section + ")"; }
+std::string candidate_text(const Candidate& candidate) {
+  return candidate.name + " (" + candidate.section + ")";
+}
 
 ProgramChoice::ProgramChoice(std::vector<Candidate> candidates) : rejected_(candidates.size()) {
   std::vector<Candidate> last;
@@ -42,11 +44,11 @@ Result<> ProgramChoice::reject(std::size_t candidate, std::string reason) {
   rejected_[candidate] = std::move(reason);
   if (asked.group.empty())
     return asked.optional ? Result<>(Done{})
-                          : Result<>(Error{"program " + described(asked) + ": " + rejected_[candidate]});
+                          : Result<>(Error{"program " + candidate_text(asked) + ": " + rejected_[candidate]});
 
   for (std::size_t i = 0; i < candidates_.size(); ++i)
     if (candidates_[i].group == asked.group && candidates_[i].set == asked.set && rejected_[i].empty())
-      rejected_[i] = "its companion " + described(asked) + " cannot be used";
+      rejected_[i] = "its companion " + candidate_text(asked) + " cannot be used";
   if (leader(asked.group) != candidates_.size()) return Done{};
 
   std::string reasons;
@@ -54,7 +56,7 @@ Result<> ProgramChoice::reject(std::size_t candidate, std::string reason) {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     if (candidates_[i].group != asked.group) continue;
     optional = optional && candidates_[i].optional;
-    reasons += "\n  " + described(candidates_[i]) + ": " + rejected_[i];
+    reasons += "\n  " + candidate_text(candidates_[i]) + ": " + rejected_[i];
   }
   if (optional) return Done{};
   return Error{"none of the alternatives '" + asked.group + "' can run on this kernel:" + reasons};
@@ -63,7 +65,7 @@ Result<> ProgramChoice::reject(std::size_t candidate, std::string reason) {
 std::string ProgramChoice::why_not(std::size_t candidate) const {
   if (wanted(candidate)) return "";
   if (!rejected_[candidate].empty()) return rejected_[candidate];
-  return "not needed: " + described(candidates_[leader(candidates_[candidate].group)]) + " is used";
+  return "not needed: " + candidate_text(candidates_[leader(candidates_[candidate].group)]) + " is used";
 }
 
 std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared) {

@@ -44,7 +44,7 @@ class ProgramChoice {
 };
 
 // "on_read (kretprobe/vfs_read)": how messages name a program.
-std::string described(const Candidate& candidate);
+std::string candidate_text(const Candidate& candidate);
 
 // The programs of an object, in the order in which they are tried. Alternatives come first, in the order of
 // the source, which BTF has (the object groups programs by section).

@@ -39,7 +39,7 @@ bool MapFacts::holds_entries() const {
 MapReader::MapReader(int fd, const MapFacts& facts, std::size_t possible_cpus)
     : fd_(fd), facts_(facts), cpus_(facts.is_per_cpu() ? possible_cpus : 1) {}
 
-Result<> MapReader::read(
+Result<> MapReader::read_entries(
     const std::function<void(format::Bytes, const std::vector<format::Bytes>&)>& sink) const {
   const std::size_t stride = facts_.is_per_cpu() ? rounded(facts_.value_bytes) : facts_.value_bytes;
   std::vector<std::byte> key(facts_.key_bytes), next(facts_.key_bytes), values(stride * cpus_);

@@ -34,7 +34,7 @@ class MapReader {
   // Calls `sink` for each entry, with one value, or in a per-CPU map one for each possible CPU. If programs
   // delete entries during the read, some entries may be missing or be read twice. Error EPERM: the rights
   // were dropped.
-  Result<> read(
+  Result<> read_entries(
       const std::function<void(format::Bytes key, const std::vector<format::Bytes>& values)>& sink) const;
   // The value of one key; empty: no such key.
   std::vector<std::byte> value(format::Bytes key) const;

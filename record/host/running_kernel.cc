@@ -365,7 +365,7 @@ KernelSymbolsAhead::KernelSymbolsAhead(std::size_t page_size) {
   }
 }
 
-std::optional<Result<KernelSymbols>> KernelSymbolsAhead::take() {
+std::optional<Result<KernelSymbols>> KernelSymbolsAhead::take_symbols() {
   if (!read_.valid()) return std::nullopt;
   return read_.get();
 }

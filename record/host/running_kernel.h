@@ -101,7 +101,7 @@ Result<KernelSymbols> read_kernel_symbols(std::size_t page_size);
 class KernelSymbolsAhead {
  public:
   explicit KernelSymbolsAhead(std::size_t page_size);
-  std::optional<Result<KernelSymbols>> take();  // once; later nullopt
+  std::optional<Result<KernelSymbols>> take_symbols();  // once; later nullopt
 
  private:
   std::future<Result<KernelSymbols>> read_;

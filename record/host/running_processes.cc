@@ -117,7 +117,7 @@ bool answers_now(ForeignReader* reader, const std::string& folder) {
 ProcessTable::ProcessTable(std::shared_ptr<ForeignReader> reader, std::string proc)
     : reader_(std::move(reader)), proc_(std::move(proc)), text_(kHead) {}
 
-void ProcessTable::add(int process) {
+void ProcessTable::add_process(int process) {
   if (count_ >= kMostProcesses) return;
   const std::string number = std::to_string(process);
   const std::string folder = proc_ + "/" + number;

@@ -27,7 +27,7 @@ class ProcessTable {
   // tests.
   explicit ProcessTable(std::shared_ptr<ForeignReader> reader, std::string proc = "/proc");
   // Adds a line for the process; nothing if it has ended, or there are too many.
-  void add(int process);
+  void add_process(int process);
   // Lines of fields separated by tabs; the first one has their names (docs/capture-format.md, attachment
   // "processes").
   const std::string& text() const { return text_; }

@@ -380,14 +380,15 @@ void KernelEvents::ReopenedEvents::each(const std::function<void(const OpenEvent
     for (const OpenEvent& event : events) what(event);
 }
 
-std::span<const OpenEvent> KernelEvents::ReopenedEvents::take(int cpu, std::vector<OpenEvent> events,
-                                                              std::vector<Losses> before) {
+std::span<const OpenEvent> KernelEvents::ReopenedEvents::replace_events(int cpu,
+                                                                        std::vector<OpenEvent> events,
+                                                                        std::vector<Losses> before) {
   const std::lock_guard lock(mutex_);
   for (const Losses& loss : before) add_loss(before_, loss);
   return by_cpu_[cpu] = std::move(events);
 }
 
-void KernelEvents::ReopenedEvents::note(std::string cpu, std::string what) {
+void KernelEvents::ReopenedEvents::add_note(std::string cpu, std::string what) {
   const std::lock_guard lock(mutex_);
   constexpr std::size_t kMost = 256;  // a limit for a CPU that goes offline again and again
   if (notes_.size() < kMost) notes_.emplace_back(std::move(cpu), std::move(what));
@@ -408,7 +409,7 @@ std::vector<Losses> KernelEvents::ReopenedEvents::losses(
 }
 
 void KernelEvents::note_cpu(int cpu, const std::string& what) {
-  reopened_->note("CPU " + std::to_string(cpu), what);
+  reopened_->add_note("CPU " + std::to_string(cpu), what);
 }
 format::StringPairs KernelEvents::noted_cpus() const { return reopened_->notes(); }
 
@@ -488,10 +489,10 @@ Result<KernelEvents::Reopened> KernelEvents::reopen_cpu(int cpu, const Host& hos
   }
   if (opened.empty() && !any_of_tasks) return Error{left_out};
   for (const OpenEvent& open : opened) rings_[open.ring].rename(open.own_id, open.id);
-  return Reopened{reopened_->take(cpu, std::move(opened), losses_of_cpu(cpu)), std::move(left_out)};
+  return Reopened{reopened_->replace_events(cpu, std::move(opened), losses_of_cpu(cpu)), std::move(left_out)};
 }
 
-void KernelEvents::close_cpu(int cpu) { (void)reopened_->take(cpu, {}, losses_of_cpu(cpu)); }
+void KernelEvents::close_cpu(int cpu) { (void)reopened_->replace_events(cpu, {}, losses_of_cpu(cpu)); }
 
 // Losses of the reopened events of a CPU.
 std::vector<Losses> KernelEvents::losses_of_cpu(int cpu) const {

@@ -140,8 +140,9 @@ class KernelEvents {
     // Calls `what` for each event that is open.
     void each(const std::function<void(const OpenEvent&)>& what) const;
     // Adds the reopened events of a CPU. `before`: losses of its earlier events.
-    std::span<const OpenEvent> take(int cpu, std::vector<OpenEvent> events, std::vector<Losses> before);
-    void note(std::string cpu, std::string what);
+    std::span<const OpenEvent> replace_events(int cpu, std::vector<OpenEvent> events,
+                                              std::vector<Losses> before);
+    void add_note(std::string cpu, std::string what);
     format::StringPairs notes() const;
     // Losses of the open events, by `of`, and of closed ones.
     std::vector<Losses> losses(const std::function<Losses(const OpenEvent&)>& of) const;

@@ -19,7 +19,7 @@ void add_loss(std::vector<Losses>& all, const Losses& loss) {
   same->last = std::max(same->last, loss.last);
 }
 
-std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
+std::vector<Losses> ReportedLost::take_unreported(const std::vector<Losses>& all) {
   std::map<std::size_t, std::uint64_t> left;  // to report, by event
   for (const Losses& loss : all) left[loss.event] += loss.lost;
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);

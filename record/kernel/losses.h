@@ -38,7 +38,7 @@ void add_loss(std::vector<Losses>& all, const Losses& loss);
 class ReportedLost {
  public:
   // The part of `all`, the sums since the start, that was not reported before.
-  std::vector<Losses> news(const std::vector<Losses>& all);
+  std::vector<Losses> take_unreported(const std::vector<Losses>& all);
 
  private:
   struct Reported {

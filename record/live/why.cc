@@ -241,7 +241,7 @@ Result<int> answer_why(const std::vector<std::string>& view, const std::string& 
     pollfd one{signals.fd(), POLLIN, 0};
     constexpr int kStep = 20;  // ms
     (void)::poll(&one, 1, kStep);
-    if (const auto signal = signals.take(); signal && !signal->is_snapshot()) (void)::kill(-*child, SIGTERM);
+    if (const auto signal = signals.take_signal(); signal && !signal->is_snapshot()) (void)::kill(-*child, SIGTERM);
   }
   if (ended < 0) return system_error("waitpid", errno);
   constexpr int kBySignal = 128;

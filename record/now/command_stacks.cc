@@ -141,7 +141,7 @@ std::vector<std::pair<std::int64_t, std::string>> names_of_calls() {
   for (const bpf::ShippedRecorder& each : bpf::shipped_recorders()) {
     if (each.name != "syscall") continue;
     const auto object = bpf::parse_elf_object(each.object);
-    const bpf::ElfSection* const types = object ? object->find(".BTF") : nullptr;
+    const bpf::ElfSection* const types = object ? object->find_section(".BTF") : nullptr;
     if (types == nullptr) return {};
     const auto declared = bpf::read_declarations(types->content);
     const format::PayloadSchema* const schema = declared ? declared->event("syscall") : nullptr;
@@ -262,7 +262,7 @@ Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string
   head->features.schemas = {schema()};
   add_programs(plan, {}, {}, *head);
   ProcessTable table(reader);
-  for (const std::uint32_t process : now.processes) table.add(static_cast<int>(process));
+  for (const std::uint32_t process : now.processes) table.add_process(static_cast<int>(process));
   auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
   if (!packed) return std::move(packed.error());
   head->features.attachments.push_back(std::move(*packed));
@@ -358,7 +358,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
                                reader, [&signals] { return signals->ends_start(); });
   if (!now) return fail(now.error(), &*signals);
   if (now->threads.empty()) {
-    const std::string silence = described_silence(reader->silent());
+    const std::string silence = silence_text(reader->silent());
     return fail(Error{silence.empty() ? "every thread has ended" : silence});
   }
   for (const std::string& note : now->notes)
@@ -375,7 +375,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   }
   if (auto done = write_capture(*now, command_line, reader, options->output, memory); !done)
     return fail(done.error());
-  const PinnedFiles pinned = pinner.take();
+  const PinnedFiles pinned = pinner.take_pinned();
   // Files only: tacho-report is not asked to leave out memory.
   std::vector<std::string> silent = reader->silent();
   std::erase_if(silent, [](const std::string& name) { return !name.starts_with('/'); });
@@ -386,7 +386,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
     unwind_copies(packing, *signals, Messages(quiet));
     pack_symbols(packing, *signals, Messages(quiet));
   }
-  if (!options->is_quiet && !silent.empty()) print_note(described_silence(silent));
+  if (!options->is_quiet && !silent.empty()) print_note(silence_text(silent));
   for (const std::string& file : silent) words.insert(words.end(), {"--skip-file", file});
   words.emplace_back("--no-pager");
   if (!memory) words.insert(words.end(), {"-i", options->output});

@@ -234,7 +234,7 @@ class Copying {
       if (!copy.thread.registers.empty()) copy_stack(copy.thread, reader_);
       copies.push_back(std::move(copy));
     }
-    auto again = list_.read();
+    auto again = list_.read_threads();
     if (!again) return std::move(again.error());
     std::unordered_map<std::uint32_t, const bpf::ListedThread*> now;
     for (const bpf::ListedThread& each : *again) now.emplace(each.tid, &each);
@@ -471,7 +471,7 @@ Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
   if (choice != TACHO_ALL_THREADS) ids.push_back(::getpid());
   auto list = bpf::ThreadList::load(choice, ids);
   if (!list) return std::move(list.error());
-  auto first = list->read();
+  auto first = list->read_threads();
   if (!first) return std::move(first.error());
   return Listing{std::move(*list), std::move(*first)};
 }
@@ -485,7 +485,7 @@ Result<std::vector<ThreadStack>> threads_of_list(Listing& listing, ForeignReader
   for (int round = 1; round < kRounds && !copying.left().empty(); ++round) {
     if (stop()) return Error{"stopped by a signal", EINTR};
     std::this_thread::sleep_for(milliseconds(1));
-    auto listed = listing.list.read();
+    auto listed = listing.list.read_threads();
     if (!listed) return std::move(listed.error());
     if (auto done = copying.copy_round(std::move(*listed)); !done) return std::move(done.error());
   }
@@ -571,7 +571,7 @@ std::optional<ThreadStack> owner_of_lock(const ThreadStack& waiting, const bpf::
   constexpr int kTries = 20;
   for (int tries = 0; tries < kTries; ++tries) {
     const std::uint32_t owner = looks.owner_now(waiting);
-    auto listed = list.read();
+    auto listed = list.read_threads();
     if (!listed) return std::nullopt;
     std::erase_if(*listed, [owner](const bpf::ListedThread& each) { return each.tid != owner; });
     Copying copying(list, reader);

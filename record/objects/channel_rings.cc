@@ -131,7 +131,7 @@ void read_attributed_losses(const bpf::LoadedObject& object, const std::string& 
                             const std::function<void(const AttributedLoss&)>& sink) {
   const auto losers = object.open_map(bpf::kLosersMap + map);
   if (!losers) return;
-  (void)losers->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+  (void)losers->read_entries([&](format::Bytes key, const std::vector<format::Bytes>& values) {
     format::Cursor loser(key), loss(values.empty() ? format::Bytes() : values.front());
     AttributedLoss found;
     found.cgroup = loser.u64();
@@ -340,7 +340,7 @@ std::vector<int> ChannelRings::fds() const {
   return all;
 }
 
-void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byte>& to) {
+void ChannelRings::add_sample(Source& source, format::Bytes bytes, std::vector<std::byte>& to) {
   auto event = source.kind == bpf::ChannelKind::RingWithHeaders
                    ? parse_ring_event(bytes)
                    : RingEvent{.time = monotonic_now(), .cpu = std::nullopt, .payload = bytes};
@@ -353,7 +353,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
   const auto id = event->cpu ? source.ids.find(static_cast<int>(*event->cpu)) : source.ids.begin();
   if (id == source.ids.end()) return;
   const auto& follower = recording_->follower;
-  if (follower && follower->state(static_cast<int>(event->thread)) != bpf::Followed::Yes) {
+  if (follower && follower->thread_state(static_cast<int>(event->thread)) != bpf::Followed::Yes) {
     ++dropped_;
     return;
   }
@@ -363,10 +363,10 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     count_lost(source);
 }
 
-bool ChannelRings::take(std::vector<std::byte>& to) {
+bool ChannelRings::take_samples(std::vector<std::byte>& to) {
   bool is_fine = true;
   for (Source& source : rings_) {
-    const bool is_taken = source.ring.drain([&](format::Bytes bytes) { add(source, bytes, to); });
+    const bool is_taken = source.ring.drain([&](format::Bytes bytes) { add_sample(source, bytes, to); });
     if (!is_taken) count_lost(source);
     is_fine &= is_taken;
   }

@@ -148,7 +148,7 @@ class ChannelRings {
   bool empty() const { return rings_.empty(); }
   std::vector<int> fds() const;
   // Appends new events. False: an allocation failed, and an event is lost.
-  bool take(std::vector<std::byte>& to);
+  bool take_samples(std::vector<std::byte>& to);
   // Events for which there was no room in their ring or in memory. Any thread may call it.
   std::vector<Losses> losses() const;
   std::uint64_t dropped() const { return dropped_; }  // of threads that are not followed; from any thread
@@ -172,7 +172,7 @@ class ChannelRings {
       : recording_(&recording), events_(&events) {}
   std::vector<Losses> attributed_losses(const Source& source, std::uint64_t& others) const;
   static void count_lost(Source& source) { source.lost->fetch_add(1, std::memory_order_relaxed); }
-  void add(Source& source, format::Bytes bytes, std::vector<std::byte>& to);
+  void add_sample(Source& source, format::Bytes bytes, std::vector<std::byte>& to);
 
   const OpenedRecording* recording_;
   const KernelEvents* events_;

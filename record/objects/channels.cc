@@ -36,15 +36,15 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
   const auto kernel_tid = [&numbers](int thread) {
     return static_cast<int>(bpf::kernel_tid_of(numbers, static_cast<std::uint32_t>(thread)));
   };
-  if (command) follower->set(kernel_tid(*command), bpf::Followed::FromExec);
+  if (command) follower->set_thread(kernel_tid(*command), bpf::Followed::FromExec);
   std::vector<int> threads = tasks.threads;
   for (int look = 0; look < kMostLooks; ++look) {
     bool any_new = false;
     for (const int thread : threads) {
       const int tid = kernel_tid(thread);
       if (tid == 0) continue;  // it has ended
-      any_new |= follower->state(tid) != bpf::Followed::Yes;
-      follower->set(tid, bpf::Followed::Yes);
+      any_new |= follower->thread_state(tid) != bpf::Followed::Yes;
+      follower->set_thread(tid, bpf::Followed::Yes);
     }
     if (!any_new || target.watch != Watch::Processes) break;
     auto now = tasks_of(target);
@@ -162,7 +162,7 @@ Result<Channels> Channels::open(const OpenedRecording& recording, const KernelEv
                 [&](std::uint64_t id) { return std::ranges::find(unfiltered, id) != unfiltered.end(); });
   channels.filter_.emplace(std::move(filtered), [&recording](int thread) {
     const auto tid = bpf::kernel_tid_of(recording.numbers, static_cast<std::uint32_t>(thread));
-    return recording.follower->state(static_cast<int>(tid)) == bpf::Followed::Yes;
+    return recording.follower->thread_state(static_cast<int>(tid)) == bpf::Followed::Yes;
   });
   if (limits_here)
     channels.filter_->limit(ids_fed_by(recording.filtering.limited_here, recording, events), rate);

@@ -116,8 +116,8 @@ void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now
     return;
   }
   for (Source* source : due) {
-    auto done = read(*source, !is_on, time);
-    // The next read() reports a failure.
+    auto done = read_source(*source, !is_on, time);
+    // The next read_maps() reports a failure.
     if (!done && !is_on && !failure_) failure_ = std::move(done.error()).in("summary '" + source->name + "'");
   }
 }
@@ -150,7 +150,7 @@ std::uint64_t Summaries::take_time(bool is_last) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(due.time_since_epoch()).count());
 }
 
-Result<> Summaries::read(bool is_last) {
+Result<> Summaries::read_maps(bool is_last) {
   const std::uint64_t time = take_time(is_last);
   if (failure_) return *std::exchange(failure_, std::nullopt);
   std::vector<Source*> due;
@@ -161,7 +161,7 @@ Result<> Summaries::read(bool is_last) {
   }
   if (auto done = gather(due); !done) return done;
   for (Source* source : due)
-    if (auto done = read(*source, true, time); !done)
+    if (auto done = read_source(*source, true, time); !done)
       return std::move(done.error()).in("summary '" + source->name + "'");
   return Done{};
 }
@@ -182,12 +182,12 @@ Result<> Summaries::gather(const std::vector<Source*>& due) const {
   return Done{};
 }
 
-Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
+Result<> Summaries::read_source(Source& source, bool is_reported, std::uint64_t time) {
   const std::uint64_t reading = ++source.readings;
   const bpf::MapFacts& facts = source.reader.facts();
   std::vector<std::byte> sum(facts.value_bytes);
   std::uint64_t entries = 0;
-  auto done = source.reader.read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+  auto done = source.reader.read_entries([&](format::Bytes key, const std::vector<format::Bytes>& values) {
     Known& known = source.known[std::string(reinterpret_cast<const char*>(key.data()), key.size())];
     if (std::exchange(known.reading, reading) == reading) return;  // the kernel returned the key twice
     ++entries;
@@ -237,7 +237,7 @@ void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& s
     ++source.too_large;
 }
 
-void Summaries::take(std::vector<std::byte>& to, std::size_t most) {
+void Summaries::take_samples(std::vector<std::byte>& to, std::size_t most) {
   std::size_t end = taken_;
   while (end < waiting_.size()) {
     std::uint16_t size = 0;

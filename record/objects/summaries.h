@@ -46,10 +46,10 @@ class Summaries {
   std::chrono::milliseconds until_due(std::chrono::milliseconds most) const;
   // Reads the maps of all enabled events; take() returns the differences to the last reading. `is_last`: also
   // values that are reported once, at the end, of events that were ever enabled.
-  Result<> read(bool is_last);
+  Result<> read_maps(bool is_last);
   // Appends whole records of readings, up to `most` bytes but at least one. Throws std::bad_alloc and keeps
   // the records if there is no memory.
-  void take(std::vector<std::byte>& to, std::size_t most);
+  void take_samples(std::vector<std::byte>& to, std::size_t most);
   bool has_more() const { return taken_ < waiting_.size(); }
 
   // Entries for which a map had no room. Any thread may call it.
@@ -89,7 +89,7 @@ class Summaries {
   Result<> gather(const std::vector<Source*>& due) const;
   bool waits_for_time() const;
   std::uint64_t take_time(bool is_last);
-  Result<> read(Source& source, bool is_reported, std::uint64_t time);
+  Result<> read_source(Source& source, bool is_reported, std::uint64_t time);
   void write_sample(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
 
   const OpenedRecording* recording_;

@@ -105,7 +105,7 @@ Schedule::Schedule(const Delay& delay, std::optional<milliseconds> duration, boo
   std::ranges::stable_sort(steps_, {}, &Step::at);
 }
 
-std::optional<Due> Schedule::take(milliseconds now) {
+std::optional<Due> Schedule::take_due(milliseconds now) {
   if (done_ == steps_.size() || steps_[done_].at > now) return std::nullopt;
   return steps_[done_++].due;
 }

@@ -54,7 +54,7 @@ class Schedule {
   // Whether samples are taken from the start.
   bool starts_enabled() const { return starts_enabled_; }
   // Steps due at `now`, a time since recording began; one at a time, in order.
-  std::optional<Due> take(std::chrono::milliseconds now);
+  std::optional<Due> take_due(std::chrono::milliseconds now);
   // The time of the next step.
   std::optional<std::chrono::milliseconds> next() const;
 

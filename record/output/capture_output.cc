@@ -127,7 +127,7 @@ Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const fo
   return std::unique_ptr<CaptureOutput>(std::make_unique<PipeOutput>(std::move(*writer)));
 }
 
-Result<> FinishedFiles::add() {
+Result<> FinishedFiles::add_file() {
   struct stat info {};
   if (lstat(path_.c_str(), &info) != 0) return output_system_error(path_, errno);
   const std::string wanted = path_ + "." + time_for_name();
@@ -194,7 +194,7 @@ std::vector<std::string> FinishedFiles::names() const {
   return names;
 }
 
-std::vector<std::string> FinishedFiles::take_news() {
+std::vector<std::string> FinishedFiles::take_new_names() {
   const std::lock_guard lock(mutex_);
   return std::exchange(news_, {});
 }

@@ -102,7 +102,7 @@ class FinishedFiles {
   FinishedFiles(std::string path, std::size_t most) : path_(std::move(path)), most_(most) {}
 
   // Renames the finished file at the path, never to an existing name.
-  Result<> add();
+  Result<> add_file();
   // Removes the oldest files of this recording so that one more fits into the maximum.
   void make_room();
   // For messages: "3 files perf.data.*".
@@ -110,7 +110,7 @@ class FinishedFiles {
   std::size_t count() const { return count_; }
   std::vector<std::string> names() const;
   // As in CaptureOutput. Any thread may call them.
-  std::vector<std::string> take_news();
+  std::vector<std::string> take_new_names();
   bool begin_rewrite(const std::string& name);
   void end_rewrite();
 

@@ -31,7 +31,8 @@ Result<std::optional<RingCompressor>> RingCompressor::for_level(std::optional<in
   return std::optional(RingCompressor(std::move(*compressor)));
 }
 
-void RingCompressor::add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed) {
+void RingCompressor::compress_run(format::Bytes run, std::vector<std::byte>& out,
+                                  std::vector<CompressedRun>& packed) {
   run = end_record(run, out, packed);
   while (!run.empty()) {
     const std::size_t begin = out.size();

@@ -34,7 +34,7 @@ class RingCompressor {
   // Appends a run of bytes of one pass over a ring to `out`; a record may begin in one run and end in the
   // next. `packed` lists which bytes of `out` are compressed; the others are plain records, which are not
   // similar enough.
-  void add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed);
+  void compress_run(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed);
   // Begins another pass, whatever happened to the last one. The contents of `packed` stay.
   void begin_look(const std::vector<CompressedRun>& packed) {
     missing_ = 0;

@@ -23,7 +23,7 @@ std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& record
 
 Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
-  const std::vector<Losses> losses = reported_.news(all_losses(recording_, channels_));
+  const std::vector<Losses> losses = reported_.take_unreported(recording_losses(recording_, channels_));
   // Ring buffers of BPF objects have no LOST records. Read after the losses, so that none of them is missing.
   std::uint64_t lost_by_rings = 0;
   for (const Losses& loss : recording_.events.losses()) lost_by_rings += loss.lost;
@@ -38,7 +38,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   }
   format::Features late;
   if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
-  late.environment.losses = described(losses, counts, recording_, cgroups_);
+  late.environment.losses = losses_in_capture(losses, counts, recording_, cgroups_);
   late.environment.losses.counted_before = counted_before_;
   if (auto added = new_dropping_programs(recording_); !added.empty()) {
     added.insert(added.begin(), recording_.dropping.begin(), recording_.dropping.end());
@@ -48,7 +48,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   if (recording_.stacks) {
     const StackCounts now = recording_.stacks->counts();
     late.environment.user_stacks = facts_of_choice(recording_.plan);
-    for (auto& fact : facts_of(now - reported_stacks_))
+    for (auto& fact : stack_counts_facts(now - reported_stacks_))
       late.environment.user_stacks.push_back(std::move(fact));
     reported_stacks_ = now;
   }

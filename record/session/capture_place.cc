@@ -27,7 +27,8 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
 }
 
 Result<> check_disk(const RecordOptions& options) {
-  if (!is_disk_short({.least_free = options.files.least_free, .path = folder_of(options)})) return Done{};
+  if (!is_disk_short({.least_free = options.files.least_free, .path = folder_of_capture(options)}))
+    return Done{};
   return output_error(options.output +
                       ": its file system has less free space than --min-free; nothing is recorded");
 }
@@ -37,7 +38,7 @@ Result<> check_place(const RecordOptions& options) {
   return format::check_output(options.output);
 }
 
-std::string folder_of(const RecordOptions& options) {
+std::string folder_of_capture(const RecordOptions& options) {
   const auto slash = options.output.rfind('/');
   return slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
 }

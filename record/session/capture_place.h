@@ -14,7 +14,7 @@
 namespace tacho::record {
 
 // The folder of the capture.
-std::string folder_of(const RecordOptions& options);
+std::string folder_of_capture(const RecordOptions& options);
 // Checks --min-free.
 Result<> check_disk(const RecordOptions& options);
 // Checks that a capture can be made at the path, and --min-free.

@@ -44,7 +44,7 @@ Result<> CaptureSeries::close(const format::Features& late) {
   if (auto done = current_->close(late); !done) return done;
   finished_bytes_ += current_->bytes();
   current_.reset();
-  return finished_.add();
+  return finished_.add_file();
 }
 
 Result<> CaptureSeries::close_after_failure() {

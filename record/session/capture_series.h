@@ -58,7 +58,7 @@ class CaptureSeries final : public CaptureOutput {
   std::vector<std::string> files() const override { return finished_.names(); }
 
   Result<> finish() override;
-  std::vector<std::string> take_finished() override { return finished_.take_news(); }
+  std::vector<std::string> take_finished() override { return finished_.take_new_names(); }
   bool begin_rewrite(const std::string& name) override { return finished_.begin_rewrite(name); }
   void end_rewrite() override { finished_.end_rewrite(); }
 

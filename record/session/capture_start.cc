@@ -52,7 +52,7 @@ Result<> take_sideband(OpenedRecording& recording, CaptureOutput& output) {
     ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
     cut_behind_trailers(records, begin, ring.trailer());
     ring.renamed().apply(records, begin);
-    if (recording.stacks) recording.stacks->take(ring, records, begin);
+    if (recording.stacks) recording.stacks->take_records(ring, records, begin);
   }
   return records.empty() ? Result<>(Done{}) : output.write_records(records);
 }
@@ -102,7 +102,7 @@ RunningProcesses processes_of(const OpenedRecording& recording, const RecordOpti
 // The head without processes and BPF programs. The first call uses the kernel symbols that were read ahead.
 Result<CaptureHead> describe_host_and_plan(const OpenedRecording& recording, const RecordOptions& options,
                                            const std::vector<std::string>& command_line) {
-  auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
+  auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take_symbols() : std::nullopt;
   auto kernel = ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
   if (!kernel) return std::move(kernel.error());
   auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
@@ -124,7 +124,7 @@ void add_programs_and_stacks(const OpenedRecording& recording, CaptureHead& head
 Result<> add_processes(const std::vector<int>& processes, const std::shared_ptr<ForeignReader>& reader,
                        CaptureHead& head) {
   ProcessTable table(reader);
-  for (const int process : processes) table.add(process);
+  for (const int process : processes) table.add_process(process);
   auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
   if (!packed) return std::move(packed.error());
   head.features.attachments.push_back(std::move(*packed));

@@ -281,7 +281,7 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
         100.0 * static_cast<double>(lost) / static_cast<double>(all),
         are_paused ? "they happened while the rings were read for a capture" : full_rings(recording.plan)));
     const auto losses =
-        described(all_losses(recording, &channels), counts, recording, options.target.cgroups);
+        losses_in_capture(recording_losses(recording, &channels), counts, recording, options.target.cgroups);
     if (const std::string where = format::where_and_when_lost(losses); !where.empty())
       messages.warn("  lost: " + where);
   }
@@ -293,7 +293,7 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
   report_skipped_runs(recording, messages);
 }
 
-std::string described_silence(std::span<const std::string> silent) {
+std::string silence_text(std::span<const std::string> silent) {
   if (silent.empty()) return {};
   constexpr std::size_t kMost = 5;
   std::string text = "names and stacks are missing of what does not answer (a file system that hangs?): " +

@@ -43,6 +43,6 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
                    const Channels& channels, const RecordOptions& options, const Messages& messages);
 
 // Names what did not answer (ForeignReader::silent()); empty: all did.
-std::string described_silence(std::span<const std::string> silent);
+std::string silence_text(std::span<const std::string> silent);
 
 }  // namespace tacho::record

@@ -93,7 +93,7 @@ Result<Control> Control::open(const ControlChannel& place) {
   return control;
 }
 
-std::vector<ControlCommand> Control::take() {
+std::vector<ControlCommand> Control::take_commands() {
   std::vector<ControlCommand> commands;
   std::array<char, 4096> bytes{};
   // Poll before each read, since an inherited descriptor may block, and limit the number of reads, since a
@@ -124,7 +124,7 @@ void Control::answer(std::string_view line) {
 }
 
 void ControlHandler::handle_commands() {
-  for (const ControlCommand& command : control_.take()) {
+  for (const ControlCommand& command : control_.take_commands()) {
     const auto done = execute(command);
     if (!done) {
       callbacks_.say("--control: " + done.error().what);
@@ -141,7 +141,7 @@ void ControlHandler::snapshot_done() {
   for (; begun_snapshots_ > 0; --begun_snapshots_, --snapshots_) control_.acknowledge();
 }
 
-void ControlHandler::end(const std::optional<Error>& failure) {
+void ControlHandler::answer_waiting(const std::optional<Error>& failure) {
   snapshot_begun();
   if (!failure) return snapshot_done();
   for (; snapshots_ > 0; --snapshots_) control_.refuse(failure->what);
@@ -239,7 +239,7 @@ std::vector<int> SwitchEvents::fds() const {
   return all;
 }
 
-std::uint64_t SwitchEvents::take() {
+std::uint64_t SwitchEvents::take_events() {
   std::uint64_t happened = 0;
   for (PerfRing& ring : events_.rings()) {
     std::vector<std::byte> records;  // one buffer: records that wrap come in two pieces

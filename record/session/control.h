@@ -39,7 +39,7 @@ class Control {
   static Result<Control> open(const ControlChannel& place);
   int fd() const { return commands_.get(); }
   // The commands that have arrived. A line may arrive in pieces.
-  std::vector<ControlCommand> take();
+  std::vector<ControlCommand> take_commands();
   // Whether all writers closed it.
   bool is_closed() const { return is_closed_; }
 
@@ -75,7 +75,7 @@ class ControlHandler {
   // The snapshot is written: answers the commands from before its start.
   void snapshot_done();
   // The recording is over: answers the remaining commands.
-  void end(const std::optional<Error>& failure);
+  void answer_waiting(const std::optional<Error>& failure);
 
  private:
   // The error says why the command is refused. Snapshots are answered later.
@@ -101,7 +101,7 @@ class SwitchEvents {
   std::vector<int> fds() const;
   Result<> enable() const { return events_.enable_samples(); }
   // The number of events since the last call; at least 1 if the ring was full.
-  std::uint64_t take();
+  std::uint64_t take_events();
 
  private:
   explicit SwitchEvents(KernelEvents events) : events_(std::move(events)) {}

@@ -113,7 +113,7 @@ void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_reported, std:
   }
 }
 
-std::vector<CpuWatch::Change> CpuWatch::look(std::span<const int> came) {
+std::vector<CpuWatch::Change> CpuWatch::take_changes(std::span<const int> came) {
   std::vector<Change> changes;
   if (cpus_.empty()) return changes;
   std::string text;
@@ -151,10 +151,10 @@ CpuHotplug::CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu r
       reopen_cpu_(std::move(reopen_cpu)),
       say_(std::move(say)) {}
 
-Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start) {
+Result<> CpuHotplug::follow_cpus(Poller& poller, std::chrono::milliseconds since_start) {
   if (since_start < next_look_) return Done{};
   next_look_ = since_start + kBetweenLooks;
-  for (const CpuWatch::Change& change : watch_.look(uevents_.came())) {
+  for (const CpuWatch::Change& change : watch_.take_changes(uevents_.came())) {
     const std::string when =
         fmt::format("{:.1f} s after the start", static_cast<double>(since_start.count()) / 1000);
     if (change.is_online) {

@@ -51,7 +51,7 @@ class CpuWatch {
   // Changes since the last call; none if the file cannot be read. `came`: CPUs that came online by uevents,
   // which may arrive shortly after the file changes. A CPU in `came` that was not seen offline was offline in
   // between.
-  std::vector<Change> look(std::span<const int> came = {});
+  std::vector<Change> take_changes(std::span<const int> came = {});
 
  private:
   void look_at(int cpu, bool is_online, std::size_t times_reported, std::vector<Change>& changes);
@@ -74,7 +74,7 @@ class CpuHotplug {
 
   // Checks the CPUs ten times a second; call it more often. Events of a CPU between its return and the check
   // are not recorded. `since_start`: time since the start of the recording.
-  Result<> look(Poller& poller, std::chrono::milliseconds since_start);
+  Result<> follow_cpus(Poller& poller, std::chrono::milliseconds since_start);
 
  private:
   Result<> came_online(int cpu, const std::string& when, Poller& poller);

@@ -50,7 +50,7 @@ std::string FlightRecorder::place(const std::string& path) const {
 Result<> FlightRecorder::begin_next() {
   finished_.make_room();
   if (auto done = write_capture(); !done) return done;
-  return finished_.add();
+  return finished_.add_file();
 }
 
 Result<> FlightRecorder::finish() {

@@ -53,7 +53,7 @@ class FlightRecorder final : public CaptureOutput {
   Result<> begin_next() override;
   // The same at the end.
   Result<> finish() override;
-  std::vector<std::string> take_finished() override { return finished_.take_news(); }
+  std::vector<std::string> take_finished() override { return finished_.take_new_names(); }
   bool begin_rewrite(const std::string& name) override { return finished_.begin_rewrite(name); }
   void end_rewrite() override { finished_.end_rewrite(); }
 

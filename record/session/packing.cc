@@ -168,7 +168,7 @@ End wait_for(const Child& child, WaitLine& line, std::optional<std::chrono::seco
         {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {child.output.get(), POLLIN, 0}}};
     (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
     if ((news[2].revents & (POLLIN | POLLHUP)) == POLLHUP) ::usleep(kLookEvery * 1000);
-    while (const auto signal = signals.take()) {
+    while (const auto signal = signals.take_signal()) {
       if (signal->is_snapshot()) continue;
       ::kill(child.pid, end.is_interrupted ? SIGKILL : SIGTERM);
       end.is_interrupted = true;
@@ -416,7 +416,7 @@ FilePacker::FilePacker(CaptureOutput& output, FilePinner* pinner, Packing packin
                        Messages messages)
     : work_(std::make_unique<Work>(output, pinner, std::move(packing), copies, std::move(messages))) {}
 FilePacker::~FilePacker() { (void)stop(); }
-void FilePacker::add(const std::string& capture) { work_->add(capture); }
+void FilePacker::add_capture(const std::string& capture) { work_->add(capture); }
 void FilePacker::step() { work_->step(); }
 std::vector<std::string> FilePacker::stop() { return work_->stop(); }
 

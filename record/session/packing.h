@@ -51,7 +51,7 @@ class FilePacker {
   FilePacker& operator=(const FilePacker&) = delete;
   ~FilePacker();
 
-  void add(const std::string& capture);
+  void add_capture(const std::string& capture);
   // Sees whether the child has ended, and starts the next one. Does not wait; call it often.
   void step();
   // Ends the child. Returns the files that are not packed yet.

@@ -336,7 +336,7 @@ class FilePinner::Work {
 FilePinner::FilePinner(std::shared_ptr<ForeignReader> reader)
     : state_(std::make_shared<State>(std::move(reader))) {}
 
-FilePinner::~FilePinner() { (void)take(); }
+FilePinner::~FilePinner() { (void)take_pinned(); }
 
 void FilePinner::run(const std::shared_ptr<State>& state) {
   // The thread reads files of any user, so it drops its rights first; if that fails, it ends.
@@ -397,7 +397,7 @@ Result<> FilePinner::start(const format::EventAttr& attr, std::vector<int> proce
   return Done{};
 }
 
-void FilePinner::look(format::Bytes records) {
+void FilePinner::pin_mapped(format::Bytes records) {
   if (!is_running_) return;
   try {
     events_.clear();
@@ -425,7 +425,7 @@ void FilePinner::use(const std::function<void(const PinnedFiles&)>& what) {
   what(state_->held);
 }
 
-PinnedFiles FilePinner::take() {
+PinnedFiles FilePinner::take_pinned() {
   if (!std::exchange(is_running_, false)) return {};
   std::unique_lock lock(state_->mutex);
   state_->is_over = true;

@@ -61,11 +61,11 @@ class FilePinner {
   // `attr`: of the event with mmap records. `processes`: the running ones.
   Result<> start(const format::EventAttr& attr, std::vector<int> processes);
   // Queues the mappings in these whole records for the thread.
-  void look(format::Bytes records);
+  void pin_mapped(format::Bytes records);
   // Calls `what` with the files that are pinned now; pinning waits meanwhile.
   void use(const std::function<void(const PinnedFiles&)>& what);
   // Ends the thread and returns its files. A thread that does not end is abandoned after 2 s.
-  PinnedFiles take();
+  PinnedFiles take_pinned();
 
  private:
   struct State;

@@ -23,20 +23,20 @@ Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
   if (auto done = watch_rings(events); !done) return done;
   // Edge-triggered, since every pass reads all of them.
   for (const int channel : descriptors.channels)
-    if (auto done = add(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
+    if (auto done = watch_fd(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
   for (const int event : descriptors.switches)
-    if (auto done = add(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
-  if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
-  if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
+    if (auto done = watch_fd(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
+  if (auto done = watch_fd(descriptors.signals, tag(Source::Signals)); !done) return done;
+  if (auto done = watch_fd(descriptors.writer, tag(Source::Writer)); !done) return done;
   // Without requested events: epoll always reports EPOLLERR, for a pipe without a reader.
-  if (auto done = add(descriptors.reader, tag(Source::Reader), 0); !done) return done;
+  if (auto done = watch_fd(descriptors.reader, tag(Source::Reader), 0); !done) return done;
   // A child of the view that waits for a file system keeps the pipe open, even when it was killed.
-  if (auto done = add(descriptors.view, tag(Source::Reader), EPOLLIN | EPOLLONESHOT); !done) return done;
+  if (auto done = watch_fd(descriptors.view, tag(Source::Reader), EPOLLIN | EPOLLONESHOT); !done) return done;
   control_ = descriptors.control;
-  if (auto done = add(descriptors.control, tag(Source::Control)); !done)
+  if (auto done = watch_fd(descriptors.control, tag(Source::Control)); !done)
     return std::move(done.error()).in("--control");
   // Without a pidfd the end of the command is noticed after the longest wait.
-  return add(descriptors.command, tag(Source::Command));
+  return watch_fd(descriptors.command, tag(Source::Command));
 }
 
 Result<> Poller::watch_rings(KernelEvents& events) {
@@ -52,7 +52,7 @@ Result<> Poller::watch_rings(KernelEvents& events) {
     // Overwritten rings cause no wakeups.
     if (events.rings()[ring].kind() == RingKind::Backward) continue;
     if (!ring_watches_[ring].system_wide) ++live_rings_;
-    if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
+    if (auto done = watch_fd(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
   }
   return Done{};
 }
@@ -60,10 +60,10 @@ Result<> Poller::watch_rings(KernelEvents& events) {
 // The ring's owner keeps the event and its descriptor open.
 Result<> Poller::watch_reopened(const OpenEvent& event) {
   if (event.ring < ring_watches_.size() || !later_rings_.insert(event.ring).second) return Done{};
-  return add(event.fd.get(), tag(Source::Ring, event.ring));
+  return watch_fd(event.fd.get(), tag(Source::Ring, event.ring));
 }
 
-Result<> Poller::add(int fd, std::uint64_t data, std::uint32_t what) {
+Result<> Poller::watch_fd(int fd, std::uint64_t data, std::uint32_t what) {
   if (fd < 0) return Done{};
   epoll_event event{};
   event.events = what;
@@ -127,7 +127,7 @@ Result<> Poller::task_ended(std::size_t ring, Ready& ready) {
   if (ended.watched >= ended.fds.size()) return Done{};
   // A descriptor of an ended task is always ready: with it the loop would never sleep.
   if (auto done = remove(ended.fds[ended.watched]); !done) return done;
-  if (++ended.watched < ended.fds.size()) return add(ended.fds[ended.watched], tag(Source::Ring, ring));
+  if (++ended.watched < ended.fds.size()) return watch_fd(ended.fds[ended.watched], tag(Source::Ring, ring));
   ready.last_task_ended |= --live_rings_ == 0;
   return Done{};
 }

@@ -57,7 +57,7 @@ class Poller {
   };
 
   Result<> watch_rings(KernelEvents& events);
-  Result<> add(int fd, std::uint64_t data, std::uint32_t what = kReadable);
+  Result<> watch_fd(int fd, std::uint64_t data, std::uint32_t what = kReadable);
   Result<> remove(int fd);
   Result<> task_ended(std::size_t ring, Ready& ready);
 

@@ -70,7 +70,7 @@ int record_capture(RecordOptions& options, const std::vector<std::string>& comma
   FilePinner pinner(reader);
   const auto recorded =
       record_events(options, command_line, reader, *signals, file_state, packs ? &pinner : nullptr);
-  const PinnedFiles pinned = pinner.take();
+  const PinnedFiles pinned = pinner.take_pinned();
   if (recorded) return finish_files(*recorded, pinned, *reader, options, *signals);
   // The reader of a pipe may end early, which is no failure unless the command has not run.
   const bool has_lost_reader = recorded.error().code == EPIPE && options.files.to_pipe;

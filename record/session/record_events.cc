@@ -36,7 +36,7 @@ Result<RecordingResult> record_events(const RecordOptions& options,
   }
   if (ran->report.writer_is_stuck) leave_stuck(ran->report, options, messages);
   const auto finished = finish_recording(recording, *ran, **output, options, messages);
-  if (const std::string silence = described_silence(reader->silent()); !silence.empty())
+  if (const std::string silence = silence_text(reader->silent()); !silence.empty())
     messages.warn("warning: " + silence);
   if (finished.is_closed) file_state = FileState::Closed;
   if (!finished.status) {

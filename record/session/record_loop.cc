@@ -105,7 +105,7 @@ class RecordLoop::Loop {
         recording_.pack_finished();
         check_limits();
         check_command();
-        if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
+        if (auto done = cpus_.follow_cpus(poller_, since_start()); !done) fail(std::move(done.error()));
       } catch (const std::bad_alloc&) {
         fail(Error{"out of memory"});
       } catch (const std::exception& bug) {
@@ -123,7 +123,7 @@ class RecordLoop::Loop {
     queue_.close();
     wait_for_writing();
     // The snapshot that is being written now answers waiting snapshot commands.
-    if (control_handler_) control_handler_->end(report_.failure);
+    if (control_handler_) control_handler_->answer_waiting(report_.failure);
     return std::move(report_);
   }
   void leave_writer_behind() { writing_.leave_behind(); }
@@ -160,7 +160,7 @@ class RecordLoop::Loop {
 
   // The next file begins later; records until then go into the old one.
   void take_switch_events() {
-    const std::uint64_t happened = switches_->take();
+    const std::uint64_t happened = switches_->take_events();
     if (happened == 0) return;
     report_.switch_events += happened;
     report_.merged_switches += happened - (is_switch_wanted_ ? 0 : 1);
@@ -180,7 +180,7 @@ class RecordLoop::Loop {
   }
 
   void take_signals() {
-    while (const auto signal = signals_.take()) {
+    while (const auto signal = signals_.take_signal()) {
       if (signal->is_snapshot()) {
         if (auto begun = begin_snapshot(); !begun) recording_.say("SIGUSR2: " + begun.error().what);
       } else if (!is_recording()) {
@@ -294,7 +294,7 @@ class RecordLoop::Loop {
     return next ? std::clamp(*next - since_start(), milliseconds(0), most) : most;
   }
   void keep_schedule() {
-    while (const auto due = schedule_.take(since_start())) {
+    while (const auto due = schedule_.take_due(since_start())) {
       if (*due == Due::Stop) {
         end_recording();
       } else {
@@ -348,7 +348,7 @@ class RecordLoop::Loop {
     const auto end = Clock::now() + kPatienceWithStacks;
     for (const std::uint64_t last = stacks_->last_pass(); stacks_->holds_samples_until(last);) {
       const auto now = Clock::now();
-      if (now >= end) stacks_->give_up();
+      if (now >= end) stacks_->give_up_stacks();
       if (now >= end + kPatienceWithStacks) break;  // a stack waits for a file that does not answer
       if (!pass()) return false;
       std::this_thread::sleep_for(kStackWait);
@@ -362,21 +362,22 @@ class RecordLoop::Loop {
       PerfRing& ring = events_.rings()[i];
       if (ring.kind() == RingKind::Backward) continue;
       const auto content = events_.holds_sideband(i) ? Round::Content::Sideband : Round::Content::Samples;
-      if (!is_taken(round_.take(ring, report_.counts, content))) return false;
+      if (!is_taken(round_.take_ring(ring, report_.counts, content))) return false;
     }
     if (!is_taken(round_.end_pass(report_.counts))) return false;
-    if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
+    if (channels_ != nullptr && !is_taken(round_.take_channel_rings(*channels_, report_.counts)))
+      return false;
     // After the end run() does the last pass.
     if (summaries_ != nullptr && is_recording() && summaries_->is_due()) read_summaries();
     while (summaries_ != nullptr && summaries_->has_more())
-      if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
+      if (!is_taken(round_.take_summaries(*summaries_, report_.counts))) return false;
     failed_allocations_ = 0;
     return true;
   }
 
   void read_summaries() {
     if (summaries_ == nullptr) return;
-    if (auto done = summaries_->read(!is_recording()); !done && !report_.failure)
+    if (auto done = summaries_->read_maps(!is_recording()); !done && !report_.failure)
       report_.failure = std::move(done.error());
   }
 
@@ -391,7 +392,7 @@ class RecordLoop::Loop {
   }
 
   void hand_over_if_due() {
-    if (round_.is_due()) hand_over(stacks_ == nullptr || stacks_->end_round());
+    if (round_.is_due()) hand_over(stacks_ == nullptr || stacks_->try_end_round());
   }
 
   void hand_over(bool ends_round) {

@@ -185,7 +185,7 @@ void report_removed_cgroups(const OpenedRecording& recording, const RecordOption
   }
 }
 
-std::string described(const RecordCounts& kept) {
+std::string kept_samples_text(const RecordCounts& kept) {
   if (kept.samples == 0) return "no samples";
   const std::uint64_t span = kept.last_time - std::min(kept.first_time, kept.last_time);
   return fmt::format("the first {} samples, of {:.3f} s", kept.samples, static_cast<double>(span) / 1e9);
@@ -202,7 +202,7 @@ FinishResult finish_after_failure(CaptureOutput& output, Error failure, const Lo
     error.what += "; no capture was made";
   else
     error.what +=
-        cut ? fmt::format("; the capture ends there: it has {} ({:.3f} MB)", described(*kept),
+        cut ? fmt::format("; the capture ends there: it has {} ({:.3f} MB)", kept_samples_text(*kept),
                           static_cast<double>(std::max(output.bytes(), output.total_bytes())) / (1 << 20))
             : fmt::format("; its end could not be repaired: {}", cut.error().what);
   if (const std::uint64_t lost = report.counts.samples - std::min(samples, report.counts.samples); lost != 0)
@@ -419,7 +419,7 @@ FinishResult finish_recording(const OpenedRecording& recording, const RunResult&
   }
   std::uint64_t lost = report.counts.lost;
   if (recording.events.counts_losses())
-    lost = sum_of(all_losses(recording, &finished.running->channels()));
+    lost = sum_of(recording_losses(recording, &finished.running->channels()));
   else
     lost += sum_of(finished.running->channels().losses());
   CaptureFacts captured{.place = output.place(options.output),
@@ -431,12 +431,12 @@ FinishResult finish_recording(const OpenedRecording& recording, const RunResult&
   if (!options.files.to_pipe) captured.views = first_views(options.events, options.output);
   if (recording.stacks) {
     const StackCounts counts = recording.stacks->counts();
-    const std::string line = described(counts);
+    const std::string line = stack_counts_text(counts);
     if (!line.empty() && are_mostly_whole(counts))
       messages.detail(line);
     else if (!line.empty())
       messages.bracketed(line);
-    messages.detail(described(recording.stacks->tables()));
+    messages.detail(table_facts_text(recording.stacks->tables()));
   }
   if (report.counts.samples == 0 && lost == 0) report_nothing(recording, options, messages);
   report_removed_cgroups(recording, options, messages);

@@ -46,7 +46,7 @@ std::string_view suffix_of(LossReason reason) {
 
 }  // namespace
 
-std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels) {
+std::vector<Losses> recording_losses(const OpenedRecording& recording, const Channels* channels) {
   const KernelEvents& events = recording.events;
   std::vector<Losses> all = attributed_by_programs(events, recording);
   std::vector<bool> is_counted(recording.objects.size());  // by its first event
@@ -70,8 +70,9 @@ std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels*
   return all;
 }
 
-format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
-                                  const OpenedRecording& recording, const std::vector<std::string>& cgroups) {
+format::RecordingLosses losses_in_capture(const std::vector<Losses>& losses, const RecordCounts& counts,
+                                          const OpenedRecording& recording,
+                                          const std::vector<std::string>& cgroups) {
   format::RecordingLosses found;
   std::map<std::uint64_t, int> cpus;
   std::uint64_t first = counts.lost_first, last = counts.lost_last;

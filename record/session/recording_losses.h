@@ -14,11 +14,12 @@ namespace tacho::record {
 
 // Losses of each event, in the kernel's rings and in ring buffers of BPF objects. `channels`: null before
 // they are open, and with --overwrite.
-std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels);
+std::vector<Losses> recording_losses(const OpenedRecording& recording, const Channels* channels);
 
 // These losses as the capture has them: with names of events and cgroups (`cgroups`: of the command line),
 // and the times of the kernel's reports.
-format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
-                                  const OpenedRecording& recording, const std::vector<std::string>& cgroups);
+format::RecordingLosses losses_in_capture(const std::vector<Losses>& losses, const RecordCounts& counts,
+                                          const OpenedRecording& recording,
+                                          const std::vector<std::string>& cgroups);
 
 }  // namespace tacho::record

@@ -17,13 +17,13 @@ constexpr std::chrono::milliseconds kLongestRound{200};
 
 }  // namespace
 
-void Round::open() {
+void Round::open_round() {
   if (is_open_) return;
   is_open_ = true;
   began_ = Clock::now();
 }
 
-Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) {
+Round::Taken Round::take_ring(PerfRing& ring, RecordCounts& counts, Content content) {
   const std::size_t begin = buffer_.size(), first_packed = packed_.size();
   const auto take_back = [&] {
     buffer_.resize(begin);
@@ -38,15 +38,15 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
     return Taken::NoMemory;
   }
   note_gap(ring.gaps().take_begin(), counts);
-  if (stacks_ != nullptr) stacks_->take(ring, buffer_, begin);
+  if (stacks_ != nullptr) stacks_->take_records(ring, buffer_, begin);
   if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
-  open();
+  open_round();
   const std::uint64_t sideband = counts.sideband;
   if (count(begin, first_packed, counts)) {
     // Sideband records are not compressed in the ring.
     if (pinner_ != nullptr && counts.sideband != sideband)
-      pinner_->look(format::Bytes(buffer_).subspan(begin));
+      pinner_->pin_mapped(format::Bytes(buffer_).subspan(begin));
     return Taken::Records;
   }
   take_back();
@@ -65,7 +65,7 @@ void Round::drain(PerfRing& ring, Content content) {
   compressor_->begin_look(packed_);
   ring.drain([&](format::Bytes run) {
     ring.gaps().look(run);
-    compressor_->add(run, buffer_, packed_);
+    compressor_->compress_run(run, buffer_, packed_);
   });
 }
 
@@ -94,7 +94,7 @@ bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& cou
 // Counts the records from `begin` on.
 Round::Taken Round::count_from(std::size_t begin, RecordCounts& counts) {
   if (buffer_.size() == begin) return Taken::Nothing;
-  open();
+  open_round();
   return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
 }
 
@@ -106,18 +106,18 @@ Round::Taken Round::end_pass(RecordCounts& counts) {
   return count_from(begin, counts);
 }
 
-Round::Taken Round::take(ChannelRings& rings, RecordCounts& counts) {
+Round::Taken Round::take_channel_rings(ChannelRings& rings, RecordCounts& counts) {
   const std::size_t begin = buffer_.size();
-  const bool is_fine = rings.take(buffer_);
+  const bool is_fine = rings.take_samples(buffer_);
   const Taken taken = count_from(begin, counts);
   if (taken == Taken::Damage) buffer_.resize(begin);
   return taken == Taken::Damage || is_fine ? taken : Taken::NoMemory;
 }
 
-Round::Taken Round::take(Summaries& summaries, RecordCounts& counts) {
+Round::Taken Round::take_summaries(Summaries& summaries, RecordCounts& counts) {
   const std::size_t begin = buffer_.size();
   try {
-    summaries.take(buffer_, kBatchBytes);
+    summaries.take_samples(buffer_, kBatchBytes);
   } catch (const std::bad_alloc&) {
     buffer_.resize(begin);
     return Taken::NoMemory;
@@ -136,7 +136,7 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
       gaps.look(format::Bytes(records).subspan(begin));
       note_gap(gaps.take_begin(), counts);
       ring.renamed().apply(records, begin);
-      if (stacks_ != nullptr) stacks_->take_copy(records, begin);
+      if (stacks_ != nullptr) stacks_->take_copied_records(records, begin);
     }
     if (filter_ != nullptr) filter_->remove_unwanted(records, 0);
     buffer_.insert(buffer_.end(), records.begin(), records.end());

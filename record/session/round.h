@@ -39,11 +39,11 @@ class Round {
   enum class Content : std::uint8_t { Samples, Sideband };
   // Drains a ring and adds its records to `counts`. A damaged ring is emptied. If an allocation fails, the
   // records stay in the ring.
-  Taken take(PerfRing& ring, RecordCounts& counts, Content content = Content::Samples);
+  Taken take_ring(PerfRing& ring, RecordCounts& counts, Content content = Content::Samples);
   // Drains the ring buffers of BPF objects.
-  Taken take(ChannelRings& rings, RecordCounts& counts);
+  Taken take_channel_rings(ChannelRings& rings, RecordCounts& counts);
   // Adds the records made from summary maps, piece by piece.
-  Taken take(Summaries& summaries, RecordCounts& counts);
+  Taken take_summaries(Summaries& summaries, RecordCounts& counts);
   // All rings were drained: adds records that earlier passes held back.
   Taken end_pass(RecordCounts& counts);
   // Copies the contents of overwritten rings, which keep them.
@@ -63,7 +63,7 @@ class Round {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void open();
+  void open_round();
   void drain(PerfRing& ring, Content content);
   bool count(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
   Taken count_from(std::size_t begin, RecordCounts& counts);

@@ -74,7 +74,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
   if (pinner != nullptr)
     if (auto done = pinner->start(recording.plan.events.back().attr, processes); !done)
       messages.warn("files that may vanish are not kept open for their symbols: " + done.error().what);
-  if (recording.stacks) recording.stacks->begin(processes);
+  if (recording.stacks) recording.stacks->read_running(processes);
   // A file can fill up faster than processes are read: those for the second one are read before samples
   // begin.
   if (options.files.switch_rule.bytes != 0) {
@@ -168,7 +168,7 @@ void RunningRecording::drop_rights() {
                       std::ranges::any_of(opened_.plan.events, &PlannedEvent::system_wide),
       .maps_rings = !opened_.plan.later_cpus.empty()};
   const auto kept =
-      record::drop_rights(work, makes_files || packs || files.redacts ? folder_of(options_) : "");
+      record::drop_rights(work, makes_files || packs || files.redacts ? folder_of_capture(options_) : "");
   if (kept) return messages_.detail("capabilities kept while recording: " + names_of(*kept));
   messages_.warn("warning: rights that are no longer needed could not be dropped: " + kept.error().what);
 }
@@ -180,7 +180,7 @@ Result<KernelEvents::Reopened> RunningRecording::reopen_cpu(int cpu) {
 void RunningRecording::file_begun() {
   for (const std::string& name : output_->take_finished()) {
     messages_.bracketed("Finished " + name);
-    if (packer_) packer_->add(name);
+    if (packer_) packer_->add_capture(name);
   }
 }
 
@@ -190,7 +190,7 @@ void RunningRecording::pack_finished() {
 
 std::vector<std::string> RunningRecording::take_unpacked() {
   if (!packer_) return {};
-  for (const std::string& name : output_->take_finished()) packer_->add(name);
+  for (const std::string& name : output_->take_finished()) packer_->add_capture(name);
   return packer_->stop();
 }
 

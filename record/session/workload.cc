@@ -46,7 +46,7 @@ Result<StopSignals> StopSignals::block() {
   return StopSignals(format::Fd(fd));
 }
 
-std::optional<StopSignal> StopSignals::take() const {
+std::optional<StopSignal> StopSignals::take_signal() const {
   for (;;) {
     signalfd_siginfo info{};
     if (read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;

@@ -34,12 +34,12 @@ class StopSignals {
   // error.
   static Result<StopSignals> block();
   int fd() const { return fd_.get(); }
-  std::optional<StopSignal> take() const;
+  std::optional<StopSignal> take_signal() const;
 
-  // Before the recording starts: whether a stop signal has arrived. take() does not return that one.
+  // Before the recording starts: whether a stop signal has arrived. take_signal() does not return that one.
   bool ends_start() {
     if (ended_start_ == 0) {
-      if (const auto signal = take(); signal && !signal->is_snapshot()) ended_start_ = signal->number;
+      if (const auto signal = take_signal(); signal && !signal->is_snapshot()) ended_start_ = signal->number;
     }
     return ended_start_ != 0;
   }

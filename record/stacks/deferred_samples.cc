@@ -50,7 +50,7 @@ void DeferredSamples::give_ripe(const CodeMaps& maps) {
     stack.sample = std::move(sample);
   }
   ripe_.clear();
-  unwinder_->give(std::move(stacks));
+  unwinder_->give_stacks(std::move(stacks));
   if (const auto held = held_.find(pass_ - 1); held != held_.end() && !held->second.given)
     held->second.given = Clock::now();
   // Copies of samples that were lost or filtered out.
@@ -62,7 +62,7 @@ void DeferredSamples::give_ripe(const CodeMaps& maps) {
 }
 
 void DeferredSamples::put_done(CallchainMerger& merger, std::vector<std::byte>& records) {
-  done_.splice(done_.end(), unwinder_->take_done());
+  done_.splice(done_.end(), unwinder_->take_finished());
   while (!done_.empty()) {
     const DeferredUnwinder::Stack& stack = done_.front();
     merger.write_finished(stack.sample, records);
@@ -89,7 +89,7 @@ void DeferredSamples::end_pass(const CodeMaps& maps, CallchainMerger& merger,
     ++pass_;
     put_done(merger, records);
     if (waits_too_long()) {
-      give_up();
+      give_up_stacks();
       put_done(merger, records);
     }
   } catch (const std::bad_alloc&) {
@@ -97,7 +97,7 @@ void DeferredSamples::end_pass(const CodeMaps& maps, CallchainMerger& merger,
   }
 }
 
-bool DeferredSamples::end_round() {
+bool DeferredSamples::try_end_round() {
   constexpr std::uint64_t kPasses = 2;
   if (round_end_ && !held_.empty() && held_.begin()->first < *round_end_ + kPasses) return false;
   round_end_ = pass_ - 1;

@@ -38,7 +38,7 @@ class DeferredSamples {
         unwinder_(std::make_shared<DeferredUnwinder>(most_frames, std::move(reader), std::move(images))) {}
   DeferredSamples(const DeferredSamples&) = delete;
   DeferredSamples& operator=(const DeferredSamples&) = delete;
-  ~DeferredSamples() { unwinder_->end(); }
+  ~DeferredSamples() { unwinder_->end_thread(); }
   // From now on the BPF program copies stacks.
   Result<> start();
 
@@ -51,12 +51,12 @@ class DeferredSamples {
   std::uint64_t last_pass() const { return pass_ - 1; }
   // Whether samples of that pass, or of earlier ones, are still held.
   bool holds_until(std::uint64_t pass) const { return !held_.empty() && held_.begin()->first <= pass; }
-  void give_up() { unwinder_->give_up(); }
+  void give_up_stacks() { unwinder_->give_up_stacks(); }
 
   // Readers expect that, after a round has ended, no record is older than the newest record of the round
   // before. Records of a pass are newer than all records that were read two passes earlier. True: the round
   // ends.
-  bool end_round();
+  bool try_end_round();
   void begin_file() { round_end_.reset(); }
 
  private:

@@ -62,7 +62,7 @@ Result<> DeferredUnwinder::start() {
   return Done{};
 }
 
-void DeferredUnwinder::end() {
+void DeferredUnwinder::end_thread() {
   if (!thread_.joinable()) return;
   std::unique_lock lock(mutex_);
   is_over_ = true;
@@ -100,7 +100,7 @@ MappedFile DeferredUnwinder::mapped_file(std::uint32_t number) {
   return known == files_.end() ? MappedFile{} : known->second;
 }
 
-void DeferredUnwinder::give(Stacks stacks) {
+void DeferredUnwinder::give_stacks(Stacks stacks) {
   if (stacks.empty()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -111,14 +111,14 @@ void DeferredUnwinder::give(Stacks stacks) {
   has_work_.notify_all();
 }
 
-void DeferredUnwinder::give_up() {
+void DeferredUnwinder::give_up_stacks() {
   const std::lock_guard lock(mutex_);
   if (!begun_.empty()) is_given_up_ = true;
   done_.splice(done_.end(), begun_);
   done_.splice(done_.end(), waiting_);
 }
 
-DeferredUnwinder::Stacks DeferredUnwinder::take_done() {
+DeferredUnwinder::Stacks DeferredUnwinder::take_finished() {
   const std::lock_guard lock(mutex_);
   return std::exchange(done_, {});
 }

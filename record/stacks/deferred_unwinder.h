@@ -59,7 +59,7 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   ~DeferredUnwinder() = default;
   Result<> start();
   // Finishes nothing more. A thread that does not end within two seconds is detached.
-  void end();
+  void end_thread();
 
   // A unique id for `file` in ranges; with very many files, the oldest are forgotten. Anonymous code has an
   // id, too.
@@ -67,11 +67,11 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   // The current mappings of a process that ran before the recording. Empty: they cannot be read.
   CodeMaps::Ranges ranges_of_running(std::uint32_t process);
   // Beyond kMostWaiting, stacks stay unfinished.
-  void give(Stacks stacks);
+  void give_stacks(Stacks stacks);
   // All stacks given so far stay unfinished, the current one included.
-  void give_up();
+  void give_up_stacks();
   // The stacks that are done since the last call, with the end of their walks.
-  Stacks take_done();
+  Stacks take_finished();
 
  private:
   static constexpr std::size_t kMostFiles = 1U << 13;

@@ -59,7 +59,7 @@ Result<std::vector<bpf::ListedThread>> sleeping_threads(const Target& target, co
                                     : by_thread ? std::span<const int>(tasks.threads)
                                                 : std::span<const int>());
   if (!list) return std::move(list.error());
-  auto threads = list->read();
+  auto threads = list->read_threads();
   if (!threads) return std::move(threads.error());
   std::erase_if(*threads, [](const bpf::ListedThread& each) { return !sleeps(each); });
   if (threads->size() > kMostThreads) threads->resize(kMostThreads);
@@ -95,21 +95,21 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::shared
       if (stop() || Clock::now() > until) result = late();
       stacks.push_back(copy_of(threads[i], *reader));
     }
-    unwinder->give(std::move(stacks));
+    unwinder->give_stacks(std::move(stacks));
     for (std::size_t left = end - first; left != 0 && result;) {
-      const auto done = unwinder->take_done();
+      const auto done = unwinder->take_finished();
       for (const DeferredUnwinder::Stack& stack : done)
         if (result) result = sink(stack);
       left -= done.size();
       if (done.empty() && (stop() || Clock::now() > until)) {
-        unwinder->give_up();
+        unwinder->give_up_stacks();
         result = late();
       } else if (done.empty()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     }
   }
-  unwinder->end();
+  unwinder->end_thread();
   return result;
 }
 

@@ -100,7 +100,7 @@ StackCounts operator-(StackCounts counts, const StackCounts& before) {
   return counts;
 }
 
-std::string described(const StackCounts& counts) {
+std::string stack_counts_text(const StackCounts& counts) {
   const Ends ends = ends_of(counts);
   if (ends.all == 0) return "";
   std::string text =
@@ -123,7 +123,7 @@ bool are_mostly_whole(const StackCounts& counts) {
   return ends.all == 0 || percent(ends.whole, ends.all) >= kExpected;
 }
 
-format::StringPairs facts_of(const StackCounts& counts) {
+format::StringPairs stack_counts_facts(const StackCounts& counts) {
   const Ends ends = ends_of(counts);
   if (ends.all == 0) return {};
   format::StringPairs facts{
@@ -140,7 +140,7 @@ format::StringPairs facts_of(const StackCounts& counts) {
   return facts;
 }
 
-std::string described(const TableFacts& facts) {
+std::string table_facts_text(const TableFacts& facts) {
   return fmt::format(
       "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
       "{} had to make room; {} were found by stacks before their mapping was known",
@@ -557,7 +557,7 @@ std::uint64_t StackUnwinding::left_out_of(std::uint64_t due) const {
 
 bpf::StackWalker& StackUnwinding::walker() { return state_->walker; }
 
-void StackUnwinding::begin(std::span<const int> processes) {
+void StackUnwinding::read_running(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
     // For deferred stacks: by then a process may be gone, or run another program.
     for (const int process : processes) {
@@ -647,7 +647,7 @@ void StackUnwinding::expect(const std::string& program, const std::function<bool
     (void)state_->expect(std::string(take_until(rest, '\0')));
 }
 
-void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {
+void StackUnwinding::take_records(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {
   const auto found = state_->rings.find(&ring);
   if (found == state_->rings.end() || begin == records.size()) return;
   State::Ring& known = found->second;
@@ -672,7 +672,7 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
   if (!is_done) state_->deferred.fresh().resize(held);  // merge() failed: they are still in `records`
 }
 
-void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {
+void StackUnwinding::take_copied_records(std::vector<std::byte>& records, std::size_t begin) {
   CallchainMerger::Waiting waiting;
   const std::lock_guard lock(state_->counting);
   (void)state_->merger.merge(records, begin, waiting, [](std::uint64_t) { return std::uint64_t{0}; });
@@ -700,8 +700,8 @@ bool StackUnwinding::holds_samples_until(std::uint64_t pass) const {
   return state_->deferred.holds_until(pass);
 }
 void StackUnwinding::begin_file() { state_->deferred.begin_file(); }
-bool StackUnwinding::end_round() { return state_->deferred.end_round(); }
-void StackUnwinding::give_up() { state_->deferred.give_up(); }
+bool StackUnwinding::try_end_round() { return state_->deferred.try_end_round(); }
+void StackUnwinding::give_up_stacks() { state_->deferred.give_up_stacks(); }
 
 StackCounts StackUnwinding::counts() const {
   const std::lock_guard lock(state_->counting);

@@ -35,15 +35,15 @@ namespace tacho::record {
 
 // The message at the end of a recording: how many stacks are complete, and why others are not. Empty: there
 // were no samples.
-std::string described(const StackCounts& counts);
+std::string stack_counts_text(const StackCounts& counts);
 // Whether no message is needed: 95 % are complete, or there are none.
 bool are_mostly_whole(const StackCounts& counts);
 // The same for a capture's header.
-format::StringPairs facts_of(const StackCounts& counts);
+format::StringPairs stack_counts_facts(const StackCounts& counts);
 // The difference of two counts.
 StackCounts operator-(StackCounts counts, const StackCounts& before);
 // Tables and memory, for -v.
-std::string described(const TableFacts& facts);
+std::string table_facts_text(const TableFacts& facts);
 
 // The kind of program that walks the stack when the event happens.
 bpf::StackHook hook_of(const PlannedEvent& event);
@@ -85,8 +85,8 @@ class WalkHooks {
 //
 //   auto walker = StackUnwinding::load(plan, host, log);                // before the events are opened
 //   auto stacks = StackUnwinding::create(*walker, plan, events, host);  // attached; nothing is sampled yet
-//   stacks->begin(processes);                                           // processes that run already
-//   stacks->take(ring, records, begin);                                 // for each ring, in each pass
+//   stacks->read_running(processes);                                    // processes that run already
+//   stacks->take_records(ring, records, begin);                         // for each ring, in each pass
 //   stacks->end_pass(records);                                          // after all rings
 
 inline constexpr std::uint64_t kTableBudget = std::uint64_t{64} << 20;  // bytes of unwind tables
@@ -124,7 +124,7 @@ class StackUnwinding {
 
   // Reads the mappings of running processes, after the sideband is enabled; then waits for their tables for a
   // short time, so that the first samples have complete stacks.
-  void begin(std::span<const int> processes);
+  void read_running(std::span<const int> processes);
 
   // Builds tables of the files that these processes run, from now on; empty: of the recorder's own.
   void look_at(std::span<const int> processes);
@@ -134,19 +134,19 @@ class StackUnwinding {
 
   // Processes `records` from `begin` on, which came from `ring`: samples get their stacks, and mappings are
   // noted. Bytes that are no records stay unchanged.
-  void take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin);
+  void take_records(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin);
   // The same for a copy of a ring that is overwritten.
-  void take_copy(std::vector<std::byte>& records, std::size_t begin);
+  void take_copied_records(std::vector<std::byte>& records, std::size_t begin);
   // All rings were read: applies the mappings. Appends samples of earlier passes whose stacks are finished.
   void end_pass(std::vector<std::byte>& records);
   // The last pass that ended, and whether samples up to it are still held.
   std::uint64_t last_pass() const;
   bool holds_samples_until(std::uint64_t pass) const;
   // Held samples are written with unfinished stacks by the next end_pass().
-  void give_up();
+  void give_up_stacks();
   // Whether a round may end here, because no sample older than the end of the last round will come. The
   // caller then ends it.
-  bool end_round();
+  bool try_end_round();
   // The next round is the first one of another file.
   void begin_file();
 

@@ -233,7 +233,7 @@ class Run {
   }
 
   void take_signals(Workload* workload) {
-    while (const auto signal = signals_.take()) {
+    while (const auto signal = signals_.take_signal()) {
       if (signal->is_snapshot()) continue;
       constexpr milliseconds kGrace{1500};
       if (workload != nullptr && !signal->from_terminal) workload->send(signal->for_command);

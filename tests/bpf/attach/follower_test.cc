@@ -29,40 +29,40 @@ Followed state_of_child(Follower& follower, Work work) {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  return follower.state(child);
+  return follower.thread_state(child);
 }
 
 TEST_F(FollowerLive, ChildrenAndThreadsAreWhatTheirParentIs) {
   auto follower = Follower::create(Children::Followed);
   ASSERT_TRUE(follower) << follower.error().what;
   EXPECT_EQ(state_of_child(*follower, [] {}), Followed::No);
-  follower->set(::gettid(), Followed::Yes);
+  follower->set_thread(::gettid(), Followed::Yes);
   EXPECT_EQ(state_of_child(*follower, [] {}), Followed::Yes);
   int thread = 0;
   std::thread([&thread] { thread = ::gettid(); }).join();
-  EXPECT_EQ(follower->state(thread), Followed::Yes);
+  EXPECT_EQ(follower->thread_state(thread), Followed::Yes);
 }
 
 TEST_F(FollowerLive, ThreadsUpToTheKernelsLimitHaveRoom) {
   auto follower = Follower::create(Children::Followed);
   ASSERT_TRUE(follower) << follower.error().what;
   constexpr int kLast = (1 << 22) - 1;
-  follower->set(kLast, Followed::Yes);
-  EXPECT_EQ(follower->state(kLast), Followed::Yes);
+  follower->set_thread(kLast, Followed::Yes);
+  EXPECT_EQ(follower->thread_state(kLast), Followed::Yes);
 }
 
 TEST_F(FollowerLive, ChildrenCanBeLeftOut) {
   auto follower = Follower::create(Children::Ignored);
   ASSERT_TRUE(follower) << follower.error().what;
-  follower->set(::gettid(), Followed::Yes);
+  follower->set_thread(::gettid(), Followed::Yes);
   EXPECT_EQ(state_of_child(*follower, [] {}), Followed::No);
-  EXPECT_EQ(follower->state(::gettid()), Followed::Yes);
+  EXPECT_EQ(follower->thread_state(::gettid()), Followed::Yes);
 }
 
 TEST_F(FollowerLive, FromItsExecOn) {
   auto follower = Follower::create(Children::Followed);
   ASSERT_TRUE(follower) << follower.error().what;
-  follower->set(::gettid(), Followed::FromExec);
+  follower->set_thread(::gettid(), Followed::FromExec);
   EXPECT_EQ(state_of_child(*follower, [] {}), Followed::FromExec);
   EXPECT_EQ(state_of_child(*follower, [] { ::execl("/bin/true", "true", nullptr); }), Followed::Yes);
 }
@@ -70,10 +70,10 @@ TEST_F(FollowerLive, FromItsExecOn) {
 TEST_F(FollowerLive, NumbersThatNoThreadHasAreRefused) {
   auto follower = Follower::create(Children::Followed);
   ASSERT_TRUE(follower) << follower.error().what;
-  follower->set(-1, Followed::Yes);
-  follower->set(1 << 30, Followed::Yes);
-  EXPECT_EQ(follower->state(-1), Followed::No);
-  EXPECT_EQ(follower->state(1 << 30), Followed::No);
+  follower->set_thread(-1, Followed::Yes);
+  follower->set_thread(1 << 30, Followed::Yes);
+  EXPECT_EQ(follower->thread_state(-1), Followed::No);
+  EXPECT_EQ(follower->thread_state(1 << 30), Followed::No);
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST_F(Compile, ProgramsMayDoWithoutVmlinuxAndIncludeTheirNeighbours) {
   ASSERT_TRUE(object) << object.error().what;
   const auto elf = parse_elf_object(*object);
   ASSERT_TRUE(elf);
-  EXPECT_NE(elf->find(".BTF"), nullptr);
+  EXPECT_NE(elf->find_section(".BTF"), nullptr);
 }
 
 TEST_F(Compile, AFaultInTheSourceIsTheCompilersMessage) {

@@ -62,10 +62,10 @@ TEST(ElfObject, FindsSectionsByName) {
       elf_of({{"kprobe/x", SHT_PROGBITS, {std::byte{1}, std::byte{2}}}, {".BTF", SHT_PROGBITS, {}}});
   const auto object = parse_elf_object(file);
   ASSERT_TRUE(object) << object.error().what;
-  ASSERT_NE(object->find("kprobe/x"), nullptr);
-  EXPECT_EQ(object->find("kprobe/x")->content.size(), 2u);
-  EXPECT_NE(object->find(".BTF"), nullptr);
-  EXPECT_EQ(object->find("license"), nullptr);
+  ASSERT_NE(object->find_section("kprobe/x"), nullptr);
+  EXPECT_EQ(object->find_section("kprobe/x")->content.size(), 2u);
+  EXPECT_NE(object->find_section(".BTF"), nullptr);
+  EXPECT_EQ(object->find_section("license"), nullptr);
 }
 
 TEST(ElfObject, SaysWhatAFileIsThatIsNoBpfObject) {

@@ -167,10 +167,10 @@ namespace {
 TEST(KernelSymbols, WhatIsReadAheadIsTakenOnce) {
   constexpr std::size_t kPage = 4096;
   KernelSymbolsAhead ahead(kPage);
-  const auto first = ahead.take();
+  const auto first = ahead.take_symbols();
   ASSERT_TRUE(first);
   ASSERT_TRUE(*first) << first->error().what;
-  EXPECT_FALSE(ahead.take()) << "a later capture reads the list as it is then";
+  EXPECT_FALSE(ahead.take_symbols()) << "a later capture reads the list as it is then";
   const KernelSymbols& symbols = **first;
   EXPECT_EQ(symbols.missing_reason.empty(), symbols.list.has_value()) << symbols.missing_reason;
   if (!symbols.list) GTEST_SKIP() << symbols.missing_reason;

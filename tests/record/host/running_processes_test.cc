@@ -47,8 +47,8 @@ TEST(ProcessTable, WhatNamesHoldStaysInItsField) {
   std::ofstream(root / "42/cgroup") << "0::/a\tb\\c\n";
   fs::create_symlink("/bin/od\nd", root / "42/exe");
   ProcessTable table(nullptr, root.string());
-  table.add(42);
-  table.add(43);  // ended
+  table.add_process(42);
+  table.add_process(43);  // ended
   const std::string& text = table.text();
   EXPECT_EQ(text.substr(text.find('\n') + 1), "42\t42,3\t0\t0\t0\t/a\\011b\\134c\t/bin/od\\012d\n");
   fs::remove_all(root);

@@ -52,33 +52,33 @@ std::uint64_t sum(const std::vector<Losses>& losses) {
 
 TEST(ReportedLost, AreTheDifferencesOfSums) {
   ReportedLost reported;
-  EXPECT_EQ(sum(reported.news({named(3), named(4, kCgroup, kOtherId)})), 7u);
-  const auto news = reported.news({named(5), named(4, kCgroup, kOtherId)});
+  EXPECT_EQ(sum(reported.take_unreported({named(3), named(4, kCgroup, kOtherId)})), 7u);
+  const auto news = reported.take_unreported({named(5), named(4, kCgroup, kOtherId)});
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0].id, kId);
   EXPECT_EQ(news[0].lost, 2u);
-  EXPECT_TRUE(reported.news({named(5), named(4, kCgroup, kOtherId)}).empty());
+  EXPECT_TRUE(reported.take_unreported({named(5), named(4, kCgroup, kOtherId)}).empty());
 }
 
 TEST(ReportedLost, ALossAttributedLaterIsReportedOnce) {
   ReportedLost reported;
-  EXPECT_EQ(sum(reported.news({named(10), of_nobody(4)})), 14u);
-  EXPECT_TRUE(reported.news({named(14)}).empty()) << "the same ones, by name";
-  EXPECT_TRUE(reported.news({named(13), of_nobody(1)}).empty());
-  EXPECT_EQ(sum(reported.news({named(16), of_nobody(1)})), 3u);
+  EXPECT_EQ(sum(reported.take_unreported({named(10), of_nobody(4)})), 14u);
+  EXPECT_TRUE(reported.take_unreported({named(14)}).empty()) << "the same ones, by name";
+  EXPECT_TRUE(reported.take_unreported({named(13), of_nobody(1)}).empty());
+  EXPECT_EQ(sum(reported.take_unreported({named(16), of_nobody(1)})), 3u);
 }
 
 TEST(ReportedLost, ARemainderThatShrinksReportsNothing) {
   ReportedLost reported;
-  EXPECT_EQ(sum(reported.news({of_nobody(4)})), 4u);
-  EXPECT_TRUE(reported.news({of_nobody(1)}).empty()) << "2^64 - 3 otherwise";
-  EXPECT_EQ(sum(reported.news({of_nobody(6)})), 2u);
+  EXPECT_EQ(sum(reported.take_unreported({of_nobody(4)})), 4u);
+  EXPECT_TRUE(reported.take_unreported({of_nobody(1)}).empty()) << "2^64 - 3 otherwise";
+  EXPECT_EQ(sum(reported.take_unreported({of_nobody(6)})), 2u);
 }
 
 TEST(ReportedLost, NamesComeFirst) {
   ReportedLost reported;
-  EXPECT_EQ(sum(reported.news({of_nobody(2)})), 2u);
-  const auto news = reported.news({of_nobody(3), named(4)});
+  EXPECT_EQ(sum(reported.take_unreported({of_nobody(2)})), 2u);
+  const auto news = reported.take_unreported({of_nobody(3), named(4)});
   ASSERT_EQ(news.size(), 2u);
   EXPECT_EQ(news[0].cgroup, kCgroup);
   EXPECT_EQ(news[0].lost, 4u);
@@ -88,10 +88,10 @@ TEST(ReportedLost, NamesComeFirst) {
 TEST(ReportedLost, EventsHaveTotalsOfTheirOwn) {
   ReportedLost reported;
   const Losses other{.event = 1, .id = 200, .lost = 50};
-  EXPECT_EQ(sum(reported.news({of_nobody(9), other})), 59u);
+  EXPECT_EQ(sum(reported.take_unreported({of_nobody(9), other})), 59u);
   Losses more = other;
   more.lost = 53;
-  const auto news = reported.news({of_nobody(2), more});
+  const auto news = reported.take_unreported({of_nobody(2), more});
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0].event, 1u);
   EXPECT_EQ(news[0].lost, 3u);
@@ -117,7 +117,7 @@ TEST(ReportedLost, FilesSumUpToTheTotal) {
       known += seen;
     }
     if (total > known) all.push_back(of_nobody(total - known));
-    for (const Losses& loss : reported.news(all)) {
+    for (const Losses& loss : reported.take_unreported(all)) {
       sums += loss.lost;
       sums_of[{loss.id, loss.cgroup}] += loss.lost;
     }

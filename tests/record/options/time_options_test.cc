@@ -46,33 +46,33 @@ TEST(Schedule, WithoutOptionsNothingIsDue) {
   Schedule schedule({}, {}, false);
   EXPECT_TRUE(schedule.starts_enabled());
   EXPECT_FALSE(schedule.next());
-  EXPECT_FALSE(schedule.take(milliseconds(1 << 30)));
+  EXPECT_FALSE(schedule.take_due(milliseconds(1 << 30)));
 }
 
 TEST(Schedule, IntervalsSwitchOnAndOffAndThenItIsOver) {
   Schedule schedule(delay_of("10-20,30-40"), {}, false);
   EXPECT_FALSE(schedule.starts_enabled());
   EXPECT_EQ(schedule.next(), milliseconds(10));
-  EXPECT_FALSE(schedule.take(milliseconds(9)));
-  EXPECT_EQ(schedule.take(milliseconds(10)), Due::Enable);
-  EXPECT_FALSE(schedule.take(milliseconds(10)));
-  EXPECT_EQ(schedule.take(milliseconds(500)), Due::Disable) << "late steps come one by one, in order";
-  EXPECT_EQ(schedule.take(milliseconds(500)), Due::Enable);
-  EXPECT_EQ(schedule.take(milliseconds(500)), Due::Disable);
-  EXPECT_EQ(schedule.take(milliseconds(500)), Due::Stop);
+  EXPECT_FALSE(schedule.take_due(milliseconds(9)));
+  EXPECT_EQ(schedule.take_due(milliseconds(10)), Due::Enable);
+  EXPECT_FALSE(schedule.take_due(milliseconds(10)));
+  EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Disable) << "late steps come one by one, in order";
+  EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Enable);
+  EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Disable);
+  EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Stop);
   EXPECT_FALSE(schedule.next());
 }
 
 TEST(Schedule, ACommandMayEndIt) {
   Schedule schedule(delay_of("0-20"), {}, true);
   EXPECT_TRUE(schedule.starts_enabled());
-  EXPECT_EQ(schedule.take(milliseconds(20)), Due::Disable);
+  EXPECT_EQ(schedule.take_due(milliseconds(20)), Due::Disable);
   EXPECT_FALSE(schedule.next());
 }
 
 TEST(Schedule, ADurationEndsIt) {
   Schedule schedule(delay_of("50"), milliseconds(40), false);
-  EXPECT_EQ(schedule.take(milliseconds(45)), Due::Stop) << "before the delay was over";
+  EXPECT_EQ(schedule.take_due(milliseconds(45)), Due::Stop) << "before the delay was over";
 }
 
 }  // namespace

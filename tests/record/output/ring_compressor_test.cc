@@ -76,8 +76,8 @@ struct Look {
 void look(RingCompressor& compressor, const RecordBytes& ring, std::size_t cut, Look& to) {
   const std::size_t begin = to.out.size(), first = to.packed.size();
   compressor.begin_look(to.packed);
-  compressor.add(format::Bytes(ring).first(cut), to.out, to.packed);
-  if (cut != ring.size()) compressor.add(format::Bytes(ring).subspan(cut), to.out, to.packed);
+  compressor.compress_run(format::Bytes(ring).first(cut), to.out, to.packed);
+  if (cut != ring.size()) compressor.compress_run(format::Bytes(ring).subspan(cut), to.out, to.packed);
   const format::Bytes all(to.out);
   std::size_t at = begin;
   for (std::size_t i = first; i < to.packed.size(); ++i) {

@@ -61,25 +61,25 @@ class ControlPipes : public testing::Test {
 };
 
 TEST_F(ControlPipes, LinesMayComeInPieces) {
-  EXPECT_TRUE(control->take().empty());
+  EXPECT_TRUE(control->take_commands().empty());
   send("ena");
-  EXPECT_TRUE(control->take().empty());
+  EXPECT_TRUE(control->take_commands().empty());
   send("ble\nping\n\nst");
-  const auto two = control->take();
+  const auto two = control->take_commands();
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].kind, Kind::Enable);
   EXPECT_EQ(two[1].kind, Kind::Ping);
   send(std::string("op\0", 3));  // as perf's own clients may end a line
-  EXPECT_EQ(control->take().at(0).kind, Kind::Stop);
+  EXPECT_EQ(control->take_commands().at(0).kind, Kind::Stop);
 }
 
 TEST_F(ControlPipes, AFloodWithoutLinesTakesNoMemory) {
   for (int i = 0; i < 10; ++i) {
     send(std::string(4096, 'x'));
-    EXPECT_TRUE(control->take().empty());
+    EXPECT_TRUE(control->take_commands().empty());
   }
   send("\nping\n");
-  const auto two = control->take();
+  const auto two = control->take_commands();
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].kind, Kind::Unknown);
   EXPECT_LE(two[0].argument.size(), 1024u);
@@ -97,7 +97,7 @@ TEST_F(ControlPipes, AnswersAreLines) {
 TEST_F(ControlPipes, TheEndOfTheOtherSideIsSeen) {
   close(commands[1]);
   commands[1] = -1;
-  EXPECT_TRUE(control->take().empty());
+  EXPECT_TRUE(control->take_commands().empty());
   EXPECT_TRUE(control->is_closed());
 }
 
@@ -177,10 +177,10 @@ TEST_F(Snapshots, TheEndAnswersAll) {
   ask("snapshot\n");
   commander->snapshot_begun();
   ask("snapshot\n");
-  commander->end({});
+  commander->answer_waiting({});
   EXPECT_EQ(answered(), "ack\nack\n");
   ask("snapshot\n");
-  commander->end(Error{"the disk is full"});
+  commander->answer_waiting(Error{"the disk is full"});
   EXPECT_EQ(answered(), "error: the disk is full\n");
 }
 

@@ -21,7 +21,7 @@ class CpuWatchTest : public testing::Test {
   std::string seen(CpuWatch& watch, const char* online, const std::vector<int>& came = {}) const {
     std::ofstream(file) << online;
     std::string text;
-    for (const CpuWatch::Change& change : watch.look(came))
+    for (const CpuWatch::Change& change : watch.take_changes(came))
       text += (change.is_online ? "+" : "-") + std::to_string(change.cpu);
     return text;
   }
@@ -73,7 +73,7 @@ TEST_F(CpuWatchTest, WithoutTheFileNothingChanges) {
   CpuWatch threads({-1}, {}, file);
   EXPECT_EQ(seen(threads, "0"), "");
   CpuWatch nowhere({0, 1}, {}, file + "-not-there");
-  EXPECT_TRUE(nowhere.look().empty());
+  EXPECT_TRUE(nowhere.take_changes().empty());
 }
 
 }  // namespace

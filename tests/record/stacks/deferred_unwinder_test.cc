@@ -28,10 +28,10 @@ Stacks stacks_of_pass(std::uint64_t pass, std::size_t count) {
 // Its thread does not run: nothing is ever finished.
 TEST(DeferredUnwinder, MoreThanMayWaitAreDoneAsTheyAre) {
   const auto finisher = std::make_shared<DeferredUnwinder>(100, nullptr);
-  finisher->give(stacks_of_pass(1, DeferredUnwinder::kMostWaiting - 1));
-  EXPECT_TRUE(finisher->take_done().empty());
-  finisher->give(stacks_of_pass(2, 3));
-  const Stacks done = finisher->take_done();
+  finisher->give_stacks(stacks_of_pass(1, DeferredUnwinder::kMostWaiting - 1));
+  EXPECT_TRUE(finisher->take_finished().empty());
+  finisher->give_stacks(stacks_of_pass(2, 3));
+  const Stacks done = finisher->take_finished();
   ASSERT_EQ(done.size(), 2u);
   EXPECT_EQ(done.front().pass, 2u);
   EXPECT_EQ(done.front().sample.walk.frames.size(), 2u);
@@ -39,13 +39,13 @@ TEST(DeferredUnwinder, MoreThanMayWaitAreDoneAsTheyAre) {
 
 TEST(DeferredUnwinder, WhatIsGivenUpIsDoneAsItIs) {
   const auto finisher = std::make_shared<DeferredUnwinder>(100, nullptr);
-  finisher->give(stacks_of_pass(1, 5));
-  finisher->give_up();
-  const Stacks done = finisher->take_done();
+  finisher->give_stacks(stacks_of_pass(1, 5));
+  finisher->give_up_stacks();
+  const Stacks done = finisher->take_finished();
   ASSERT_EQ(done.size(), 5u);
   EXPECT_EQ(done.front().sample.walk.end, TACHO_END_NO_TABLE);
-  finisher->give_up();
-  EXPECT_TRUE(finisher->take_done().empty()) << "each once";
+  finisher->give_up_stacks();
+  EXPECT_TRUE(finisher->take_finished().empty()) << "each once";
 }
 
 // From a thread of its own, which gives up rights for good.
@@ -55,18 +55,18 @@ TEST(DeferredUnwinder, EachIsDoneOnceHoweverOftenItIsGivenUp) {
   constexpr std::size_t kRounds = 200, kStacks = 20;
   std::size_t done = 0;
   for (std::size_t round = 0; round < kRounds; ++round) {
-    finisher->give(stacks_of_pass(round, kStacks));
-    if (round % 3 == 0) finisher->give_up();
-    done += finisher->take_done().size();
+    finisher->give_stacks(stacks_of_pass(round, kStacks));
+    if (round % 3 == 0) finisher->give_up_stacks();
+    done += finisher->take_finished().size();
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (done < kRounds * kStacks && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    done += finisher->take_done().size();
+    done += finisher->take_finished().size();
   }
   EXPECT_EQ(done, kRounds * kStacks);
-  finisher->end();
-  EXPECT_TRUE(finisher->take_done().empty());
+  finisher->end_thread();
+  EXPECT_TRUE(finisher->take_finished().empty());
 }
 
 // A file of a file system whose server hangs: whoever reads it waits, and for how long nobody knows.
@@ -115,21 +115,21 @@ TEST(DeferredUnwinder, AFileThatNeverAnswersKeepsNoStackAndNoRecorder) {
     stack.copy.frames = 2;
     stack.maps.ranges = std::make_shared<CodeMaps::Ranges>(CodeMaps::Ranges{{0x1000, 0x3000, 0, 0, number}});
   }
-  finisher->give(std::move(stacks));
+  finisher->give_stacks(std::move(stacks));
   hanging.wait_until_asked();
-  EXPECT_TRUE(finisher->take_done().empty());
-  finisher->give_up();
-  const Stacks done = finisher->take_done();
+  EXPECT_TRUE(finisher->take_finished().empty());
+  finisher->give_up_stacks();
+  const Stacks done = finisher->take_finished();
   ASSERT_EQ(done.size(), 3u) << "the one under way, too";
   EXPECT_EQ(done.front().sample.walk.end, TACHO_END_NO_TABLE);
   EXPECT_EQ(done.front().sample.walk.frames.size(), 2u);
 
-  finisher->give(stacks_of_pass(2, 1));
+  finisher->give_stacks(stacks_of_pass(2, 1));
   const auto begin = std::chrono::steady_clock::now();
-  finisher->end();
+  finisher->end_thread();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "it waits for ever";
-  finisher->give_up();
-  EXPECT_EQ(finisher->take_done().size(), 1u);
+  finisher->give_up_stacks();
+  EXPECT_EQ(finisher->take_finished().size(), 1u);
   const std::weak_ptr<DeferredUnwinder> left = finisher;
   EXPECT_GT(left.use_count(), 1) << "the thread that was left behind holds what it uses";
   hanging.answer();
