@@ -127,6 +127,54 @@ class Why(programs.Scratch):
             found = self.answer()
             self.assertEqual((found["findings"], [one["waits_for"] for one in found["idle"]]), ([], [waits_for]), object)
 
+    def wait_for_the_condition(self, end, tid, woken_by, address=SINK):
+        """100 ms, while the waker is on the CPU."""
+        self.runs(end - 100, end - 1, woken_by, "leaf_b", "main")
+        self.wakes(end - 1, woken_by, tid, "try_to_wake_up", "mix")
+        self.off(end, tid, 100, ("schedule", "futex_wait", "leaf_a", "main"), "futex", lock=address)
+
+    def test_who_ends_waits_for_work_is_said(self):
+        self.wait_for_the_condition(110, ONE, THREE)
+        self.wait_for_the_condition(220, TWO, THREE)
+        found = self.answer()
+        idle = next(one for one in found["idle"] if one["waits_for"] == "condition")
+        self.assertEqual((idle["function"], idle["count"], idle["median_ns"], idle["max_ns"]), ("leaf_a", 2, 100 * MS, 100 * MS))
+        by = idle["ended_by"][0]
+        self.assertEqual([by[name] for name in ("comm", "tid", "ends_in", "doing", "function")], ["keeper", THREE, "mix", "cpu", "leaf_b"])
+        self.assertEqual([one["cause"] for one in found["findings"]], ["cpu"])
+        self.assertIn(b"          ended by keeper (4244) in mix, 100 %: 100 % on the CPU in leaf_b\n", self.why().stdout)
+
+    def test_a_condition_that_waiters_give_back_is_no_wait_for_work(self):
+        self.wait_for_the_condition(110, ONE, TWO)
+        self.wait_for_the_condition(220, TWO, ONE, SINK + 4)  # another half of it
+        condition = self.finding("condition")
+        self.assertEqual((condition["lock"], condition["function"], condition["time_ns"]), ("sink", "leaf_a", 200 * MS))
+        self.assertEqual({one["comm"]: one["ends_in"] for one in condition["holders"]}, {"worker-1": "mix", "flusher": "mix"})
+
+    def test_conditions_of_a_chain_of_threads_are_not_shared(self):
+        self.wait_for_the_condition(110, ONE, TWO)
+        self.wait_for_the_condition(220, TWO, THREE, SINK + 64)
+        self.assertNotIn("condition", [one["cause"] for one in self.answer()["findings"]])
+
+    def test_a_turn_at_waiting_for_work_is_idle(self):
+        for end, tid, leader in ((110, ONE, TWO), (220, TWO, ONE)):
+            self.off(end - 2, leader, 95, ("schedule", "ep_poll", "main"), "epoll")
+            self.wakes(end - 1, leader, tid, "try_to_wake_up", "mix")
+            self.off(end, tid, 100, ("schedule", "futex_wait", "leaf_a", "main"), "futex", lock=SINK)
+        self.assertEqual(self.answer()["findings"], [])
+
+    def test_a_lock_of_python_has_several_that_wait(self):
+        (self.folder / "perf-4242.map").write_text("7000000000 100 lock_PyThread_acquire_lock\n7000000100 100 PyThread_acquire_lock_timed\n")
+        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon")
+        USER.update(python_lock=0x7000000010, timed=0x7000000110)
+        stack = ("schedule", "futex_wait", "timed", "python_lock", "main")
+        self.wakes(99, THREE, ONE, "try_to_wake_up", "mix")
+        self.off(100, ONE, 90, stack, "futex", lock=SINK)
+        self.assertEqual(self.answer("--perf-map-dir", ".")["findings"], [])
+        self.wakes(104, ONE, TWO, "try_to_wake_up", "mix")
+        self.off(105, TWO, 80, stack, "futex", lock=SINK)
+        self.assertEqual(self.finding("lock", "--perf-map-dir", ".")["time_ns"], 170 * MS)
+
     def test_a_connected_socket_is_a_peer(self):
         self.off(110, ONE, 100, ("schedule", "tcp_recvmsg", "main"), "connected", name="10.0.0.1:80")
         self.assertEqual(self.finding("network")["peer"], "10.0.0.1:80")

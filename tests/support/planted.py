@@ -12,9 +12,9 @@ import programs
 
 SOURCES = programs.ROOT / "tests/live/planted"
 CAUSES = ["hot", "two-hot", "spin", "yield", "syscalls", "convoy", "fsync", "chain", "rwlock", "disk", "faults", "peer", "pool",
-          "healthy", "neighbour", "quota", "forks"]
+          "connections", "healthy", "neighbour", "quota", "forks"]
 # Their truth is of the process itself, so what follows it is started beside it ({pid}).
-BESIDE_CHILDREN = ["peer", "pool", "healthy", "neighbour", "forks"]
+BESIDE_CHILDREN = ["peer", "pool", "connections", "healthy", "neighbour", "forks"]
 # Some of these causes in other languages: the words that start the program, or that compile it into {program} first.
 LANGUAGES = {
     "python": [sys.executable, "-B", SOURCES / "planted.py"],

@@ -22,6 +22,7 @@ constexpr std::pair<Cause, std::string_view> kNames[] = {
     {Cause::Runnable, "runnable"},
     {Cause::Throttled, "throttled"},
     {Cause::Lock, "lock"},
+    {Cause::Condition, "condition"},
     {Cause::KernelLock, "kernel lock"},
     {Cause::Disk, "disk"},
     {Cause::Network, "network"},
@@ -85,8 +86,9 @@ Cause futex_cause(std::span<const NamedFrame> frames) {
       "barrier"};
   constexpr std::string_view kLocks[] = {"mutex",    "Mutex",     "lll_lock", "rwlock",  "RwLock",
                                          "spinlock", "lock_slow", "lock2",    "LockSlow"};
-  // Python's global lock and monitors of Java are built of conditions.
-  if (any_user(frames, {"take_gil", "ObjectMonitor::enter", "ObjectMonitor::Enter"})) return Cause::Lock;
+  // Python's locks and monitors of Java are built of conditions and semaphores.
+  if (any_user(frames, {"take_gil", "rlock_acquire", "ObjectMonitor::enter", "ObjectMonitor::Enter"}))
+    return Cause::Lock;
   for (const NamedFrame& frame : frames) {
     if (frame.is_kernel) continue;
     const auto has = [&](std::string_view part) { return frame.name.find(part) != std::string_view::npos; };
@@ -181,6 +183,15 @@ std::string NamedChains::variable(LocationId id, std::uint64_t before) {
   if (frame.function.empty() || !frame.is_data || frame.shown_address < frame.function_start + before)
     return fmt::format("{:#x}", location.ip.value - before);
   return offset == 0 ? std::string(frame.function) : fmt::format("{}+{:#x}", frame.function, offset);
+}
+
+std::string NamedChains::condition(LocationId id) {
+  constexpr std::uint64_t kBytes = 48;  // of a pthread_cond_t, the larger one
+  if (id == kNo<LocationId>) return {};
+  const symbolize::Frame& frame = session_->resolver().frame(session_->resolver().location(id));
+  if (frame.function.empty() || !frame.is_data) return {};
+  const std::uint64_t offset = frame.shown_address - frame.function_start;
+  return offset < kBytes ? std::string(frame.function) : fmt::format("{}+{:#x}", frame.function, offset);
 }
 
 std::string_view own_function(std::span<const NamedFrame> frames) {

@@ -23,6 +23,7 @@ enum class Cause : std::uint8_t {
   Runnable,   // others had the CPU
   Throttled,  // the cgroup's CPU quota was used up
   Lock,       // of a program
+  Condition,  // or a semaphore: threads that wait for it give it back to each other
   KernelLock,
   Disk,
   Network,
@@ -65,6 +66,8 @@ class NamedChains {
   std::span<const NamedFrame> frames(std::span<const LocationId> locations);
   // What is `before` bytes before a data address: "cache_lock", "cache+0x28"; without a symbol "0x55...".
   std::string variable(LocationId location, std::uint64_t before);
+  // The condition variable or semaphore, whose futex is somewhere in it; without a symbol empty.
+  std::string condition(LocationId futex);
 
  private:
   const std::vector<NamedFrame>& at(LocationId location);

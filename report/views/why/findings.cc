@@ -11,6 +11,7 @@
 
 #include "report/views/why/cpu_tree.h"
 #include "report/views/why/lock_holders.h"
+#include "report/views/why/shared_conditions.h"
 #include "report/views/why/thread_spans.h"
 
 namespace tacho::report {
@@ -75,6 +76,7 @@ class Finder {
   Answer find(SlowIntervals* slow) {
     measure();
     classify();
+    choose_conditions();
     choose_timers();
     group();
     if (slow != nullptr) {
@@ -139,6 +141,32 @@ class Finder {
     });
   }
 
+  // What threads give back to each other is work for none of them, unless who has it waits for work: then the
+  // others wait for their turn at that, as for that at accept().
+  void choose_conditions() {
+    LockHolders holders = lock_holders();
+    for (const SharedCondition& one : shared_conditions(times_, facts_, spans_, causes_, stacks_)) {
+      for (const std::size_t row : one.rows) causes_[row] = one.cause, locks_[row] = one.address;
+      if (!wait_for_work(holders.of(one.spans))) continue;
+      for (const std::size_t row : one.rows) causes_[row] = Cause::IdleCondition, locks_[row] = 0;
+    }
+  }
+
+  // Most of the time.
+  static bool wait_for_work(const std::vector<Holder>& holders) {
+    double all = 0, idle = 0;
+    for (const Holder& holder : holders)
+      for (const Doing& doing : holder.doings) {
+        all += doing.time;
+        if (is_idle(doing.cause)) idle += doing.time;
+      }
+    return idle > all / 2;
+  }
+
+  LockHolders lock_holders() {
+    return LockHolders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_});
+  }
+
   // Waits for points in time are idle if the thread waits for no other work: it is there to do something at
   // times.
   void choose_timers() {
@@ -160,6 +188,7 @@ class Finder {
     Key key{.cause = causes_[index], .function = own_function(frames)};
     switch (key.cause) {
       case Cause::Lock:
+      case Cause::Condition:
         key.pid = facts.pid;
         key.lock = locks_[index];
         if (key.lock != 0) key.function = {};
@@ -218,11 +247,17 @@ class Finder {
       group.runners[family_of(facts.runner)] += time;
   }
 
+  // Other threads have what is waited for, or end the wait.
+  static bool has_others(Cause cause) {
+    return cause == Cause::Lock || cause == Cause::Condition || cause == Cause::IdleCondition ||
+           cause == Cause::IdleInput;
+  }
+
   void add_waits() {
     for (const WallSpan& span : times_.spans())
       if (Group* const group = group_of_[span.row]; group != nullptr && span.end > span.begin) {
         if (span.waits > 0) group->waits.push_back({span.end - span.begin, span.waits});
-        if (causes_[span.row] == Cause::Lock) group->spans.push_back(span);
+        if (has_others(causes_[span.row])) group->spans.push_back(span);
       }
   }
 
@@ -283,7 +318,7 @@ class Finder {
     for (const SlowInterval& one : intervals.choose_slow()) add_operation(one, one.is_slow ? slow : others);
     answer_.operations = {intervals.name(), side_of(slow), side_of(others)};
     name_locks();
-    LockHolders holders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_});
+    LockHolders holders = lock_holders();
     for (auto& [key, group] : groups_) {
       Group& of_slow = slow.groups[&group];
       const double more = slow.per(of_slow.time), less = others.per(others.groups[&group].time);
@@ -291,7 +326,7 @@ class Finder {
       TimeFinding made = finding_of(key, of_slow);
       made.of_slow = more;
       made.of_others = less;
-      if (key.cause == Cause::Lock) made.holders = holders.of(of_slow.spans);
+      if (has_others(key.cause)) made.holders = holders.of(of_slow.spans);
       answer_.findings.push_back(std::move(made));
     }
     answer_.without_holders = holders.left_out();
@@ -362,7 +397,7 @@ class Finder {
   }
 
   std::string subject_of(const Key& key) {
-    if (key.cause == Cause::Lock && key.lock != 0) return lock_names_.at({key.pid, key.lock});
+    if (key.lock != 0) return lock_names_.at({key.pid, key.lock});
     return std::string(key.subject);
   }
 
@@ -401,7 +436,9 @@ class Finder {
       const WaitFacts& facts = facts_[times_.rows()[i].facts];
       if (locks_[i] == 0) continue;
       lock_names_.try_emplace({facts.pid, locks_[i]},
-                              stacks_.variable(facts.variable, facts.lock - locks_[i]));
+                              causes_[i] == Cause::Condition
+                                  ? stacks_.condition(facts.variable)
+                                  : stacks_.variable(facts.variable, facts.lock - locks_[i]));
     }
   }
 
@@ -419,28 +456,36 @@ class Finder {
       answer_.rest += finding.time;
   }
 
+  IdleTime idle_time_of(const Key& key, Group& group, LockHolders& holders) {
+    TimeFinding of = finding_of(key, group);
+    const std::size_t count = group.threads.size();
+    IdleTime made{.cause = key.cause,
+                  .function = std::move(of.function),
+                  .call = std::move(of.call),
+                  .threads = fmt::format("{}{}", of.threads.empty() ? "" : of.threads.front().name,
+                                         count > 1 ? fmt::format(" ({} threads)", count) : ""),
+                  .time = of.time,
+                  .count = of.count,
+                  .median = of.median,
+                  .longest = of.longest,
+                  .life = of.life};
+    if (has_others(key.cause)) made.ended_by = holders.of(group.spans);
+    return made;
+  }
+
   void collect() {
     name_locks();
-    LockHolders holders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_});
+    LockHolders holders = lock_holders();
     for (auto& [key, group] : groups_) {
-      if (is_idle(key.cause)) {
-        std::uint64_t count = group.threads.size();
-        const auto names = thread_names(group.threads);
-        answer_.waits_for_work.push_back(
-            {.cause = key.cause,
-             .function = std::string(key.function),
-             .call = heaviest_of(group.calls),
-             .threads = fmt::format("{}{}", names.empty() ? "" : names.front().name,
-                                    count > 1 ? fmt::format(" ({} threads)", count) : ""),
-             .time = group.time});
-        continue;
-      }
+      if (is_idle(key.cause)) continue;
       TimeFinding made = finding_of(key, group);
-      if (key.cause == Cause::Lock) made.holders = holders.of(group.spans);
+      if (has_others(key.cause)) made.holders = holders.of(group.spans);
       if (key.cause == Cause::Fork) made.count = answer_.forks;
       take(std::move(made));
     }
     answer_.without_holders = holders.left_out();
+    for (auto& [key, group] : groups_)
+      if (is_idle(key.cause)) answer_.waits_for_work.push_back(idle_time_of(key, group, holders));
     for (CpuPart& part : trees_.take_parts()) {
       TimeFinding made{.cause = part.cause,
                        .time = part.time,

@@ -33,18 +33,23 @@ struct TimeFinding {
   // On the CPU: the callees that share the time; without a CPU: the threads that had it.
   std::vector<NamedTime> parts;    // on the CPU: the callees that share the time
   std::vector<NamedTime> threads;  // by name, the longest time first
-  std::vector<Holder> holders;     // of a lock, the longest time first
+  std::vector<Holder> holders;     // of a lock or a condition, the longest time first
   double life = 0;                 // ns of the threads that have it
   // ns of one operation, with --of: of the slow ones, and of the others.
   double of_slow = 0, of_others = 0;
 };
 
-// Waits for work.
+// Waits for work. A condition and a pipe may also bring the result of another thread: who ends the waits, and
+// what these threads do meanwhile, shows which it is.
 struct IdleTime {
   Cause cause = Cause::IdlePoll;
   std::string function, call;
-  std::string threads;  // "worker-* (4 threads)"
-  double time = 0;      // ns
+  std::string threads;                    // "worker-* (4 threads)"
+  double time = 0;                        // ns
+  std::uint64_t count = 0;                // waits
+  std::uint64_t median = 0, longest = 0;  // ns of a wait
+  std::vector<Holder> ended_by;           // of a condition and a pipe, the longest time first
+  double life = 0;                        // ns of the threads that have it
 };
 
 // The operations of --of.

@@ -9,9 +9,12 @@ namespace tacho::report {
 // each wait.
 static constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23;
 
-bool LockHolders::is_wait_for(const WallSpan& span, std::uint32_t pid, std::uint64_t lock) const {
-  const WaitFacts& facts = in_.facts[in_.times.rows()[span.row].facts];
-  return in_.causes[span.row] == Cause::Lock && in_.locks[span.row] == lock && facts.pid == pid;
+// Whether both wait for one lock.
+bool LockHolders::is_for_the_same(const WallSpan& span, const WallSpan& wait) const {
+  const auto pid_of = [&](const WallSpan& one) { return in_.facts[in_.times.rows()[one.row].facts].pid; };
+  const Cause cause = in_.causes[wait.row];
+  return !is_idle(cause) && in_.causes[span.row] == cause && in_.locks[span.row] == in_.locks[wait.row] &&
+         pid_of(span) == pid_of(wait);
 }
 
 std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
@@ -28,6 +31,8 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
     for (auto& [key, time] : sum.doings)
       made.doings.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
     std::ranges::stable_sort(made.doings, std::greater(), &Doing::time);
+    const auto ends = std::ranges::max_element(sum.ends, {}, [](const auto& one) { return one.second; });
+    if (ends != sum.ends.end()) made.ends_in = ends->first;
     holders.push_back(std::move(made));
   }
   std::ranges::stable_sort(holders, std::greater(), &Holder::time);
@@ -43,14 +48,14 @@ void LockHolders::add(const WallSpan& wait) {
   }
   weight_ = std::max(wait.waits, 1U);
   const WaitFacts& facts = in_.facts[in_.times.rows()[wait.row].facts];
-  const std::uint32_t pid = facts.pid;
-  const std::uint64_t lock = in_.locks[wait.row];
   const auto owner = facts.holder_tid == 0 ? std::nullopt : in_.spans.thread_at(facts.holder_tid, wait.begin);
   std::optional<std::uint32_t> waker;
   if (!facts.waker.is_interrupt && facts.waker.tid != 0)
     waker = in_.spans.thread_at(facts.waker.tid, wait.end);
-  if (!owner && !waker && !facts.holder.empty()) {  // a thread that was not recorded
-    Sum& sum = sums_[family_of(facts.holder)];
+  const std::string_view other =
+      facts.holder.empty() && !facts.waker.is_interrupt ? facts.waker.comm : facts.holder;
+  if (!owner && !waker && !other.empty()) {  // a thread that was not recorded
+    Sum& sum = sums_[family_of(other)];
     const auto time = weight_ * static_cast<double>(wait.end - wait.begin);
     sum.time += time;
     sum.doings[{Cause::Unknown, "", ""}] += time;
@@ -59,18 +64,21 @@ void LockHolders::add(const WallSpan& wait) {
   std::uint64_t until = wait.end, from = wait.begin;
   if (owner)
     for (const WallSpan& span : in_.spans.between(*owner, wait.begin, wait.end))
-      if (is_wait_for(span, pid, lock)) {
+      if (is_for_the_same(span, wait)) {
         until = std::max(span.begin, wait.begin);
         break;
       }
   if (waker)
     for (const WallSpan& span : in_.spans.between(*waker, wait.begin, wait.end))
-      if (is_wait_for(span, pid, lock)) from = std::clamp(span.end, wait.begin, wait.end);
+      if (is_for_the_same(span, wait)) from = std::clamp(span.end, wait.begin, wait.end);
   // Unless the owner waited for it in between, it had the lock all the time.
   const bool is_one = owner && waker && *owner == *waker && until == wait.end;
   if (owner && until > wait.begin) add_part(*owner, wait.begin, until, is_one ? &facts.waker : nullptr);
   if (owner) from = std::max(from, until);
-  if (waker && wait.end > from) add_part(*waker, from, wait.end, &facts.waker);
+  if (waker && wait.end > from) {
+    Sum& sum = add_part(*waker, from, wait.end, &facts.waker);
+    sum.ends[function_of(facts.waker)] += weight_ * static_cast<double>(wait.end - from);
+  }
 }
 
 LockHolders::Key LockHolders::doing_in(const WallSpan& span) {
@@ -98,8 +106,14 @@ void LockHolders::count(std::uint32_t thread, Sum& sum, Key key, double time) {
   sum.doings[std::move(key)] += time;
 }
 
-void LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end,
-                           const Waker* at_end) {
+// Its function that ended the wait; empty: not known.
+std::string_view LockHolders::function_of(const Waker& waker) {
+  if (waker.stack == nullptr) return {};
+  return own_function(in_.stacks.frames(waker.stack->frames.first(waker.frames)));
+}
+
+LockHolders::Sum& LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end,
+                                        const Waker* at_end) {
   Sum& sum = sums_[family_of(in_.times.threads()[thread].comm)];
   double off = 0;
   std::map<Key, double> on_cpu;
@@ -119,13 +133,13 @@ void LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint6
   }
   const double on = static_cast<double>(end - begin) - off;
   for (const auto& [key, hits] : on_cpu) count(thread, sum, key, on * hits / samples);
-  if (samples > 0) return;
+  if (samples > 0) return sum;
   // Without a sample: the function that gave the lock back. A clock of 99 Hz would have seen much more time.
   constexpr double kSeen = 3e7;  // ns
   Key key{on < kSeen ? Cause::Cpu : Cause::Unknown, "", ""};
-  if (at_end != nullptr && at_end->stack != nullptr)
-    std::get<1>(key) = own_function(in_.stacks.frames(at_end->stack->frames.first(at_end->frames)));
+  if (at_end != nullptr) std::get<1>(key) = function_of(*at_end);
   count(thread, sum, std::move(key), on);
+  return sum;
 }
 
 }  // namespace tacho::report

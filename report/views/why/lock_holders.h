@@ -1,4 +1,4 @@
-// Who held a lock while others waited for it, and what the holder did meanwhile.
+// Who held a lock, or ended another wait, while others waited, and what that thread did meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,12 @@ struct Doing {
   double time = 0;       // ns
 };
 
-// The threads of one name that held a lock while others waited for it.
+// The threads of one name that held a lock while others waited for it, or that ended their waits.
 struct Holder {
   std::string comm;           // "worker-*" are several
   std::uint32_t tid = 0;      // 0: several threads
   double time = 0;            // ns of others' waits
+  std::string ends_in;        // the function in which it ended most of them; empty: not known
   std::vector<Doing> doings;  // the longest first; they add up to `time`
 };
 
@@ -47,7 +48,8 @@ class LockHolders {
   // All of it must outlive this.
   explicit LockHolders(const Inputs& inputs) : in_(inputs) {}
 
-  // The holders of the locks in these waits, the longest time first.
+  // The holders of the locks in these waits, or the threads that ended waits for anything else; the longest
+  // time first.
   std::vector<Holder> of(std::span<const WallSpan> waits);
   // Waits without holders, as looking for these would take too long.
   std::uint64_t left_out() const { return left_out_; }
@@ -58,13 +60,15 @@ class LockHolders {
     double time = 0;
     std::map<std::uint32_t, double> threads;  // by number; kNobody: not recorded
     std::map<Key, double> doings;
+    std::map<std::string_view, double> ends;  // by function
   };
-  bool is_wait_for(const WallSpan& span, std::uint32_t pid, std::uint64_t lock) const;
+  bool is_for_the_same(const WallSpan& span, const WallSpan& wait) const;
   void add(const WallSpan& wait);
   // What the thread did in a part of the wait. `at_end`: the stack with which it ended the wait; may be null.
-  void add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end, const Waker* at_end);
+  Sum& add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end, const Waker* at_end);
   void count(std::uint32_t thread, Sum& sum, Key key, double time);
   Key doing_in(const WallSpan& span);
+  std::string_view function_of(const Waker& waker);
 
   Inputs in_;
   std::map<std::string, Sum> sums_;  // by family of names

@@ -17,6 +17,8 @@ constexpr std::uint64_t kVersion = 1;  // of the JSON form
 constexpr std::size_t kIndent = 10;    // columns before the lines of a finding
 constexpr double kLeastPart = 0.05;    // of a finding: callees and doings with less are not printed
 constexpr std::size_t kMostIdle = 5, kMostParts = 4;
+// Who ends waits for work is printed if these take such a part of the threads' time.
+constexpr double kMuchOfThreads = 0.2;
 
 // 1.23 ms
 std::string time_text(double ns) {
@@ -116,6 +118,9 @@ class WhyWriter {
         return "waits for a CPU: the cgroup's quota is used up";
       case Cause::Lock:
         return fmt::format("waits for the lock {} in {}", subject.empty() ? "[unknown]" : subject, function);
+      case Cause::Condition:
+        return fmt::format("waits for {} in {}", subject.empty() ? "a condition" : "the condition " + subject,
+                           function);
       case Cause::KernelLock:
         return "waits for a lock of the kernel in " + function;
       case Cause::Disk:
@@ -153,7 +158,7 @@ class WhyWriter {
       write_line(kIndent, "of it " + parts_text(finding, "in "));
     for (const Holder& holder : finding.holders) {
       if (share(holder.time, finding.time) < 100 * kLeastPart) continue;
-      write_line(kIndent, holder_text(holder, finding));
+      write_line(kIndent, holder_text(holder, finding.time, finding.cause != Cause::Lock));
     }
     if (!finding.stack.empty()) write_line(kIndent, stack_text(finding));
     out_.blanks(kIndent);  // never cut, so that it can be copied
@@ -169,6 +174,11 @@ class WhyWriter {
     return text;
   }
 
+  static std::string waits_text(std::uint64_t count, std::uint64_t median, std::uint64_t longest) {
+    return fmt::format("{}, median {}, longest {}", cli::counted(count, "wait"),
+                       time_text(static_cast<double>(median)), time_text(static_cast<double>(longest)));
+  }
+
   std::string evidence_of(const TimeFinding& finding) const {
     std::string text = answer_.operations
                            ? fmt::format("{} of a slow one, {} of another", time_text(finding.of_slow),
@@ -178,9 +188,7 @@ class WhyWriter {
     if (is_on_cpu)
       text += ", " + cli::counted(finding.count, finding.cause == Cause::Fork ? "process" : "sample");
     else
-      text += fmt::format(", {}, median {}, longest {}", cli::counted(finding.count, "wait"),
-                          time_text(static_cast<double>(finding.median)),
-                          time_text(static_cast<double>(finding.longest)));
+      text += ", " + waits_text(finding.count, finding.median, finding.longest);
     return text + "; " + threads_text(finding);
   }
 
@@ -206,10 +214,12 @@ class WhyWriter {
         doing.cause == Cause::Network ? "the peer" : "the " + std::string(name_of(doing.cause)), of, in);
   }
 
-  std::string holder_text(const Holder& holder, const TimeFinding& finding) const {
-    std::string text = fmt::format("held by {}{}, {:.0f} %:", safe(holder.comm),
+  // `has_end`: they did not hold a lock, but ended the wait.
+  std::string holder_text(const Holder& holder, double time, bool has_end) const {
+    std::string text = fmt::format("{} by {}{}{}, {:.0f} %:", has_end ? "ended" : "held", safe(holder.comm),
                                    holder.tid == 0 ? "" : fmt::format(" ({})", holder.tid),
-                                   share(holder.time, finding.time));
+                                   has_end && !holder.ends_in.empty() ? " in " + safe(holder.ends_in) : "",
+                                   share(holder.time, time));
     std::size_t count = 0;
     for (const Doing& doing : holder.doings) {
       if (share(doing.time, holder.time) < 100 * kLeastPart || count == 3) break;
@@ -243,7 +253,16 @@ class WhyWriter {
       write_line(2, fmt::format("{}: {} in {}{}", time_text(one.time), name_of(one.cause),
                                 one.function.empty() ? "[unknown]" : safe(one.function),
                                 one.threads.empty() ? "" : "; " + safe(one.threads)));
+      if (!one.ended_by.empty() && one.time >= kMuchOfThreads * one.life) write_ends(one);
     }
+  }
+
+  // Of a wait that may be one for another thread's work.
+  void write_ends(const IdleTime& idle) {
+    write_line(kIndent, waits_text(idle.count, idle.median, idle.longest));
+    for (const Holder& holder : idle.ended_by)
+      if (share(holder.time, idle.time) >= 100 * kLeastPart)
+        write_line(kIndent, holder_text(holder, idle.time, true));
   }
 
   TextOutput& out_;
@@ -260,6 +279,7 @@ void describe_holder(JsonFields& to, const Holder& holder) {
     to.text("function", holder.doings.front().function);
     to.text("doing", name_of(holder.doings.front().cause));
   }
+  if (!holder.ends_in.empty()) to.text("ends_in", holder.ends_in);
   to.begin_list("doings");
   for (const Doing& doing : holder.doings) {
     to.begin_object({});
@@ -272,10 +292,21 @@ void describe_holder(JsonFields& to, const Holder& holder) {
   to.end_list();
 }
 
+void describe_holders(JsonFields& to, std::string_view name, const std::vector<Holder>& holders) {
+  to.begin_list(name);
+  for (const Holder& holder : holders) {
+    to.begin_object({});
+    describe_holder(to, holder);
+    to.end_object();
+  }
+  to.end_list();
+}
+
 // The name of the member that TimeFinding::subject is.
 std::string_view subject_name(Cause cause) {
   switch (cause) {
     case Cause::Lock:
+    case Cause::Condition:
       return "lock";
     case Cause::Network:
       return "peer";
@@ -308,13 +339,7 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
     to.begin_object("holder");
     describe_holder(to, finding.holders.front());
     to.end_object();
-    to.begin_list("holders");
-    for (const Holder& holder : finding.holders) {
-      to.begin_object({});
-      describe_holder(to, holder);
-      to.end_object();
-    }
-    to.end_list();
+    describe_holders(to, "holders", finding.holders);
   }
   for (const auto& [name, parts] :
        {std::pair("parts", &finding.parts), std::pair("threads", &finding.threads)}) {
@@ -352,6 +377,8 @@ std::string more_of(const TimeFinding& finding, const WhyText& how) {
       return fmt::format("tacho report -i {} --no-children", file);
     case Cause::Lock:
       return fmt::format("tacho table -i {} --event offcpu --by lock,holder", file);
+    case Cause::Condition:
+      return fmt::format("tacho table -i {} --event offcpu --by lock,waker", file);
     case Cause::Disk:
     case Cause::Fault:
     case Cause::Network:
@@ -409,6 +436,10 @@ void write_json(TextOutput& out, const Answer& answer, const WhyText& how) {
     if (!one.call.empty()) to.text("call", one.call);
     to.text("threads", one.threads);
     to.number("time_ns", whole(one.time));
+    to.number("count", one.count);
+    to.number("median_ns", one.median);
+    to.number("max_ns", one.longest);
+    if (!one.ended_by.empty()) describe_holders(to, "ended_by", one.ended_by);
     to.end_object();
   }
   to.end_list();

@@ -187,6 +187,49 @@ int pool() {
              {{"worker", 2, work_with_backend}, {"caller", kCallers, serve_callers}});
 }
 
+// Connections to the backend are fewer than the threads that need one.
+static pthread_mutex_t connections_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t has_connection = PTHREAD_COND_INITIALIZER;
+static std::deque<int> connections;
+
+static int get_connection() {
+  pthread_mutex_lock(&connections_lock);
+  while (connections.empty()) pthread_cond_wait(&has_connection, &connections_lock);
+  const int connection = connections.front();
+  connections.pop_front();
+  pthread_mutex_unlock(&connections_lock);
+  return connection;
+}
+
+static void put_connection(int connection) {
+  pthread_mutex_lock(&connections_lock);
+  connections.push_back(connection);
+  pthread_cond_signal(&has_connection);
+  pthread_mutex_unlock(&connections_lock);
+}
+
+static void serve_from_pool(Thread& me) {
+  while (!me.is_over()) {
+    const Times before = me.now();
+    const int connection = get_connection();
+    me.cause += me.now() - before;
+    call_backend(connection);
+    put_connection(connection);
+    compute(200);
+  }
+}
+
+int few_connections() {
+  start_backend();
+  for (int i = 0; i < 2; ++i) connections.push_back(connect_there());
+  return run({"condition",
+              "get_connection",
+              &Times::blocked,
+              {{"lock", quoted("has_connection")},
+               {"holder", R"({"comm":"worker-*","function":"call_backend","doing":"network"})"}}},
+             {{"worker", 6, serve_from_pool}});
+}
+
 static int listening_server = -1;
 
 // A request each 5 ms. It waits in epoll alone, too.

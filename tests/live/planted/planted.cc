@@ -42,6 +42,7 @@ constexpr Cause kCauses[] = {
     {"faults", faults, "touches mapped pages that are on the disk"},
     {"peer", peer, "a peer answers after 20 ms"},
     {"pool", pool, "all workers of a pool wait for a backend, so its callers wait for a worker"},
+    {"connections", few_connections, "threads wait for one of few connections, which they give back"},
     {"healthy", healthy, "a server that waits for work"},
     {"neighbour", neighbour, "other processes take its CPUs; the truth is of this process only"},
     {"quota", quota, "the quota of its cgroup is used up"},

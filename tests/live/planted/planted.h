@@ -92,6 +92,7 @@ int disk();
 int faults();
 int peer();
 int pool();
+int few_connections();
 int healthy();
 int neighbour();
 int quota();
