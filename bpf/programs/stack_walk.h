@@ -219,7 +219,8 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
   } else {
     return tacho_guess(slot, TACHO_END_NO_RULE);
   }
-  if (cfa <= walk->sp) return ends(walk, TACHO_END_LOOP);
+  /* The sampled function may have popped its return address, which is still there: Go's rawVforkSyscall. */
+  if (cfa < walk->sp || (cfa == walk->sp && walk->frames != 1)) return ends(walk, TACHO_END_LOOP);
   return return_from(walk, cfa, rbp);
 }
 

@@ -1,6 +1,7 @@
 // Where stacks begin that frame pointers and unwind information hardly lead out of.
 //   bare_load spin    half a second in assembly that nothing describes; it saves other registers before rbp
 //   bare_load steps   0.7 s of calls of a function, for a probe at its begin
+//   bare_load popped  200 calls of getppid(2) by a function that has popped its return address
 //   bare_load vfork   200 calls of vfork(), which keeps its return address in a register meanwhile
 //   bare_load deep    writes 60 times to nowhere from 60 KiB of stack below main()
 //   bare_load forks   says "ready", waits for a line, and has 200 children that end without another program
@@ -25,6 +26,14 @@ __asm__(
     ".cfi_endproc\n.size bare_step, . - bare_step\n");
 void bare_step(void);
 
+// As Go's rawVforkSyscall().
+__asm__(
+    ".text\n.globl bare_popped\n.type bare_popped, @function\nbare_popped:\n.cfi_startproc\n"
+    "pop %r9\n .cfi_adjust_cfa_offset -8\n mov $110, %eax\n syscall\n"  // getppid
+    "push %r9\n .cfi_adjust_cfa_offset 8\n ret\n"
+    ".cfi_endproc\n.size bare_popped, . - bare_popped\n");
+int bare_popped(void);
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -43,6 +52,8 @@ __attribute__((noinline)) int bare_steps(double end) {
     for (int i = 0; i < 100; ++i) bare_step();
   return calls;
 }
+
+__attribute__((noinline)) int bare_popper(void) { return bare_popped() + 1; }
 
 __attribute__((noinline)) int bare_vfork(void) {
   const pid_t child = vfork();
@@ -80,6 +91,8 @@ int main(int count, char** words) {
   if (strcmp(what, "steps") == 0) return bare_steps(now() + 0.7) == 0;
   if (strcmp(what, "vfork") == 0)
     for (int i = 0; i < 200; ++i) result += bare_vfork();
+  if (strcmp(what, "popped") == 0)
+    for (int i = 0; i < 200; ++i) result += bare_popper() == 0;
   if (strcmp(what, "deep") == 0)
     for (int i = 0; i < 60; ++i) result += bare_deep(60) == 0;
   if (strcmp(what, "forks") == 0) {

@@ -142,6 +142,12 @@ class Unwinding(programs.Scratch):
         whole = [stack for stack in stacks if "bare_vfork" in stack[1:3] and stack[-1] == "_start"]
         self.assertGreater(len(whole), NEEDED * len(stacks), said)
 
+    def test_assembly_that_pops_its_return_address_has_its_caller(self):
+        said, stacks = self.bare("popped", "-e", "syscalls:sys_enter_getppid", "--call-graph", "eh")
+        self.assertEqual(len(stacks), 200, said)
+        whole = [stack for stack in stacks if stack[:2] == ["bare_popped", "bare_popper"] and stack[-1] == "_start"]
+        self.assertGreater(len(whole), NEEDED * len(stacks), said)
+
     def test_assembly_that_saves_registers_before_rbp_has_its_caller(self):
         said, stacks = self.bare("spin", "-e", "cpu-clock:u", "-F", "499", "--call-graph", "eh")
         spinning = [stack for stack in stacks if stack[0] == "bare_spin"]
