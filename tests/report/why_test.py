@@ -12,7 +12,7 @@ from made_payload import ENUM, PAYLOAD_SCHEMAS, TEXT, Field
 MS = 1_000_000
 OBJECTS = ["none", "futex", "mutex", "rwlock", "file", "accepted", "connected", "listening", "pipe", "epoll", "other_fd"]
 KERNEL = ["schedule", "futex_wait", "ep_poll", "do_nanosleep", "io_schedule", "tcp_recvmsg", "asm_exc_page_fault",
-          "__x64_sys_sched_yield", "try_to_wake_up"]
+          "__x64_sys_sched_yield", "try_to_wake_up", "pipe_read"]
 AT = {name: made.KERNEL_TEXT + 0x1000 * (i + 1) for i, name in enumerate(KERNEL)}
 USER = {"main": made.MAIN + 9, "leaf_a": made.LEAF_A + 4, "leaf_b": made.LEAF_B + 4, "recurse": made.RECURSE + 4,
         "mix": made.START + 0x1254, "round_once": made.START + 0x1374}
@@ -164,9 +164,7 @@ class Why(programs.Scratch):
         self.assertEqual(self.answer()["findings"], [])
 
     def test_a_lock_of_python_has_several_that_wait(self):
-        (self.folder / "perf-4242.map").write_text("7000000000 100 lock_PyThread_acquire_lock\n7000000100 100 PyThread_acquire_lock_timed\n")
-        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon")
-        USER.update(python_lock=0x7000000010, timed=0x7000000110)
+        self.name_functions(python_lock="lock_PyThread_acquire_lock", timed="PyThread_acquire_lock_timed")
         stack = ("schedule", "futex_wait", "timed", "python_lock", "main")
         self.wakes(99, THREE, ONE, "try_to_wake_up", "mix")
         self.off(100, ONE, 90, stack, "futex", lock=SINK)
@@ -200,6 +198,57 @@ class Why(programs.Scratch):
             self.runs(ms, ms + 1, ONE, "leaf_a", "main")
             self.runs(ms + 1, ms + 2, ONE, "leaf_b", "main")
         self.assertEqual({one["function"] for one in self.answer()["findings"]}, {"leaf_a", "leaf_b"})
+
+    def name_functions(self, **names):
+        """Functions of the program by names that its binary does not have."""
+        self.capture.mapped(ONE, 0x7000000000, 0x10000, 0, "//anon")
+        at = 0x7000000000
+        with open(self.folder / "perf-4242.map", "w") as file:
+            for key, name in names.items():
+                file.write(f"{at:x} 100 {name}\n")
+                USER[key] = at + 0x10
+                at += 0x100
+
+    def cpu(self):
+        return self.finding("cpu", "--perf-map-dir", ".")
+
+    def test_a_hot_function_has_its_time_under_all_callers(self):
+        self.runs(0, 90, ONE, "leaf_a", "main")
+        self.runs(90, 94, ONE, "leaf_a", "recurse", "main")
+        self.runs(94, 100, ONE, "leaf_b", "mix", "main")
+        cpu = self.cpu()
+        self.assertEqual((cpu["function"], cpu["count"]), ("leaf_a", 94))
+
+    def test_what_libraries_do_for_a_function_is_its_own(self):
+        self.name_functions(sort="std::__sort<int*>")
+        self.runs(0, 90, ONE, "sort", "leaf_a", "main")
+        self.runs(90, 100, ONE, "leaf_a", "main")
+        cpu = self.cpu()
+        self.assertEqual((cpu["function"], [one["name"] for one in cpu["parts"]]), ("leaf_a", ["std::__sort<int*>"]))
+
+    def test_an_interpreter_without_names_is_one_finding(self):
+        self.name_functions(loop="_PyEval_EvalFrameDefault", start="PyEval_EvalCode", add="PyNumber_Add", free="_PyObject_Free")
+        for at in range(0, 90, 3):
+            for leaf in ((), ("add",), ("free",)):
+                self.runs(at, at + 1, ONE, *leaf, "loop", "start")
+                at += 1
+        cpu = self.cpu()
+        self.assertEqual((cpu["function"], cpu["count"]), ("_PyEval_EvalFrameDefault", 90))
+
+    def test_functions_of_javascript_are_the_same_however_compiled(self):
+        self.name_functions(slow="JS:~hash file:///a.js:1:2", fast="JS:*hash file:///a.js:1:2")
+        self.runs(0, 50, ONE, "slow", "main")
+        self.runs(50, 100, ONE, "fast", "main")
+        cpu = self.cpu()
+        self.assertEqual((cpu["function"], cpu["count"]), ("JS:hash file:///a.js:1:2", 100))
+        self.assertEqual(cpu["more"], "tacho report -i a.data --no-children")
+
+    def test_packages_of_go_are_libraries(self):
+        self.name_functions(run="os/exec.(*Cmd).Run", part="sort.part.0", other="example.com/os.Run")
+        for end, leaf in ((110, "run"), (220, "part"), (330, "other")):
+            self.off(end, ONE, 100, ("schedule", "io_schedule", leaf, "main"))
+        functions = {one["function"] for one in self.answer("--perf-map-dir", ".")["findings"]}
+        self.assertEqual(functions, {"main", "sort.part.0", "example.com/os.Run"})
 
     def test_sched_yield_is_a_spin(self):
         self.runs(0, 100, ONE, "__x64_sys_sched_yield", "leaf_a", "main")
@@ -267,9 +316,7 @@ class Why(programs.Scratch):
         self.assertIn(b"tacho annotate -i FILE leaf_a", self.why("--not-kept").stdout)
 
     def test_words_of_one_read_write_lock_are_one_finding(self):
-        (self.folder / "perf-4242.map").write_text("7000000000 100 pthread_rwlock_rdlock\n7000000100 100 pthread_rwlock_wrlock\n")
-        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon")
-        USER.update(read=0x7000000010, write=0x7000000110)
+        self.name_functions(read="pthread_rwlock_rdlock", write="pthread_rwlock_wrlock")
         stack = ("schedule", "futex_wait")
         self.off(110, ONE, 100, (*stack, "read", "main"), "futex", lock=SINK + 8)
         self.off(110, TWO, 100, (*stack, "write", "main"), "futex", lock=SINK + 12)
@@ -287,6 +334,9 @@ class Why(programs.Scratch):
         self.runs(402, 404, ONE, "main")
         fork = self.finding("fork")
         self.assertEqual((fork["count"], self.answer()["forks"]), (40, 40))
+        self.name_functions(spawn="uv_spawn")
+        self.off(455, ONE, 50, ("schedule", "pipe_read", "spawn", "main"), "pipe")  # until the child executes its program
+        self.assertEqual(self.finding("fork", "--perf-map-dir", ".")["time_ns"], fork["time_ns"] + 50 * MS)
 
     def task(self, ms, type_, pid):
         self.capture.time = self.zero + ms * MS

@@ -42,15 +42,27 @@ constexpr std::pair<Cause, std::string_view> kNames[] = {
     {Cause::Unknown, "unknown"},
 };
 
-// Modules without code of programs.
-constexpr std::string_view kLibraries[] = {"libc.so",   "libc-",    "libpthread", "ld-linux", "ld-musl",
-                                           "libstdc++", "libgcc_s", "libm.so",    "[vdso]",   "librt.so",
-                                           "libc++",    "libuv.so", "libjemalloc"};
+// Modules of the C library.
+constexpr std::string_view kOfC[] = {"libc.so", "libc-",   "libpthread", "ld-linux",
+                                     "ld-musl", "libm.so", "[vdso]",     "librt.so"};
+// Other modules without code of programs. Interpreters are among them: a function that they run has a name
+// only if they tell it (perf maps).
+constexpr std::string_view kLibraries[] = {"libstdc++",   "libgcc_s",  "libc++",  "libuv.so",
+                                           "libjemalloc", "libpython", "python3", "libnode",
+                                           "libjvm",      "libruby",   "libperl"};
 // Beginnings of functions of languages' libraries, in any module.
 constexpr std::string_view kRuntimes[] = {
-    "std::",    "__gnu_cxx::", "core::", "alloc::", "<std::", "<core::",     "<alloc::", "runtime.",
-    "syscall.", "internal/",   "sync.",  "os.(",    "net.(",  "parking_lot", "tokio::",  "uv_",
-    "uv__",     "_Py",         "Py",     "node::",  "v8::",   "Builtins_"};
+    "std::",   "__gnu_cxx::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "parking_lot",
+    "tokio::", "uv_",         "uv__",   "_Py",     "Py",     "node::",  "v8::",     "Builtins_"};
+// First elements of the import paths of Go's own packages: "os" of "os/exec.(*Cmd).Run".
+constexpr std::string_view kGoPackages[] = {
+    "bufio",   "bytes", "compress", "container", "context", "crypto",   "database", "encoding", "errors",
+    "fmt",     "hash",  "html",     "image",     "index",   "internal", "io",       "log",      "math",
+    "mime",    "net",   "os",       "path",      "reflect", "regexp",   "runtime",  "sort",     "strconv",
+    "strings", "sync",  "syscall",  "text",      "time",    "unicode",  "vendor"};
+// What a compiler appends to names of parts of functions: "sort.part.0" is one of C.
+constexpr std::string_view kPartsOfFunctions[] = {"part.", "constprop.", "isra.",
+                                                  "cold",  "lto_priv.",  "llvm."};
 
 constexpr std::string_view kNoName = "[unknown]";
 
@@ -58,9 +70,21 @@ bool begins_with_one(std::string_view name, std::span<const std::string_view> be
   return std::ranges::any_of(beginnings, [&](std::string_view one) { return name.starts_with(one); });
 }
 
+bool is_of_go(std::string_view name) {
+  const std::size_t end = name.find_first_of("./");
+  return end != std::string_view::npos &&
+         std::ranges::find(kGoPackages, name.substr(0, end)) != std::end(kGoPackages) &&
+         !begins_with_one(name.substr(end + 1), kPartsOfFunctions);
+}
+
+bool is_of_c(const Function& function) {
+  return function.module != nullptr && begins_with_one(function.module->short_name, kOfC);
+}
+
 bool is_library(const Function& function) {
-  return (function.module != nullptr && begins_with_one(function.module->short_name, kLibraries)) ||
-         begins_with_one(function.name(), kRuntimes);
+  const std::string_view module = function.module == nullptr ? "" : function.module->short_name;
+  return is_of_c(function) || begins_with_one(module, kLibraries) || module == "node" ||
+         begins_with_one(function.name(), kRuntimes) || is_of_go(function.name());
 }
 
 bool any_kernel(std::span<const NamedFrame> frames, std::initializer_list<std::string_view> beginnings) {
@@ -152,15 +176,27 @@ std::string_view name_of(Cause cause) {
   return std::ranges::find(kNames, cause, &std::pair<Cause, std::string_view>::first)->second;
 }
 
+// Without the symbol's version and, of JavaScript, without the character that says how it is compiled now:
+// "JS:*hash file:///a.js:1:2", "JS:~hash ..." are one function.
+std::string_view NamedChains::name_of(const Function& function) {
+  if (!function.has_symbol()) return kNoName;
+  constexpr std::string_view kScript = "JS:", kHow = "*~^+";
+  std::string_view name = function.name();
+  name = name.substr(0, std::min(name.find("@@"), name.find("@GLIBC")));
+  if (name.size() <= kScript.size() || !name.starts_with(kScript) ||
+      kHow.find(name[kScript.size()]) == std::string_view::npos)
+    return name;
+  return *changed_names_.emplace(fmt::format("{}{}", kScript, name.substr(kScript.size() + 1))).first;
+}
+
 const std::vector<NamedFrame>& NamedChains::at(LocationId location) {
   const auto [known, is_new] = known_.try_emplace(location);
   if (!is_new) return known->second;
   const bool is_kernel = session_->resolver().location(location).cpumode == abi::kCpumodeKernel;
   for (const FunctionId id : functions_.of_frame(location)) {
     const Function& function = functions_[id];
-    const std::string_view name = function.name();
-    known->second.push_back({function.has_symbol() ? name.substr(0, name.find("@@")) : kNoName, is_kernel,
-                             !is_kernel && is_library(function)});
+    known->second.push_back(
+        {name_of(function), is_kernel, !is_kernel && is_library(function), !is_kernel && is_of_c(function)});
   }
   return known->second;
 }
@@ -198,6 +234,9 @@ std::string_view own_function(std::span<const NamedFrame> frames) {
   const auto of_program = std::ranges::find_if(
       frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_library && one.name != kNoName; });
   if (of_program != frames.end()) return of_program->name;
+  const auto not_of_c = std::ranges::find_if(
+      frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_of_c && one.name != kNoName; });
+  if (not_of_c != frames.end()) return not_of_c->name;
   const auto user = std::ranges::find_if(frames, [](const NamedFrame& one) { return !one.is_kernel; });
   if (user != frames.end()) return user->name;
   return frames.empty() ? std::string_view() : frames.front().name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +53,7 @@ struct NamedFrame {
   std::string_view name;  // "[unknown]" without a symbol
   bool is_kernel = false;
   bool is_library = false;  // of the C or C++ library or a language's runtime: no code of the program
+  bool is_of_c = false;     // of the C library
   bool operator==(const NamedFrame&) const = default;
 };
 
@@ -71,14 +73,16 @@ class NamedChains {
 
  private:
   const std::vector<NamedFrame>& at(LocationId location);
+  std::string_view name_of(const Function& function);
   Session* session_;
   FunctionTable functions_;
   std::unordered_map<LocationId, std::vector<NamedFrame>> known_;
+  std::set<std::string, std::less<>> changed_names_;
   std::vector<NamedFrame> answer_;
 };
 
-// The innermost function of the program itself: not of libraries and the kernel. Without one the innermost
-// user function, else the innermost frame; empty: there are no frames.
+// The innermost function of the program itself: not of libraries and the kernel. Without one that of another
+// library than C's, the innermost user function, or the innermost frame; empty: there are no frames.
 std::string_view own_function(std::span<const NamedFrame> frames);
 // The user part of a call chain, root first: functions of the program, and the library function that the
 // innermost one calls. Without functions of the program all.

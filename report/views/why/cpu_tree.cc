@@ -72,7 +72,11 @@ void CpuTrees::add(const WallRow& row, std::uint64_t samples) {
 
 double CpuTrees::add_up(Node& node) {
   node.total = node.self;
-  for (auto& [name, child] : node.children) node.total += add_up(child);
+  node.has_own = node.parent != nullptr && !node.is_library;
+  for (auto& [name, child] : node.children) {
+    node.total += add_up(child);
+    node.has_own = node.has_own || child.has_own;
+  }
   return node.total;
 }
 
@@ -106,59 +110,95 @@ bool CpuTrees::spins(const Node& node) {
       session_->resolver().code(*node.location, start - kLongest, last - start + kLongest));
 }
 
-CpuPart CpuTrees::part_of(Node& node) {
-  CpuPart made{.time = node.total, .function = std::string(node.name)};
+// `nodes`: of one function.
+CpuPart CpuTrees::part_of(const std::vector<const Node*>& nodes) {
+  const Node& most = **std::ranges::max_element(nodes, {}, &Node::total);
+  CpuPart made{.function = std::string(most.name)};
   Sums sums;
-  sum(node, sums);
+  std::map<std::string_view, double> called;
+  for (const Node* const node : nodes) {
+    made.time += node->total;
+    sum(*node, sums);
+    for (const auto& [name, child] : node->children) called[name] += child.total;
+  }
   made.threads = std::move(sums.threads);
   made.samples = sums.samples;
-  for (const Node* at = &node; at != nullptr && at->parent != nullptr; at = at->parent)
-    if (at == &node || !at->is_library) made.stack.emplace_back(at->name);
+  for (const Node* at = &most; at != nullptr && at->parent != nullptr; at = at->parent)
+    if (at == &most || !at->is_library) made.stack.emplace_back(at->name);
   std::ranges::reverse(made.stack);
   std::vector<std::pair<std::string, double>> callees;
-  for (const auto& [name, child] : node.children)
-    if (child.total >= kLeast * node.total) callees.emplace_back(name, child.total);
+  for (const auto& [name, time] : called)
+    if (time >= kLeast * made.time) callees.emplace_back(name, time);
   std::ranges::stable_sort(callees, std::greater(), &std::pair<std::string, double>::second);
   made.callees = std::move(callees);
   const auto yield = sums.calls.find("sched_yield");
-  if (yield != sums.calls.end() && yield->second >= kOftenYields * node.total) {
+  if (yield != sums.calls.end() && yield->second >= kOftenYields * made.time) {
     made.call = yield->first;
     made.cause = Cause::Spin;
-  } else if (sums.in_kernel >= kMostlyKernel * node.total) {
+  } else if (sums.in_kernel >= kMostlyKernel * made.time) {
     const auto call = std::ranges::max_element(
         sums.calls, [](const auto& a, const auto& b) { return a.second < b.second; });
     made.call = call->first;
     if (!made.call.empty()) made.cause = Cause::Syscall;
-  } else if (spins(node)) {
+  } else if (spins(most)) {
     made.cause = Cause::Spin;
   }
   return made;
 }
 
 // Goes down as long as few functions have most of the time; one that does more by itself, or calls many small
-// ones, is a part with all that it calls.
-void CpuTrees::take(Node& node, double all, std::vector<CpuPart>& parts) {
+// ones, is a part with all that it calls. What functions of the program have libraries do is theirs; an
+// interpreter does it itself if the functions that it runs cannot be seen.
+bool CpuTrees::choose(Node& node, double all) {
+  const bool only_starts = node.parent == nullptr || node.name == "main" || (node.is_library && node.has_own);
   double in_large = 0;
   for (const auto& [name, child] : node.children)
-    if (child.total >= kLargeChild * node.total) in_large += child.total;
-  const bool only_starts = node.parent == nullptr || node.is_library || node.name == "main";
+    if (child.total >= kLargeChild * node.total && (only_starts || node.is_library || child.has_own))
+      in_large += child.total;
   if (in_large < kMost * node.total && (!only_starts || node.children.empty())) {
-    parts.push_back(part_of(node));
+    node.is_chosen = true;
+    return true;
+  }
+  for (auto& [name, child] : node.children)
+    if (child.total >= kLeast * all && choose(child, all)) node.has_chosen = true;
+  return node.has_chosen;
+}
+
+// Of chosen functions.
+void CpuTrees::add_names(const Node& node, std::set<std::string_view>& names) {
+  if (node.is_chosen && node.name != "[unknown]") names.insert(node.name);
+  if (!node.has_chosen) return;
+  for (const auto& [name, child] : node.children) add_names(child, names);
+}
+
+// All nodes of the functions with these names: chosen ones, and those of other callers.
+void CpuTrees::gather(const Node& node, const std::set<std::string_view>& names,
+                      std::vector<const Node*>& nodes) {
+  if (node.is_chosen || (!node.has_chosen && names.contains(node.name))) {
+    nodes.push_back(&node);
     return;
   }
-  rest_ += node.self;
-  for (auto& [name, child] : node.children)
-    if (child.total >= kLeast * all)
-      take(child, all, parts);
-    else
-      rest_ += child.total;
+  for (const auto& [name, child] : node.children) gather(child, names, nodes);
 }
 
 std::vector<CpuPart> CpuTrees::take_parts() {
   std::vector<CpuPart> parts;
   double all = 0;
   for (auto& [pid, root] : roots_) all += add_up(root);
-  for (auto& [pid, root] : roots_) take(root, all, parts);
+  rest_ += all;
+  for (auto& [pid, root] : roots_) {
+    if (!choose(root, all)) continue;
+    std::set<std::string_view> names;
+    add_names(root, names);
+    std::vector<const Node*> nodes;
+    gather(root, names, nodes);
+    std::map<std::string_view, std::vector<const Node*>> by_name;
+    for (const Node* const node : nodes) by_name[node->name].push_back(node);
+    for (const auto& [name, of_function] : by_name) {
+      parts.push_back(part_of(of_function));
+      rest_ -= parts.back().time;
+    }
+  }
   return parts;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +14,7 @@
 
 namespace tacho::report {
 
-// A function with what it calls: the deepest that has most of the time of its callers.
+// A function with what it calls, of all its callers: the deepest that has most of the time of one of them.
 struct CpuPart {
   Cause cause = Cause::Cpu;  // or Spin, Syscall
   double time = 0;           // ns
@@ -40,6 +41,9 @@ class CpuTrees {
     std::string_view name;
     Node* parent = nullptr;
     bool is_library = false;
+    bool has_own = false;                       // it is a function of the program, or calls one
+    bool is_chosen = false;                     // a part
+    bool has_chosen = false;                    // calls one
     double self = 0, total = 0, in_kernel = 0;  // ns; in_kernel of `self`
     std::map<std::string_view, double> calls;   // of in_kernel
     std::map<std::uint64_t, double> addresses;  // of `self` in user code: by the sampled address
@@ -56,8 +60,11 @@ class CpuTrees {
   };
   static double add_up(Node& node);
   static void sum(const Node& node, Sums& sums);
-  void take(Node& node, double all, std::vector<CpuPart>& parts);
-  CpuPart part_of(Node& node);
+  static bool choose(Node& node, double all);
+  static void add_names(const Node& node, std::set<std::string_view>& names);
+  static void gather(const Node& node, const std::set<std::string_view>& names,
+                     std::vector<const Node*>& nodes);
+  CpuPart part_of(const std::vector<const Node*>& nodes);
   bool spins(const Node& node);
 
   Session* session_;

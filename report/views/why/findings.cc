@@ -114,8 +114,9 @@ class Finder {
     for (const WallRow& row : times_.rows()) {
       const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
       Cause cause = cause_of(row.state, frames, facts_[row.facts]);
-      const bool is_of_storm = has_storm_ && (is_short_[row.thread] || is_of_fork(frames));
-      if (is_of_storm && !is_idle(cause) && cause != Cause::Unknown) cause = Cause::Fork;
+      const bool is_of_storm =
+          has_storm_ && ((is_short_[row.thread] && !is_idle(cause)) || is_of_fork(frames));
+      if (is_of_storm && cause != Cause::Unknown) cause = Cause::Fork;
       if (cause == Cause::Child && answer_.processes > 1) cause = Cause::IdleChild;
       causes_.push_back(cause);
       locks_.push_back(cause == Cause::Lock ? lock_of(facts_[row.facts], frames) : 0);
@@ -137,7 +138,8 @@ class Finder {
     return std::ranges::any_of(frames, [](const NamedFrame& frame) {
       const auto has = [&](std::string_view part) { return frame.name.find(part) != std::string_view::npos; };
       return frame.is_kernel ? frame.name == "kernel_clone" || frame.name == "do_wait"
-                             : frame.is_library && (has("fork") || has("posix_spawn") || has("execv"));
+                             : frame.is_library && (has("fork") || has("posix_spawn") || has("uv_spawn") ||
+                                                    has("SyncProcessRunner") || has("execv"));
     });
   }
 

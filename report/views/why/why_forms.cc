@@ -359,6 +359,12 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
   to.end_object();
 }
 
+// Code that is made at run time is not in the capture, if only a perf map names it.
+bool has_code(std::string_view function) {
+  return !function.empty() && function != "[unknown]" && !function.starts_with("JS:") &&
+         !function.starts_with("py::");
+}
+
 }  // namespace
 
 std::string more_of(const TimeFinding& finding, const WhyText& how) {
@@ -369,8 +375,7 @@ std::string more_of(const TimeFinding& finding, const WhyText& how) {
   switch (finding.cause) {
     case Cause::Cpu:
     case Cause::Spin:
-      if (finding.function.empty() || finding.function == "[unknown]")
-        return fmt::format("tacho report -i {} --no-children", file);
+      if (!has_code(finding.function)) return fmt::format("tacho report -i {} --no-children", file);
       return fmt::format("tacho annotate -i {} {}", file, cli::shell_word(finding.function));
     case Cause::Syscall:
     case Cause::Fork:
