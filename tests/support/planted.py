@@ -17,7 +17,7 @@ CAUSES = ["hot", "two-hot", "spin", "yield", "syscalls", "convoy", "fsync", "cha
 BESIDE_CHILDREN = ["peer", "pool", "connections", "healthy", "neighbour", "forks"]
 # Some of these causes in other languages: the words that start the program, or that compile it into {program} first.
 LANGUAGES = {
-    "python": [sys.executable, "-B", SOURCES / "planted.py"],
+    "python": [sys.executable, *(["-X", "perf"] if sys.version_info >= (3, 12) else []), "-B", SOURCES / "planted.py"],
     "node": ["node", "--perf-basic-prof", SOURCES / "planted.mjs"],
     "go": ["go", "build", "-o", "{program}", SOURCES / "planted.go"],
     "rust": ["rustc", "--edition", "2021", "-O", "-g", "-C", "force-frame-pointers=yes", "-o", "{program}", SOURCES / "planted.rs"],
@@ -51,7 +51,7 @@ class Planted(programs.Scratch):
         else:
             answer = self.finish(*around, *words).stdout
         read = json.loads(truth.read_text())
-        self.addCleanup(Path(f"/tmp/perf-{read.get('pid')}.map").unlink, missing_ok=True)  # of node
+        self.addCleanup(Path(f"/tmp/perf-{read.get('pid')}.map").unlink, missing_ok=True)  # of node and Python
         return read, answer
 
     def finish(self, *words):
@@ -84,9 +84,9 @@ def has_threads(pid):
 
 
 def name_of(symbol):
-    """`cache_lock` of `(anonymous namespace)::cache_lock+0x8`, `look_up` of `look_up(Thread&)`, of `main.look_up` or of
-    `JS:*look_up file:///a.mjs:1:2`."""
-    compiled = re.match(r"[A-Z]\w+:\W?(\w+)", symbol or "")
+    """`cache_lock` of `(anonymous namespace)::cache_lock+0x8`, `look_up` of `look_up(Thread&)`, of `main.look_up`,
+    of `JS:*look_up file:///a.mjs:1:2` or of `py::look_up:/a.py`."""
+    compiled = re.match(r"(?:[A-Z]\w+:\W?|py::)(\w+)", symbol or "")
     if compiled:
         return compiled[1]
     symbol = re.sub(r"\(anonymous namespace\)::|\+(0x)?[0-9a-f]+$|\(.*\)$|<.*>", "", symbol or "")
@@ -137,8 +137,9 @@ def check_finding(truth, finding):
     for member in ["file", "peer", "by", "call"]:
         if member in truth and (finding.get(member) or "").split("/")[-1] != truth[member]:  # "FOLDER/FILE"
             wrong.append(f"{member} {finding.get(member)}, but it is {truth[member]}")
-    # What a loop of system calls does between them may be a part of the finding.
-    least = sum(times["system_ns"] for times in truth["per_thread"].values()) / truth["wall_ns"] if truth["cause"] == "syscall" else 1
-    if not is_near(finding["share"], truth["share"]) and not least <= finding["share"] <= truth["share"]:
+    least, most = 0.9 * truth.get("least", truth["share"]), 1.1 * truth.get("most", truth["share"])
+    if truth["cause"] == "syscall":  # what a loop of them does in between may be a part of the finding
+        least, most = sum(times["system_ns"] for times in truth["per_thread"].values()) / truth["wall_ns"], truth["share"]
+    if not is_near(finding["share"], truth["share"]) and not least <= finding["share"] <= most:
         wrong.append(f"share {finding['share']}, but it is {truth['share']}")
     return wrong

@@ -49,6 +49,8 @@ const end = now();
 const life = {};
 for (const each in cause) life[each] = end[each] - begin[each];
 truth.share = Math.round(cause[kind] / life.wall * 1e4) / 1e4;
+if (truth.cause === 'fork')  // without what the interpreter does on the CPU
+  truth.least = Math.round((cause.wall - cause.cpu) / life.wall * 1e4) / 1e4;
 Object.assign(truth, {
   cause_ns: cause[kind], wall_ns: life.wall, runnable_ns: life.runnable, idle_ns: 0, pid: process.pid,
   per_thread: {node: {wall_ns: life.wall, cpu_ns: life.cpu, runnable_ns: life.runnable,
