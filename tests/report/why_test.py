@@ -282,6 +282,20 @@ class Why(programs.Scratch):
         self.assertEqual((found["disk"]["function"], answer["unknown_ns"]), ("leaf_a", 20 * MS), "nothing says for what it waits from 110 ms on")
         self.assertIn("no event says for which lock, file or peer threads wait", " ".join(answer["missing"]))
 
+    def test_sleeps_for_moments_between_waits_for_a_peer_are_a_finding(self):
+        for ms, findings in ((1000, {"network"}), (50, {"network", "timer"})):
+            with self.subTest(ms=ms):
+                self.setUp()
+                self.off(2050, ONE, ms, ("schedule", "do_nanosleep", "main"))
+                self.off(2300, ONE, 200, ("schedule", "tcp_recvmsg", "main"), "connected", name="10.0.0.1:80")
+                self.assertEqual({one["cause"] for one in self.answer()["findings"]}, findings)
+
+    def test_sqlite_sleeps_until_a_database_is_free(self):
+        self.name_functions(sqlite="sqlite3_step")
+        self.off(110, ONE, 100, ("schedule", "do_nanosleep", "sqlite", "leaf_a", "main"))
+        lock = self.finding("lock", "--perf-map-dir", ".")
+        self.assertEqual((lock["function"], lock["lock"]), ("leaf_a", "[of an SQLite database]"))
+
     def test_waits_without_events_are_said(self):
         self.runs(0, 1, ONE, "main")
         self.off(210, ONE, 10, ("schedule", "do_nanosleep", "main"))

@@ -49,11 +49,11 @@ constexpr std::string_view kOfC[] = {"libc.so", "libc-",   "libpthread", "ld-lin
 // only if they tell it (perf maps).
 constexpr std::string_view kLibraries[] = {"libstdc++",   "libgcc_s",  "libc++",  "libuv.so",
                                            "libjemalloc", "libpython", "python3", "libnode",
-                                           "libjvm",      "libruby",   "libperl"};
+                                           "libjvm",      "libruby",   "libperl", "libsqlite3"};
 // Beginnings of functions of languages' libraries, in any module.
 constexpr std::string_view kRuntimes[] = {
-    "std::",   "__gnu_cxx::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "parking_lot",
-    "tokio::", "uv_",         "uv__",   "_Py",     "Py",     "node::",  "v8::",     "Builtins_"};
+    "std::", "__gnu_cxx::", "core::", "alloc::", "<std::", "<core::", "<alloc::",  "parking_lot", "tokio::",
+    "uv_",   "uv__",        "_Py",    "Py",      "node::", "v8::",    "Builtins_", "sqlite3_"};
 // First elements of the import paths of Go's own packages: "os" of "os/exec.(*Cmd).Run".
 constexpr std::string_view kGoPackages[] = {
     "bufio",   "bytes", "compress", "container", "context", "crypto",   "database", "encoding", "errors",
@@ -150,7 +150,10 @@ Cause by_state(WallState state, std::span<const NamedFrame> frames) {
       return Cause::Disk;
     case WallState::Lock:
       return any_kernel(frames, {"futex_", "__futex_", "do_futex"}) ? futex_cause(frames) : Cause::KernelLock;
-    case WallState::Sleep:  // Go's thread that looks after the others sleeps between two looks
+    case WallState::Sleep:
+      // Another connection has the lock of the database: it is tried again later.
+      if (any_user(frames, {"sqlite3_"})) return Cause::Lock;
+      // Go's thread that looks after the others sleeps between two looks.
       return any_user(frames, {"runtime.sysmon"}) ? Cause::IdleTimer : Cause::Timer;
     case WallState::Poll:
       return Cause::IdlePoll;

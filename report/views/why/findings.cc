@@ -170,16 +170,29 @@ class Finder {
   }
 
   // Waits for points in time are idle if the thread waits for no other work: it is there to do something at
-  // times.
+  // times. One that sleeps for moments between waits for a peer asks that again and again.
   void choose_timers() {
-    std::vector<double> for_work(times_.threads().size());
-    for (std::size_t i = 0; i < causes_.size(); ++i)
-      if (is_idle(causes_[i])) for_work[times_.rows()[i].thread] += times_.rows()[i].time;
+    struct Waited {
+      double for_work = 0, for_peers = 0, asleep = 0;
+      std::uint64_t sleeps = 0;
+    };
+    std::vector<Waited> by_thread(times_.threads().size());
     for (std::size_t i = 0; i < causes_.size(); ++i) {
-      const WallThread& thread = times_.threads()[times_.rows()[i].thread];
-      constexpr double kMuch = 0.01;
-      if (causes_[i] == Cause::Timer && for_work[times_.rows()[i].thread] < kMuch * thread.life)
-        causes_[i] = Cause::IdleTimer;
+      const WallRow& row = times_.rows()[i];
+      if (is_idle(causes_[i])) by_thread[row.thread].for_work += row.time;
+      if (causes_[i] == Cause::Network) by_thread[row.thread].for_peers += row.time;
+      if (causes_[i] == Cause::Timer) by_thread[row.thread].asleep += row.time;
+    }
+    for (const WallSpan& span : times_.spans())
+      if (causes_[span.row] == Cause::Timer) ++by_thread[times_.rows()[span.row].thread].sleeps;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      constexpr double kMuch = 0.01, kMoment = 2e8;  // ns
+      const std::uint32_t number = times_.rows()[i].thread;
+      const Waited& waited = by_thread[number];
+      const double much = kMuch * times_.threads()[number].life;
+      const bool asks_again =
+          waited.for_peers >= much && waited.asleep < kMoment * static_cast<double>(waited.sleeps);
+      if (causes_[i] == Cause::Timer && waited.for_work < much && !asks_again) causes_[i] = Cause::IdleTimer;
     }
   }
 
@@ -193,7 +206,10 @@ class Finder {
       case Cause::Condition:
         key.pid = facts.pid;
         key.lock = locks_[index];
-        if (key.lock != 0) key.function = {};
+        if (key.lock != 0)
+          key.function = {};
+        else if (row.state == WallState::Sleep)
+          key.subject = "[of an SQLite database]";
         break;
       case Cause::Runnable:
         key.function = {};

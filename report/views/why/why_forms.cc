@@ -253,7 +253,8 @@ class WhyWriter {
       write_line(2, fmt::format("{}: {} in {}{}", time_text(one.time), name_of(one.cause),
                                 one.function.empty() ? "[unknown]" : safe(one.function),
                                 one.threads.empty() ? "" : "; " + safe(one.threads)));
-      if (!one.ended_by.empty() && one.time >= kMuchOfThreads * one.life) write_ends(one);
+      if ((!one.ended_by.empty() || one.cause == Cause::IdleTimer) && one.time >= kMuchOfThreads * one.life)
+        write_ends(one);
     }
   }
 
