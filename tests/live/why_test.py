@@ -22,12 +22,13 @@ WITHOUT_CPU = ["runnable", "throttled", "fork"]  # causes
 class Asked(planted.Planted):
     """What else runs on the machine takes CPUs from the programs: where that is not the planted cause, it is left out."""
 
-    def check_cause(self, cause, program=(programs.BIN / "planted",)):
+    def check_cause(self, cause, program=(programs.BIN / "planted",), seconds=None):
         wrong = []
+        is_beside = seconds is None and cause in planted.BESIDE_CHILDREN
+        seconds = seconds or (5 if is_beside else 1)
         for _ in range(ATTEMPTS):
             begin = time.monotonic()
-            words = [*FIRST, TACHO, "why", "--json", *(["-p", "{pid}", "--for", "1200ms"] if cause in planted.BESIDE_CHILDREN else ["--"])]
-            seconds = 5 if cause in planted.BESIDE_CHILDREN else 1
+            words = [*FIRST, TACHO, "why", "--json", *(["-p", "{pid}", "--for", "1200ms"] if is_beside else ["--"])]
             truth, said = self.run_planted(cause, seconds, words, (*FIRST, *program))
             self.assertLess(time.monotonic() - begin, seconds + 30, "it does not end in time")
             self.assertEqual(list(self.folder.glob("planted-*.dat")), [], "its file is left")
@@ -150,6 +151,18 @@ def without_others(truth, answer):
     return truth, answer | {"findings": kept}
 
 
+class OtherLanguages(Asked):
+    """Long enough that the start of an interpreter is a small part of it."""
+
+    def check_all(self, language):
+        program = planted.program_in(language, self.folder)
+        for cause in planted.CAUSES_IN[language]:
+            with self.subTest(cause=cause):
+                self.check_cause(cause, program, seconds=3)
+
+
+for each in planted.LANGUAGES:
+    setattr(OtherLanguages, f"test_{each}", lambda self, language=each: self.check_all(language))
 for each in planted.CAUSES:
     setattr(Why, f"test_{each.replace('-', '_')}", lambda self, cause=each: self.check_cause(cause))
 
@@ -179,9 +192,15 @@ class Checks(programs.unittest.TestCase):
             finding = {"cause": "syscall", "function": "read_bytes", "share": share}
             self.assertEqual(len(planted.check(truth, {"findings": [finding]})), count, share)
 
+    def test_a_runtime_does_a_part_of_it_on_the_cpu(self):
+        truth = {"cause": "fork", "function": "spawn", "share": 0.9, "least": 0.6, "per_thread": {}}
+        for share, count in [(0.5, 1), (0.55, 0), (0.95, 0), (1, 1)]:
+            finding = {"cause": "fork", "function": "spawn", "share": share}
+            self.assertEqual(len(planted.check(truth, {"findings": [finding]})), count, share)
+
     def test_names(self):
         for symbol in ["look_up", "look_up(Thread&)", "main.look_up", "planted::look_up", "JS:*look_up file:///a.mjs:1:2",
-                       "LazyCompile:~look_up /a.js:1:2", "look_up+0x8", "void look_up<&take>(Thread&)"]:
+                       "LazyCompile:~look_up /a.js:1:2", "look_up+0x8", "void look_up<&take>(Thread&)", "py::look_up:/a.py"]:
             self.assertEqual(planted.name_of(symbol), "look_up", symbol)
 
     def test_a_healthy_program_has_no_finding(self):

@@ -8,8 +8,10 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -40,6 +42,23 @@ func (sum *times) addSince(begin times) {
 	sum.wall += end.wall - begin.wall
 	sum.cpu += end.cpu - begin.cpu
 	sum.runnable += end.runnable - begin.runnable
+}
+
+// What the runtime's own threads did until now.
+func ofRuntime() (sum times) {
+	folders, _ := filepath.Glob("/proc/self/task/*")
+	for _, folder := range folders {
+		name, _ := os.ReadFile(folder + "/comm")
+		text, err := os.ReadFile(folder + "/schedstat")
+		if err != nil || strings.HasPrefix(string(name), "worker-") {
+			continue
+		}
+		var cpu, runnable int64
+		fmt.Sscan(string(text), &cpu, &runnable)
+		sum.wall += cpu + runnable
+		sum.runnable += runnable
+	}
+	return
 }
 
 //go:noinline
@@ -115,7 +134,8 @@ func main() {
 		}(each)
 	}
 	done.Wait()
-	var wall, cause, runnable int64
+	ofOthers := ofRuntime()
+	wall, cause, runnable := ofOthers.wall, int64(0), ofOthers.runnable
 	threads := map[string]any{}
 	for _, each := range workers {
 		wall += each.life.wall
@@ -125,11 +145,11 @@ func main() {
 			"blocked_ns": each.life.wall - each.life.cpu - each.life.runnable, "idle_ns": 0, "cause_ns": kind(each.cause)}
 	}
 	if truth["cause"] == "fork" { // without what the runtime does on the CPU
-		var on_cpu int64
+		var onCPU int64
 		for _, each := range workers {
-			on_cpu += each.cause.cpu
+			onCPU += each.cause.cpu
 		}
-		truth["least"] = math.Round(float64(cause-on_cpu)/float64(wall)*1e4) / 1e4
+		truth["least"] = math.Round(float64(cause-onCPU)/float64(wall)*1e4) / 1e4
 	}
 	truth["share"] = math.Round(float64(cause)/float64(wall)*1e4) / 1e4
 	truth["cause_ns"], truth["wall_ns"], truth["runnable_ns"], truth["idle_ns"] = cause, wall, runnable, 0
