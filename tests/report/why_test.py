@@ -243,9 +243,10 @@ class Why(programs.Scratch):
         self.assertEqual((cpu["function"], cpu["count"]), ("JS:hash file:///a.js:1:2", 100))
         self.assertEqual(cpu["more"], "tacho report -i a.data --no-children")
 
-    def test_packages_of_go_are_libraries(self):
-        self.name_functions(run="os/exec.(*Cmd).Run", part="sort.part.0", other="example.com/os.Run")
-        for end, leaf in ((110, "run"), (220, "part"), (330, "other")):
+    def test_packages_of_languages_are_libraries(self):
+        self.name_functions(run="os/exec.(*Cmd).Run", part="sort.part.0", other="example.com/os.Run", node="JS:*get node:http:1:2",
+                            python="py::get:/usr/lib/python3.12/http/client.py", frozen="py::f:<frozen abc>")
+        for end, leaf in ((110, "run"), (220, "part"), (330, "other"), (440, "node"), (550, "python"), (660, "frozen")):
             self.off(end, ONE, 100, ("schedule", "io_schedule", leaf, "main"))
         functions = {one["function"] for one in self.answer("--perf-map-dir", ".")["findings"]}
         self.assertEqual(functions, {"main", "sort.part.0", "example.com/os.Run"})

@@ -77,6 +77,14 @@ bool is_of_go(std::string_view name) {
          !begins_with_one(name.substr(end + 1), kPartsOfFunctions);
 }
 
+// Of Python's and node's own modules, as perf maps name them:
+// "py::Thread.join:/usr/lib/python3.12/threading.py", "JS:*spawnSync node:child_process:1:2".
+bool is_of_interpreter(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  return (name.starts_with("py::") && (has(":<frozen ") || has("/lib/python"))) ||
+         (name.starts_with("JS:") && has(" node:"));
+}
+
 bool is_of_c(const Function& function) {
   return function.module != nullptr && begins_with_one(function.module->short_name, kOfC);
 }
@@ -84,7 +92,8 @@ bool is_of_c(const Function& function) {
 bool is_library(const Function& function) {
   const std::string_view module = function.module == nullptr ? "" : function.module->short_name;
   return is_of_c(function) || begins_with_one(module, kLibraries) || module == "node" ||
-         begins_with_one(function.name(), kRuntimes) || is_of_go(function.name());
+         begins_with_one(function.name(), kRuntimes) || is_of_go(function.name()) ||
+         is_of_interpreter(function.name());
 }
 
 bool any_kernel(std::span<const NamedFrame> frames, std::initializer_list<std::string_view> beginnings) {
