@@ -11,10 +11,10 @@
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
-#include "report/output/frame_colours.h"
 #include "report/samples/filter.h"
 #include "report/views/page/page_file.h"
 #include "report/views/page/page_names.h"
+#include "report/views/page/page_head.h"
 #include "report/views/page/page_samples.h"
 #include "report/views/page/page_tree.h"
 
@@ -95,67 +95,6 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-std::string command_of(const format::Environment& environment) {
-  std::string command;
-  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
-  return command;
-}
-
-// Describes one capture in the page's header: where it was recorded, and what is missing.
-void describe_capture(JsonFields& to, Session& session, PageSamples& samples, const PageNames& names,
-                      PageTexts& texts, const std::string& input) {
-  const format::Environment& environment = session.features().environment;
-  const auto text = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) to.number(name, texts.number_of(value));
-  };
-  const auto host = [&](const std::optional<std::string>& value) {
-    return value ? names.of(Content::Host, *value) : std::string();
-  };
-  text("file", printable(names.path(input)));
-  text("host", host(environment.hostname));
-  text("kernel", printable(environment.os_release.value_or("")));
-  text("arch", printable(environment.arch.value_or("")));
-  text("cpu", printable(environment.cpu_description.value_or("")));
-  if (environment.cpus_online) to.number("cpus", *environment.cpus_online);
-  text("command", names.of(Content::CommandLine, command_of(environment)));
-  if (environment.clock_data && names.how(Content::Time) == How::Keep)
-    to.text("clock", fmt::format("{}", static_cast<std::int64_t>(environment.clock_data->wall_ns -
-                                                                 environment.clock_data->clock_ns)));
-  samples.describe(to);
-  to.number("lost", session.lost_samples());
-  to.begin_list("notes");
-  for (const std::string& line : findings_text(session.diagnostics(), input)) {
-    std::string_view shown = line;  // "tacho: FILE: what"
-    const std::string begin = "tacho: " + printable(input) + ": ";
-    if (shown.starts_with(begin)) shown.remove_prefix(begin.size());
-    to.number("", texts.number_of(names.text_with_paths(shown)));
-  }
-  to.end_list();
-}
-
-void describe_hiding(JsonFields& to, const PageNames& names) {
-  to.begin_list("hidden");
-  for (const Content content : {Content::CommandLine, Content::Host, Content::Paths, Content::Comm,
-                                Content::Containers, Content::Payload}) {
-    if (names.how(content) == How::Keep) continue;
-    to.text("", fmt::format("{} ({})", format::name_of(content), state_of(names.how(content))));
-  }
-  if (names.how(Content::Kernel) != How::Keep) to.text("", "addresses in payloads (dropped)");
-  to.end_list();
-}
-
-// The fills of the classes of frames, light and dark.
-void describe_colours(JsonFields& to) {
-  to.begin_object("fills");
-  for (const FrameFill& fill : frame_fills()) {
-    to.begin_list(fill.selector);
-    to.text("", fmt::format("#{:06x}", fill.light));
-    to.text("", fmt::format("#{:06x}", fill.dark));
-    to.end_list();
-  }
-  to.end_object();
-}
-
 // What two captures of a page have in common.
 struct CommonFrames {
   std::string renamed;      // modules whose functions are compared by name; empty: none
@@ -194,8 +133,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   run_with_progress(session, samples, out);
   samples.name_new_rows();
   session.report_missing_symbols();
-  // After the report of missing symbols: missing lines are not reported.
-  const std::vector<std::uint32_t> lines = samples.lines();
+  samples.look_up_lines();
 
   std::optional<Session> before;
   std::optional<PageSamples> base;
@@ -240,9 +178,6 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   describe_colours(head);
   head.finish();
   std::vector<PackedColumn> columns = samples.columns(order);
-  PackedColumn line("frame.line", ColumnForm::Numbers);
-  for (const std::uint32_t text : lines) line.add(text);
-  columns.push_back(std::move(line));
   if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));
   if (auto written =
           write_page(out, std::string(json.view()), parts, order, std::move(columns), session.pool());

@@ -237,7 +237,7 @@ std::vector<bool> PageSamples::used_frames() const {
   return frames;
 }
 
-std::vector<std::uint32_t> PageSamples::lines() {
+void PageSamples::look_up_lines() {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
   std::vector<std::uint64_t> weights(nodes.size());
   for (const RowId row : row_nodes_.ids()) weights[row_nodes_[row]] += rows_.rows()[row].only.period;
@@ -251,11 +251,10 @@ std::vector<std::uint32_t> PageSamples::lines() {
   }
   const std::size_t count = std::min(kMostLines, heaviest.size());
   std::ranges::partial_sort(heaviest, heaviest.begin() + static_cast<std::ptrdiff_t>(count), std::greater());
-  std::vector<std::uint32_t> lines(parts_.tree.frames().size());
-  if (names_.how(Content::Paths) == How::Hash) return lines;
+  lines_.resize(parts_.tree.frames().size());
+  if (names_.how(Content::Paths) == How::Hash) return;
   for (const auto& [weight, frame] : std::span(heaviest).first(count))
-    lines[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_.of(frame)));
-  return lines;
+    lines_[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_.of(frame)));
 }
 
 std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
@@ -278,6 +277,9 @@ std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
       columns.push_back(std::move(field.values));
       if (field.has_missing) columns.push_back(std::move(field.missing));
     }
+  PackedColumn line("frame.line", ColumnForm::Numbers);
+  for (const std::uint32_t text : lines_) line.add(text);
+  columns.push_back(std::move(line));
   return columns;
 }
 

@@ -37,8 +37,9 @@ class PageSamples : public Sink {
 
   // Names the rows that have no node yet. Call it after the run.
   void name_new_rows();
-  // By frame: the number of its source line's text, for the heaviest functions; 0: not known.
-  std::vector<std::uint32_t> lines();
+  // Looks up the source lines of the heaviest functions. Call it after the report of missing symbols: missing
+  // lines are not reported.
+  void look_up_lines();
   // By frame: whether it is in a call chain of this capture.
   std::vector<bool> used_frames() const;
   // After PageTree::replace_frames(), with its result.
@@ -47,6 +48,7 @@ class PageSamples : public Sink {
   }
   std::uint64_t left_out() const { return left_out_; }
   bool empty() const { return samples_ == 0; }
+  std::uint64_t size() const { return samples_; }
 
   // The columns, with nodes numbered in the page's order. Called once: they are moved out.
   std::vector<PackedColumn> columns(const PageTree::Order& order);
@@ -92,6 +94,7 @@ class PageSamples : public Sink {
   MergeBy merge_by_;
   bool reads_payloads_;
   std::uint64_t left_out_ = 0;
+  std::vector<std::uint32_t> lines_;  // by frame: the number of its source line's text; 0: not known
 
   std::unordered_map<const char*, std::uint32_t> comms_;  // frames; equal names share their bytes
   // Of one event with one thread name and one call chain. The facts are the event's index; samples without a
