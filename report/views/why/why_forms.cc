@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "cli/message_text.h"
@@ -13,9 +14,8 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::uint64_t kVersion = 1;  // of the JSON form
-constexpr std::size_t kIndent = 10;    // columns before the lines of a finding
-constexpr double kLeastPart = 0.05;    // of a finding: callees and doings with less are not printed
+constexpr std::size_t kIndent = 10;  // columns before the lines of a finding
+constexpr double kLeastPart = 0.05;  // of a finding: callees and doings with less are not printed
 constexpr std::size_t kMostIdle = 5, kMostParts = 4;
 // Who ends waits for work is printed if these take such a part of the threads' time.
 constexpr double kMuchOfThreads = 0.2;
@@ -41,35 +41,29 @@ std::string file_of(const WhyText& how) {
 // The time of which findings are shares.
 double busy_of(const Answer& answer) { return std::max(answer.wall - answer.idle - answer.unknown, 0.0); }
 
-class WhyWriter {
+class AnswerWords {
  public:
-  WhyWriter(TextOutput& out, const Answer& answer, const WhyText& how)
-      : out_(out), answer_(answer), how_(how), busy_(busy_of(answer)) {}
+  AnswerWords(const Answer& answer, const WhyText& how)
+      : answer_(answer), how_(how), busy_(busy_of(answer)) {}
 
-  void write() {
-    answer_.operations ? write_operations(*answer_.operations) : write_head();
-    for (const std::string& line : how_.missing) write_line(0, "not seen: " + line);
-    if (answer_.operations && !answer_.findings.empty()) write_line(0, "what a slow one has more of");
+  AnswerText text() const {
+    AnswerText made{.head = answer_.operations ? operations_text(*answer_.operations) : head_text()};
     const std::size_t shown = std::min(how_.most, answer_.findings.size());
-    if (shown == 0) write_nothing();
-    for (std::size_t i = 0; i < shown; ++i) write_finding(answer_.findings[i]);
-    if (!answer_.operations) {
-      write_rest(shown);
-      write_idle();
-    }
-    if (shown > 0 && !how_.is_kept) write_line(0, "tacho why -o FILE keeps the capture for these commands");
+    for (const TimeFinding& finding : std::span(answer_.findings).first(shown))
+      made.findings.push_back(finding_text(finding));
+    if (shown == 0)
+      made.rest =
+          answer_.threads == 0 ? "no thread that the options choose was recorded" : "nothing stands out";
+    if (answer_.operations) return made;
+    if (shown > 0) made.rest = rest_text(shown);
+    for (const IdleTime& one : answer_.waits_for_work) made.idle.push_back(idle_text(one));
+    return made;
   }
 
  private:
   std::string safe(std::string_view text) const { return printable(text, how_.names); }
 
-  void write_line(std::size_t indent, const std::string& text) {
-    out_.blanks(indent);
-    out_.text(how_.room == 0 ? text : cut_in_the_middle(text, how_.room - std::min(how_.room, indent)));
-    out_.end_line();
-  }
-
-  void write_head() {
+  std::vector<std::string> head_text() const {
     const auto of = [&](double part) { return fmt::format("{:.0f} %", share(part, answer_.wall)); };
     std::string line = fmt::format("{} of {}: {} of thread time", time_text(answer_.span),
                                    cli::counted(answer_.threads, "thread"), time_text(answer_.wall));
@@ -77,9 +71,8 @@ class WhyWriter {
     line += fmt::format("; {} waits for work", of(answer_.idle));
     if (share(answer_.unknown, answer_.wall) >= 1)
       line += fmt::format(", {} is not recorded", of(answer_.unknown));
-    write_line(0, line);
-    if (!answer_.findings.empty())
-      write_line(0, fmt::format("shares are of the other {} ({})", of(busy_), time_text(busy_)));
+    if (answer_.findings.empty()) return {line};
+    return {line, fmt::format("shares are of the other {} ({})", of(busy_), time_text(busy_))};
   }
 
   static std::string side_text(const Operations::Side& side) {
@@ -88,14 +81,9 @@ class WhyWriter {
                        time_text(static_cast<double>(side.least)));
   }
 
-  void write_operations(const Operations& operations) {
-    write_line(0, fmt::format("slowest 1 % of {}: {}; the others: {}", operations.name,
-                              side_text(operations.slow), side_text(operations.others)));
-  }
-
-  void write_nothing() {
-    write_line(
-        0, answer_.threads == 0 ? "no thread that the options choose was recorded" : "nothing stands out");
+  static std::vector<std::string> operations_text(const Operations& operations) {
+    return {fmt::format("slowest 1 % of {}: {}; the others: {}", operations.name, side_text(operations.slow),
+                        side_text(operations.others))};
   }
 
   // "lock cache_lock"
@@ -145,25 +133,22 @@ class WhyWriter {
     }
   }
 
-  void write_finding(const TimeFinding& finding) {
-    if (answer_.operations)
-      write_line(0, fmt::format("{:>9}  {}", "+" + time_text(finding.of_slow - finding.of_others),
-                                title_of(finding)));
-    else
-      write_line(0, fmt::format("{:5.1f} %  {}", share(finding.time, busy_), title_of(finding)));
-    write_line(kIndent, evidence_of(finding));
+  FindingText finding_text(const TimeFinding& finding) const {
+    FindingText made{.share = answer_.operations ? "+" + time_text(finding.of_slow - finding.of_others)
+                                                 : fmt::format("{:.1f} %", share(finding.time, busy_)),
+                     .title = title_of(finding),
+                     .evidence = {evidence_of(finding)},
+                     .command = more_of(finding, how_)};
     if (finding.cause == Cause::Runnable && finding.parts.size() > 1)
-      write_line(kIndent, "the CPU had " + parts_text(finding, ""));
+      made.evidence.push_back("the CPU had " + parts_text(finding, ""));
     else if (finding.cause != Cause::Runnable && !finding.parts.empty())
-      write_line(kIndent, "of it " + parts_text(finding, "in "));
+      made.evidence.push_back("of it " + parts_text(finding, "in "));
     for (const Holder& holder : finding.holders) {
       if (share(holder.time, finding.time) < 100 * kLeastPart) continue;
-      write_line(kIndent, holder_text(holder, finding.time, finding.cause != Cause::Lock));
+      made.evidence.push_back(holder_text(holder, finding.time, finding.cause != Cause::Lock));
     }
-    if (!finding.stack.empty()) write_line(kIndent, stack_text(finding));
-    out_.blanks(kIndent);  // never cut, so that it can be copied
-    out_.text(more_of(finding, how_));
-    out_.end_line();
+    if (!finding.stack.empty()) made.evidence.push_back(stack_text(finding));
+    return made;
   }
 
   std::string threads_text(const TimeFinding& finding) const {
@@ -238,38 +223,71 @@ class WhyWriter {
     return text;
   }
 
-  void write_rest(std::size_t shown) {
+  std::string rest_text(std::size_t shown) const {
     double rest = answer_.rest;
-    for (std::size_t i = shown; i < answer_.findings.size(); ++i) rest += answer_.findings[i].time;
-    if (shown > 0 && share(rest, busy_) >= 0.1)
-      write_line(0, fmt::format("{:5.1f} %  the rest, each part smaller", share(rest, busy_)));
+    for (const TimeFinding& finding : std::span(answer_.findings).subspan(shown)) rest += finding.time;
+    if (share(rest, busy_) < 0.1) return "";
+    return fmt::format("{:5.1f} %  the rest, each part smaller", share(rest, busy_));
   }
 
-  void write_idle() {
-    if (answer_.waits_for_work.empty()) return;
-    write_line(0, "waits for work");
-    for (std::size_t i = 0; i < std::min(kMostIdle, answer_.waits_for_work.size()); ++i) {
-      const IdleTime& one = answer_.waits_for_work[i];
-      write_line(2, fmt::format("{}: {} in {}{}", time_text(one.time), name_of(one.cause),
-                                one.function.empty() ? "[unknown]" : safe(one.function),
-                                one.threads.empty() ? "" : "; " + safe(one.threads)));
-      if ((!one.ended_by.empty() || one.cause == Cause::IdleTimer) && one.time >= kMuchOfThreads * one.life)
-        write_ends(one);
-    }
+  IdleText idle_text(const IdleTime& one) const {
+    IdleText made{.title = fmt::format("{}: {} in {}{}", time_text(one.time), name_of(one.cause),
+                                       one.function.empty() ? "[unknown]" : safe(one.function),
+                                       one.threads.empty() ? "" : "; " + safe(one.threads)),
+                  .evidence = {}};
+    const bool may_be_work = !one.ended_by.empty() || one.cause == Cause::IdleTimer;
+    if (!may_be_work || one.time < kMuchOfThreads * one.life) return made;
+    made.evidence.push_back(waits_text(one.count, one.median, one.longest));
+    for (const Holder& holder : one.ended_by)
+      if (share(holder.time, one.time) >= 100 * kLeastPart)
+        made.evidence.push_back(holder_text(holder, one.time, true));
+    return made;
   }
 
-  // Of a wait that may be one for another thread's work.
-  void write_ends(const IdleTime& idle) {
-    write_line(kIndent, waits_text(idle.count, idle.median, idle.longest));
-    for (const Holder& holder : idle.ended_by)
-      if (share(holder.time, idle.time) >= 100 * kLeastPart)
-        write_line(kIndent, holder_text(holder, idle.time, true));
-  }
-
-  TextOutput& out_;
   const Answer& answer_;
   const WhyText& how_;
   double busy_;  // ns
+};
+
+class WhyWriter {
+ public:
+  WhyWriter(TextBuffer& out, const Answer& answer, const WhyText& how)
+      : out_(out), answer_(answer), how_(how), text_(words_of(answer, how)) {}
+
+  void write() {
+    for (const std::string& line : text_.head) write_line(0, line);
+    for (const std::string& line : how_.missing) write_line(0, "not seen: " + line);
+    if (answer_.operations && !answer_.findings.empty()) write_line(0, "what a slow one has more of");
+    for (const FindingText& finding : text_.findings) write_finding(finding);
+    if (!text_.rest.empty()) write_line(0, text_.rest);
+    if (!text_.idle.empty()) write_line(0, "waits for work");
+    for (const IdleText& one : std::span(text_.idle).first(std::min(kMostIdle, text_.idle.size()))) {
+      write_line(2, one.title);
+      for (const std::string& line : one.evidence) write_line(kIndent, line);
+    }
+    if (!text_.findings.empty() && !how_.is_kept)
+      write_line(0, "tacho why -o FILE keeps the capture for these commands");
+  }
+
+ private:
+  void write_line(std::size_t indent, const std::string& text) {
+    out_.blanks(indent);
+    out_.text(how_.room == 0 ? text : cut_in_the_middle(text, how_.room - std::min(how_.room, indent)));
+    out_.character('\n');
+  }
+
+  void write_finding(const FindingText& finding) {
+    write_line(0, fmt::format("{:>{}}  {}", finding.share, answer_.operations ? 9 : 7, finding.title));
+    for (const std::string& line : finding.evidence) write_line(kIndent, line);
+    out_.blanks(kIndent);  // never cut, so that it can be copied
+    out_.text(finding.command);
+    out_.character('\n');
+  }
+
+  TextBuffer& out_;
+  const Answer& answer_;
+  const WhyText& how_;
+  AnswerText text_;
 };
 
 void describe_holder(JsonFields& to, const Holder& holder) {
@@ -397,15 +415,17 @@ std::string more_of(const TimeFinding& finding, const WhyText& how) {
   }
 }
 
-void write_text(TextOutput& out, const Answer& answer, const WhyText& how) {
+AnswerText words_of(const Answer& answer, const WhyText& how) { return AnswerWords(answer, how).text(); }
+
+void write_text(TextBuffer& out, const Answer& answer, const WhyText& how) {
   WhyWriter(out, answer, how).write();
 }
 
-void write_json(TextOutput& out, const Answer& answer, const WhyText& how) {
+void write_json(TextBuffer& out, const Answer& answer, const WhyText& how) {
   const double busy = busy_of(answer);
   const auto whole = [](double ns) { return static_cast<std::uint64_t>(std::max(ns, 0.0)); };
   JsonFields to(out);
-  to.number("tacho_why", kVersion);
+  to.number("tacho_why", kWhyVersion);
   if (how.is_kept) to.text("file", how.input);
   to.number("span_ns", whole(answer.span));
   to.number("threads", answer.threads);
