@@ -14,21 +14,31 @@
 
 #include "cli/message_text.h"
 #include "format/records/perf_abi.h"
+#include "report/output/paired_output.h"
 #include "sandbox/job.h"
 #include "symbolize/files/debug_files.h"
 
 namespace tacho::report {
 namespace {
 
-Result<OutputFile> open_output(const ReadingOptions& options) {
-  const Paging paging = options.follows ? Paging::Never : options.paging;
-  if (options.output.empty() || options.output == "-") return standard_output(paging);
+Result<OutputFile> create_output(std::string_view option, const std::string& path,
+                                 const ReadingOptions& options) {
   std::error_code ignored;
-  if (std::filesystem::equivalent(options.output, options.session.input, ignored))
-    return use_error("-o: " + options.output + " is the capture itself");
+  if (std::filesystem::equivalent(path, options.session.input, ignored))
+    return use_error(std::string(option) + ": " + path + " is the capture itself");
   std::vector<std::string> inputs = options.other_inputs;
   inputs.push_back(options.session.input);
-  return OutputFile::create(options.output, mode_of_output(inputs));
+  return OutputFile::create(path, mode_of_output(inputs));
+}
+
+Result<OutputFile> open_output(const ReadingOptions& options) {
+  const Paging paging = options.follows ? Paging::Never : options.paging;
+  auto text =
+      options.is_standard_output() ? standard_output(paging) : create_output("-o", options.output, options);
+  if (!text || options.second_output.empty()) return text;
+  auto second = create_output(options.second_option, options.second_output, options);
+  if (!second) return second;
+  return paired_output(std::move(*text), std::move(*second));
 }
 
 // The end of every command that prints: lines about the capture, and the exit status.

@@ -72,6 +72,10 @@ struct ReadingOptions {
   PerfBytes perf_bytes;
   std::vector<std::string> other_inputs;  // further captures whose contents the output has
   std::string output;                     // a file for the text; empty: standard output
+  // Of a view that writes two files (output/paired_output.h): the second one, and the option that names it.
+  // Empty: there is none.
+  std::string second_output;
+  std::string_view second_option;
   Paging paging = Paging::OnTerminal;
   std::size_t width = 0;  // columns of the terminal on standard output; 0: that is no terminal
   bool is_wide = false;   // --wide: no limit
