@@ -166,7 +166,8 @@ void WallTimes::take(const ResolvedSample& sample) {
     alone.location = sample.location_id;
     stack = chains_.stack_of(alone);
   }
-  keep_span(time, time, count(track, WallState::OnCpu, stack, static_cast<double>(period)));
+  const std::uint32_t row = count(track, WallState::OnCpu, stack, static_cast<double>(period));
+  if (observer_.facts_of) keep_span({time, time, row, 0, observer_.keep(sample)});
 }
 
 void WallTimes::take(const NonSampleRecord& event) {
@@ -220,14 +221,14 @@ std::uint32_t WallTimes::count(const Track& track, WallState state, const Stack*
   return static_cast<std::uint32_t>(&row - rows_.data());
 }
 
-void WallTimes::keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row, std::uint32_t waits) {
-  if (observer_.facts_of && row != kNoRow) spans_.push_back({begin, end, row, waits});
+void WallTimes::keep_span(const WallSpan& span) {
+  if (observer_.facts_of && span.row != kNoRow) spans_.push_back(span);
 }
 
 // Of waits without events only their time is known: it was before the next event.
 void WallTimes::add_skipped(Track& track, std::uint64_t from, std::uint64_t to) {
   const double skipped = chosen(from, to);
-  keep_span(from, to, count(track, WallState::Blocked, nullptr, skipped));
+  keep_span({from, to, count(track, WallState::Blocked, nullptr, skipped)});
   track.off += skipped;
   track.skipped += skipped;
 }
@@ -285,7 +286,8 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   };
   const std::uint64_t waits = wait.duration == 0 ? 1 : wait.weight / wait.duration;
   const auto add_part = [&](std::uint64_t first, std::uint64_t last, std::uint32_t row, double time) {
-    keep_span(first, last, row, static_cast<std::uint32_t>(std::min<std::uint64_t>(waits, kMostWaits)));
+    keep_span({first, last, row, static_cast<std::uint32_t>(std::min<std::uint64_t>(waits, kMostWaits)),
+               wait.kept});
     add_estimate(track, row, wait, time);
   };
   add_part(from, std::min(middle, wait.end),

@@ -60,12 +60,15 @@ struct WallSpan {
   std::uint32_t row = 0;             // index in rows()
   // Waits that this one stands for, with itself. 0: no single wait: a sample, or waits without events.
   std::uint32_t waits = 0;
+  std::uint32_t kept = 0;  // what WallObserver::keep returned for its sample; 0: it has none
 };
 
 // For a view that looks at single waits. Waits with different facts have rows of their own, which have no
-// wakers in their chains; and spans are kept, with 24 bytes each.
+// wakers in their chains; and spans are kept, with 32 bytes each.
 struct WallObserver {
-  Waits::Keep keep;                                    // its number is in Wait::kept
+  // Called for each sample that begins a wait, and on the CPU. Its number is in Wait::kept and
+  // WallSpan::kept.
+  Waits::Keep keep;
   std::function<std::uint32_t(const Wait&)> facts_of;  // called for each wait, with its wakers
 };
 
@@ -88,6 +91,8 @@ class WallTimes {
   // With an observer: in the order of their ends, as far as events tell.
   const std::vector<WallSpan>& spans() const { return spans_; }
   const WaitChains& chains() const { return chains_; }
+  // The ns in [begin, end) that options select.
+  double chosen(std::uint64_t begin, std::uint64_t end) const;
   // Notes for the reader of the times.
   std::vector<std::string> notes() const;
 
@@ -126,7 +131,7 @@ class WallTimes {
   // Returns the index of the row; kNoRow: there is nothing to count.
   std::uint32_t count(const Track& track, WallState state, const Stack* stack, double time,
                       std::uint32_t facts = 0);
-  void keep_span(std::uint64_t begin, std::uint64_t end, std::uint32_t row, std::uint32_t waits = 0);
+  void keep_span(const WallSpan& span);
   void add_skipped(Track& track, std::uint64_t from, std::uint64_t to);
   // Adds the estimate for the waits without events that a part of `wait`, with `time`, stands for.
   void add_estimate(Track& track, std::uint32_t row, const Wait& wait, double time);
@@ -134,7 +139,6 @@ class WallTimes {
   void divide_skipped();
   void keep_shown(const std::vector<std::uint32_t>& shown, const std::vector<double>& scales);
   double finish(Track& track);
-  double chosen(std::uint64_t begin, std::uint64_t end) const;  // ns, in [begin, end)
   WallState state_of(const Stack* stack);
   WallState state_at(LocationId location);
 

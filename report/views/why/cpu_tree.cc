@@ -33,7 +33,8 @@ bool has_lock_instruction(format::Bytes code) {
 
 }  // namespace
 
-void CpuTrees::add(const WallRow& row, std::uint64_t samples) {
+void CpuTrees::add(std::uint32_t index, std::uint64_t samples) {
+  const WallRow& row = times_->rows()[index];
   if (row.stack == nullptr || row.stack->frames.empty()) {
     rest_ += row.time;
     return;
@@ -59,6 +60,7 @@ void CpuTrees::add(const WallRow& row, std::uint64_t samples) {
   }
   node->self += row.time;
   node->samples += samples;
+  node->rows.push_back(index);
   node->threads[row.thread] += row.time;
   if (in_kernel && has_user) {
     node->in_kernel += row.time;
@@ -85,6 +87,7 @@ void CpuTrees::sum(const Node& node, Sums& sums) {
   sums.samples += node.samples;
   for (const auto& [call, time] : node.calls) sums.calls[call] += time;
   for (const auto& [thread, time] : node.threads) sums.threads[thread] += time;
+  sums.rows.insert(sums.rows.end(), node.rows.begin(), node.rows.end());
   for (const auto& [name, child] : node.children) sum(child, sums);
 }
 
@@ -122,6 +125,7 @@ CpuPart CpuTrees::part_of(const std::vector<const Node*>& nodes) {
     for (const auto& [name, child] : node->children) called[name] += child.total;
   }
   made.threads = std::move(sums.threads);
+  made.rows = std::move(sums.rows);
   made.samples = sums.samples;
   for (const Node* at = &most; at != nullptr && at->parent != nullptr; at = at->parent)
     if (at == &most || !at->is_library) made.stack.emplace_back(at->name);

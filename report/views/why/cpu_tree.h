@@ -23,14 +23,15 @@ struct CpuPart {
   std::vector<std::string> stack;                       // root first, up to the function
   std::vector<std::pair<std::string, double>> callees;  // the heaviest first; empty: the function itself
   std::map<std::uint32_t, double> threads;              // by number
+  std::vector<std::uint32_t> rows;                      // indices in WallTimes::rows()
 };
 
 class CpuTrees {
  public:
   CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times)
       : session_(&session), stacks_(&stacks), times_(&times) {}
-  // A row of WallState::OnCpu, and its number of samples.
-  void add(const WallRow& row, std::uint64_t samples);
+  // The index of a row of WallState::OnCpu, and its number of samples.
+  void add(std::uint32_t index, std::uint64_t samples);
   // After the last row.
   std::vector<CpuPart> take_parts();
   // ns that are in no part.
@@ -50,6 +51,7 @@ class CpuTrees {
     const Location* location = nullptr;         // of one of them
     std::uint64_t samples = 0;                  // of `self`
     std::map<std::uint32_t, double> threads;    // likewise
+    std::vector<std::uint32_t> rows;            // likewise
     std::map<std::string_view, Node> children;
   };
   struct Sums {
@@ -57,6 +59,7 @@ class CpuTrees {
     std::uint64_t samples = 0;
     std::map<std::string_view, double> calls;
     std::map<std::uint32_t, double> threads;
+    std::vector<std::uint32_t> rows;
   };
   static double add_up(Node& node);
   static void sum(const Node& node, Sums& sums);

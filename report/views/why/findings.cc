@@ -55,6 +55,7 @@ struct Group {
   std::map<std::string_view, double> calls, disks;
   std::map<std::string, double> runners;  // who had the CPU
   std::uint64_t samples = 0;              // on the CPU
+  std::vector<std::uint32_t> rows;
 };
 
 // The duration that half of `count` waits do not reach. Sorts them.
@@ -245,12 +246,13 @@ class Finder {
       if (is_idle(causes_[i])) answer_.idle += row.time;
       if (causes_[i] == Cause::Unknown) continue;
       if (causes_[i] == Cause::Cpu) {
-        trees_.add(row, samples[i]);
+        trees_.add(static_cast<std::uint32_t>(i), samples[i]);
         continue;
       }
       group_of_[i] = &groups_[key_of(i)];
       add_time(*group_of_[i], row, row.time);
       group_of_[i]->samples += samples[i];
+      group_of_[i]->rows.push_back(static_cast<std::uint32_t>(i));
     }
   }
 
@@ -282,9 +284,9 @@ class Finder {
   // What one operation took, by cause.
   struct Side {
     std::vector<std::uint64_t> latencies;
-    std::map<const Group*, Group> groups;                                 // of the operations' waits
-    double on_cpu = 0;                                                    // ns
-    std::map<std::pair<std::string_view, const Stack*>, double> samples;  // by function
+    std::map<const Group*, Group> groups;  // of the operations' waits
+    double on_cpu = 0;                     // ns
+    std::map<std::pair<std::string_view, const Stack*>, std::vector<WallSpan>> samples;  // by function
     double all_samples = 0;
     std::map<std::uint32_t, double> threads;  // with time on the CPU
     double per(double time) const {
@@ -301,7 +303,7 @@ class Finder {
       const WallRow& row = times_.rows()[span.row];
       if (span.begin == span.end) {
         const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
-        side.samples[{own_function(frames), row.stack}] += 1;
+        side.samples[{own_function(frames), row.stack}].push_back(span);
         ++side.all_samples;
         continue;
       }
@@ -313,7 +315,7 @@ class Finder {
       Group& group = side.groups[group_of_[span.row]];
       add_time(group, row, time);
       if (span.waits > 0) group.waits.push_back({to - from, span.waits});
-      group.spans.push_back({from, to, span.row, span.waits});
+      group.spans.push_back({from, to, span.row, span.waits, span.kept});
     }
     const double on = std::max(static_cast<double>(interval.end - interval.begin) - off, 0.0);
     side.on_cpu += on;
@@ -345,6 +347,7 @@ class Finder {
       made.of_slow = more;
       made.of_others = less;
       if (has_others(key.cause)) made.holders = holders.of(of_slow.spans);
+      made.spans = std::move(of_slow.spans);
       answer_.findings.push_back(std::move(made));
     }
     answer_.without_holders = holders.left_out();
@@ -356,8 +359,10 @@ class Finder {
   // Time on the CPU by function, as samples divide it.
   void add_on_cpu(const Side& slow, const Side& others) {
     struct OnCpu {
-      double of_slow = 0, of_others = 0, samples = 0, most = 0;
+      double of_slow = 0, of_others = 0;
+      std::size_t most = 0;
       const Stack* stack = nullptr;
+      std::vector<WallSpan> samples;
     };
     std::map<std::string_view, OnCpu> functions;
     for (const auto* const side : {&slow, &others}) {
@@ -365,21 +370,22 @@ class Finder {
         functions[""].*(side == &slow ? &OnCpu::of_slow : &OnCpu::of_others) = side->per(side->on_cpu);
       for (const auto& [at, hits] : side->samples) {
         OnCpu& one = functions[at.first];
-        const double time = side->per(side->on_cpu) * hits / side->all_samples;
+        const double time = side->per(side->on_cpu) * static_cast<double>(hits.size()) / side->all_samples;
         (side == &slow ? one.of_slow : one.of_others) += time;
         if (side != &slow) continue;
-        one.samples += hits;
-        if (hits > one.most) one.stack = at.second;
-        one.most = std::max(one.most, hits);
+        one.samples.insert(one.samples.end(), hits.begin(), hits.end());
+        if (hits.size() > one.most) one.stack = at.second;
+        one.most = std::max(one.most, hits.size());
       }
     }
-    for (const auto& [name, one] : functions) {
+    for (auto& [name, one] : functions) {
       if (one.of_slow <= one.of_others) continue;
       TimeFinding made{.cause = Cause::Cpu,
                        .time = one.of_slow * static_cast<double>(slow.latencies.size()),
-                       .count = static_cast<std::uint64_t>(one.samples),
+                       .count = one.samples.size(),
                        .function = std::string(name),
                        .threads = thread_names(slow.threads),
+                       .spans = std::move(one.samples),
                        .of_slow = one.of_slow,
                        .of_others = one.of_others};
       if (one.stack != nullptr) made.stack = shown_chain(stacks_.frames(*one.stack));
@@ -424,7 +430,8 @@ class Finder {
                      .time = group.time,
                      .function = std::string(key.function),
                      .threads = thread_names(group.threads),
-                     .life = life_of(group.threads)};
+                     .life = life_of(group.threads),
+                     .rows = std::move(group.rows)};
     if (!group.waits.empty()) {
       for (const WaitTime& one : group.waits) made.count += one.waits;
       made.median = median_of(group.waits, made.count);
@@ -486,7 +493,8 @@ class Finder {
                   .count = of.count,
                   .median = of.median,
                   .longest = of.longest,
-                  .life = of.life};
+                  .life = of.life,
+                  .rows = std::move(of.rows)};
     if (has_others(key.cause)) made.ended_by = holders.of(group.spans);
     return made;
   }
@@ -512,7 +520,8 @@ class Finder {
                        .call = std::move(part.call),
                        .stack = std::move(part.stack),
                        .threads = thread_names(part.threads),
-                       .life = life_of(part.threads)};
+                       .life = life_of(part.threads),
+                       .rows = std::move(part.rows)};
       for (auto& [name, time] : part.callees) made.parts.push_back({name, time});
       take(std::move(made));
     }

@@ -31,10 +31,12 @@ struct TimeFinding {
   std::string call;                       // the system call; empty: none
   std::vector<std::string> stack;         // root first: the heaviest call chain
   // On the CPU: the callees that share the time; without a CPU: the threads that had it.
-  std::vector<NamedTime> parts;    // on the CPU: the callees that share the time
-  std::vector<NamedTime> threads;  // by name, the longest time first
-  std::vector<Holder> holders;     // of a lock or a condition, the longest time first
-  double life = 0;                 // ns of the threads that have it
+  std::vector<NamedTime> parts;     // on the CPU: the callees that share the time
+  std::vector<NamedTime> threads;   // by name, the longest time first
+  std::vector<Holder> holders;      // of a lock or a condition, the longest time first
+  double life = 0;                  // ns of the threads that have it
+  std::vector<std::uint32_t> rows;  // indices of its rows of WallTimes; with --of its spans instead
+  std::vector<WallSpan> spans;      // with --of: the parts in slow operations
   // ns of one operation, with --of: of the slow ones, and of the others.
   double of_slow = 0, of_others = 0;
 };
@@ -50,6 +52,7 @@ struct IdleTime {
   std::uint64_t median = 0, longest = 0;  // ns of a wait
   std::vector<Holder> ended_by;           // of a condition and a pipe, the longest time first
   double life = 0;                        // ns of the threads that have it
+  std::vector<std::uint32_t> rows;        // indices in WallTimes::rows()
 };
 
 // The operations of --of.
