@@ -190,6 +190,7 @@ constexpr std::string_view kSlow =
     "  tacho why -- COMMAND         of a command, until it ends\n"
     "  tacho why -p PID --of ./srv:handle_request    what the slowest 1 % of its calls have more of\n"
     "  tacho why -p PID -o FILE     keeps the capture, for the commands that the answer names\n"
+    "  tacho why -p PID --page FILE    also a page for a browser, in which each finding selects its samples\n"
     "  tacho stacks -p PID          it hangs: where each thread is, which mutex it waits for, and who has "
     "it\n"
     "  tacho top -p PID             what runs now, on the terminal\n"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "bpf/support/kernel_support.h"
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
+#include "format/base/output.h"
 #include "record/events/target.h"
 #include "record/host/report_program.h"
 #include "record/list/listing.h"
@@ -43,7 +45,7 @@ constexpr std::string_view kEventsWithoutBpf = "cpu-clock,context-switches/perio
 
 struct WhyValues {
   std::vector<std::string> view{"why"};
-  std::string operation;
+  std::string operation, page;
   std::vector<std::string> cgroups;
   bool may_abort = false, is_system = false;
   std::chrono::milliseconds time{0};
@@ -119,6 +121,14 @@ CommandShape shape_of(WhyValues& to) {
          return Done{};
        }},
       passed_on("--json", Takes::Nothing, "", "One JSON object with the same facts (docs/why.md)", to.view),
+      {"--page", Takes::Value, "FILE",
+       "Also write a page for a browser, which opens on the answer: each finding selects its samples in the "
+       "timeline, the flame graph and the values",
+       [&to](std::string_view text) -> Result<> {
+         if (text.empty()) return use_error("--page: the name of the file is empty");
+         to.page = text;
+         return Done{};
+       }},
   };
   shape.epilog =
       "Examples:\n"
@@ -126,6 +136,7 @@ CommandShape shape_of(WhyValues& to) {
       "  tacho why -a --for 30s -o slow.data    the system; the capture is kept, for all other views\n"
       "  tacho why -- ./build.sh            a command, until it ends\n"
       "  tacho why -i slow.data             a capture\n"
+      "  tacho why -p 4711 --page slow.html     also a page for a browser\n"
       "\n"
       "Exit status: that of COMMAND, or of the view when that is not 0; 1 wrong use, 2 when the kernel "
       "refuses.";
@@ -165,6 +176,16 @@ Result<> choose_cgroups(const std::vector<std::string>& cgroups, Target& target)
   return Done{};
 }
 
+// A page that cannot be written is refused before the recording.
+Result<> check_page(const std::string& page, const RecordOptions& options) {
+  if (page == "-") return use_error("--page -: standard output has the answer; name a file: --page why.html");
+  if (options.files.is_named && page == options.output) return use_error("--page and -o name the same file");
+  struct stat status {};
+  const bool is_device =
+      ::stat(page.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  return is_device ? Result<>(Done{}) : format::check_output(page);
+}
+
 Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) {
   WhyValues to;
   const bool has_operations = std::ranges::any_of(
@@ -202,6 +223,10 @@ Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) 
         "capture");
   if (options.files.is_named && options.output == "-")
     return use_error("-o -: a capture is written to a file; without -o it is not kept");
+  if (!to.page.empty()) {
+    if (auto checked = check_page(to.page, options); !checked) return std::move(checked.error());
+    to.view.insert(to.view.end(), {"--page", to.page});
+  }
   if (to.time.count() != 0) options.time.duration = to.time;
   if (!options.time.duration && options.command.empty()) options.time.duration = kUsualTime;
   options.quiet = true;
@@ -241,7 +266,8 @@ Result<int> answer_why(const std::vector<std::string>& view, const std::string& 
     pollfd one{signals.fd(), POLLIN, 0};
     constexpr int kStep = 20;  // ms
     (void)::poll(&one, 1, kStep);
-    if (const auto signal = signals.take_signal(); signal && !signal->is_snapshot()) (void)::kill(-*child, SIGTERM);
+    if (const auto signal = signals.take_signal(); signal && !signal->is_snapshot())
+      (void)::kill(-*child, SIGTERM);
   }
   if (ended < 0) return system_error("waitpid", errno);
   constexpr int kBySignal = 128;

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import planted
 import programs
+from page_data import Page
 
 TACHO = programs.BIN / "tacho"
 FIRST = ("nice", "-n", "-20")  # before other tests
@@ -62,6 +63,19 @@ class Why(Asked):
         self.assertIn("tacho annotate -i kept.data hot_function\n", done.stdout.decode())
         self.assertEqual(self.tacho("why", "-i", "kept.data").stdout, done.stdout)
         self.assert_times_add_up(json.loads(self.tacho("why", "-i", "kept.data", "--json").stdout))
+
+    def test_a_page_opens_on_the_answer(self):
+        self.run_program(*FIRST, TACHO, "why", "--page", "why.html", "--", programs.BIN / "planted", "hot", 1, "truth.json")
+        page = Page((self.folder / "why.html").read_text())
+        self.assertIn("hot_function", page.head["why"]["findings"][0]["title"])
+        self.assertTrue(page.texts[page.head["title"]].startswith("tacho why --page why.html -- "))
+        self.assertNotIn("tacho-why-", " ".join(page.texts) + json.dumps(page.head), "the removed capture's path")
+
+    def test_a_page_that_cannot_be_written_is_refused_before_the_recording(self):
+        for name, status in (("no/why.html", 4), (".", 4), ("-", 1), ("kept.data", 1)):
+            self.run_program(TACHO, "why", "--page", name, "-o", "kept.data", "--", programs.BIN / "planted", "hot", 1, "truth.json",
+                             status=status)
+            self.assertEqual(list(self.folder.iterdir()), [], name)
 
     def assert_times_add_up(self, answer):
         parts = answer["idle_ns"] + answer["unknown_ns"] + answer["rest_ns"] + sum(one["time_ns"] for one in answer["findings"])

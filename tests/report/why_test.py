@@ -25,7 +25,9 @@ WAKING = [Field("blocked_ns", unit="ns", role="value"), Field("woken_tid", size=
 SINK = made.START + 0x4048  # a variable of the program
 
 
-class Why(programs.Scratch):
+class MadeWaits(programs.Scratch):
+    """Threads with waits and clock samples of which each is known, and what tacho why says of them."""
+
     def setUp(self):
         super().setUp()
         lines = [("_text", made.KERNEL_TEXT), *AT.items(), ("_etext", made.KERNEL_TEXT + 0x2000000)]
@@ -87,6 +89,16 @@ class Why(programs.Scratch):
         self.runs(0, 100, TWO, "leaf_b", "main")
         self.off(110, ONE, 100, ("schedule", "futex_wait", "recurse", "main"), "mutex", lock=SINK, **more)
 
+    def slow_operations(self):
+        """A hundred, one of which waits for a lock for 90 ms, the others for 2 ms."""
+        for number in range(100):
+            end, wait = 200 * number + 150, 90 if number == 50 else 2
+            self.runs(end - wait - 1, end - wait, ONE, "leaf_b", "main")
+            self.off(end, ONE, wait, ("schedule", "futex_wait", "leaf_a", "main"), "mutex", lock=SINK)
+            self.add(end + 1, "call", ONE, ("main",), struct.pack("<Q", (wait + 1) * MS))
+
+
+class Why(MadeWaits):
     def test_the_holder_of_a_lock_is_named_with_what_it_did(self):
         self.waits_for_the_flusher(holder=TWO)
         lock = self.finding("lock")
@@ -407,11 +419,7 @@ class Why(programs.Scratch):
         self.assertIn(b"what a slow one has more of\n +88.0 ms  waits", self.operations())
 
     def operations(self):
-        for number in range(100):
-            end, wait = 200 * number + 150, 90 if number == 50 else 2
-            self.runs(end - wait - 1, end - wait, ONE, "leaf_b", "main")
-            self.off(end, ONE, wait, ("schedule", "futex_wait", "leaf_a", "main"), "mutex", lock=SINK)
-            self.add(end + 1, "call", ONE, ("main",), struct.pack("<Q", (wait + 1) * MS))
+        self.slow_operations()
         found = json.loads(self.why("--json", "--of", "call").stdout)
         self.assertEqual([found["operations"][side]["count"] for side in ("slow", "others")], [1, 99])
         lock = found["findings"][0]

@@ -13,8 +13,8 @@
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
 #include "report/views/page/page_file.h"
-#include "report/views/page/page_names.h"
 #include "report/views/page/page_head.h"
+#include "report/views/page/page_names.h"
 #include "report/views/page/page_samples.h"
 #include "report/views/page/page_tree.h"
 

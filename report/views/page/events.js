@@ -3,6 +3,8 @@ import {element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
 import {amount, exactAmount, grouped} from '../../browser/words.js';
 
+import {weightsOf} from './model.js';
+
 const ROW = 24, MOST_HEIGHT = 15000000;  // px: browsers have a limit
 
 export const makeEvents = (app) => {
@@ -78,7 +80,9 @@ export const makeEvents = (app) => {
       chain.push(at);
     const facts = [
       ['time', `${model.seconds(samples.time[i])} s`], ['event', name], ['thread', threadOf(i)],
-      ['CPU', cpuOf(i)], ['weight', exactAmount(samples.weight[i], unit)], ...payload(i, exactAmount)
+      ['CPU', cpuOf(i)], ['weight', exactAmount(samples.weight[i], unit)],
+      ['in the finding', app.state.finding === null ? '' : exactAmount(weightsOf(model, app.state)[i], 'ns')],
+      ...payload(i, exactAmount)
     ].filter(([, value]) => value !== '');
     details.replaceChildren(
         element('h3', {}, `Sample ${grouped(row + 1)} of ${grouped(rows.length)}`),

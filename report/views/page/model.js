@@ -27,6 +27,24 @@ const readTree = (columns) => {
   return {count, parent, first, frame, depth, isOuter, root: count - 1};
 };
 
+// The answer of tacho why: `parts` are its findings and then its waits for work, with their samples, the ns
+// that each of these is, and the event that has most of them. Null: the page has none.
+const readAnswer = (why, columns, events) => {
+  if (!why) return null;
+  const sample = columns.get('why.sample'), time = columns.get('why.time');
+  let end = 0;
+  const read = (part, number) => {
+    const from = end, weights = new Map();
+    end += part.samples;
+    for (let i = from; i < end; i++)
+      weights.set(events[sample[i]], (weights.get(events[sample[i]]) || 0) + time[i]);
+    const [[event] = [0]] = [...weights].sort((a, b) => b[1] - a[1]);
+    return {...part, number, event, sample: sample.subarray(from, end), time: time.subarray(from, end)};
+  };
+  const parts = [...why.findings, ...why.idle].map(read), count = why.findings.length;
+  return {...why, parts, findings: parts.slice(0, count), idle: parts.slice(count)};
+};
+
 // One capture, ready to be asked.
 export const makeModel = ({head, columns, text, texts}) => {
   const tree = readTree(columns);
@@ -106,6 +124,7 @@ export const makeModel = ({head, columns, text, texts}) => {
   return {
     head,
     capture,
+    answer: readAnswer(head.why, columns, samples.event),
     base,
     text,
     texts,
@@ -155,6 +174,27 @@ export const nodesOf = (model, name) => {
   return lastFocus.nodes;
 };
 
+// By sample: its weight, of the event or the finding that is selected; -1: it is of another one. A finding
+// has samples of several events.
+const lastWeights = {
+  key: '',
+  weights: null
+};
+export const weightsOf = (model, {event, finding}) => {
+  const key = `${event} ${finding}`, {samples, answer} = model;
+  if (lastWeights.key === key) return lastWeights.weights;
+  const weights = new Float64Array(samples.count).fill(-1);
+  if (finding !== null) {
+    const {sample, time} = answer.parts[finding];
+    for (let i = 0; i < sample.length; i++) weights[sample[i]] = time[i];
+  } else {
+    for (let i = 0; i < weights.length; i++)
+      if (samples.event[i] === event) weights[i] = samples.weight[i];
+  }
+  Object.assign(lastWeights, {key, weights});
+  return weights;
+};
+
 const threadsOf = (model, state) => {
   if (state.pids.length === 0 && state.tids.length === 0) return null;
   const pids = new Set(state.pids), tids = new Set(state.tids),
@@ -182,7 +222,8 @@ const addUp = (model, own) => {
 
 // What `state` (state.js) selects: {indexes, all, own, sums, self, total, before}
 export const select = (model, state) => {
-  const {samples, tree, ordinal} = model, {time, cpu, thread, event, node, weight, cgroup} = samples;
+  const {samples, tree, ordinal} = model, {time, cpu, thread, event, node, cgroup} = samples;
+  const weight = weightsOf(model, state);
   const from = state.from === null ? 0 : firstFrom(time, state.from);
   const to = state.to === null ? samples.count : firstFrom(time, state.to + 1);
   const isThread = threadsOf(model, state), cpus = state.cpus.length > 0 ? new Set(state.cpus) : null;
@@ -195,14 +236,16 @@ export const select = (model, state) => {
   const own = new Float64Array(tree.count), indexes = new Uint32Array(Math.max(to - from, 0));
   let found = 0, all = 0;
   for (let i = from; i < to; i++) {
-    if (event[i] !== state.event) continue;
+    if (weight[i] < 0) continue;
     if (isThread !== null && !isThread[thread[i]]) continue;
     if (cpus !== null && !cpus.has(cpu[i] - 1)) continue;
     if (groups !== null && !groups.has(model.text(cgroup[i]))) continue;
     if (isNode !== null && !isNode[node[i]]) continue;
     if (field) {
       const at = ordinal[i], value = field.values[at];
-      if ((field.missing && field.missing[at]) || value < state.low || value > state.high) continue;
+      if (event[i] !== state.event || (field.missing && field.missing[at]) || value < state.low ||
+          value > state.high)
+        continue;
     } else if (isOffset) {
       const value = time[i] % 1e9;
       if (value < state.low || value > state.high) continue;

@@ -3,6 +3,8 @@
 import {button, element} from '../../browser/dom.js';
 import {amount, grouped, share} from '../../browser/words.js';
 
+import {ofEvent} from './state.js';
+
 const MOST = 8, MOST_EVENTS = 200, MOST_FIELDS = 20;
 
 const factsOf = (model, capture) => {
@@ -89,8 +91,7 @@ export const makeOverview = (app) => {
                     element(
                         'td', {class: 'name'},
                         button(
-                            event.name, 'show this event',
-                            () => app.go({event: event.number, field: null, low: null, high: null}),
+                            event.name, 'show this event', () => app.go(ofEvent(event.number)),
                             {'aria-pressed': String(app.state.event === event.number)})),
                     element('td', {class: 'number'}, grouped(event.samples)), element('td', {}, event.unit),
                     element(
@@ -120,7 +121,8 @@ export const makeOverview = (app) => {
       [element('h3', {}, 'Compared with, as it was before'), list(factsOf(model, model.base))] :
       [];
   const details = element(
-      'details', {open: innerWidth > 800}, element('summary', {}, element('h2', {}, 'Overview')),
+      'details', {open: innerWidth > 800 && model.answer === null},
+      element('summary', {}, element('h2', {}, 'Overview')),
       element(
           'div', {class: 'facts'}, element('div', {}, list(factsOf(model, capture)), list(stated), ...was),
           table, weights),

@@ -5,13 +5,14 @@ import {openData} from '../../browser/packed_data.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
 import {amount, counted, grouped, share} from '../../browser/words.js';
 
+import {makeAnswer} from './answer.js';
 import {forgetColours} from './canvas.js';
 import {makeEvents} from './events.js';
 import {makeFlame} from './flame.js';
 import {makeFunctions} from './functions.js';
 import {folded, makeModel, nodesWith, select} from './model.js';
 import {makeOverview} from './overview.js';
-import {addressOf, cleared, hasSelection, initialState, readState, selectsOthers, TABS} from './state.js';
+import {addressOf, cleared, hasSelection, initialState, ofEvent, readState, selectsOthers, TABS} from './state.js';
 import {makeTimeline} from './timeline.js';
 import {makeValues} from './values.js';
 
@@ -34,7 +35,8 @@ const start = async () => {
   const model = makeModel(await openData());
   const {capture} = model;
   const app = {model, state: null, selection: null, matches: {frames: null, sample: null, fault: ''}};
-  app.unit = () => (app.state.by === 'samples' ? 'samples' : model.events[app.state.event].unit);
+  app.weightUnit = () => (app.state.finding !== null ? 'ns' : model.events[app.state.event].unit);
+  app.unit = () => (app.state.by === 'samples' ? 'samples' : app.weightUnit());
   // A step that "back" undoes: all of them go through the address.
   app.go = (changes) => {
     const address = addressOf(model, {...app.state, ...changes});
@@ -51,7 +53,7 @@ const start = async () => {
       'select', {
         id: 'event',
         'aria-label': 'event',
-        onchange: () => app.go({event: Number(events.value), field: null, low: null, high: null})
+        onchange: () => app.go(ofEvent(Number(events.value)))
       },
       ...model.events.filter((event) => event.samples > 0)
           .map((event) => element('option', {value: event.number}, event.name)));
@@ -77,7 +79,8 @@ const start = async () => {
     values: [makeValues(app)],
     events: [makeEvents(app)]
   };
-  const overview = makeOverview(app), timeline = makeTimeline(app);
+  const overview = makeOverview(app), timeline = makeTimeline(app),
+        answer = model.answer === null ? null : makeAnswer(app);
   const tabs = {}, panels = {};
   for (const name of TABS) {
     panels[name] = element(
@@ -126,7 +129,7 @@ const start = async () => {
                   showFolded),
               button('?', 'keys (?)', () => help.showModal())),
           found),
-      overview.element, timeline.element, chips, tabList, ...TABS.map((name) => panels[name]), help,
+      ...(answer === null ? [] : [answer.element]), overview.element, timeline.element, chips, tabList, ...TABS.map((name) => panels[name]), help,
       foldedBox);
 
   // What the search finds: frames, and of the list the samples with a match in names, stack or
@@ -168,6 +171,7 @@ const start = async () => {
     const {state} = app, made = [];
     const chip = (words, changes) => made.push(
         button(`${words} ✕`, 'take this out of the selection', () => app.go(changes), {class: 'chip'}));
+    if (state.finding !== null) chip(model.answer.parts[state.finding].title, {finding: null});
     if (state.from !== null)
       chip(`${model.seconds(state.from)} to ${model.seconds(state.to)} s`, {from: null, to: null});
     state.cpus.forEach(
@@ -199,6 +203,7 @@ const start = async () => {
 
   const draw = () => {
     const {state} = app;
+    answer?.draw();
     overview.draw();
     timeline.draw();
     for (const name of TABS) {
@@ -217,7 +222,7 @@ const start = async () => {
     if (document.activeElement !== search) search.value = app.state.search;
     events.value = String(app.state.event);
     weights.value = app.state.by;
-    weights.options[0].textContent = model.events[app.state.event].unit || 'weight';
+    weights.options[0].textContent = app.weightUnit() || 'weight';
     showMatches();
     showSelection();
     draw();

@@ -21,6 +21,7 @@ export const initialState = (model) => {
   });
   return {
     event,
+    finding: null,  // number in model.answer.parts
     by: 'weight',
     from: null,
     to: null,
@@ -49,6 +50,8 @@ export const readState = (model, fragment) => {
   const asked = new URLSearchParams(fragment.slice(1)), state = initialState(model);
   const event = model.events.findIndex((one) => one.name === asked.get('event'));
   if (event >= 0) state.event = event;
+  const part = model.answer?.parts[finite(asked.get('finding')) - 1];
+  if (part !== undefined) [state.finding, state.event] = [part.number, part.event];
   if (asked.get('by') === 'samples') state.by = 'samples';
   const times = (name) => (asked.get(name) || '').split(',').map((one) => model.offsetOf(one));
   const [from, to = null] = times('time');
@@ -74,7 +77,10 @@ export const readState = (model, fragment) => {
 
 export const addressOf = (model, state) => {
   const usual = initialState(model), fragment = new URLSearchParams();
-  if (state.event !== usual.event) fragment.set('event', model.events[state.event].name);
+  if (state.finding !== null)
+    fragment.set('finding', state.finding + 1);
+  else if (state.event !== usual.event)
+    fragment.set('event', model.events[state.event].name);
   if (state.by !== usual.by) fragment.set('by', state.by);
   if (state.from !== null) fragment.set('time', `${model.seconds(state.from)},${model.seconds(state.to)}`);
   if (state.viewFrom !== 0 || state.viewTo !== model.span)
@@ -96,13 +102,27 @@ export const addressOf = (model, state) => {
   return `#${fragment}`;
 };
 
-const SELECTING = ['event', 'by', 'from', 'to', 'cpus', 'pids', 'tids', 'groups', 'focus', 'low', 'high'];
+const SELECTING =
+    ['event', 'finding', 'by', 'from', 'to', 'cpus', 'pids', 'tids', 'groups', 'focus', 'low', 'high'];
 // Whether other samples are selected, or they weigh otherwise.
 export const selectsOthers = (a, b) =>
     SELECTING.some((key) => String(a[key]) !== String(b[key])) || (a.low !== null && a.field !== b.field);
 
 // Everything selected.
-export const cleared = () =>
-    ({from: null, to: null, cpus: [], pids: [], tids: [], groups: [], focus: '', low: null, high: null});
-export const hasSelection = (state) => state.from !== null || state.low !== null || state.focus !== '' ||
+export const cleared = () => ({
+  finding: null,
+  from: null,
+  to: null,
+  cpus: [],
+  pids: [],
+  tids: [],
+  groups: [],
+  focus: '',
+  low: null,
+  high: null
+});
+// Samples of another event.
+export const ofEvent = (event) => ({event, finding: null, field: null, low: null, high: null});
+export const hasSelection = (state) => state.finding !== null || state.from !== null || state.low !== null ||
+    state.focus !== '' ||
     state.cpus.length + state.pids.length + state.tids.length + state.groups.length > 0;

@@ -9,7 +9,7 @@ import {onKeys} from '../../browser/keys.js';
 import {amount, grouped, share} from '../../browser/words.js';
 
 import {AXIS, colour, dragOn, drawAxis, pen, showTip} from './canvas.js';
-import {firstFrom, nodesOf} from './model.js';
+import {firstFrom, nodesOf, weightsOf} from './model.js';
 import {ROWS} from './state.js';
 
 const ROW = 22, STRIP = 54, BIN = 2;
@@ -62,7 +62,7 @@ const rowsOf = (model, kind) => {
 };
 
 export const makeTimeline = (app) => {
-  const {model} = app, {samples} = model, {time, event, weight, node} = samples;
+  const {model} = app, {samples} = model, {time, node} = samples;
   const strip = element('canvas', {
     tabindex: 0,
     role: 'img',
@@ -84,16 +84,17 @@ export const makeTimeline = (app) => {
       ...ROWS.filter((kind) => kind !== 'container' || samples.cgroup)
           .map((kind) => element('option', {value: kind}, `by ${kind === 'cpu' ? 'CPU' : kind}`)));
   let rows = null, order = [], totals = new Float64Array(0), sum = 0, counted = '', overview = null,
-      overviewOf = '', mark = null, markOf = '', cursor = null, drag = null;
+      overviewOf = '', mark = null, markOf = '', cursor = null, drag = null, weight = null;
 
   const ownWeight = (i) => (app.state.by === 'samples' ? 1 : weight[i]);
+  const ofWhat = () => `${app.state.event} ${app.state.finding} ${app.state.by}`;
   const view = () => [app.state.viewFrom, Math.max(app.state.viewTo, app.state.viewFrom + 1)];
   const left = () => (box.clientWidth < 600 ? 124 : 190);
   const wide = () => Math.max(box.clientWidth - left(), 50);
 
   // Heaviest first; processors by their number.
   const count = () => {
-    const wanted = `${app.state.rows} ${app.state.event} ${app.state.by}`;
+    const wanted = `${app.state.rows} ${ofWhat()}`;
     if (wanted === counted) return;
     counted = wanted;
     rows = rowsOf(model, app.state.rows);
@@ -102,7 +103,7 @@ export const makeTimeline = (app) => {
     totals = new Float64Array(most + 1);
     sum = 0;
     for (let i = 0; i < samples.count; i++) {
-      if (event[i] !== app.state.event) continue;
+      if (weight[i] < 0) continue;
       const key = keys[of[i]], counts = ownWeight(i);
       totals[key] += counts;
       isThere[key] = 1;
@@ -124,7 +125,7 @@ export const makeTimeline = (app) => {
           parts = mark === null ? null : new Float64Array(sums.length);
     const scale = bins / (viewTo - viewFrom + 1), end = firstFrom(time, viewTo + 1);
     for (let i = firstFrom(time, viewFrom); i < end; i++) {
-      if (event[i] !== app.state.event) continue;
+      if (weight[i] < 0) continue;
       const row = place[keys[of[i]]];
       if (row < 0) continue;
       const bin = row * bins + Math.min(Math.floor((time[i] - viewFrom) * scale), bins - 1),
@@ -167,7 +168,7 @@ export const makeTimeline = (app) => {
   const drawStrip = () => {
     const width = wide(), bins = Math.ceil(width / BIN), context = pen(strip, width, STRIP + AXIS);
     strip.style.marginLeft = `${left() + box.clientLeft}px`;
-    const wanted = `${app.state.event} ${app.state.by} ${bins} ${markOf}`;
+    const wanted = `${ofWhat()} ${bins} ${markOf}`;
     if (wanted !== overviewOf) {
       overviewOf = wanted;
       overview = binned(-1, 0, 0, Math.max(model.span, 1), bins);
@@ -222,10 +223,12 @@ export const makeTimeline = (app) => {
       words.push(`rows show ${model.seconds(viewFrom)} to ${model.seconds(viewTo)}`);
     if (from !== null)
       words.push(`selected ${model.seconds(from)} to ${model.seconds(to)}, ${amount(to - from, 'ns')}`);
-    words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of all`);
+    words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of ${
+        app.state.finding === null ? 'all' : 'the finding'}`);
     status.textContent = words.join(' · ');
   };
   const draw = () => {
+    weight = weightsOf(model, app.state);
     count();
     kinds.value = app.state.rows;
     if (app.state.focus !== markOf) {
@@ -261,7 +264,7 @@ export const makeTimeline = (app) => {
     const when = view()[0] + moved.offsetX / wide() * (view()[1] - view()[0]);
     showTip(moved, [
       rows.name(order[row]), `${model.seconds(clamp(when))} s`,
-      `${amount(totals[order[row]], app.unit())} in the whole capture`
+      `${amount(totals[order[row]], app.unit())} in the whole ${app.state.finding === null ? 'capture' : 'finding'}`
     ]);
   });
   bars.addEventListener('pointerleave', (gone) => showTip(gone, null));

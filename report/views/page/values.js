@@ -72,7 +72,8 @@ export const makeValues = (app) => {
   };
   const reader = (chosen) => {
     if (chosen === OFFSET) return (i) => samples.time[i] % 1e9;
-    return (i) => (chosen.missing && chosen.missing[ordinal[i]] ? NaN : chosen.values[ordinal[i]]);
+    const {event} = app.state, {missing, values} = chosen;  // a finding has samples of other events too
+    return (i) => (samples.event[i] !== event || (missing && missing[ordinal[i]]) ? NaN : values[ordinal[i]]);
   };
 
   // Rows are parts of powers of two; below 1 one row. Of offsets they are parts of a second.

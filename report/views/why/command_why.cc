@@ -10,12 +10,14 @@
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
+#include "report/output/paired_output.h"
 #include "report/profile/slow_intervals.h"
 #include "report/profile/wall_times.h"
 #include "report/query/gather.h"
 #include "report/views/why/findings.h"
 #include "report/views/why/wait_facts.h"
 #include "report/views/why/why_forms.h"
+#include "report/views/why/why_page.h"
 
 namespace tacho::report {
 namespace {
@@ -34,7 +36,8 @@ constexpr std::string_view kExamples =
     "  tacho why -p 4711\n"
     "  tacho why -a --for 30s -o slow.data\n"
     "  tacho why -- ./build.sh\n"
-    "  tacho why -i slow.data --json\n\n";
+    "  tacho why -i slow.data --json\n"
+    "  tacho why -i slow.data --page slow.html\n\n";
 
 struct Options {
   ReadingOptions reading;
@@ -49,6 +52,18 @@ cli::CommandLine describe(Options& options) {
   add_reading_options(rows, options.reading);
   rows.push_back(cli::flag("--json", "one JSON object with the same facts: docs/why.md", options.as_json));
   rows.push_back(
+      {"--page", cli::Takes::Value, "FILE",
+       "also write the page of tacho page to FILE, with the answer at its top: each finding selects its "
+       "samples",
+       [&reading = options.reading](std::string_view file) -> Result<> {
+         if (file.empty()) return use_error("--page: the name of the file is empty");
+         if (file == "-")
+           return use_error("--page -: standard output has the answer; name a file: --page why.html");
+         reading.second_output = file;
+         reading.second_option = "--page";
+         return Done{};
+       }});
+  rows.push_back(
       cli::text("--of", "EVENT[.FIELD]",
                 "what the slowest 1 % of operations have more of than the others. Each sample of the "
                 "event ends an operation of its thread, which took FIELD: call.duration_ns, "
@@ -62,14 +77,27 @@ cli::CommandLine describe(Options& options) {
 }
 
 struct WhySink : Sink {
-  WhySink(Session& session, const WaitOptions& waits, std::optional<SlowIntervals> operations)
-      : slow(std::move(operations)),
+  // `shown_on`: null without --page.
+  WhySink(Session& session, const WaitOptions& waits, std::optional<SlowIntervals> operations,
+          WhyPage* shown_on)
+      : page(shown_on),
+        slow(std::move(operations)),
         facts(session),
         times(session, waits,
-              {.keep = [this](const ResolvedSample& sample) { return facts.keep(sample); },
-               .facts_of = [this](const Wait& wait) { return facts.facts_of(wait); }}) {}
+              {.keep = [this](const ResolvedSample& sample) { return keep(sample); },
+               .facts_of = [this](const Wait& wait) { return facts_of(wait); }}) {}
+  std::uint32_t keep(const ResolvedSample& sample) {
+    const std::uint32_t number = facts.keep(sample);
+    return page == nullptr ? number : page->keep(sample, number);
+  }
+  std::uint32_t facts_of(const Wait& wait) {
+    Wait known = wait;
+    if (page != nullptr) known.kept = page->facts_of(wait.kept);
+    return facts.facts_of(known);
+  }
   Flow on_sample(const ResolvedSample& sample) override {
     ++samples;
+    if (page != nullptr) page->take(sample);
     if (!slow || !slow->take(sample)) times.take(sample);
     return Flow::Continue;
   }
@@ -78,6 +106,7 @@ struct WhySink : Sink {
     return Flow::Continue;
   }
   std::uint64_t samples = 0;
+  WhyPage* page;
   std::optional<SlowIntervals> slow;
   WaitFactsTable facts;
   WallTimes times;
@@ -106,6 +135,8 @@ std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
 
 Result<Shown> show(Session& session, TextOutput& out, Options& options) {
   read_head(session);
+  std::optional<WhyPage> page;
+  if (!options.reading.second_output.empty()) page.emplace(session, session.filter());
   options.waits.who = take_who(session.filter());
   std::optional<SlowIntervals> operations;
   if (!options.slow.of.empty()) {
@@ -115,7 +146,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
     if (!found) return std::move(found.error());
     operations.emplace(std::move(*found));
   }
-  WhySink sink(session, options.waits, std::move(operations));
+  WhySink sink(session, options.waits, std::move(operations), page ? &*page : nullptr);
   if (!sink.times.find_events())
     return use_error(
         "no event of the capture says when threads wait, or what they do on the CPU; tacho why -p PID, -a or "
@@ -132,16 +163,32 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
   if (answer.without_holders > 0)
     how.missing.push_back(
         fmt::format("who held the locks in the last {} waits: there are too many", answer.without_holders));
-  options.as_json ? write_json(out, answer, how) : write_text(out, answer, how);
-  return Shown(Symbols::Used);
+  TextBuffer text;
+  options.as_json ? write_json(text, answer, how) : write_text(text, answer, how);
+  if (!page) {
+    out.text(text.view());
+    return Shown(Symbols::Used);
+  }
+  begin_pair(out, text.view());
+  if (auto written = page->write(out, answer, sink.times, how); !written) return std::move(written.error());
+  Shown shown(Symbols::NotUsed);
+  if (page->left_out() > 0)
+    shown.notes.push_back(
+        fmt::format("tacho why: the page holds the first samples and leaves {} out", page->left_out()));
+  return shown;
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_why(const std::vector<std::string>& arguments) {
   Options options;
-  return run_view(describe(options), arguments, options.reading,
-                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (!options.reading.output.empty() && options.reading.output == options.reading.second_output)
+      return use_error("--page and -o name the same file");
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
 }
 
 }  // namespace tacho::report

@@ -1,9 +1,9 @@
+#include "report/views/page/page_tree.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "report/views/page/page_tree.h"
 
 namespace tacho::report {
 namespace {

@@ -1,0 +1,78 @@
+// The answer of tacho why: where the time went. Each finding selects its samples, whose weights are then its
+// time.
+import {button, element} from '../../browser/dom.js';
+import {amount, counted} from '../../browser/words.js';
+
+import {cleared} from './state.js';
+
+const listOf = (name, lines) => element('ul', {class: name}, ...lines.map((line) => element('li', {}, line)));
+
+export const makeAnswer = (app) => {
+  const {model} = app, {answer} = model, buttons = [];
+  const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
+
+  const choose = ({number}) => {
+    if (app.state.finding === number) return app.go({finding: null});
+    app.go({
+      ...cleared(),
+      finding: number,
+      by: 'weight',
+      rows: 'thread',
+      field: null,
+      search: '',
+      zoom: model.tree.root,
+      viewFrom: 0,
+      viewTo: model.span
+    });
+  };
+  // A part without a sample of its own cannot be selected.
+  const titleOf = (part, ...words) => {
+    if (part.sample.length === 0) return element('span', {class: 'title'}, ...words);
+    const made = button(words, 'select its samples', () => choose(part), {class: 'title'});
+    buttons.push([made, part]);
+    return made;
+  };
+  const most = answer.findings.reduce((sum, one) => Math.max(sum, one.time_ns), 1);
+  const finding = (one) => {
+    const meter = element('span', {class: 'meter', 'aria-hidden': 'true'});
+    meter.style.width = `${100 * one.time_ns / most}%`;
+    return element(
+        'li', {class: 'finding'}, titleOf(one, element('strong', {}, one.share), ` ${one.title}`), meter,
+        ...one.evidence.map((line) => element('p', {}, line)),
+        element('p', {}, element('code', {}, one.command)));
+  };
+
+  const idle = (one) => element(
+      'li', {}, titleOf(one, one.title), ...one.evidence.map((line) => element('p', {}, line)));
+
+  const parts = answer.head.map((line) => element('p', {}, line));
+  if (answer.missing.length > 0)
+    parts.push(listOf('notes', answer.missing.map((line) => `not seen: ${line}`)));
+  if (answer.operations && answer.findings.length > 0)
+    parts.push(element('h3', {}, 'What a slow one has more of'));
+  parts.push(element('ol', {class: 'findings'}, ...answer.findings.map(finding)));
+  if (answer.rest !== '') parts.push(element('p', {}, answer.rest));
+  if (answer.idle.length > 0)
+    parts.push(
+        element('h3', {}, 'Waits for work'),
+        element('ul', {class: 'notes idle'}, ...answer.idle.map(idle)));
+  if (answer.findings.length > 0 && !answer.kept)
+    parts.push(element('p', {class: 'rest'}, 'tacho why -o FILE keeps the capture for these commands.'));
+
+  const draw = () => {
+    for (const [made, part] of buttons)
+      made.setAttribute('aria-pressed', String(app.state.finding === part.number));
+    const chosen = answer.parts[app.state.finding];
+    status.textContent = '';
+    if (chosen === undefined) return;
+    const seen = chosen.time.reduce((sum, one) => sum + one, 0), unseen = chosen.time_ns - seen;
+    status.textContent = `Selected: ${counted(chosen.sample.length, 'sample')}, ${amount(seen, 'ns')}` +
+        (unseen > 0.001 * seen ? `; ${amount(unseen, 'ns')} more are in no sample of this page` : '');
+  };
+  return {
+    element: element(
+        'section', {class: 'answer', 'aria-labelledby': 'answer-title'},
+        element('h2', {id: 'answer-title'}, 'Where the time went'), ...parts, status),
+    draw
+  };
+};

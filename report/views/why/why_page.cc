@@ -1,0 +1,194 @@
+#include "report/views/why/why_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "report/views/page/page_file.h"
+#include "report/views/page/page_head.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::uint64_t kMostSamples = 2'000'000;  // in the page, as of tacho page
+
+Redaction nothing_hidden() {
+  Redaction redaction;
+  (void)redaction.keep("all");
+  return redaction;
+}
+
+// "tacho why -p 4711"; empty: another command recorded the capture.
+std::string title_of(const format::Environment& environment) {
+  const auto& words = environment.command_line;
+  if (words.size() < 2 || words[1] != "--why") return "";
+  std::string title = "tacho why";
+  for (std::size_t i = 2; i < words.size(); ++i) title += " " + words[i];
+  return title;
+}
+
+bool is_wait(const WallSpan& span) { return span.end > span.begin; }
+
+void describe_list(JsonFields& to, std::string_view name, const std::vector<std::string>& texts) {
+  to.begin_list(name);
+  for (const std::string& text : texts) to.text("", text);
+  to.end_list();
+}
+
+}  // namespace
+
+WhyPage::WhyPage(Session& session, Filter chosen)
+    : session_(session),
+      chosen_(std::move(chosen)),
+      redaction_(nothing_hidden()),
+      samples_(session, names_, parts_, kMostSamples, PageSamples::Take::Everything,
+               PageSamples::Roots::Comm) {}
+
+void WhyPage::take(const ResolvedSample& sample) {
+  last_ = kNotInPage;
+  if (!chosen_.accepts_start(*sample.fields) || !chosen_.accepts_comm(sample.comm)) return;
+  const std::uint64_t before = samples_.size();
+  samples_.on_sample(sample);
+  if (samples_.size() > before) last_ = static_cast<std::uint32_t>(before);
+}
+
+std::uint32_t WhyPage::keep(const ResolvedSample& sample, std::uint32_t facts) {
+  kept_.push_back({facts, last_, std::max<std::uint64_t>(sample.period, 1)});
+  return static_cast<std::uint32_t>(kept_.size() - 1);
+}
+
+void WhyPage::add(SampleTimes& to, const WallSpan& span, double time) const {
+  const std::uint32_t sample = kept_[span.kept].sample;
+  if (span.kept != 0 && sample != kNotInPage && time > 0) to.push_back({sample, time});
+}
+
+void WhyPage::add_operations(std::vector<SampleTimes>& to, const Answer& answer) const {
+  for (std::size_t i = 0; i < answer.findings.size(); ++i) {
+    const TimeFinding& finding = answer.findings[i];
+    const double each = finding.time / static_cast<double>(finding.spans.size());
+    for (const WallSpan& span : finding.spans)
+      add(to[i], span, is_wait(span) ? static_cast<double>(span.end - span.begin) : each);
+  }
+}
+
+void WhyPage::add_rows(std::vector<SampleTimes>& to, const Answer& answer, const WallTimes& times) const {
+  std::vector<SampleTimes*> of_rows(times.rows().size());
+  for (std::size_t i = 0; i < answer.findings.size(); ++i)
+    for (const std::uint32_t row : answer.findings[i].rows) of_rows[row] = &to[i];
+  for (std::size_t i = 0; i < answer.waits_for_work.size(); ++i)
+    for (const std::uint32_t row : answer.waits_for_work[i].rows)
+      of_rows[row] = &to[answer.findings.size() + i];
+  const auto period = [this](const WallSpan& span) { return static_cast<double>(kept_[span.kept].period); };
+  std::vector<double> periods(times.rows().size());
+  for (const WallSpan& span : times.spans())
+    if (!is_wait(span)) periods[span.row] += period(span);
+  for (const WallSpan& span : times.spans()) {
+    if (of_rows[span.row] == nullptr) continue;
+    const double of_cpu = times.rows()[span.row].time * period(span) / periods[span.row];
+    add(*of_rows[span.row], span, is_wait(span) ? times.chosen(span.begin, span.end) : of_cpu);
+  }
+}
+
+// Of a wait its length; of a sample on the CPU its part of its row, by its period. Of slow operations the
+// parts of waits in these, and samples on the CPU in equal parts.
+std::vector<WhyPage::SampleTimes> WhyPage::times_of_samples(const Answer& answer,
+                                                            const WallTimes& times) const {
+  std::vector<SampleTimes> found(answer.findings.size() + answer.waits_for_work.size());
+  answer.operations ? add_operations(found, answer) : add_rows(found, answer, times);
+  for (SampleTimes& part : found) {
+    // A sample is there once: the thread may have been blocked, and then runnable.
+    std::ranges::stable_sort(part, {}, &SampleTime::sample);
+    std::size_t count = 0;
+    for (const SampleTime& one : part)
+      if (count > 0 && part[count - 1].sample == one.sample)
+        part[count - 1].time += one.time;
+      else
+        part[count++] = one;
+    part.resize(count);
+  }
+  return found;
+}
+
+void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
+                       const std::vector<SampleTimes>& samples) const {
+  const AnswerText words = words_of(answer, how);
+  to.begin_object("why");
+  to.number("tacho_why", kWhyVersion);
+  describe_list(to, "head", words.head);
+  describe_list(to, "missing", how.missing);
+  to.flag("operations", answer.operations.has_value());
+  to.begin_list("findings");
+  for (std::size_t i = 0; i < answer.findings.size(); ++i) {
+    const FindingText& text = words.findings[i];
+    to.begin_object("");
+    to.text("share", text.share);
+    to.text("title", text.title);
+    describe_list(to, "evidence", text.evidence);
+    to.text("command", text.command);
+    to.number("time_ns", static_cast<std::uint64_t>(answer.findings[i].time));
+    to.number("samples", samples[i].size());
+    to.end_object();
+  }
+  to.end_list();
+  to.begin_list("idle");
+  for (std::size_t i = 0; i < answer.waits_for_work.size(); ++i) {
+    to.begin_object("");
+    to.text("title", words.idle[i].title);
+    describe_list(to, "evidence", words.idle[i].evidence);
+    to.number("time_ns", static_cast<std::uint64_t>(answer.waits_for_work[i].time));
+    to.number("samples", samples[answer.findings.size() + i].size());
+    to.end_object();
+  }
+  to.end_list();
+  to.text("rest", words.rest);
+  to.flag("kept", how.is_kept);
+  to.end_object();
+}
+
+// The times are whole numbers, and the sum of each finding's is its sum, rounded.
+std::vector<PackedColumn> WhyPage::columns_of(const std::vector<SampleTimes>& parts) {
+  PackedColumn sample("why.sample", ColumnForm::Differences), time("why.time", ColumnForm::Wide);
+  for (const SampleTimes& part : parts) {
+    double sum = 0;
+    std::uint64_t written = 0;
+    for (const SampleTime& one : part) {
+      sum += one.time;
+      sample.add_signed(one.sample);
+      const auto whole = static_cast<std::uint64_t>(std::llround(sum));
+      time.add(whole - written);
+      written = whole;
+    }
+  }
+  return {std::move(sample), std::move(time)};
+}
+
+Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& times, const WhyText& how) {
+  samples_.name_new_rows();
+  session_.report_missing_symbols();
+  samples_.look_up_lines();
+  parts_.tree.show_parameters(parts_.functions, parts_.texts);
+  const std::vector<SampleTimes> parts = times_of_samples(answer, times);
+  WhyText shown = how;
+  shown.names = Names::Safe;
+  shown.most = std::numeric_limits<std::size_t>::max();
+  const PageTree::Order order = parts_.tree.order(parts_.texts);
+  TextBuffer json;
+  JsonFields head(json);
+  const std::string title = title_of(session_.features().environment);
+  if (!title.empty()) head.number("title", parts_.texts.number_of(printable(title)));
+  describe_hiding(head, names_);
+  head.begin_object("capture");
+  describe_capture(head, session_, samples_, names_, parts_.texts, how.is_kept ? how.input : "");
+  head.end_object();
+  describe(head, answer, shown, parts);
+  describe_colours(head);
+  head.finish();
+  std::vector<PackedColumn> columns = samples_.columns(order);
+  std::ranges::move(columns_of(parts), std::back_inserter(columns));
+  return write_page(out, std::string(json.view()), parts_, order, std::move(columns), session_.pool());
+}
+
+}  // namespace tacho::report
