@@ -106,6 +106,19 @@ class Why(MadeWaits):
         holder = lock["holder"]
         self.assertEqual((holder["comm"], holder["tid"], holder["function"], holder["doing"]), ("flusher", TWO, "leaf_b", "cpu"))
 
+    def test_how_long_it_was_held(self):
+        self.wakes(40, TWO, ONE, "leaf_b", "main")
+        self.off(40, ONE, 20, ("schedule", "futex_wait", "recurse", "main"), "mutex", lock=SINK, holder=TWO)
+        self.wakes(100, TWO, ONE, "leaf_b", "main")
+        self.off(100, ONE, 50, ("schedule", "futex_wait", "recurse", "main"), "mutex", lock=SINK, holder=TWO)
+        self.wakes(170, TWO, ONE, "leaf_b", "main")
+        self.off(165, TWO, 5, ("schedule", "futex_wait", "leaf_b", "main"), "mutex", lock=SINK, holder=ONE)
+        self.off(170, ONE, 30, ("schedule", "futex_wait", "recurse", "main"), "mutex", lock=SINK)
+        holder = next(one for one in self.finding("lock")["holders"] if one["comm"] == "flusher")
+        # The third time from the end of its own wait on.
+        self.assertEqual((holder["median_hold_ns"], holder["max_hold_ns"]), (20 * MS, 50 * MS))
+        self.assertIn(b"held by flusher (4243), 71 %, 20.0 ms at a time, longest 50.0 ms: ", self.why().stdout)
+
     def test_holders_are_not_looked_for_without_end(self):
         for at in range(3000):
             self.add(at / 30, "cpu-clock", TWO, ("leaf_b", "main"), period=MS // 30)

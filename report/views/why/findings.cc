@@ -40,12 +40,6 @@ struct Key {
   }
 };
 
-struct WaitTime {
-  std::uint64_t duration = 0;  // ns
-  std::uint32_t waits = 1;     // with such a duration
-  bool operator<(const WaitTime& other) const { return duration < other.duration; }
-};
-
 struct Group {
   double time = 0;
   std::map<const Stack*, double> stacks;
@@ -57,17 +51,6 @@ struct Group {
   std::uint64_t samples = 0;              // on the CPU
   std::vector<std::uint32_t> rows;
 };
-
-// The duration that half of `count` waits do not reach. Sorts them.
-std::uint64_t median_of(std::vector<WaitTime>& waits, std::uint64_t count) {
-  std::sort(waits.begin(), waits.end());
-  std::uint64_t shorter = 0;
-  const auto middle = std::ranges::find_if(waits, [&](const WaitTime& one) {
-    shorter += one.waits;
-    return shorter > count / 2;
-  });
-  return middle == waits.end() ? 0 : middle->duration;
-}
 
 class Finder {
  public:
@@ -434,7 +417,7 @@ class Finder {
                      .rows = std::move(group.rows)};
     if (!group.waits.empty()) {
       for (const WaitTime& one : group.waits) made.count += one.waits;
-      made.median = median_of(group.waits, made.count);
+      made.median = median_of(group.waits);
       made.longest = group.waits.back().duration;
     }
     const auto heaviest = std::ranges::max_element(

@@ -33,6 +33,8 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
     std::ranges::stable_sort(made.doings, std::greater(), &Doing::time);
     const auto ends = std::ranges::max_element(sum.ends, {}, [](const auto& one) { return one.second; });
     if (ends != sum.ends.end()) made.ends_in = ends->first;
+    made.median_hold = median_of(sum.holds);
+    if (!sum.holds.empty()) made.longest_hold = sum.holds.back().duration;
     holders.push_back(std::move(made));
   }
   std::ranges::stable_sort(holders, std::greater(), &Holder::time);
@@ -73,11 +75,15 @@ void LockHolders::add(const WallSpan& wait) {
       if (is_for_the_same(span, wait)) from = std::clamp(span.end, wait.begin, wait.end);
   // Unless the owner waited for it in between, it had the lock all the time.
   const bool is_one = owner && waker && *owner == *waker && until == wait.end;
-  if (owner && until > wait.begin) add_part(*owner, wait.begin, until, is_one ? &facts.waker : nullptr);
+  if (owner && until > wait.begin) {
+    Sum& sum = add_part(*owner, wait.begin, until, is_one ? &facts.waker : nullptr);
+    if (is_one) sum.holds.push_back({until - wait.begin, std::max(wait.waits, 1U)});
+  }
   if (owner) from = std::max(from, until);
   if (waker && wait.end > from) {
     Sum& sum = add_part(*waker, from, wait.end, &facts.waker);
     sum.ends[function_of(facts.waker)] += weight_ * static_cast<double>(wait.end - from);
+    sum.holds.push_back({wait.end - from, std::max(wait.waits, 1U)});
   }
 }
 

@@ -26,9 +26,11 @@ struct Doing {
 
 // The threads of one name that held a lock while others waited for it, or that ended their waits.
 struct Holder {
-  std::string comm;           // "worker-*" are several
-  std::uint32_t tid = 0;      // 0: several threads
-  double time = 0;            // ns of others' waits
+  std::string comm;       // "worker-*" are several
+  std::uint32_t tid = 0;  // 0: several threads
+  double time = 0;        // ns of others' waits
+  // ns for which it had the lock while another thread waited, each time until it gave it back; 0: not known.
+  std::uint64_t median_hold = 0, longest_hold = 0;
   std::string ends_in;        // the function in which it ended most of them; empty: not known
   std::vector<Doing> doings;  // the longest first; they add up to `time`
 };
@@ -61,6 +63,7 @@ class LockHolders {
     std::map<std::uint32_t, double> threads;  // by number; kNobody: not recorded
     std::map<Key, double> doings;
     std::map<std::string_view, double> ends;  // by function
+    std::vector<WaitTime> holds;
   };
   bool is_for_the_same(const WallSpan& span, const WallSpan& wait) const;
   void add(const WallSpan& wait);

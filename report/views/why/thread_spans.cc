@@ -13,6 +13,17 @@ std::string family_of(std::string_view comm) {
   return std::string(comm.substr(0, size)) + "*";
 }
 
+std::uint64_t median_of(std::vector<WaitTime>& waits) {
+  std::sort(waits.begin(), waits.end());
+  std::uint64_t count = 0, shorter = 0;
+  for (const WaitTime& one : waits) count += one.waits;
+  const auto middle = std::ranges::find_if(waits, [&](const WaitTime& one) {
+    shorter += one.waits;
+    return shorter > count / 2;
+  });
+  return middle == waits.end() ? 0 : middle->duration;
+}
+
 ThreadSpans::ThreadSpans(const WallTimes& times)
     : times_(&times), spans_(times.spans()), starts_(times.threads().size() + 1) {
   const auto thread_of = [&](const WallSpan& span) { return times.rows()[span.row].thread; };

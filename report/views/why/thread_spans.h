@@ -16,6 +16,14 @@ namespace tacho::report {
 // Threads of a pool have one name with numbers: "worker-12" is "worker-*".
 std::string family_of(std::string_view comm);
 
+struct WaitTime {
+  std::uint64_t duration = 0;  // ns
+  std::uint32_t waits = 1;     // with such a duration
+  bool operator<(const WaitTime& other) const { return duration < other.duration; }
+};
+// The duration that half of the waits do not reach, ns; 0: there are none. Sorts them.
+std::uint64_t median_of(std::vector<WaitTime>& waits);
+
 class ThreadSpans {
  public:
   // After WallTimes::finish(); it must outlive this.

@@ -201,10 +201,14 @@ class AnswerWords {
 
   // `has_end`: they did not hold a lock, but ended the wait.
   std::string holder_text(const Holder& holder, double time, bool has_end) const {
-    std::string text = fmt::format("{} by {}{}{}, {:.0f} %:", has_end ? "ended" : "held", safe(holder.comm),
-                                   holder.tid == 0 ? "" : fmt::format(" ({})", holder.tid),
-                                   has_end && !holder.ends_in.empty() ? " in " + safe(holder.ends_in) : "",
-                                   share(holder.time, time));
+    std::string text = fmt::format(
+        "{} by {}{}{}, {:.0f} %{}:", has_end ? "ended" : "held", safe(holder.comm),
+        holder.tid == 0 ? "" : fmt::format(" ({})", holder.tid),
+        has_end && !holder.ends_in.empty() ? " in " + safe(holder.ends_in) : "", share(holder.time, time),
+        has_end || holder.median_hold == 0
+            ? ""
+            : fmt::format(", {} at a time, longest {}", time_text(static_cast<double>(holder.median_hold)),
+                          time_text(static_cast<double>(holder.longest_hold))));
     std::size_t count = 0;
     for (const Doing& doing : holder.doings) {
       if (share(doing.time, holder.time) < 100 * kLeastPart || count == 3) break;
@@ -299,6 +303,10 @@ void describe_holder(JsonFields& to, const Holder& holder) {
     to.text("doing", name_of(holder.doings.front().cause));
   }
   if (!holder.ends_in.empty()) to.text("ends_in", holder.ends_in);
+  if (holder.median_hold != 0) {
+    to.number("median_hold_ns", holder.median_hold);
+    to.number("max_hold_ns", holder.longest_hold);
+  }
   to.begin_list("doings");
   for (const Doing& doing : holder.doings) {
     to.begin_object({});
