@@ -71,16 +71,17 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
       shown.notes = sink.notes();
     else if (const std::string note = no_rows_note(session, options); !note.empty())
       shown.notes.push_back(note);
-    if (options.is_for_programs()) sink.write(out);
+    if (options.is_for_programs()) sink.finish().write(out);
     return shown;
   }
-  if (!options.is_for_programs()) sink.write_single_values(out);
+  const ReportTable& rows = sink.finish();
+  if (!options.is_for_programs()) rows.write_single_values(out);
   if (!options.is_quiet && !options.is_for_programs())
     out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session.lost_samples()));
-  sink.write(out);
+  rows.write(out);
   Shown shown(Symbols::Used);
   shown.notes = sink.notes();
-  std::ranges::move(sink.unmatched_names(), std::back_inserter(shown.notes));
+  std::ranges::move(rows.unmatched_names(), std::back_inserter(shown.notes));
   return shown;
 }
 

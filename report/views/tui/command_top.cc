@@ -73,9 +73,9 @@ class LiveSink : public Sink {
     rows_.clear();
   }
   // Null: there are no rows.
-  ViewSink* view_sink() { return view_sink_ && !view_sink_->rows().empty() ? &*view_sink_ : nullptr; }
+  ViewSink* view_sink() { return view_sink_ && !view_sink_->rows_sink().empty() ? &*view_sink_ : nullptr; }
   std::optional<Error> failure() {
-    return failure_ ? failure_ : view_sink_ ? view_sink_->rows().failure() : std::nullopt;
+    return failure_ ? failure_ : view_sink_ ? view_sink_->rows_sink().failure() : std::nullopt;
   }
   // Null: the events are not known yet.
   const TableCounts* table() const { return counts_ ? &*counts_ : nullptr; }
@@ -398,13 +398,13 @@ class Top {
     if (view_sink == nullptr && !reads_anew_) is_just_opened_ = false;
     if (view_sink == nullptr)
       return shows_table_ && is_table_known_ && link_ == nullptr ? print() : show_waiting();
-    view_sink->rows().session().use_last_names();
-    view_sink->rows().settle();
+    view_sink->rows_sink().session().use_last_names();
+    const ReportTable& rows = view_sink->rows_sink().finish();
     events_ = sink.events();
-    has_stacks_ = view_sink->rows().profile().looks_at_stacks();
+    has_stacks_ = rows.profile().looks_at_stacks();
     // Without call chains all samples are in the function of the recorder's probe.
     if (std::exchange(is_just_opened_, false)) shows_events_ = !has_stacks_ && events_ != nullptr;
-    view_.emplace(view_sink->rows(), options_.report, view_sink->hits(), ReportView::Source::Live);
+    view_.emplace(rows, options_.report, view_sink->hits(), ReportView::Source::Live);
     if (memory_) {
       if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.sort;
       view_->restore(*memory_);

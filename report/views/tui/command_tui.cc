@@ -76,6 +76,7 @@ struct BaseRows {
   ReportOptions options;
   std::optional<Session> session;
   std::optional<ReportSink> sink;
+  const ReportTable* table = nullptr;  // of the sink
 };
 
 // Reads a capture and shows its rows, already while it is read. Zooms, filters and the cursor are restored
@@ -99,7 +100,7 @@ class InteractiveReport : private CaptureReadings {
     auto current = std::make_unique<Reading>(first, options_);
     if (auto done = read(*current); !done) return std::move(done.error());
     for (;;) {
-      if (flow_ == ReportView::Flow::Stay && current->rows().empty()) return without_rows(*current);
+      if (flow_ == ReportView::Flow::Stay && current->rows_sink().empty()) return without_rows(*current);
       if (auto shown = show(*current); !shown) return std::move(shown.error());
       if (flow_ != ReportView::Flow::ReadAgain) return finish(*current);
       current = replace(std::move(current));
@@ -115,13 +116,13 @@ class InteractiveReport : private CaptureReadings {
     Reading(Session& first, const ReportOptions& with) : session(&first), options(with) {}
     Reading(Session&& again, const ReportOptions& with)
         : own(std::move(again)), session(&*own), options(with) {}
-    ReportSink& rows() const { return sink->rows(); }
+    ReportSink& rows_sink() const { return sink->rows_sink(); }
 
     std::optional<Session> own;
     Session* session;
     ReportOptions options;
     std::unique_ptr<ViewSink> sink;
-    bool is_settled = false;
+    const ReportTable* table = nullptr;                            // null until all was read
     std::string note;                                              // how much of it was read; empty: all
     std::optional<std::pair<std::uint64_t, std::uint64_t>> times;  // the range chosen with the key T
   };
@@ -187,12 +188,12 @@ class InteractiveReport : private CaptureReadings {
     return !stop.stop_requested();
   }
 
-  Result<const ReportSink*> base(const std::string& path, const std::string& sort) override {
+  Result<const ReportTable*> base(const std::string& path, const std::string& sort) override {
     const bool is_known = base_ && (path.empty() || path == base_name_);
     if (is_known) {
-      const auto columns = base_->sink->columns_of(sort);
+      const auto columns = base_->table->columns_of(sort);
       if (!columns) return columns.error();
-      if (*columns) return &*base_->sink;
+      if (*columns) return base_->table;
     }
     if (wanted_.filter.condition != nullptr)
       return Error{"--where is for one capture; --comm, --pid and others are for both"};
@@ -218,10 +219,10 @@ class InteractiveReport : private CaptureReadings {
     if (const auto failure = rows->sink->failure()) return *failure;
     if (!is_whole) return Error{name + ": reading was stopped"};
     if (rows->sink->empty()) return Error{name + ": it has no samples to compare with"};
-    rows->sink->settle();
+    rows->table = &rows->sink->finish();
     base_ = std::move(rows);
     base_name_ = name;
-    return &*base_->sink;
+    return base_->table;
   }
 
   Result<> read(Reading& reading) {
@@ -232,7 +233,7 @@ class InteractiveReport : private CaptureReadings {
     // Only the first reading counts samples over time: the key T chooses from the whole capture.
     reading.sink = std::make_unique<ViewSink>(session, reading.options, is_times_known_ ? nullptr : &times_);
     if (memory_) reading.times = memory_->times.chosen;
-    ReportSink& rows = reading.rows();
+    ReportSink& rows = reading.rows_sink();
     if (!session.layout().is_pipe)
       if (auto arranged = rows.arrange(); !arranged) return std::move(arranged.error());
     SampleChoice of_box;
@@ -249,7 +250,7 @@ class InteractiveReport : private CaptureReadings {
 
   Shown without_rows(const Reading& reading) const {
     Shown shown(Symbols::Used);
-    shown.notes = reading.rows().notes();
+    shown.notes = reading.rows_sink().notes();
     if (const std::string note = no_rows_note(*reading.session, reading.options); !note.empty())
       shown.notes.push_back(note);
     return shown;
@@ -257,7 +258,7 @@ class InteractiveReport : private CaptureReadings {
 
   Shown finish(const Reading& reading) {
     Shown shown(Symbols::Used);
-    shown.notes = reading.rows().notes();
+    shown.notes = reading.rows_sink().notes();
     if (code_ != nullptr && view_ && !view_->missing_code().empty()) {
       std::ranges::move(view_->missing_code().lines(printable(input())), std::back_inserter(shown.notes));
       shown.status = cli::kIncomplete;
@@ -294,7 +295,7 @@ class InteractiveReport : private CaptureReadings {
     if (failure.empty() && flow_ == ReportView::Flow::Stay) {
       if (is_stopped_)
         failure = "reading was stopped: rows are as before";
-      else if (next->rows().empty())
+      else if (next->rows_sink().empty())
         failure =
             box_ ? "no sample is in that box: rows are as before" : "no sample is there: rows are as before";
     }
@@ -326,9 +327,9 @@ class InteractiveReport : private CaptureReadings {
       if (now - last < kKeyInterval) return;
       last = now;
       const bool is_due = now >= due && code_ == nullptr && (!view_ || view_->is_at_list());
-      if (is_due && reading.rows().can_settle_early() && !reading.rows().empty()) {
-        reading.rows().settle_early();
-        make_rows(reading);
+      const ReportTable* const rows = is_due ? reading.rows_sink().rows_so_far() : nullptr;
+      if (rows != nullptr) {
+        make_rows(reading, *rows);
         due = Clock::now() + std::max<Clock::duration>(kNext, kTimes * (Clock::now() - now));
       }
       if (view_) view_->progress(megabytes(read) + " read");
@@ -381,9 +382,9 @@ class InteractiveReport : private CaptureReadings {
     view_.reset();
   }
 
-  void make_rows(Reading& reading) {
+  void make_rows(const Reading& reading, const ReportTable& rows) {
     leave_rows();
-    view_.emplace(reading.rows(), reading.options, reading.sink->hits());
+    view_.emplace(rows, reading.options, reading.sink->hits());
     view_->times(is_times_known_ ? &times_ : nullptr);
     view_->readings(this);
     view_->box(box_);
@@ -395,12 +396,12 @@ class InteractiveReport : private CaptureReadings {
   // After reading: shows the rows and handles keys, until a key quits or needs another reading.
   Result<> show(Reading& reading) {
     if (flow_ != ReportView::Flow::Stay) return Done{};
-    if (!std::exchange(reading.is_settled, true)) reading.rows().settle();
+    if (reading.table == nullptr) reading.table = &reading.rows_sink().finish();
     bool is_whole = false;  // the shown rows count everything that was read
     while (flow_ == ReportView::Flow::Stay) {
       // Not while an overlay or another view is open, which refers to the rows.
       if (!is_whole && (!view_ || view_->is_at_list())) {
-        make_rows(reading);
+        make_rows(reading, *reading.table);
         is_whole = true;
         if (code_ != nullptr) {
           if (auto begun = view_->begin_with_code(*code_); !begun) return begun;

@@ -124,14 +124,13 @@ void choose_keys(ReportOptions& options) {
     options.fields += sort.empty() ? kUsual : sort;
 }
 
-// Reads a capture into rows that can be compared. False: it has no samples.
-Result<bool> read_rows(Session& session, ReportSink& sink, TextOutput& out) {
+// Reads a capture into rows that can be compared.
+Result<const ReportTable*> read_rows(Session& session, ReportSink& sink, TextOutput& out) {
   if (auto arranged = sink.arrange(); !arranged) return std::move(arranged.error());
   run_with_progress(session, sink, out);
   if (const auto failure = sink.failure()) return *failure;
   sink.report(session.diagnostics());
-  sink.settle();
-  return !sink.empty();
+  return &sink.finish();
 }
 
 // The columns of numbers at the right of their width, names at the left, in two lines of header as perf's.
@@ -187,9 +186,9 @@ class TableText {
 // One of the two captures.
 struct ComparedCapture {
   Session& session;
-  const ReportSink& sink;
+  const ReportTable& rows;
   const std::string& input;  // its name
-  std::vector<RawColumn> columns = raw_columns(sink.columns());
+  std::vector<RawColumn> columns = raw_columns(rows.columns());
 };
 
 // The rows of an event.
@@ -301,7 +300,7 @@ class ComparisonJson : public ComparisonForm {
     const ComparedCapture& named = after ? after_ : before_;
     const RowBlock block = (after ? event.after : event.before)->block();
     to_.begin_object("");
-    describe_row_keys(to_, named.columns, named.sink.facts(), block, block.rows[after ? *after : *before]);
+    describe_row_keys(to_, named.columns, named.rows.facts(), block, block.rows[after ? *after : *before]);
     describe_weight("before", weight_of(event.before, before));
     describe_weight("after", weight_of(event.after, after));
     to_.real("difference", event.rows.delta(row));
@@ -364,7 +363,7 @@ class ComparisonCsv : public ComparisonForm {
     const RowBlock block = rows.block();
     const auto column = std::ranges::find(side.columns, name, &RawColumn::name);
     if (column == side.columns.end() || !is_of_block(*column->use, *block.events)) return lines_.empty();
-    lines_.value(raw_value(*column->use, side.sink.facts(), block.entries->facts(block.rows[row])));
+    lines_.value(raw_value(*column->use, side.rows.facts(), block.entries->facts(block.rows[row])));
   }
   void write_weight(const ReportRows* rows, std::optional<std::size_t> row) {
     if (const auto weight = weight_of(rows, row)) {
@@ -444,11 +443,13 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   auto other = Session::open(std::move(of_base));
   if (!other) return std::move(other.error()).in("--base");
   read_head(*other);
-  ReportSink after(session, after_options, false), before(*other, base_options, false);
-  const auto has_after = read_rows(session, after, out);
-  if (!has_after) return Error(has_after.error());
-  const auto has_before = read_rows(*other, before, out);
-  if (!has_before) return Error(has_before.error()).in("--base " + printable(base));
+  ReportSink after_sink(session, after_options, false), before_sink(*other, base_options, false);
+  const auto read_after = read_rows(session, after_sink, out);
+  if (!read_after) return Error(read_after.error());
+  const auto read_before = read_rows(*other, before_sink, out);
+  if (!read_before) return Error(read_before.error()).in("--base " + printable(base));
+  const ReportTable &after = **read_after, &before = **read_before;
+  const bool has_after = !after_sink.empty(), has_before = !before_sink.empty();
   after.functions().show_parameters_beside(before.functions());
   before.functions().show_parameters_beside(after.functions());
   const auto form =
@@ -459,9 +460,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   rows_before.use_limit(false);
   const bool has_common = write_events(*form, rows_after, rows_before, options);
   for (const auto& [input, has_samples] :
-       {std::pair(options.reading.session.input, *has_after), std::pair(base, *has_before)})
+       {std::pair(options.reading.session.input, has_after), std::pair(base, has_before)})
     if (!has_samples) shown.notes.push_back("tacho: " + printable(input) + ": it has no samples to compare");
-  if (*has_after && *has_before && !has_common && rows_after.sort_keys() != "symbol")
+  if (has_after && has_before && !has_common && rows_after.sort_keys() != "symbol")
     shown.notes.emplace_back(
         "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
   other->report_missing_symbols();

@@ -62,7 +62,7 @@ class ViewSink : public Sink {
   }
   Flow on_non_sample(const NonSampleRecord& other) override { return rows_.on_non_sample(other); }
 
-  ReportSink& rows() { return rows_; }
+  ReportSink& rows_sink() { return rows_; }
   const CodeHits& hits() const { return hits_; }
 
  private:

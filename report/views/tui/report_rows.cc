@@ -24,19 +24,19 @@ std::string stripped(std::string text) {
 
 }  // namespace
 
-ReportRows::ReportRows(const ReportSink& sink, const ReportOptions& options)
-    : sink_(&sink),
+ReportRows::ReportRows(const ReportTable& table, const ReportOptions& options)
+    : table_(&table),
       options_(&options),
-      text_(sink.text_options()),
-      columns_(sink.columns()),
+      text_(table.text_options()),
+      columns_(table.columns()),
       sort_(options.sort),
-      tree_(sink.functions().functions(), options.graph.key) {
+      tree_(table.functions().functions(), options.graph.key) {
   text_.has_colour = false;
   text_.room = 0;
   choice_.is_relative = options.is_relative;
   choice_.percent_limit = options.percent_limit;
   choice_.symbol = options.filter.symbol_part;
-  const Profile& profile = sink.profile();
+  const Profile& profile = table.profile();
   for (std::uint32_t block = 0; block < profile.blocks().size(); ++block)
     if (samples_of(block) > 0) blocks_.push_back(block);
   if (sort_.empty()) {
@@ -46,14 +46,14 @@ ReportRows::ReportRows(const ReportSink& sink, const ReportOptions& options)
       sort_ += columns_.keys[column.key].key->name;
     }
   }
-  index_ = std::make_unique<EntryIndex>(columns_.keys, sink.facts(), sink.functions());
+  index_ = std::make_unique<EntryIndex>(columns_.keys, table.facts(), table.functions());
   if (blocks_.empty()) return;
   choice_.block = blocks_.front();
   count();
 }
 
 std::uint64_t ReportRows::samples_of(std::uint32_t block) const {
-  const Profile& profile = sink_->profile();
+  const Profile& profile = table_->profile();
   std::uint64_t samples = 0;
   for (const RowId row : profile.rows_of(block))
     for (const Weight& weight : profile.weights(profile.rows()[row])) samples += weight.samples;
@@ -61,10 +61,10 @@ std::uint64_t ReportRows::samples_of(std::uint32_t block) const {
 }
 
 std::string ReportRows::name_of(std::uint32_t block) const {
-  const EventBlock& events = sink_->profile().blocks()[block];
+  const EventBlock& events = table_->profile().blocks()[block];
   std::string name;
   for (std::uint32_t member = 0; member < events.members; ++member)
-    name += (member == 0 ? "" : ", ") + sink_->session().events()[events.leader + member].name;
+    name += (member == 0 ? "" : ", ") + table_->session().events()[events.leader + member].name;
   return name;
 }
 
@@ -87,7 +87,7 @@ void ReportRows::use_limit(bool has_limit) {
 }
 
 Result<bool> ReportRows::sort_by(const std::string& keys) {
-  auto columns = sink_->columns_of(keys);
+  auto columns = table_->columns_of(keys);
   if (!columns) return std::move(columns.error());
   if (!*columns) return false;
   entries_.reset();
@@ -96,7 +96,7 @@ Result<bool> ReportRows::sort_by(const std::string& keys) {
   choice_.order = 0;
   if (socket_key() == nullptr) choice_.socket.reset();
   if (!has_thread_key()) choice_.process.reset();
-  index_ = std::make_unique<EntryIndex>(columns_.keys, sink_->facts(), sink_->functions());
+  index_ = std::make_unique<EntryIndex>(columns_.keys, table_->facts(), table_->functions());
   count();
   return true;
 }
@@ -137,7 +137,7 @@ bool ReportRows::is_in_module(const Function& function) const {
 }
 
 void ReportRows::count() {
-  EntryOptions options = sink_->entry_options(choice_.block);
+  EntryOptions options = table_->entry_options(choice_.block);
   options.first_member = choice_.member;
   // Without children, a zoom into a module leaves samples of other modules out. With children they are kept,
   // since functions of the module may have called them; filter() then hides the rows of other modules, as
@@ -153,7 +153,7 @@ void ReportRows::count() {
         refused |= kByThread;
       if (choice.process && (row.thread == nullptr || row.thread->pid != *choice.process))
         refused |= kByThread;
-      if (choice.socket && socket != nullptr && sink_->profile().facts(row)[socket->fact] != *choice.socket)
+      if (choice.socket && socket != nullptr && table_->profile().facts(row)[socket->fact] != *choice.socket)
         refused |= kBySocket;
       if (refuses_modules && !is_in_module(function)) refused |= kByModule;
       return refused;
@@ -168,9 +168,9 @@ void ReportRows::count() {
       return Weight{weight.samples, weight.samples};
     };
   entries_.reset();
-  entries_ = std::make_unique<Entries>(sink_->names(), choice_.block, *index_, std::move(options));
-  const ReportCells cells(text_, columns_, sink_->facts());
-  const EventBlock& events = sink_->profile().blocks()[choice_.block];
+  entries_ = std::make_unique<Entries>(table_->names(), choice_.block, *index_, std::move(options));
+  const ReportCells cells(text_, columns_, table_->facts());
+  const EventBlock& events = table_->profile().blocks()[choice_.block];
   cells_.clear();
   for (const Column& column : columns_.shown)
     if (cells.is_of(column, events.leader, entries_->members()))
@@ -225,7 +225,7 @@ void ReportRows::filter() {
 
 std::string ReportRows::title(Count count) const {
   const auto [samples, total] =
-      sink_->title(sink_->profile().blocks()[choice_.block], *entries_, choice_.is_relative);
+      table_->title(table_->profile().blocks()[choice_.block], *entries_, choice_.is_relative);
   std::string text = samples;
   if (count == Count::Yes) text += ", " + total;
   if (choice_.thread != nullptr) {
@@ -245,7 +245,7 @@ std::string ReportRows::title(Count count) const {
 }
 
 std::vector<BrowsedColumn> ReportRows::columns() const {
-  const ReportCells cells(text_, columns_, sink_->facts());
+  const ReportCells cells(text_, columns_, table_->facts());
   std::vector<BrowsedColumn> columns;
   for (const report::Cell& cell : cells_) {
     const bool is_key = cell.column.kind == ColumnKind::Key;
@@ -261,7 +261,7 @@ std::vector<BrowsedColumn> ReportRows::columns() const {
 }
 
 std::vector<BrowsedRows::Cell> ReportRows::cells(std::size_t row) const {
-  const ReportCells texts(text_, columns_, sink_->facts());
+  const ReportCells texts(text_, columns_, table_->facts());
   const EntryId entry = rows_[row];
   const RowFacts facts = entries_->facts(entry);
   std::vector<Cell> cells;
@@ -283,7 +283,7 @@ std::vector<BrowsedRows::Cell> ReportRows::cells(std::size_t row) const {
 
 // The texts of a row's keys.
 std::string ReportRows::identity(std::size_t row) const {
-  const ReportCells texts(text_, columns_, sink_->facts());
+  const ReportCells texts(text_, columns_, table_->facts());
   const RowFacts facts = entries_->facts(rows_[row]);
   std::string identity;
   for (const report::Cell& cell : cells_)
@@ -293,7 +293,7 @@ std::string ReportRows::identity(std::size_t row) const {
 }
 
 ReportRows::NamedChoice ReportRows::named(const RowChoice& choice) const {
-  const std::uint32_t leader = sink_->profile().blocks()[choice.block].leader;
+  const std::uint32_t leader = table_->profile().blocks()[choice.block].leader;
   NamedChoice named{.choice = choice, .leader = leader, .thread = {}, .module = {}};
   named.choice.thread = nullptr;
   named.choice.module.reset();
@@ -303,20 +303,20 @@ ReportRows::NamedChoice ReportRows::named(const RowChoice& choice) const {
 }
 
 std::optional<RowChoice> ReportRows::found(const NamedChoice& named) const {
-  const Profile& profile = sink_->profile();
+  const Profile& profile = table_->profile();
   RowChoice choice = named.choice;
   const auto block = std::ranges::find(profile.blocks(), named.leader, &EventBlock::leader);
   if (block == profile.blocks().end()) return std::nullopt;
   choice.block = static_cast<std::uint32_t>(block - profile.blocks().begin());
   if (std::ranges::find(blocks_, choice.block) == blocks_.end()) return std::nullopt;
   if (!named.thread && !named.module) return choice;
-  const NamedRows& names = sink_->names();
+  const NamedRows& names = table_->names();
   for (const RowId row : profile.rows_of(choice.block)) {
     const ProfileRow& one = profile.rows()[row];
     if (named.thread && one.thread != nullptr && one.thread->tid == named.thread->first &&
         one.thread->comm == named.thread->second)
       choice.thread = one.thread;
-    const symbolize::Module* const module = sink_->functions()[names[row].function].module;
+    const symbolize::Module* const module = table_->functions()[names[row].function].module;
     if (named.module && path_of(module) == *named.module) choice.module = module;
   }
   if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;
@@ -342,16 +342,16 @@ std::vector<BrowsedRows::Cell> ReportRows::key_cells(std::size_t row) const { re
 
 std::vector<std::optional<std::uint32_t>> ReportRows::same_blocks(const ReportRows& other) const {
   const auto leader = [](const ReportRows& rows, std::uint32_t block) {
-    return rows.sink_->session().events()[rows.sink_->profile().blocks()[block].leader].name;
+    return rows.table_->session().events()[rows.table_->profile().blocks()[block].leader].name;
   };
   const auto names = [](const ReportRows& rows, const auto& name) {
     std::vector<std::string> all;
-    for (std::uint32_t block = 0; block < rows.sink_->profile().blocks().size(); ++block)
+    for (std::uint32_t block = 0; block < rows.table_->profile().blocks().size(); ++block)
       all.push_back(name(rows, block));
     return all;
   };
-  std::vector<std::optional<std::uint32_t>> same(other.sink_->profile().blocks().size());
-  std::vector<bool> is_matched(sink_->profile().blocks().size());
+  std::vector<std::optional<std::uint32_t>> same(other.table_->profile().blocks().size());
+  std::vector<bool> is_matched(table_->profile().blocks().size());
   const auto match_by = [&](const auto& name) {
     const auto mine = names(*this, name), theirs = names(other, name);
     for (std::size_t block = 0; block < same.size(); ++block)
@@ -378,12 +378,12 @@ std::optional<RowChoice> ReportRows::same_choice(const ReportRows& other) const 
   if (named.choice.process) return std::nullopt;  // another recording has other processes
   RowChoice choice = named.choice;
   choice.block = *block;
-  const NamedRows& names = sink_->names();
-  for (const RowId row : sink_->profile().rows_of(choice.block)) {
-    const ProfileRow& one = sink_->profile().rows()[row];
+  const NamedRows& names = table_->names();
+  for (const RowId row : table_->profile().rows_of(choice.block)) {
+    const ProfileRow& one = table_->profile().rows()[row];
     if (named.thread && choice.thread == nullptr && one.comm() == named.thread->second)
       choice.thread = one.thread;
-    const symbolize::Module* const module = sink_->functions()[names[row].function].module;
+    const symbolize::Module* const module = table_->functions()[names[row].function].module;
     if (named.module && !choice.module && path_of(module) == *named.module) choice.module = module;
   }
   if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;
@@ -405,7 +405,7 @@ std::vector<BrowsedNode> ReportRows::graph(std::size_t row) const {
 }
 
 std::string ReportRows::frame_text(FunctionId id) const {
-  const Function& function = sink_->functions()[id];
+  const Function& function = table_->functions()[id];
   std::string text = function.name().empty()
                          ? (function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start))
                          : printable(function.shown_name());
@@ -460,9 +460,9 @@ std::vector<BrowsedNode> ReportRows::nodes_of(std::span<const Strand> strands, s
 // Parts of call chains, from a function to its callers or to its callees. Each sample is counted once: in a
 // recursion callees are those of the outermost call, callers those of the innermost.
 std::vector<Strand> ReportRows::strands_of(std::optional<SymbolId> symbol, Side side) {
-  const Profile& profile = sink_->profile();
-  const NamedRows& names = sink_->names();
-  const FunctionTable& functions = sink_->functions();
+  const Profile& profile = table_->profile();
+  const NamedRows& names = table_->names();
+  const FunctionTable& functions = table_->functions();
   const bool begins_with_caller = options_->begins_with_caller();
   const bool counts_samples = choice_.counts_samples || entries_->total(0).period == 0;
   // With children, samples of a module are those with a function of it in the call chain.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "report/views/report/report_sink.h"
+#include "report/views/report/report_table.h"
 #include "report/views/report/report_text.h"
 #include "report/views/tui/browser.h"
 
@@ -35,8 +35,8 @@ struct RowChoice {
 
 class ReportRows : public BrowsedRows {
  public:
-  // After ReportSink::settle(). Both must outlive it.
-  ReportRows(const ReportSink& sink, const ReportOptions& options);
+  // Both must outlive it.
+  ReportRows(const ReportTable& table, const ReportOptions& options);
 
   // Events with samples, as numbers of blocks.
   const std::vector<std::uint32_t>& blocks() const { return blocks_; }
@@ -86,14 +86,14 @@ class ReportRows : public BrowsedRows {
   bool has_key(std::string_view name) const;
   // The shown rows with their weights, valid until another choice.
   RowBlock block() const {
-    return {&sink_->profile().blocks()[choice_.block], entries_.get(), rows_, &totals_};
+    return {&table_->profile().blocks()[choice_.block], entries_.get(), rows_, &totals_};
   }
   // Percent, self or with callees.
   double share(std::size_t row, bool has_callees) const;
   // The columns and cells of sort keys only.
   std::vector<BrowsedColumn> key_columns() const;
   std::vector<Cell> key_cells(std::size_t row) const;
-  const Function& function(FunctionId id) const { return sink_->functions()[id]; }
+  const Function& function(FunctionId id) const { return table_->functions()[id]; }
 
   // A call graph of a function's callers or callees, and its percentage with callees.
   enum class Side : std::uint8_t { Callers, Callees };
@@ -125,7 +125,7 @@ class ReportRows : public BrowsedRows {
   std::string frame_text(FunctionId function) const;
   Column::Kind weight() const { return text_.has_children ? Column::Kind::Children : Column::Kind::Overhead; }
 
-  const ReportSink* sink_;
+  const ReportTable* table_;
   const ReportOptions* options_;
   TextOptions text_;
   ReportColumns columns_;

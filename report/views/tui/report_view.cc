@@ -66,8 +66,14 @@ class ReportView::SandwichRows : public BrowsedRows {
   std::array<std::string, 2> names_;
 };
 
-ReportView::ReportView(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Source source)
-    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_), source_(source) {}
+ReportView::ReportView(const ReportTable& table, const ReportOptions& options, const CodeHits& hits,
+                       Source source)
+    : table_(table),
+      options_(options),
+      hits_(hits),
+      rows_(table, options),
+      browser_(rows_),
+      source_(source) {}
 
 ReportView::Memory ReportView::remember() const {
   Memory memory{.sort = rows_.sort_keys(),
@@ -391,10 +397,10 @@ void ReportView::next_order(bool is_forward) {
 }
 
 Result<> ReportView::begin_with_code(const AnnotateOptions& options) {
-  code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_, options.syntax);
+  code_source_ = std::make_unique<CodeSource>(table_.session(), hits_, options.syntax);
   // All functions are kept: calls lead to others.
   std::vector<HitFunction> chosen = code_source_->functions();
-  if (auto found = choose_functions(sink_.session(), options, chosen); !found) return found;
+  if (auto found = choose_functions(table_.session(), options, chosen); !found) return found;
   for (const HitFunction& function : chosen) begin_with_.emplace(function.module, function.start);
   annotated_ = &options;
   begin_with_events();
@@ -404,7 +410,7 @@ Result<> ReportView::begin_with_code(const AnnotateOptions& options) {
 
 // Functions of the selected event.
 void ReportView::open_hottest() {
-  const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
+  const EventBlock& events = table_.profile().blocks()[rows_.choice().block];
   missing_code_ = {};
   auto code = std::make_unique<CodeView>(*code_source_, events.leader, events.members, annotated_->code);
   for (const HitFunction* const function : code_source_->hottest_of(events.leader)) {
@@ -515,8 +521,8 @@ void ReportView::offer_captures() {
 void ReportView::annotate() {
   const Function* const function = function_here();
   if (function == nullptr) return say("no function is at the cursor");
-  const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
-  if (!code_source_) code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_);
+  const EventBlock& events = table_.profile().blocks()[rows_.choice().block];
+  if (!code_source_) code_source_ = std::make_unique<CodeSource>(table_.session(), hits_);
   const HitFunction* found = nullptr;
   if (function->module != nullptr && function->has_symbol()) {
     if (!function->is_inlined) found = code_source_->find(function->module, function->start);
@@ -534,7 +540,7 @@ void ReportView::annotate() {
 void ReportView::sandwich() {
   const Function* const function = function_here();
   if (function == nullptr) return say("no function is at the cursor");
-  if (!sink_.profile().looks_at_stacks())
+  if (!table_.profile().looks_at_stacks())
     return say("the capture has no call chains; record with -g to have them");
   auto one = std::make_shared<Sandwich>();
   one->rows = std::make_unique<SandwichRows>(rows_, function->symbol, function_name(*function));
@@ -545,7 +551,7 @@ void ReportView::sandwich() {
 }
 
 void ReportView::show_flame() {
-  if (!sink_.profile().looks_at_stacks())
+  if (!table_.profile().looks_at_stacks())
     return say("the capture has no call chains; record with -g to have them");
   flame_.emplace(rows_.title(ReportRows::Count::No), rows_.whole_graph());
 }
@@ -578,7 +584,7 @@ void ReportView::show_help() {
 }
 
 void ReportView::show_header() {
-  const Session& session = sink_.session();
+  const Session& session = table_.session();
   page_.emplace("Header information", written_lines([&session](TextOutput& out) {
                   write_header(out, session.layout(), session.events(), session.features(), Names::Safe,
                                HeaderDetail::Full);
@@ -619,7 +625,7 @@ std::string ReportView::why_no_samples(std::string_view key) const {
   if (source_ == Source::Live)
     return start + "not in tacho top; w writes a capture, whose samples can be read again";
   if (readings_ == nullptr || !progress_.empty()) return start + "when the capture is read";
-  const bool has_plain_rows = mode_of(sink_.session(), options_) == ReportMode::Samples &&
+  const bool has_plain_rows = mode_of(table_.session(), options_) == ReportMode::Samples &&
                               !options_.waits.is_asked_for && !options_.switches.is_asked_for() &&
                               !options_.socket && options_.parallelism.empty() && !options_.parent &&
                               options_.filter.dsos.empty() && options_.filter.symbols.empty();
@@ -630,7 +636,7 @@ std::string ReportView::why_no_samples(std::string_view key) const {
 // The samples of the shown rows.
 SampleChoice ReportView::samples_of_list() const {
   const RowChoice& choice = rows_.choice();
-  const EventBlock& events = sink_.profile().blocks()[choice.block];
+  const EventBlock& events = table_.profile().blocks()[choice.block];
   SampleChoice samples;
   samples.events = {events.leader, events.members};
   if (choice.thread != nullptr && rows_.has_thread_key()) samples.tid = choice.thread->tid;
@@ -713,8 +719,8 @@ void ReportView::list_samples(bool of_row) {
 
 void ReportView::offer_fields(bool is_map) {
   if (message_ = why_no_samples(is_map ? "M" : "b"); !message_.empty()) return;
-  const Session& session = sink_.session();
-  const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
+  const Session& session = table_.session();
+  const EventBlock& events = table_.profile().blocks()[rows_.choice().block];
   const format::Event& event = session.events()[events.leader];
   EventSchemas schemas(session.events(), session.features());
   const PayloadSchema* const schema = schemas.of(events.leader);
@@ -896,7 +902,7 @@ ReportView::Flow ReportView::on_list_key(const KeyPress& press) {
     list().graphs_changed();
   } else if (press.key >= static_cast<Key>('0') && press.key <= static_cast<Key>('9')) {
     const std::size_t member = static_cast<std::uint32_t>(press.key) - '0';
-    if (member >= sink_.profile().blocks()[choice.block].members) {
+    if (member >= table_.profile().blocks()[choice.block].members) {
       message_ = "no such event in the group";
       return Flow::Stay;
     }
@@ -951,7 +957,7 @@ std::string ReportView::status() const {
   if (shows_debug_) {
     const auto at = list().cursor();
     return fmt::format("row {} of {}, line {} of its graph; {} functions, {} rows of the profile", at.row + 1,
-                       rows_.size(), at.line, sink_.functions().size(), sink_.profile().rows().size());
+                       rows_.size(), at.line, table_.functions().size(), table_.profile().rows().size());
   }
   if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: quit";
   if (!sandwiches_.empty()) return "h: help  Enter: open  a: annotate  x: callers and callees  q: back";

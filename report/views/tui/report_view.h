@@ -36,7 +36,7 @@ class ReportView {
   enum class Source : std::uint8_t { Capture, Live };
 
   // Arguments must outlive it. `hits`: of the same run.
-  ReportView(ReportSink& sink, const ReportOptions& options, const CodeHits& hits,
+  ReportView(const ReportTable& table, const ReportOptions& options, const CodeHits& hits,
              Source source = Source::Capture);
 
   Flow on_key(const KeyPress& press);
@@ -177,7 +177,7 @@ class ReportView {
   std::optional<const symbolize::Module*> module_here() const;
   std::string status() const;
 
-  ReportSink& sink_;
+  const ReportTable& table_;
   const ReportOptions& options_;
   const CodeHits& hits_;
   ReportRows rows_;

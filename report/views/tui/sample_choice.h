@@ -19,7 +19,7 @@
 
 namespace tacho::report {
 
-class ReportSink;
+class ReportTable;
 
 // A box of a heat map as a filter. `request`: the field of its values.
 struct BoxChoice {
@@ -100,7 +100,7 @@ class CaptureReadings {
   virtual bool run(Session& session, Sink& sink) = 0;
   // The rows of the capture to compare with, with the facts for these sort keys. `path` empty: the one
   // compared with before.
-  virtual Result<const ReportSink*> base(const std::string& path, const std::string& sort) = 0;
+  virtual Result<const ReportTable*> base(const std::string& path, const std::string& sort) = 0;
   virtual const std::string& base_name() const = 0;
   // The capture's name, for messages.
   virtual const std::string& input() const = 0;

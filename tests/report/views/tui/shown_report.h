@@ -77,8 +77,8 @@ struct ShownReport {
     hits = std::make_unique<CodeHits>(events);
     EXPECT_TRUE(sink->arrange());
     session->run(*sink);
-    sink->settle();
-    view = std::make_unique<ReportView>(*sink, options, *hits);
+    table = &sink->finish();
+    view = std::make_unique<ReportView>(*table, options, *hits);
     view->readings(&again);
     view->begin_with_events();
   }
@@ -119,9 +119,9 @@ struct ShownReport {
       session.run(to);
       return true;
     }
-    Result<const ReportSink*> base(const std::string& path, const std::string&) override {
+    Result<const ReportTable*> base(const std::string& path, const std::string&) override {
       if (path == "nowhere") return Error{"nowhere: No such file or directory"};
-      return of.sink.get();
+      return of.table;
     }
     const std::string& base_name() const override { return of.options.reading.session.input; }
     const std::string& input() const override { return of.options.reading.session.input; }
@@ -143,6 +143,7 @@ struct ShownReport {
   ReportOptions options;
   std::unique_ptr<Session> session;
   std::unique_ptr<ReportSink> sink;
+  const ReportTable* table = nullptr;  // of the sink
   std::unique_ptr<CodeHits> hits;
   Again again{*this};
   std::unique_ptr<ReportView> view;
