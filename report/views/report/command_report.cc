@@ -25,20 +25,20 @@ constexpr std::string_view kHeaderHint =
 // Writes the header, for a pipe as far as its first records go.
 void write_heads(TextOutput& out, Session& session, const ReportOptions& options) {
   const Names names = options.reading.names;
-  write_header(out, session.layout(), session.events(), session.features(), names, options.detail);
-  if (!session.layout().is_pipe || !options.header_only) return;
+  write_header(out, session.layout(), session.events(), session.features(), names, options.header.detail);
+  if (!session.layout().is_pipe || !options.header.is_alone) return;
   read_head(session);
-  write_features(out, session.events(), session.features(), names, options.detail);
+  write_features(out, session.events(), session.features(), names, options.header.detail);
 }
 
 // As perf, which writes no header with -q.
 bool wants_header(const ReportOptions& options) {
-  return options.header && !options.is_quiet && !options.is_for_programs();
+  return options.header.is_shown && !options.look.is_quiet && !options.is_for_programs();
 }
 
 Result<> check_patterns(const ReportOptions& options) {
-  for (const auto& [option, pattern] : {std::pair("--parent", options.parent.value_or("")),
-                                        std::pair("--ignore-callees", options.ignored_callees)}) {
+  for (const auto& [option, pattern] : {std::pair("--parent", options.chains.parent.value_or("")),
+                                        std::pair("--ignore-callees", options.chains.ignored_callees)}) {
     const NamePattern parsed(pattern);
     if (!parsed.is_sound())
       return use_error(std::string(option) + ": '" + pattern +
@@ -50,14 +50,14 @@ Result<> check_patterns(const ReportOptions& options) {
 Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& options) {
   if (auto checked = check_events(session, options.reading); !checked) return checked.error();
   ReportSink sink(session, options, has_colour(options.colour, out.is_for_person()));
-  if (!session.layout().is_pipe && !options.header_only)
+  if (!session.layout().is_pipe && !options.header.is_alone)
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
-  if (wants_header(options) || options.header_only) {
+  if (wants_header(options) || options.header.is_alone) {
     write_heads(out, session, options);
-  } else if (!options.is_quiet && !options.is_for_programs()) {
+  } else if (!options.look.is_quiet && !options.is_for_programs()) {
     out.text(kHeaderHint);
   }
-  if (options.header_only) return Shown(Symbols::NotUsed);
+  if (options.header.is_alone) return Shown(Symbols::NotUsed);
 
   run_with_progress(session, sink, out);
   // A pipe without samples: wrong options are reported here.
@@ -76,7 +76,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   }
   const ReportTable& rows = sink.finish();
   if (!options.is_for_programs()) rows.write_single_values(out);
-  if (!options.is_quiet && !options.is_for_programs())
+  if (!options.look.is_quiet && !options.is_for_programs())
     out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session.lost_samples()));
   rows.write(out);
   Shown shown(Symbols::Used);
@@ -98,16 +98,16 @@ std::string no_rows_note(Session& session, const ReportOptions& options) {
 
 Result<> prepare_report(ReportOptions& options) {
   if (auto checked = check_patterns(options); !checked) return checked.error();
-  if (options.has_levels && !options.fields.empty())
+  if (options.has_levels && !options.columns.fields.empty())
     return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
   if (options.has_levels && options.is_for_programs())
     return use_error("--hierarchy: rows of --json and --csv have no levels; each row has all keys");
-  if (options.is_for_programs() && (!options.separator.empty() || !options.widths.empty()))
+  if (options.is_for_programs() && (!options.look.separator.empty() || !options.look.widths.empty()))
     return use_error(
         "-t and -w are of text; --json and --csv have forms of their own (docs/report-forms.md)");
-  if (options.has_branch_history) {
+  if (options.branches.extend_chains) {
     options.graph.key = ChainKey::Address;
-    if (options.sort.empty()) options.sort = "srcline,symbol,dso";
+    if (options.columns.sort.empty()) options.columns.sort = "srcline,symbol,dso";
   }
   if (needs_source_lines(options)) options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
   // Samples that the filter refuses are not read; but with --switch-on and --switch-off, samples of other
@@ -123,31 +123,31 @@ Result<> prepare_report(ReportOptions& options) {
   options.reading.session.keeps_addresses = true;
   options.reading.session.keeps_callers = options.begins_with_caller();
   // Waits always need the stack with which they began, even if rows show none.
-  options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||
-                                         options.parent || options.sort.find("parent") != std::string::npos ||
-                                         options.waits.is_asked_for;
+  options.reading.session.wants_stacks =
+      options.wants_children || options.graph.form != GraphForm::None || options.chains.parent ||
+      options.columns.sort.find("parent") != std::string::npos || options.waits.is_asked_for;
   return Done{};
 }
 
 Result<cli::ExitStatus> print_report(ReportOptions& options) {
-  if (options.dumps_records || options.stats) {
+  if (options.lists.records || options.lists.stats) {
     return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
       const Names names = options.reading.names;
       if (wants_header(options))
-        write_header(out, reader.layout(), reader.events(), reader.features(), names, options.detail);
-      else if (options.dumps_records && !options.is_quiet)
+        write_header(out, reader.layout(), reader.events(), reader.features(), names, options.header.detail);
+      else if (options.lists.records && !options.look.is_quiet)
         out.text(kHeaderHint);
-      if (options.dumps_records)
+      if (options.lists.records)
         write_raw_trace(out, reader, diagnostics, options.reading.session.input, names);
       else
         write_stats(out, reader, diagnostics, names);
       return Result<Shown>(Shown(Symbols::NotUsed));
     });
   }
-  if (options.shows_tasks || options.shows_maps) {
+  if (options.lists.tasks || options.lists.maps) {
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       if (wants_header(options)) write_heads(out, session, options);
-      return show_tasks(session, out, options.shows_maps ? TaskList::Maps::Yes : TaskList::Maps::No,
+      return show_tasks(session, out, options.lists.maps ? TaskList::Maps::Yes : TaskList::Maps::No,
                         options.reading.names);
     });
   }

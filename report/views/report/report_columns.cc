@@ -66,11 +66,12 @@ const WeightColumn* weight_column_of(std::string_view word) {
 
 // Whether a word of --sort or --fields passes the test. A '+' before the first one adds to the default keys.
 template <class Test>
-bool any_word(std::string_view sort, std::string_view fields, Test&& passes) {
-  return std::ranges::any_of(std::array{sort, fields}, [&](std::string_view words) {
-    return std::ranges::any_of(words_of(words.substr(words.starts_with('+') ? 1 : 0)),
-                               [&](const Word& word) { return passes(word.text); });
-  });
+bool any_word(const ColumnOptions& options, Test&& passes) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 2>{options.sort, options.fields}, [&](std::string_view words) {
+        return std::ranges::any_of(words_of(words.substr(words.starts_with('+') ? 1 : 0)),
+                                   [&](const Word& word) { return passes(word.text); });
+      });
 }
 
 // Suggests the nearest name, or lists all names; fields of events are not suggested.
@@ -161,31 +162,31 @@ bool names_latency(const std::string& sort) { return sort.find("latency") != std
 // The weights by which rows are sorted first.
 void add_first_weights(const ColumnRequest& request, std::string& sort) {
   // As perf: latency in --sort replaces the overhead.
-  if (names_latency(sort) && !request.prefers_latency) return;
+  if (names_latency(sort) && !request.given.prefers_latency) return;
   put_before("overhead", sort);
-  if (request.prefers_latency) put_before("latency", sort);
+  if (request.given.prefers_latency) put_before("latency", sort);
   if (request.has_children) put_before("overhead_children", sort);
-  if (request.has_children && request.prefers_latency) put_before("latency_children", sort);
+  if (request.has_children && request.given.prefers_latency) put_before("latency_children", sort);
 }
 
 void add_default_weights(const ColumnRequest& request, const std::vector<Column>& sorted,
                          std::vector<Column>& shown) {
   const auto has_overhead = [](const Column& column) { return column.kind == Kind::Overhead; };
   if (std::ranges::any_of(sorted, has_overhead)) {
-    if (request.has_children && request.prefers_latency) shown.push_back({Kind::LatencyChildren, 0});
+    if (request.has_children && request.given.prefers_latency) shown.push_back({Kind::LatencyChildren, 0});
     if (request.has_children) shown.push_back({Kind::Children, 0});
-    if (request.prefers_latency) shown.push_back({Kind::Latency, 0});
+    if (request.given.prefers_latency) shown.push_back({Kind::Latency, 0});
     shown.push_back({Kind::Overhead, 0});
   } else {
     std::ranges::copy_if(sorted, std::back_inserter(shown),
                          [](const Column& column) { return is_latency(column.kind); });
   }
-  if (request.shows_modes) {
+  if (request.given.shows_modes) {
     shown.push_back({Kind::OverheadSys, 0});
     shown.push_back({Kind::OverheadUser, 0});
   }
-  if (request.shows_samples) shown.push_back({Kind::Samples, 0});
-  if (request.shows_period) shown.push_back({Kind::Period, 0});
+  if (request.given.shows_samples) shown.push_back({Kind::Samples, 0});
+  if (request.given.shows_period) shown.push_back({Kind::Period, 0});
 }
 
 void settle_keys(std::vector<KeyUse>& keys) {
@@ -213,8 +214,8 @@ bool is_same_key(const KeyUse& a, const KeyUse& b) {
 Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts) {
   ReportColumns columns;
   ColumnMaker maker(facts, columns);
-  const bool has_all = !request.fields.empty() && request.fields.front() != '+';
-  std::string sort = request.sort;
+  const bool has_all = !request.given.fields.empty() && request.given.fields.front() != '+';
+  std::string sort = request.given.sort;
   // perf adds this column, though only captures with branches fill it.
   if (request.has_ipc && sort.find("symbol") != std::string::npos)
     sort += facts.options().mode == ReportMode::Branches ? ",ipc_lbr" : ",ipc_null";
@@ -225,7 +226,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   if (!has_all) add_first_weights(request, sort);
   if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
   // The weights before all keys are one level.
-  for (std::size_t i = 0; i < columns.sorted.size() && request.prefers_latency && !has_all; ++i) {
+  for (std::size_t i = 0; i < columns.sorted.size() && request.given.prefers_latency && !has_all; ++i) {
     if (columns.sorted[i].kind == Kind::Key) break;
     columns.levels[i] = 0;
   }
@@ -238,7 +239,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   }
   columns.has_usual_weights = !has_all;
   if (!has_all) add_default_weights(request, columns.sorted, columns.shown);
-  const std::string_view fields = request.fields;
+  const std::string_view fields = request.given.fields;
   if (auto added =
           maker.add_all("--fields", has_all || fields.empty() ? fields : fields.substr(1), columns.shown);
       !added) {
@@ -265,15 +266,15 @@ bool ReportColumns::shows_modes() const {
   return std::ranges::any_of(shown, has_it) || std::ranges::any_of(sorted, has_it);
 }
 
-bool names_key_with(std::string_view sort, std::string_view fields, SortKey::Needs needs) {
-  return any_word(sort, fields, [needs](std::string_view word) {
+bool names_key_with(const ColumnOptions& options, SortKey::Needs needs) {
+  return any_word(options, [needs](std::string_view word) {
     const SortKey* const key = sort_key_of(word);
     return key != nullptr && key->needs == needs;
   });
 }
 
-bool names_latency(std::string_view sort, std::string_view fields) {
-  return any_word(sort, fields, [](std::string_view word) {
+bool names_latency(const ColumnOptions& options) {
+  return any_word(options, [](std::string_view word) {
     const WeightColumn* const column = weight_column_of(word);
     return column != nullptr && is_latency(column->kind);
   });

@@ -13,16 +13,20 @@
 
 namespace tacho::report {
 
-// The options that decide the columns.
-struct ColumnRequest {
-  std::string sort, fields;  // as given; empty: not given
-  bool has_children = false;
+struct ColumnOptions {
+  std::string sort, fields;      // as given; empty: not given
   bool shows_modes = false;      // --show-cpu-utilization
   bool shows_samples = false;    // -n
   bool shows_period = false;     // --show-total-period
   bool prefers_latency = false;  // --latency
-  bool has_parent = false;       // --parent: its key is after the others
-  bool has_ipc = true;           // rows by symbol have perf's column IPC, which is mostly empty
+};
+
+// All that decides the columns.
+struct ColumnRequest {
+  ColumnOptions given;
+  bool has_children = false;
+  bool has_parent = false;  // --parent: its key is after the others
+  bool has_ipc = true;      // rows by symbol have perf's column IPC, which is mostly empty
 };
 
 // The keys, columns and row order of a report, from --sort and --fields.
@@ -55,9 +59,9 @@ bool is_same_key(const KeyUse& a, const KeyUse& b);
 
 // Whether --sort or --fields names a key that needs this, in full or abbreviated. Fields of events need
 // nothing.
-bool names_key_with(std::string_view sort, std::string_view fields, SortKey::Needs needs);
+bool names_key_with(const ColumnOptions& options, SortKey::Needs needs);
 // Whether they name a column of latency.
-bool names_latency(std::string_view sort, std::string_view fields);
+bool names_latency(const ColumnOptions& options);
 bool shows_latency(const ReportColumns& columns);
 // The names of columns that are not keys, for --help.
 std::string weight_column_names();

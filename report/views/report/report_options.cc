@@ -30,12 +30,12 @@ Result<std::uint64_t> parse_time_quantum(std::string_view text) {
 // "12,20,0"
 Result<> set_widths(ReportOptions& options, std::string_view given) {
   constexpr std::uint64_t kMostWidth = 65535;
-  options.widths.clear();
+  options.look.widths.clear();
   for (std::size_t at = 0; at <= given.size();) {
     const std::size_t end = std::min(given.find(',', at), given.size());
     const auto width = cli::parse_number("--column-widths", given.substr(at, end - at), 0, kMostWidth);
     if (!width) return width.error();
-    options.widths.push_back(*width);
+    options.look.widths.push_back(*width);
     at = end + 1;
   }
   return Done{};
@@ -63,12 +63,12 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
       "comm,dso_from,symbol_from,symbol_to,cycles). A + before the first key adds to the default. A key is "
       "one of these, or a field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
           known,
-      options.sort));
+      options.columns.sort));
   rows.push_back(cli::text("-F,--fields", "COLUMNS",
                            "the columns, in this order: keys and the names below. A + before the first adds "
                            "to the default columns: " +
                                weight_column_names(),
-                           options.fields));
+                           options.columns.fields));
   rows.push_back(flag("-H,--hierarchy",
                       "print a tree of rows: one level for each key of --sort; keys in braces share one: -s "
                       "'{comm,pid},dso,sym'. Implies --no-children",
@@ -76,40 +76,41 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(flag("--latency",
                       "columns and order by wall-clock time, which N threads that run at once share (for "
                       "captures with --switch-events)",
-                      options.prefers_latency));
-  rows.push_back(flag("-n,--show-nr-samples", "a column with the number of samples", options.shows_samples));
-  rows.push_back(flag("--show-total-period", "a column with the period", options.shows_period));
+                      options.columns.prefers_latency));
+  rows.push_back(
+      flag("-n,--show-nr-samples", "a column with the number of samples", options.columns.shows_samples));
+  rows.push_back(flag("--show-total-period", "a column with the period", options.columns.shows_period));
   rows.push_back(flag("--show-cpu-utilization", "columns with the shares of kernel code and user code",
-                      options.shows_modes));
+                      options.columns.shows_modes));
   rows.push_back({"--time-quantum", Takes::Value, "TIME", "the interval of the key time (default: 100ms)",
                   [&options](std::string_view given) -> Result<> {
                     auto quantum = parse_time_quantum(given);
                     if (!quantum) return quantum.error();
-                    options.time_quantum = *quantum;
+                    options.facts.time_quantum = *quantum;
                     return Done{};
                   }});
-  rows.push_back(flag("--ns", "print times in nanoseconds", options.has_nanoseconds));
+  rows.push_back(flag("--ns", "print times in nanoseconds", options.facts.has_nanoseconds));
   rows.push_back(
       flag("--full-source-path", "source lines have the full paths of files", options.has_folders));
-  rows.push_back(
-      flag("--raw-trace", "print tracepoints as fields, not by their print format", options.is_raw_trace));
+  rows.push_back(flag("--raw-trace", "print tracepoints as fields, not by their print format",
+                      options.facts.is_raw_trace));
 }
 
 void add_mode_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(
       sets("-b,--branch-stack",
            "rows are branches; each branch counts as one. The default for captures with branch stacks",
-           options.counts_branches, true));
+           options.branches.are_rows, true));
   rows.push_back(sets("--no-branch-stack", "rows are samples, even if the capture has branch stacks",
-                      options.counts_branches, false));
+                      options.branches.are_rows, false));
   rows.push_back(flag("--branch-history",
                       "rows are samples (default keys: srcline,symbol,dso). Their call graphs include the "
                       "branches before each sample, by address, with how each went",
-                      options.has_branch_history));
+                      options.branches.extend_chains));
   rows.push_back(flag("--total-cycles",
                       "with rows of branches: list blocks of code, from the target of a branch to the next "
                       "branch, by the cycles that the processor counted",
-                      options.shows_cycles));
+                      options.branches.shows_cycles));
   rows.push_back(flag("--mem-mode",
                       "rows are memory accesses, weighted by the cost that the processor reported",
                       options.is_mem_mode));
@@ -143,17 +144,17 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                              1, 65535, options.reading.session.max_stack));
   rows.push_back(cli::text("--ignore-callees", "REGEX",
                            "drop the callees of functions with such names from call chains",
-                           options.ignored_callees));
+                           options.chains.ignored_callees));
   rows.push_back({"-p,--parent", Takes::Value, "REGEX",
                   "add the key parent: the first function with such a name in a call chain",
                   [&options](std::string_view given) -> Result<> {
-                    options.parent = given;
+                    options.chains.parent = given;
                     return Done{};
                   }});
   rows.push_back(sets("-x,--exclude-other", "with --parent: only rows with such a function",
-                      options.shows_only_with_parent, true));
+                      options.chains.has_parent_only, true));
   rows.push_back(sets("--no-exclude-other", "with --parent: also rows without one (the default)",
-                      options.shows_only_with_parent, false));
+                      options.chains.has_parent_only, false));
 }
 
 void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
@@ -164,7 +165,7 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                   [&options](std::string_view given) -> Result<> {
                     const auto number = cli::parse_number("--socket-filter", given, 0, 65535);
                     if (!number) return number.error();
-                    options.socket = static_cast<std::uint32_t>(*number);
+                    options.filter.socket = static_cast<std::uint32_t>(*number);
                     return Done{};
                   }});
   rows.push_back({"--parallelism", Takes::Value, "LIST",
@@ -174,7 +175,7 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     if (!list) return std::move(list.error());
                     if (std::ranges::find(*list, 0U) != list->end())
                       return use_error("--parallelism: at least 1: the thread of a sample runs itself");
-                    options.parallelism = std::move(*list);
+                    options.filter.parallelism = std::move(*list);
                     return Done{};
                   }});
   add_switch_options(rows, options.switches);
@@ -186,10 +187,10 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
        [&options](std::string_view given) -> Result<> {
          const std::string text(given);
          char* rest = nullptr;
-         options.percent_limit = std::strtof(text.c_str(), &rest);
+         options.look.percent_limit = std::strtof(text.c_str(), &rest);
          if (rest == text.c_str() || *rest != '\0')
            return use_error("--percent-limit: '" + text + "' is no number; write percents as 0.5");
-         options.graph.min_percent = options.percent_limit;
+         options.graph.min_percent = options.look.percent_limit;
          return Done{};
        }});
   rows.push_back({"--percentage", Takes::Value, "OF",
@@ -199,11 +200,11 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       return use_error("--percentage: '" + std::string(given) +
                                        "' is not known; it is relative or absolute");
                     }
-                    options.is_relative = given == "relative";
+                    options.look.is_relative = given == "relative";
                     return Done{};
                   }});
-  rows.push_back(
-      cli::number("--top", "N", "only the first N rows of each table", 1, ~std::uint32_t{0}, options.top));
+  rows.push_back(cli::number("--top", "N", "only the first N rows of each table", 1, ~std::uint32_t{0},
+                             options.look.top));
   rows.push_back(cli::text("--weight", "WHAT",
                            "the weight of a sample: period, samples, or a field of the payload or tracepoint "
                            "(default: the payload's field tagged role:weight, else period)",
@@ -236,12 +237,12 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
        "and with children children_samples, children_period, children_percent; the first line names them",
        [&options](std::string_view) { return set_form(options, ReportForm::Csv); }});
   rows.push_back(cli::text("-t,--field-separator", "SEP", "separate columns by SEP, without alignment",
-                           options.separator));
+                           options.look.separator));
   rows.push_back({"-w,--column-widths", Takes::Value, "N,N",
                   "set the widths of columns; 0: as wide as needed",
                   [&options](std::string_view given) { return set_widths(options, given); }});
   rows.push_back(wide_option("--wide", options.reading));
-  rows.push_back(flag("-q,--quiet", "rows only", options.is_quiet));
+  rows.push_back(flag("-q,--quiet", "rows only", options.look.is_quiet));
   rows.push_back(
       flag("-v,--verbose", "also print addresses and the source of each name", options.is_verbose));
   rows.push_back(flag("-T,--threads", "also print the counts of each thread's events (recorded with -s)",
@@ -263,10 +264,11 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
       sets("--no-group", "print each event of a group by itself", options.grouping, Grouping::Never));
   rows.push_back(cli::number("--group-sort-idx", "N", "sort rows first by this event of the group, from 0", 0,
                              65535, options.first_member));
-  rows.push_back(flag("--header", "print the capture's header first", options.header));
-  rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
+  rows.push_back(flag("--header", "print the capture's header first", options.header.is_shown));
+  rows.push_back(
+      flag("--header-only", "print the capture's header and nothing else", options.header.is_alone));
   rows.push_back(sets("-I,--show-info", "with --header: also topology, caches and memory of the host",
-                      options.detail, HeaderDetail::Full));
+                      options.header.detail, HeaderDetail::Full));
   rows.push_back(
       {"--stdio-color", Takes::Value, "MODE",
        "always, never, or auto: shares are coloured on a terminal, unless NO_COLOR is set (default: auto)",
@@ -278,10 +280,10 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
        }});
   rows.push_back(flag("-D,--dump-raw-trace",
                       "print every record with its bytes and fields, then the counts of --stats",
-                      options.dumps_records));
-  rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
-  rows.push_back(flag("--tasks", "only list threads, below their parents", options.shows_tasks));
-  rows.push_back(flag("--mmaps", "as --tasks, with the mappings of each process", options.shows_maps));
+                      options.lists.records));
+  rows.push_back(flag("--stats", "only count records by type and samples by event", options.lists.stats));
+  rows.push_back(flag("--tasks", "only list threads, below their parents", options.lists.tasks));
+  rows.push_back(flag("--mmaps", "as --tasks, with the mappings of each process", options.lists.maps));
 }
 
 // Options of perf for its interactive view, or for behaviour that is the default here.
@@ -318,19 +320,19 @@ constexpr cli::AbsentOption kAbsentOptions[] = {
 std::string_view ReportOptions::text_option() const {
   return first_text_option({{form == ReportForm::Json, "--json"},
                             {form == ReportForm::Csv, "--csv"},
-                            {!separator.empty(), "-t"},
-                            {!widths.empty(), "-w"},
-                            {dumps_records, "-D"},
-                            {stats, "--stats"},
-                            {shows_tasks, "--tasks"},
-                            {shows_maps, "--mmaps"},
-                            {header_only, "--header-only"},
-                            {header, "--header"},
+                            {!look.separator.empty(), "-t"},
+                            {!look.widths.empty(), "-w"},
+                            {lists.records, "-D"},
+                            {lists.stats, "--stats"},
+                            {lists.tasks, "--tasks"},
+                            {lists.maps, "--mmaps"},
+                            {header.is_alone, "--header-only"},
+                            {header.is_shown, "--header"},
                             {has_levels, "--hierarchy"},
-                            {shows_cycles, "--total-cycles"},
+                            {branches.shows_cycles, "--total-cycles"},
                             {shows_thread_values, "-T"},
                             {is_verbose, "-v"}},
-                           is_quiet, colour, reading);
+                           look.is_quiet, colour, reading);
 }
 
 cli::CommandLine describe_report(ReportOptions& options) {

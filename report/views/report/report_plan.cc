@@ -22,36 +22,32 @@ bool has_unwound_stacks(const Session& session) {
 }
 
 FactOptions fact_options(const ReportOptions& options, ReportMode mode) {
-  return {
-      .names = options.is_for_programs() ? Names::Raw : options.reading.names,
-      .is_raw_trace = options.is_raw_trace,
-      .has_hex_longs = !options.is_for_programs(),
-      .has_nanoseconds = options.has_nanoseconds,
-      .time_quantum = options.time_quantum,
-      .is_verbose = options.is_verbose,
-      .marks_missing = !options.reading.perf_bytes.is_asked_for,
-      .mode = mode,
-      .widens_unknown = options.separator.empty() && options.widths.empty() && options.filter.dsos.empty()};
+  FactOptions facts = options.facts;
+  facts.names = options.is_for_programs() ? Names::Raw : options.reading.names;
+  facts.has_hex_longs = !options.is_for_programs();
+  facts.is_verbose = options.is_verbose;
+  facts.marks_missing = !options.reading.perf_bytes.is_asked_for;
+  facts.mode = mode;
+  facts.widens_unknown =
+      options.look.separator.empty() && options.look.widths.empty() && options.filter.dsos.empty();
+  return facts;
 }
 
 }  // namespace
 
 ColumnRequest column_request(const ReportOptions& options, ReportMode mode, bool has_children) {
   // As in perf, blocks belong to the rows of the default sort order.
-  const bool has_blocks = options.shows_cycles && mode == ReportMode::Branches;
-  std::string sort = has_blocks ? std::string() : options.sort;
+  const bool has_blocks = options.branches.shows_cycles && mode == ReportMode::Branches;
+  std::string sort = has_blocks ? std::string() : options.columns.sort;
   // The text of a tracepoint, the default key, does not describe a wait.
   if (options.waits.is_asked_for && (sort.empty() || sort.front() == '+'))
     sort.replace(0, 1, sort.empty() ? "comm,dso,symbol" : "comm,dso,symbol,");
-  return {.sort = std::move(sort),
-          .fields = options.fields,
-          .has_children = has_children,
-          .shows_modes = options.shows_modes,
-          .shows_samples = options.shows_samples,
-          .shows_period = options.shows_period,
-          .prefers_latency = options.prefers_latency,
-          .has_parent = options.parent.has_value(),
-          .has_ipc = !options.waits.is_asked_for && !options.is_live};
+  ColumnRequest request{.given = options.columns,
+                        .has_children = has_children,
+                        .has_parent = options.chains.parent.has_value(),
+                        .has_ipc = !options.waits.is_asked_for && !options.view.is_live};
+  request.given.sort = std::move(sort);
+  return request;
 }
 
 Result<std::unique_ptr<ReportPlan>> make_report_plan(Session& session, const ReportOptions& options,
@@ -91,7 +87,7 @@ Result<> ReportPlan::choose_columns() {
   has_chains = mode != ReportMode::Branches && (has_stacks_of_its_own || history.shows_counts);
   // In a pipe, perf decides about call chains before it knows the events, and adds up no children.
   has_children = mode == ReportMode::Samples && options->wants_children && has_stacks_of_its_own &&
-                 (!session->layout().is_pipe || options->is_live) && !options->has_levels;
+                 (!session->layout().is_pipe || options->view.is_live) && !options->has_levels;
   has_graph = has_chains && options->graph.form != GraphForm::None;
   graph.order = options->begins_with_caller() ? ChainOrder::Caller : ChainOrder::Callee;
   if (options->asks_for_graph && graph.form != GraphForm::None && !has_chains)
@@ -110,9 +106,9 @@ Result<> ReportPlan::choose_columns() {
 Result<> ReportPlan::make_profile() {
   ProfileShape shape;
   shape.by_stack = has_children || has_graph || has_key("parent");
-  shape.by_comm = options->is_interactive || has_key_of(KeyOf::Comm) || !options->filter.comms.empty();
-  shape.by_thread = options->is_interactive || has_key_of(KeyOf::Thread) || !options->filter.pids.empty() ||
-                    !options->filter.tids.empty();
+  shape.by_comm = options->view.is_interactive || has_key_of(KeyOf::Comm) || !options->filter.comms.empty();
+  shape.by_thread = options->view.is_interactive || has_key_of(KeyOf::Thread) ||
+                    !options->filter.pids.empty() || !options->filter.tids.empty();
   for (const KeyUse& use : columns.keys) {
     if (use.key->read == nullptr) continue;
     shape.facts.push_back(
@@ -123,15 +119,15 @@ Result<> ReportPlan::make_profile() {
         options->hides_unknown || !options->filter.dsos.empty() || !options->filter.symbols.empty();
     branches.emplace(facts, needs_own);
     branches->add_facts(shape);
-    if (options->shows_cycles) cycles.emplace(keeps_every_branch(*session));
+    if (options->branches.shows_cycles) cycles.emplace(keeps_every_branch(*session));
   }
-  if (options->socket) {
+  if (options->filter.socket) {
     socket_fact = shape.facts.size();
     shape.facts.push_back([this](const ResolvedSample& sample) -> std::uint64_t {
       return facts.socket_of(sample.fields->cpu).value_or(~0U);
     });
   }
-  if (shows_latency(columns) || !options->parallelism.empty()) {
+  if (shows_latency(columns) || !options->filter.parallelism.empty()) {
     parallelism_fact = shape.facts.size();
     shape.facts.push_back([this](const ResolvedSample&) -> std::uint64_t { return facts.parallelism(); });
   }
@@ -178,12 +174,12 @@ bool ReportPlan::needs_names() const {
   const Filter& shown = options->filter;
   const bool shows_chains = has_children || has_graph || has_key_of(KeyOf::Chain) || waits;
   const bool filters_names = options->hides_unknown || !shown.symbols.empty() || !shown.symbol_part.empty() ||
-                             options->parent || !options->ignored_callees.empty() ||
+                             options->chains.parent || !options->chains.ignored_callees.empty() ||
                              session->filter().looks_at_names() || session->filter().condition != nullptr ||
                              session->has_condition();
   // In the interactive view they may be sorted by other keys later.
   return mode != ReportMode::Samples || shows_chains || filters_names || needs_records ||
-         options->is_verbose || options->is_interactive ||
+         options->is_verbose || options->view.is_interactive ||
          std::ranges::any_of(columns.keys, [](const KeyUse& use) {
            const bool is_of_thread = use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread;
            const bool is_fact = use.key->of == KeyOf::Sample && use.field == nullptr;
@@ -199,8 +195,8 @@ bool ReportPlan::needs_names() const {
 bool ReportPlan::can_name_chains_late() const {
   const bool has_heavy_graphs =
       has_graph && graph.form == GraphForm::Graph && graph.key == ChainKey::Function && graph.min_percent > 0;
-  const bool needs_chains = options->is_interactive || has_children || branch_chains || waits ||
-                            has_key_of(KeyOf::Chain) || !options->ignored_callees.empty() ||
+  const bool needs_chains = options->view.is_interactive || has_children || branch_chains || waits ||
+                            has_key_of(KeyOf::Chain) || !options->chains.ignored_callees.empty() ||
                             options->shows_other_chains || shows_latency(columns) || options->has_levels ||
                             options->is_verbose || options->is_for_programs();
   const auto inlines = options->reading.session.symbols.inlines;
@@ -214,7 +210,7 @@ bool ReportPlan::can_name_chains_late() const {
 
 // By address, if rows or columns distinguish addresses of one function.
 Sink::MergeBy ReportPlan::merge_by() const {
-  const bool shows_addresses = needs_records || options->is_interactive || options->is_verbose ||
+  const bool shows_addresses = needs_records || options->view.is_interactive || options->is_verbose ||
                                !WantedAddresses(options->filter).empty() ||
                                options->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
                                distinguishes_addresses(columns);

@@ -12,7 +12,7 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
       mode_(mode_of(session, options)),
       needs_records_(mode_ != ReportMode::Samples || branch_history_of(session, options).is_wanted ||
                      options.shows_thread_values ||
-                     names_key_with(options.sort, options.fields, SortKey::Needs::Cgroups) ||
+                     names_key_with(options.columns, SortKey::Needs::Cgroups) ||
                      asks_for_parallelism(options)) {}
 
 Result<> ReportSink::arrange() {

@@ -62,23 +62,25 @@ EntryOptions ReportTable::entry_options(std::uint32_t block) const {
   options.pool = &session_->pool();
   if (plan_->has_graph) options.graph = plan_->graph.order;
   if (plan_->names_chains_late)
-    options.late = {&*plan_->stacks, plan_->graph.min_percent, options_->is_relative};
+    options.late = {&*plan_->stacks, plan_->graph.min_percent, options_->look.is_relative};
   options.hides_unknown = options_->hides_unknown;
   options.counts_modes = options_->has_levels || columns().shows_modes();
   options.first_member = static_cast<std::size_t>(options_->first_member);
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
   if (plan_->has_key_of(KeyOf::Chain))
-    options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
-  options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
-  if (!options_->ignored_callees.empty()) options.is_root = test_of_name(options_->ignored_callees);
-  options.filtered_by = row_filter(*options_, {.profile = &profile(),
-                                               .resolver = &session_->resolver(),
-                                               .functions = &functions,
-                                               .branches = plan_->branches ? &*plan_->branches : nullptr,
-                                               .socket_fact = plan_->socket_fact,
-                                               .parallelism_fact = plan_->parallelism_fact});
+    options.is_parent = test_of_name(options_->chains.parent.value_or(std::string(kUsualParent)));
+  options.shows_only_with_parent = options_->chains.parent && options_->chains.has_parent_only;
+  if (!options_->chains.ignored_callees.empty())
+    options.is_root = test_of_name(options_->chains.ignored_callees);
+  options.filtered_by =
+      row_filter(options_->filter, {.profile = &profile(),
+                                    .resolver = &session_->resolver(),
+                                    .functions = &functions,
+                                    .branches = plan_->branches ? &*plan_->branches : nullptr,
+                                    .socket_fact = plan_->socket_fact,
+                                    .parallelism_fact = plan_->parallelism_fact});
   options.keeps_filtered = options_->has_levels;
-  if (options_->hides_idle)
+  if (options_->view.hides_idle)
     options.is_left_out = [&functions](const ProfileRow& row) {
       return is_idle(functions[functions.of_location(row.location)]);
     };
@@ -99,20 +101,15 @@ EntryOptions ReportTable::entry_options(std::uint32_t block) const {
 
 TextOptions ReportTable::text_options() const {
   TextOptions text;
+  static_cast<RowLook&>(text) = options_->look;
   text.names = options_->reading.names;
-  text.separator = options_->separator;
-  text.widths = options_->widths;
-  text.percent_limit = options_->percent_limit;
-  text.is_relative = options_->is_relative;
   text.has_colour = has_colour_;
-  text.is_quiet = options_->is_quiet;
   text.has_children = plan_->has_children;
   text.has_groups = options_->grouping == Grouping::Always ||
                     (options_->grouping == Grouping::AsRecorded && !plan_->groups.empty());
-  text.top = options_->top;
-  text.room = options_->separator.empty() ? options_->reading.room() : 0;
+  text.room = text.separator.empty() ? options_->reading.room() : 0;
   text.symbol_filter = options_->filter.symbol_part;
-  text.leaves_out_first = options_->fields.empty() && options_->sort.starts_with("sym");
+  text.leaves_out_first = options_->columns.fields.empty() && options_->columns.sort.starts_with("sym");
   if (plan_->has_graph) text.graph = plan_->graph;
   return text;
 }
@@ -143,8 +140,8 @@ std::unique_ptr<RowForm> ReportTable::make_form(TextOutput& out, CallTree& tree,
 
 Result<std::optional<ReportColumns>> ReportTable::columns_of(const std::string& sort) const {
   ColumnRequest request = column_request(*options_, plan_->mode, plan_->has_children);
-  request.sort = sort;
-  request.fields.clear();
+  request.given.sort = sort;
+  request.given.fields.clear();
   auto made = make_columns(request, facts());
   if (!made) return std::move(made.error());
   for (KeyUse& use : made->keys) {
@@ -169,7 +166,7 @@ struct ReportTable::Writer {
         tree(of.functions().functions(), of.plan_->graph.key,
              of.plan_->history.shows_counts ? &of.plan_->branch_chains->steps() : nullptr,
              of.options_->reading.perf_bytes.orders_siblings ? SiblingOrder::AsPerf : SiblingOrder::ByName),
-        text(options, of.columns(), single_value_columns(*of.options_, of.columns()), of.facts(), tree,
+        text(options, of.columns(), single_value_columns(of.options_->filter, of.columns()), of.facts(), tree,
              of.session().pool()),
         levels(options, of.columns(), of.facts(), tree),
         form(of.make_form(to, tree, options)) {}
@@ -193,9 +190,9 @@ void ReportTable::write(TextOutput& out) const {
   for (std::uint32_t block = 0; block < profile().blocks().size(); ++block)
     if (!profile().rows_of(block).empty()) write_block(to, block);
   if (to.form) return to.form->end();
-  if (!options_->is_quiet && options_->sort.empty() && !options_->parent) {
+  if (!options_->look.is_quiet && options_->columns.sort.empty() && !options_->chains.parent) {
     out.text("#\n# (Tip: call chains become a flame graph with: tacho flamegraph -i FILE -o FILE.svg)\n#\n");
-  } else if (!options_->is_quiet) {
+  } else if (!options_->look.is_quiet) {
     out.text("#\n#\n");
   }
   if (options_->shows_thread_values)
@@ -225,7 +222,7 @@ void ReportTable::write_block(Writer& to, std::uint32_t block) const {
     return to.form->write({.events = &events, .entries = &entries, .rows = rows, .totals = &totals});
   }
   const bool has_levels = options_->has_levels && !plan_->cycles;
-  if (!has_levels && !options_->is_quiet) write_title(to.out, events, entries, nullptr);
+  if (!has_levels && !options_->look.is_quiet) write_title(to.out, events, entries, nullptr);
   if (plan_->cycles) {
     const auto rows = entries.sorted(columns().sorted);
     write_blocks(to.out, entries, rows, *plan_->cycles, session_->resolver(), to.options);
@@ -257,7 +254,7 @@ void ReportTable::write_levels(TextOutput& out, const EventBlock& block, const E
   const HierarchyPlan plan = text.plan(block.leader, block.members);
   HierarchyOptions options{.levels = plan.levels,
                            .sorted = columns().sorted,
-                           .filters = filters_of(*options_),
+                           .filters = filters_of(options_->filter),
                            .is_symbol_shown = {}};
   if (!options_->filter.symbol_part.empty()) {
     options.is_symbol_shown = [&part = options_->filter.symbol_part](const Function& function) {
@@ -265,7 +262,7 @@ void ReportTable::write_levels(TextOutput& out, const EventBlock& block, const E
     };
   }
   const Hierarchy hierarchy(entries, columns().keys, facts(), std::move(options));
-  if (!options_->is_quiet) write_title(out, block, entries, &hierarchy);
+  if (!options_->look.is_quiet) write_title(out, block, entries, &hierarchy);
   text.write(out, entries, hierarchy, plan);
 }
 
@@ -294,8 +291,8 @@ ReportTable::Title ReportTable::title(const EventBlock& block, const Entries& en
     names = name + " { " + names + " }";
   }
   std::string times;
-  if (!options_->shown_times.empty())
-    times = " (" + options_->shown_times + ")";
+  if (!options_->view.shown_times.empty())
+    times = " (" + options_->view.shown_times + ")";
   else if (!options_->filter.time_text.empty())
     times = " (time slices: " + printable(options_->filter.time_text) + ")";
   if (options_->shows_other_chains && names.find("call-graph=no") != std::string::npos)
@@ -310,9 +307,9 @@ void ReportTable::write_title(TextOutput& out, const EventBlock& block, const En
                               const Hierarchy* hierarchy) const {
   std::uint64_t total = 0;
   for (std::size_t member = 0; member < entries.members(); ++member)
-    total += hierarchy != nullptr ? hierarchy->total(member, options_->is_relative)
-                                  : entries.whole(member, options_->is_relative);
-  out.text("# " + title(block, entries, options_->is_relative).samples + "\n");
+    total += hierarchy != nullptr ? hierarchy->total(member, options_->look.is_relative)
+                                  : entries.whole(member, options_->look.is_relative);
+  out.text("# " + title(block, entries, options_->look.is_relative).samples + "\n");
   if (plan_->mode == ReportMode::Memory) {
     const std::string_view sort = columns().sort.empty() ? kMemorySort : columns().sort;
     out.text(fmt::format("# Total weight : {}\n# Sort order   : {}\n", total,
@@ -320,7 +317,7 @@ void ReportTable::write_title(TextOutput& out, const EventBlock& block, const En
   } else {
     out.text(fmt::format("# Event count (approx.): {}\n", total));
   }
-  if (options_->socket) out.text(fmt::format("# Processor Socket: {}\n", *options_->socket));
+  if (options_->filter.socket) out.text(fmt::format("# Processor Socket: {}\n", *options_->filter.socket));
   out.text("#\n");
 }
 

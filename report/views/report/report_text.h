@@ -22,17 +22,21 @@
 
 namespace tacho::report {
 
-struct TextOptions {
-  Names names = Names::Safe;
+// Options about the form and choice of rows.
+struct RowLook {
   std::string separator;            // -t; empty: columns are aligned
   std::vector<std::size_t> widths;  // -w, by column; 0: as wide as needed
   double percent_limit = 0;         // rows below it are left out
   bool is_relative = false;         // --percentage relative: shares of the samples that passed the filter
   bool is_quiet = false;            // -q: rows only
+  std::size_t top = 0;              // rows; 0: all
+};
+
+struct TextOptions : RowLook {
+  Names names = Names::Safe;
   bool has_colour = false;
   bool has_children = false;
   bool has_groups = false;        // events of a group are printed side by side
-  std::size_t top = 0;            // rows; 0: all
   std::size_t room = 0;           // columns that rows fit into; 0: no limit
   std::string symbol_filter;      // part of the names to show; empty: all
   bool leaves_out_first = false;  // of a graph, the row's own function

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "report/samples/filter.h"
-
 namespace tacho::report {
 namespace {
 
@@ -14,23 +12,20 @@ bool holds(const auto& list, const auto& item) {
 
 }  // namespace
 
-FilterBits filters_of(const ReportOptions& options) {
-  const Filter& f = options.filter;
+FilterBits filters_of(const RowFilters& f) {
   FilterBits filters = 0;
   if (!f.comms.empty() || !f.pids.empty() || !f.tids.empty()) filters |= kByThread;
   if (!f.dsos.empty()) filters |= kByModule;
   if (!f.symbols.empty()) filters |= kBySymbol;
-  if (options.socket) filters |= kBySocket;
-  if (!options.parallelism.empty()) filters |= kByParallelism;
+  if (f.socket) filters |= kBySocket;
+  if (!f.parallelism.empty()) filters |= kByParallelism;
   return filters;
 }
 
-std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
+std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const RowFilters& f,
                                                                          const FilteredRows& rows) {
-  if (filters_of(options) == 0) return {};
-  return [&options, rows, addresses = WantedAddresses(options.filter)](const ProfileRow& row,
-                                                                       const Function& counted) {
-    const Filter& f = options.filter;
+  if (filters_of(f) == 0) return {};
+  return [&f, rows, addresses = WantedAddresses(f)](const ProfileRow& row, const Function& counted) {
     const auto facts = rows.profile->facts(row);
     // A branch is filtered by the address of its sample.
     const Function& function =
@@ -49,21 +44,20 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
     if (!holds(f.dsos, name) && !holds(f.dsos, path)) refused |= kByModule;
     const bool is_named = holds(f.symbols, function.name()) || holds(f.symbols, function.shown_name());
     if (!is_named && !has_address(row)) refused |= kBySymbol;
-    if (options.socket && facts[rows.socket_fact] != *options.socket) refused |= kBySocket;
-    if (!options.parallelism.empty() && !holds(options.parallelism, facts[rows.parallelism_fact]))
+    if (f.socket && facts[rows.socket_fact] != *f.socket) refused |= kBySocket;
+    if (!f.parallelism.empty() && !holds(f.parallelism, facts[rows.parallelism_fact]))
       refused |= kByParallelism;
     return refused;
   };
 }
 
-std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns) {
+std::vector<Column> single_value_columns(const Filter& filter, const ReportColumns& columns) {
   std::vector<Column> single;
   for (const Column& column : columns.shown) {
     if (column.kind != Column::Kind::Key) continue;
     const std::string_view name = columns.keys[column.key].key->name;
-    if ((name == "comm" && options.filter.comms.size() == 1) ||
-        (name == "dso" && options.filter.dsos.size() == 1) ||
-        (name == "symbol" && options.filter.symbols.size() == 1)) {
+    if ((name == "comm" && filter.comms.size() == 1) || (name == "dso" && filter.dsos.size() == 1) ||
+        (name == "symbol" && filter.symbols.size() == 1)) {
       single.push_back(column);
     }
   }

@@ -2,17 +2,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "report/profile/branches.h"
 #include "report/profile/entries.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
+#include "report/samples/filter.h"
 #include "report/views/report/report_columns.h"
-#include "report/views/report/report_options.h"
 
 namespace tacho::report {
+
+// Rows of refused samples are hidden, but count in the total (100 %).
+struct RowFilters : Filter {
+  std::optional<std::uint32_t> socket;     // --socket-filter
+  std::vector<std::uint32_t> parallelism;  // --parallelism; empty: any
+};
 
 // The rows that filters test, and where the tested values are in their facts.
 struct FilteredRows {
@@ -24,11 +32,11 @@ struct FilteredRows {
 };
 
 // All filters that may refuse a row.
-FilterBits filters_of(const ReportOptions& options);
+FilterBits filters_of(const RowFilters& filters);
 // The filters that refuse a row; null: there are no filters. The arguments must outlive the result.
-std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
+std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const RowFilters& filters,
                                                                          const FilteredRows& rows);
 // perf hides a column if a filter leaves it a single value.
-std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
+std::vector<Column> single_value_columns(const Filter& filter, const ReportColumns& columns);
 
 }  // namespace tacho::report

@@ -259,8 +259,8 @@ class Top {
       if (flow == ReportView::Flow::Quit) is_over_ = true;
       if (flow == ReportView::Flow::Save && !view_->write_saved(*link_, frame())) is_over_ = true;
       if (flow == ReportView::Flow::ReadAgain) {
-        options_.report.sort = view_->wanted_sort();
-        options_.report.fields.clear();
+        options_.report.columns.sort = view_->wanted_sort();
+        options_.report.columns.fields.clear();
         has_other_sort_ = reads_anew_ = true;
       }
     }
@@ -406,7 +406,7 @@ class Top {
     if (std::exchange(is_just_opened_, false)) shows_events_ = !has_stacks_ && events_ != nullptr;
     view_.emplace(rows, options_.report, view_sink->hits(), ReportView::Source::Live);
     if (memory_) {
-      if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.sort;
+      if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.columns.sort;
       view_->restore(*memory_);
     } else {
       view_->begin_with_events();
@@ -478,7 +478,7 @@ class Top {
     const auto width =
         static_cast<std::uint16_t>(std::clamp<std::size_t>(options_.report.reading.width, 100, 1000));
     const auto rows =
-        options_.report.top == 0 ? kPrintedRows : std::min<std::size_t>(options_.report.top, 1000);
+        options_.report.look.top == 0 ? kPrintedRows : std::min<std::size_t>(options_.report.look.top, 1000);
     const ScreenSize size{width, static_cast<std::uint16_t>(rows + 3)};
     if (shows_table_) table_->note(note());
     Frame frame = shows_table_ ? table_->draw(size) : view_->draw(size);
@@ -594,9 +594,9 @@ Result<cli::ExitStatus> show_screen(TopOptions& options) {
 
 Result<cli::ExitStatus> show(TopOptions& options) {
   ReportOptions& report = options.report;
-  report.is_interactive = report.is_live = true;
-  report.hides_idle = !options.shows_idle;
-  if (report.sort.empty()) report.sort = "dso,symbol";
+  report.view.is_interactive = report.view.is_live = true;
+  report.view.hides_idle = !options.shows_idle;
+  if (report.columns.sort.empty()) report.columns.sort = "dso,symbol";
   if (auto prepared = prepare_report(report); !prepared) return std::move(prepared.error());
   report.reading.session.input = "-";
   report.reading.file_seconds = 0;  // no limit: the session's time is not that of a file

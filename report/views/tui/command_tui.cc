@@ -201,8 +201,8 @@ class InteractiveReport : private CaptureReadings {
     auto rows = std::make_unique<BaseRows>();
     rows->options = options_;
     if (is_known) {  // the keys are others than those of the command line
-      rows->options.sort = sort;
-      rows->options.fields.clear();
+      rows->options.columns.sort = sort;
+      rows->options.columns.fields.clear();
     }
     SessionOptions options = wanted_;
     options.input = name;
@@ -431,13 +431,13 @@ class InteractiveReport : private CaptureReadings {
     if (const std::string path = std::exchange(changed_to_, {}); !path.empty()) {
       wanted_.input = options_.reading.session.input = path;
       wanted_.filter.time_text = options_.filter.time_text = times_before_;
-      options_.shown_times.clear();
+      options_.view.shown_times.clear();
       // Times, zooms and open rows are not restored, as they are of the other capture.
       leave_rows();
       ReportView::Memory fresh;
       fresh.sort = sort;
       fresh.choice.leader = memory_->choice.leader;
-      fresh.choice.choice.percent_limit = options_.percent_limit;
+      fresh.choice.choice.percent_limit = options_.look.percent_limit;
       fresh.choice.choice.symbol = options_.filter.symbol_part;
       memory_ = std::move(fresh);
       box_.reset();
@@ -450,23 +450,23 @@ class InteractiveReport : private CaptureReadings {
       options_.filter.time_text = wanted_.filter.time_text = times->empty() ? times_before_ : *times;
       leave_rows();
       const auto& chosen = memory_->times.chosen;
-      options_.shown_times =
+      options_.view.shown_times =
           chosen ? short_seconds(chosen->first) + " to " + short_seconds(chosen->second) + " s" : "";
       if (!chosen)
         message_ = "rows count the whole time";
       else if (memory_->is_compared)
-        message_ =
-            fmt::format("After: {}; Before: all of {}; Backspace: all", options_.shown_times, base_name_);
+        message_ = fmt::format("After: {}; Before: all of {}; Backspace: all", options_.view.shown_times,
+                               base_name_);
       else
-        message_ = fmt::format("rows count {}; Backspace: the whole time", options_.shown_times);
+        message_ = fmt::format("rows count {}; Backspace: the whole time", options_.view.shown_times);
     } else if (const auto& box = view_->wanted_box()) {
       box_ = *box;
       message_ = box_ ? "rows count the box; Esc: all again" : "rows count all samples";
     } else {
       sort = view_->wanted_sort();
       message_ = "read again for the sort keys " + sort;
-      options_.sort = sort;
-      options_.fields.clear();
+      options_.columns.sort = sort;
+      options_.columns.fields.clear();
       wanted_.symbols.source_lines =
           needs_source_lines(options_) ? symbolize::SourceLines::Yes : lines_before_;
     }
@@ -500,7 +500,7 @@ class InteractiveReport : private CaptureReadings {
 
 Result<cli::ExitStatus> show_interactive(ReportOptions& options, const std::string& base,
                                          const AnnotateOptions* code = nullptr) {
-  options.is_interactive = true;
+  options.view.is_interactive = true;
   if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
@@ -574,7 +574,7 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
     if (!*on_screen) return print_annotate(options);
     ReportOptions report;
     report.reading = options.reading;
-    report.sort = "comm,dso,symbol";
+    report.columns.sort = "comm,dso,symbol";
     report.wants_children = false;
     report.grouping = options.grouping;
     return show_interactive(report, {}, &options);

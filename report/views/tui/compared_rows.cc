@@ -98,9 +98,9 @@ std::string ComparedRows::identity(std::size_t row) const {
 namespace {
 
 Result<> check_options(const ReportOptions& options, const std::string& base) {
-  if (!options.separator.empty() || !options.widths.empty() || options.dumps_records || options.stats ||
-      options.shows_tasks || options.shows_maps || options.header_only || options.has_levels ||
-      options.shows_cycles || options.shows_thread_values)
+  if (!options.look.separator.empty() || !options.look.widths.empty() || options.lists.records ||
+      options.lists.stats || options.lists.tasks || options.lists.maps || options.header.is_alone ||
+      options.has_levels || options.branches.shows_cycles || options.shows_thread_values)
     return use_error(
         "--base prints a table of two captures: leave out -t, -w, -D, --stats, --tasks, --mmaps, "
         "--header-only, --hierarchy, --total-cycles and -T");
@@ -114,14 +114,14 @@ Result<> check_options(const ReportOptions& options, const std::string& base) {
 
 // The keys as columns of --fields: those of --sort have perf's column IPC beside them, which is empty here.
 void choose_keys(ReportOptions& options) {
-  if (!options.fields.empty()) return;
+  if (!options.columns.fields.empty()) return;
   constexpr std::string_view kUsual = "dso,symbol";  // those of perf diff
-  const std::string sort = std::exchange(options.sort, {});
-  options.fields = "overhead,";
+  const std::string sort = std::exchange(options.columns.sort, {});
+  options.columns.fields = "overhead,";
   if (sort.starts_with('+'))
-    options.fields.append(kUsual).append(",").append(sort.substr(1));
+    options.columns.fields.append(kUsual).append(",").append(sort.substr(1));
   else
-    options.fields += sort.empty() ? kUsual : sort;
+    options.columns.fields += sort.empty() ? kUsual : sort;
 }
 
 // Reads a capture into rows that can be compared.
@@ -408,8 +408,8 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
     std::vector<std::size_t> shown;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       has_common |= rows.row_after(row) && rows.row_before(row);
-      if (rows.largest_share(row) >= options.percent_limit &&
-          (options.top == 0 || shown.size() < options.top))
+      if (rows.largest_share(row) >= options.look.percent_limit &&
+          (options.look.top == 0 || shown.size() < options.look.top))
         shown.push_back(row);
     }
     form.write({rows, shown, of == Of::Before ? nullptr : &after, of == Of::After ? nullptr : &before});
@@ -438,7 +438,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   of_base.filter.time_text.clear();
   // Rows of each capture, all of them: --top is for the rows of the comparison.
   ReportOptions after_options = options, base_options = options;
-  after_options.top = base_options.top = 0;
+  after_options.look.top = base_options.look.top = 0;
   base_options.filter.time_text.clear();
   auto other = Session::open(std::move(of_base));
   if (!other) return std::move(other.error()).in("--base");

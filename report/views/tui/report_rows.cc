@@ -29,12 +29,12 @@ ReportRows::ReportRows(const ReportTable& table, const ReportOptions& options)
       options_(&options),
       text_(table.text_options()),
       columns_(table.columns()),
-      sort_(options.sort),
+      sort_(options.columns.sort),
       tree_(table.functions().functions(), options.graph.key) {
   text_.has_colour = false;
   text_.room = 0;
-  choice_.is_relative = options.is_relative;
-  choice_.percent_limit = options.percent_limit;
+  choice_.is_relative = options.look.is_relative;
+  choice_.percent_limit = options.look.percent_limit;
   choice_.symbol = options.filter.symbol_part;
   const Profile& profile = table.profile();
   for (std::uint32_t block = 0; block < profile.blocks().size(); ++block)
@@ -220,7 +220,7 @@ void ReportRows::filter() {
       return percent_of(entries_->value(weight(), entry, 0), totals_.weights[0]) < limit;
     });
   }
-  if (options_->top != 0 && rows_.size() > options_->top) rows_.resize(options_->top);
+  if (options_->look.top != 0 && rows_.size() > options_->look.top) rows_.resize(options_->look.top);
 }
 
 std::string ReportRows::title(Count count) const {

@@ -625,10 +625,10 @@ std::string ReportView::why_no_samples(std::string_view key) const {
   if (source_ == Source::Live)
     return start + "not in tacho top; w writes a capture, whose samples can be read again";
   if (readings_ == nullptr || !progress_.empty()) return start + "when the capture is read";
-  const bool has_plain_rows = mode_of(table_.session(), options_) == ReportMode::Samples &&
-                              !options_.waits.is_asked_for && !options_.switches.is_asked_for() &&
-                              !options_.socket && options_.parallelism.empty() && !options_.parent &&
-                              options_.filter.dsos.empty() && options_.filter.symbols.empty();
+  const bool has_plain_rows =
+      mode_of(table_.session(), options_) == ReportMode::Samples && !options_.waits.is_asked_for &&
+      !options_.switches.is_asked_for() && !options_.filter.socket && options_.filter.parallelism.empty() &&
+      !options_.chains.parent && options_.filter.dsos.empty() && options_.filter.symbols.empty();
   if (!has_plain_rows) return start + "not with these options; use tacho script, heatmap or hist";
   return {};
 }

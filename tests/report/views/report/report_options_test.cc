@@ -37,7 +37,7 @@ TEST(ReportOptions, AKeyOrItsAbbreviationNeedsWhatItsRowSays) {
   EXPECT_TRUE(needs_source_lines(parsed({"--sort", "comm,srcline"})));
   EXPECT_TRUE(needs_source_lines(parsed({"--sort", "+src"})));
   EXPECT_TRUE(needs_source_lines(parsed({"--fields", "sym, srcline_from"})));
-  EXPECT_TRUE(names_key_with("{comm,cgroup_id}", "", SortKey::Needs::Cgroups));
+  EXPECT_TRUE(names_key_with(parsed({"--sort", "{comm,cgroup_id}"}).columns, SortKey::Needs::Cgroups));
   EXPECT_TRUE(asks_for_parallelism(parsed({"--sort", "paral"})));
   EXPECT_TRUE(asks_for_parallelism(parsed({"--fields", "lat,sym"})));
 }
@@ -46,7 +46,7 @@ TEST(ReportOptions, AFieldWhoseNameContainsAKeyNeedsNothing) {
   for (const char* const field : {"src_port", "tcp.parallelism", "net:xmit.my_cgroup", "lat_ns"}) {
     const ReportOptions options = parsed({"--sort", field});
     EXPECT_FALSE(needs_source_lines(options)) << field;
-    EXPECT_FALSE(names_key_with(options.sort, options.fields, SortKey::Needs::Cgroups)) << field;
+    EXPECT_FALSE(names_key_with(options.columns, SortKey::Needs::Cgroups)) << field;
     EXPECT_FALSE(asks_for_parallelism(options)) << field;
   }
 }

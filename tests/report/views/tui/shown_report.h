@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kKernel = 0xffffffff81000000;
 struct ShownReport {
   explicit ShownReport(std::string sort = {}, unsigned events = 1, std::uint32_t second_process = 1)
       : kallsyms(std::as_bytes(std::span(text))) {
-    options.sort = std::move(sort);
+    options.columns.sort = std::move(sort);
     CaptureBuilder capture;
     capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
     if (events == 2)
@@ -70,7 +70,7 @@ struct ShownReport {
     file.emplace(capture.file());
     options.reading.session.input = file->path();
     options.reading.session.symbols.kallsyms = kallsyms.path();
-    options.is_interactive = true;
+    options.view.is_interactive = true;
     EXPECT_TRUE(prepare_report(options));
     session = std::make_unique<Session>(std::move(*Session::open(options.reading.session)));
     sink = std::make_unique<ReportSink>(*session, options, false);
