@@ -3,12 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "format/base/file.h"
 #include "format/base/result.h"
@@ -18,6 +15,8 @@
 #include "record/output/record_counts.h"
 
 namespace tacho::record {
+
+class FileSeries;  // file_series.h
 
 class CaptureOutput {
  public:
@@ -57,29 +56,8 @@ class CaptureOutput {
   virtual std::optional<RecordCounts> kept(const RecordCounts& rounds) const { return rounds; }
   // As stored, so far; for a series, of the current file.
   virtual std::uint64_t bytes() const = 0;
-
-  // The name of the output for messages: `path`, or the files it became.
-  virtual std::string place(const std::string& path) const { return path; }
-  virtual std::uint64_t total_bytes() const { return bytes(); }
-  // The files of a series that were not removed. Packing may have rewritten them.
-  virtual std::vector<std::string> files() const { return {}; }
-
-  // Of a series of files (record/session/capture_series.h): begins to describe the running processes, and,
-  // when they are described, begins the next file. Any thread may call is_next_prepared().
-  virtual Result<> prepare_next() { return Done{}; }
-  virtual bool is_next_prepared() const { return true; }
-  virtual Result<> begin_next() { return Done{}; }
-  // Ends the open file after the last record.
-  virtual Result<> finish() { return Done{}; }
-  // Names of files that were finished since the last call. Any thread may call it, and the next two.
-  virtual std::vector<std::string> take_finished() { return {}; }
-  // Another process is about to replace the finished file `name` by a rewritten one. False: it was removed.
-  virtual bool begin_rewrite(const std::string& name) {
-    (void)name;
-    return false;
-  }
-  // It has ended, whether or not it replaced the file.
-  virtual void end_rewrite() {}
+  // The files, if there are several one after another; null: one output.
+  virtual FileSeries* series() { return nullptr; }
 };
 
 // A file, readable at every moment (format/container/capture_writer.h).
@@ -93,41 +71,5 @@ Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
 Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
                                                         format::Features features,
                                                         const format::WriteOptions& options, int reader = -1);
-
-// The finished captures of a recording, named by time.
-class FinishedFiles {
- public:
-  // `path`: of the current file, which is renamed to PATH.TIME at its end. `most`: the maximum of files,
-  // including the current one; 0: no limit.
-  FinishedFiles(std::string path, std::size_t most) : path_(std::move(path)), most_(most) {}
-
-  // Renames the finished file at the path, never to an existing name.
-  Result<> add_file();
-  // Removes the oldest files of this recording so that one more fits into the maximum.
-  void make_room();
-  // For messages: "3 files perf.data.*".
-  std::string place() const;
-  std::size_t count() const { return count_; }
-  std::vector<std::string> names() const;
-  // As in CaptureOutput. Any thread may call them.
-  std::vector<std::string> take_new_names();
-  bool begin_rewrite(const std::string& name);
-  void end_rewrite();
-
- private:
-  struct File {
-    std::string name;
-    std::uint64_t device, inode;
-  };
-  std::string path_;
-  std::size_t most_;
-  std::deque<File> files_;  // oldest first; guarded by the mutex
-  std::size_t count_ = 0;   // of all files, removed ones included
-  mutable std::mutex mutex_;
-  std::vector<std::string> news_;  // guarded by the mutex
-  // The file that another process rewrites; empty: none. Guarded by the mutex.
-  std::string rewritten_;
-  bool is_rewritten_removed_ = false;
-};
 
 }  // namespace tacho::record

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "format/records/record_view.h"
+#include "record/output/file_series.h"
 
 namespace tacho::record {
 
@@ -145,7 +146,9 @@ Result<> WritingThread::fill(format::Bytes records) {
 
 Result<> WritingThread::take_step(FileStep step) {
   if (step == FileStep::None) return Done{};
-  auto done = step == FileStep::PrepareNext ? output_.prepare_next() : output_.begin_next();
+  Result<> done = Done{};
+  if (FileSeries* const series = output_.series())
+    done = step == FileStep::PrepareNext ? series->prepare_next() : series->begin_next();
   if (done) ++steps_taken_;
   return done;
 }

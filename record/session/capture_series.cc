@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kFresh{10};
 
 CaptureSeries::CaptureSeries(const std::string& path, std::size_t most_files,
                              std::unique_ptr<CaptureOutput> first, Callbacks callbacks)
-    : finished_(path, most_files), current_(std::move(first)), callbacks_(std::move(callbacks)) {}
+    : FileSeries(path, most_files), current_(std::move(first)), callbacks_(std::move(callbacks)) {}
 CaptureSeries::~CaptureSeries() = default;
 
 Result<> CaptureSeries::write_plain(format::Bytes records) { return current_->write_plain(records); }

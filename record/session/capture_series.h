@@ -17,6 +17,7 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "record/output/capture_output.h"
+#include "record/output/file_series.h"
 #include "record/output/record_counts.h"
 #include "record/session/capture_start.h"
 
@@ -25,7 +26,7 @@ namespace tacho::record {
 // No record is lost between two files. prepare_next() begins to read the running processes, on a thread of
 // its own, since that takes long; sideband records from then on go into the old file and, from memory, to the
 // start of the next one. begin_next() starts it when the contents of the rings at that time are written.
-class CaptureSeries final : public CaptureOutput {
+class CaptureSeries final : public CaptureOutput, public FileSeries {
  public:
   struct Callbacks {
     std::function<Result<CaptureStart>()> describe;                                // the running processes
@@ -46,6 +47,7 @@ class CaptureSeries final : public CaptureOutput {
   Result<> close(const format::Features& late) override;
   Result<> close_after_failure() override;
   std::uint64_t bytes() const override;
+  FileSeries* series() override { return this; }
   // Reads the running processes, unless the last reading is recent and its log short.
   Result<> prepare_next() override;
   bool is_next_prepared() const override { return is_prepared_; }
@@ -53,14 +55,10 @@ class CaptureSeries final : public CaptureOutput {
   std::string place(const std::string& path) const override {
     return finished_.count() == 0 ? path : finished_.place();
   }
-  // Removed files included.
   std::uint64_t total_bytes() const override { return finished_bytes_ + bytes(); }
   std::vector<std::string> files() const override { return finished_.names(); }
 
   Result<> finish() override;
-  std::vector<std::string> take_finished() override { return finished_.take_new_names(); }
-  bool begin_rewrite(const std::string& name) override { return finished_.begin_rewrite(name); }
-  void end_rewrite() override { finished_.end_rewrite(); }
 
  private:
   // The start of a next file: the processes, and the sideband since they began to be read.
@@ -71,7 +69,6 @@ class CaptureSeries final : public CaptureOutput {
   };
   Result<> take_description();
 
-  FinishedFiles finished_;
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Callbacks callbacks_;
   RecordCounts counts_;  // of the open file

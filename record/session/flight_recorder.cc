@@ -9,11 +9,11 @@ namespace tacho::record {
 
 FlightRecorder::FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
                                CaptureSeries::Callbacks callbacks, std::size_t most_log)
-    : path_(std::move(path)),
+    : FileSeries(path, most_files),
+      path_(std::move(path)),
       last_(last),
       most_log_(most_log),
-      callbacks_(std::move(callbacks)),
-      finished_(path_, most_files) {
+      callbacks_(std::move(callbacks)) {
   intervals_.push_back({std::move(now.records), {}});
 }
 FlightRecorder::~FlightRecorder() = default;

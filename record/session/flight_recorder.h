@@ -14,6 +14,7 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "record/output/capture_output.h"
+#include "record/output/file_series.h"
 #include "record/output/record_counts.h"
 #include "record/session/capture_series.h"
 #include "record/session/capture_start.h"
@@ -26,7 +27,7 @@ namespace tacho::record {
 // Mappings and names are recorded once, perhaps long before the samples that they explain, so they are kept
 // in memory: the processes at the start, and the sideband since. When this log grows too large, the processes
 // are read again and a new interval begins; the previous interval is kept, earlier ones are dropped.
-class FlightRecorder final : public CaptureOutput {
+class FlightRecorder final : public CaptureOutput, public FileSeries {
  public:
   enum class LastName : std::uint8_t { Path, PathAndTime };
   // Snapshots are named PATH.TIME; `last`: the name of the final capture. `most_log`: bytes of sideband in an
@@ -45,6 +46,7 @@ class FlightRecorder final : public CaptureOutput {
   // Counts of finished captures: samples are written in one round, so a failed capture has none.
   std::optional<RecordCounts> kept(const RecordCounts&) const override;
   std::uint64_t bytes() const override { return 0; }
+  FileSeries* series() override { return this; }
   std::uint64_t total_bytes() const override { return written_; }
   std::vector<std::string> files() const override;
   std::string place(const std::string& path) const override;
@@ -53,9 +55,6 @@ class FlightRecorder final : public CaptureOutput {
   Result<> begin_next() override;
   // The same at the end.
   Result<> finish() override;
-  std::vector<std::string> take_finished() override { return finished_.take_new_names(); }
-  bool begin_rewrite(const std::string& name) override { return finished_.begin_rewrite(name); }
-  void end_rewrite() override { finished_.end_rewrite(); }
 
   static constexpr std::size_t kMostLog = std::size_t{8} << 20;
 
@@ -69,7 +68,6 @@ class FlightRecorder final : public CaptureOutput {
   LastName last_;
   std::size_t most_log_;
   CaptureSeries::Callbacks callbacks_;
-  FinishedFiles finished_;
   std::deque<Interval> intervals_;  // one or two, the older first
   std::vector<std::byte> samples_;
   std::uint64_t gap_begin_ = ~std::uint64_t{0};  // among the samples

@@ -309,8 +309,8 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
 // The files in the order in which they were finished; the child of the first one.
 class FilePacker::Work {
  public:
-  Work(CaptureOutput& output, FilePinner* pinner, Packing packing, Copies copies, Messages messages)
-      : output_(output),
+  Work(FileSeries& series, FilePinner* pinner, Packing packing, Copies copies, Messages messages)
+      : series_(series),
         pinner_(pinner),
         packing_(std::move(packing)),
         copies_(copies),
@@ -327,7 +327,7 @@ class FilePacker::Work {
       packing_.capture = waiting_.front();
       waiting_.pop_front();
       // A file that was removed already needs no names.
-      if (output_.begin_rewrite(packing_.capture)) begin(copies_);
+      if (series_.begin_rewrite(packing_.capture)) begin(copies_);
     }
   }
 
@@ -376,7 +376,7 @@ class FilePacker::Work {
       packing_.pinned = nullptr;
     }
     if (child_) return;
-    output_.end_rewrite();
+    series_.end_rewrite();
     failed_.push_back(packing_.capture);
   }
 
@@ -395,11 +395,11 @@ class FilePacker::Work {
     for (std::string_view lines = end_.messages; is_done && !lines.empty();)
       messages_.detail(take_until(lines, '\n'));
     if (std::exchange(is_unwinding_, false)) return begin(Copies::None);
-    output_.end_rewrite();
+    series_.end_rewrite();
     if (!is_done) failed_.push_back(packing_.capture);
   }
 
-  CaptureOutput& output_;
+  FileSeries& series_;
   FilePinner* pinner_;
   Packing packing_;
   Copies copies_;
@@ -412,9 +412,9 @@ class FilePacker::Work {
   bool is_unwinding_ = false;
 };
 
-FilePacker::FilePacker(CaptureOutput& output, FilePinner* pinner, Packing packing, Copies copies,
+FilePacker::FilePacker(FileSeries& series, FilePinner* pinner, Packing packing, Copies copies,
                        Messages messages)
-    : work_(std::make_unique<Work>(output, pinner, std::move(packing), copies, std::move(messages))) {}
+    : work_(std::make_unique<Work>(series, pinner, std::move(packing), copies, std::move(messages))) {}
 FilePacker::~FilePacker() { (void)stop(); }
 void FilePacker::add_capture(const std::string& capture) { work_->add(capture); }
 void FilePacker::step() { work_->step(); }

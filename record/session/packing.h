@@ -10,7 +10,7 @@
 
 #include "format/base/result.h"
 #include "record/messages.h"
-#include "record/output/capture_output.h"
+#include "record/output/file_series.h"
 #include "record/session/pinned_files.h"
 #include "record/session/workload.h"
 
@@ -45,8 +45,8 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
 // Packs the finished files of a recording one after another while it goes on, at the lowest priority.
 class FilePacker {
  public:
-  // `output`: of the files; `pinner`: may be null. Both must outlive this. `packing`: of any file.
-  FilePacker(CaptureOutput& output, FilePinner* pinner, Packing packing, Copies copies, Messages messages);
+  // `series`: the files; `pinner`: may be null. Both must outlive this. `packing`: of any file.
+  FilePacker(FileSeries& series, FilePinner* pinner, Packing packing, Copies copies, Messages messages);
   FilePacker(const FilePacker&) = delete;
   FilePacker& operator=(const FilePacker&) = delete;
   ~FilePacker();

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "record/output/file_series.h"
 #include "record/output/record_queue.h"
 #include "record/output/ring_compressor.h"
 #include "record/output/writing_thread.h"
@@ -230,7 +231,8 @@ class RecordLoop::Loop {
       switching_ = Switching::Prepares;
     } else if (writing_.steps_taken() == steps_asked_) {
       if (switching_ == Switching::Prepares) {
-        if (recording_.output().is_next_prepared()) begin_next_file();
+        const FileSeries* const series = recording_.output().series();
+        if (series == nullptr || series->is_next_prepared()) begin_next_file();
         return;
       }
       switching_ = Switching::No;

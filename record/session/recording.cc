@@ -27,6 +27,7 @@
 #include "record/objects/conditions.h"
 #include "record/objects/load_objects.h"
 #include "record/objects/opened_objects.h"
+#include "record/output/file_series.h"
 #include "record/plan/adaptation.h"
 #include "record/plan/make_plan.h"
 #include "record/plan/plan.h"
@@ -191,6 +192,12 @@ std::string kept_samples_text(const RecordCounts& kept) {
   return fmt::format("the first {} samples, of {:.3f} s", kept.samples, static_cast<double>(span) / 1e9);
 }
 
+// In all files of a recording.
+std::uint64_t bytes_written(CaptureOutput& output) {
+  const FileSeries* const series = output.series();
+  return series != nullptr ? series->total_bytes() : output.bytes();
+}
+
 // Truncates the file to its last whole round, and says what it has.
 FinishResult finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
                                   const RecordOptions& options) {
@@ -203,7 +210,7 @@ FinishResult finish_after_failure(CaptureOutput& output, Error failure, const Lo
   else
     error.what +=
         cut ? fmt::format("; the capture ends there: it has {} ({:.3f} MB)", kept_samples_text(*kept),
-                          static_cast<double>(std::max(output.bytes(), output.total_bytes())) / (1 << 20))
+                          static_cast<double>(bytes_written(output)) / (1 << 20))
             : fmt::format("; its end could not be repaired: {}", cut.error().what);
   if (const std::uint64_t lost = report.counts.samples - std::min(samples, report.counts.samples); lost != 0)
     error.what += fmt::format("; {} samples{} are lost", lost, samples != 0 ? " after them" : "");
@@ -422,9 +429,10 @@ FinishResult finish_recording(const OpenedRecording& recording, const RunResult&
     lost = sum_of(recording_losses(recording, &finished.running->channels()));
   else
     lost += sum_of(finished.running->channels().losses());
-  CaptureFacts captured{.place = output.place(options.output),
-                        .files = output.files(),
-                        .bytes = output.total_bytes(),
+  const FileSeries* const series = output.series();
+  CaptureFacts captured{.place = series != nullptr ? series->place(options.output) : options.output,
+                        .files = series != nullptr ? series->files() : std::vector<std::string>(),
+                        .bytes = bytes_written(output),
                         .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
                         .lost = lost,
                         .views = {}};

@@ -9,6 +9,7 @@
 #include "format/records/perf_abi.h"
 #include "record/host/host.h"
 #include "record/objects/opened_objects.h"
+#include "record/output/file_series.h"
 #include "record/session/capture_place.h"
 #include "record/session/capture_start.h"
 #include "record/stacks/sleeping_stacks.h"
@@ -77,9 +78,10 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
   if (recording.stacks) recording.stacks->read_running(processes);
   // A file can fill up faster than processes are read: those for the second one are read before samples
   // begin.
-  if (options.files.switch_rule.bytes != 0) {
-    if (auto done = output->prepare_next(); !done) return std::move(done.error());
-    while (!output->is_next_prepared() && !recording.stop())
+  FileSeries* const series = output->series();
+  if (series != nullptr && options.files.switch_rule.bytes != 0) {
+    if (auto done = series->prepare_next(); !done) return std::move(done.error());
+    while (!series->is_next_prepared() && !recording.stop())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (recording.stop()) return Error{"stopped by a signal", EINTR};
@@ -102,10 +104,10 @@ RunningRecording::RunningRecording(OpenedRecording& recording, std::unique_ptr<C
     output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
                                              callbacks_of(recording, &channels_, options, command_line));
   output_ = output.get();
-  if (options.files.packs_files() && (options.files.is_named_by_time || options.files.overwrite)) {
+  if (FileSeries* const series = output_->series(); series != nullptr && options.files.packs_files()) {
     Packing packing{options.output, options.files.least_free, options.quiet};
     packing.longest = options.files.longest_packing;
-    packer_.emplace(*output_, pinner, std::move(packing), copies_of(recording.plan), messages);
+    packer_.emplace(*series, pinner, std::move(packing), copies_of(recording.plan), messages);
   }
   recording.events.when_samples_switch(
       [this](std::span<const std::size_t> switched, Sampling now) { switch_samples(switched, now); });
@@ -178,7 +180,8 @@ Result<KernelEvents::Reopened> RunningRecording::reopen_cpu(int cpu) {
 }
 
 void RunningRecording::file_begun() {
-  for (const std::string& name : output_->take_finished()) {
+  if (output_->series() == nullptr) return;
+  for (const std::string& name : output_->series()->take_finished()) {
     messages_.bracketed("Finished " + name);
     if (packer_) packer_->add_capture(name);
   }
@@ -190,13 +193,13 @@ void RunningRecording::pack_finished() {
 
 std::vector<std::string> RunningRecording::take_unpacked() {
   if (!packer_) return {};
-  for (const std::string& name : output_->take_finished()) packer_->add_capture(name);
+  for (const std::string& name : output_->series()->take_finished()) packer_->add_capture(name);
   return packer_->stop();
 }
 
 Result<> RunningRecording::write_end(const RecordCounts& counts) {
   // A series and a flight recorder write the end of each file themselves.
-  if (options_.files.is_named_by_time || options_.files.overwrite) return output_->finish();
+  if (FileSeries* const series = output_->series()) return series->finish();
   return end_.write(counts, *output_);
 }
 
