@@ -86,13 +86,18 @@ static char byte;
 static void *serves(void *unused) {
   int fd;
   pthread_setname_np(pthread_self(), "serves");
-  need((fd = accept(listener, 0, 0)) >= 0 && read(fd, &byte, 1) == 1);
-  nap();
-  need(write(fd, &byte, 1) == 1);
+  need((fd = accept(listener, 0, 0)) >= 0);
+  for (int i = 0; i < 2; ++i) {
+    need(read(fd, &byte, 1) == 1);
+    nap();
+    need(write(fd, &byte, 1) == 1);
+  }
   close(fd);
   return unused;
 }
 static void asks(int family, void *address, socklen_t size) {
+  struct epoll_event event = {EPOLLIN, {0}};
+  int epoll = epoll_create1(0);
   pthread_t server;
   struct pollfd one = {-1, POLLIN, 0};
   listener = socket(family, SOCK_STREAM, 0);
@@ -104,6 +109,8 @@ static void asks(int family, void *address, socklen_t size) {
   need(!connect(one.fd, address, size));
   nap();
   need(write(one.fd, &byte, 1) == 1 && poll(&one, 1, -1) == 1 && read(one.fd, &byte, 1) == 1);
+  need(!epoll_ctl(epoll, EPOLL_CTL_ADD, one.fd, &event));
+  need(write(one.fd, &byte, 1) == 1 && epoll_wait(epoll, &event, 1, -1) == 1 && read(one.fd, &byte, 1) == 1);
   close(one.fd);
   pthread_join(server, 0);
   close(listener);
@@ -304,11 +311,12 @@ class WaitObjects(programs.Scratch):
         found = self.found("comm,call,object,name", "off_ns > 10ms && object != none && object != futex")
         names = {(comm, call, kind): name for comm, call, kind, name in found if kind != "accepted"}
         self.assertEqual(names["files", "read", "pipe"], "")
-        self.assertEqual(names["files", "epoll_wait", "epoll"], "")
         self.assertEqual(names["files", "poll", "other_fd"], "[eventfd]")
         for comm, call, kind in (("files", "poll", "connected"), ("serves", "accept", "listening")):
             for name in (f"127.0.0.1:{four}", f"[::1]:{six}", "here.sock"):
                 self.assertIn((comm, call, kind, name), found)
+        polls = self.found("ready,name", "object == epoll && off_ns > 10ms")
+        self.assertEqual(polls, {("none", ""), *(("connected", name) for name in (f"127.0.0.1:{four}", f"[::1]:{six}", "here.sock"))})
         peers = {name for comm, call, kind, name in found if (comm, call, kind) == ("serves", "read", "accepted")}
         self.assertEqual({name.rsplit(":", 1)[0] for name in peers}, {"127.0.0.1", "[::1]", "here.sock"})
         self.assertFalse(peers & {f"127.0.0.1:{four}", f"[::1]:{six}"})

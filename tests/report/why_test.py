@@ -20,7 +20,8 @@ ONE, TWO, THREE = made.PID, made.PID + 1, made.PID + 2
 OFFCPU = [Field("off_ns", unit="ns", role="value"), Field("runq_ns", unit="ns", role="queued"), Field("skipped_ns"),
           Field("lock", format="uaddr"), Field("holder_tid", size=4), Field("runner_pid", size=4),
           Field("object", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("throttled", size=4),
-          Field("name", TEXT, 1, 64), Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight")]
+          Field("ready", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("pad", size=4), Field("name", TEXT, 1, 64),
+          Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight")]
 WAKING = [Field("blocked_ns", unit="ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)]
 SINK = made.START + 0x4048  # a variable of the program
 
@@ -60,9 +61,10 @@ class MadeWaits(programs.Scratch):
             self.add(ms, "cpu-clock", tid, stack)
 
     def off(self, end, tid, ms, stack, object="none", queued=0, lock=0, holder=0, name="", runner="", skipped=0, throttled=0, disk="",
-            stands_for=1):
+            stands_for=1, ready="none"):
         encode = lambda text, size: (text if isinstance(text, bytes) else text.encode()).ljust(size, b"\0")
-        raw = struct.pack("<QQQQIIII", round(ms * MS), queued * MS, skipped * MS, lock, holder, 0, OBJECTS.index(object), throttled)
+        raw = struct.pack("<QQQQIIIIII", round(ms * MS), queued * MS, skipped * MS, lock, holder, 0, OBJECTS.index(object), throttled,
+                          OBJECTS.index(ready), 0)
         self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16) + struct.pack("<Q", round(stands_for * ms * MS)))
 
     def wakes(self, ms, tid, whom, *stack):
@@ -168,6 +170,12 @@ class Why(MadeWaits):
         self.assertEqual([by[name] for name in ("comm", "tid", "ends_in", "doing", "function")], ["keeper", THREE, "mix", "cpu", "leaf_b"])
         self.assertEqual([one["cause"] for one in found["findings"]], ["cpu"])
         self.assertIn(b"          ended by keeper (4244) in mix, 100 %: 100 % on the CPU in leaf_b\n", self.why().stdout)
+
+    def test_peers_whose_answers_end_epoll_are_said(self):
+        self.off(110, ONE, 100, ("schedule", "ep_poll", "main"), "epoll", ready="connected", name="10.0.0.1:80")
+        self.off(330, ONE, 200, ("schedule", "ep_poll", "main"), "epoll", ready="accepted")
+        self.assertEqual(self.answer()["idle"][0]["peers"], [{"name": "10.0.0.1:80", "time_ns": 100 * MS}])
+        self.assertIn(b"\n          ended by the peer 10.0.0.1:80, 33 %\n", self.why().stdout)
 
     def test_a_condition_that_waiters_give_back_is_no_wait_for_work(self):
         self.wait_for_the_condition(110, ONE, TWO)

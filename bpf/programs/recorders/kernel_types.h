@@ -106,6 +106,16 @@ struct css_set {
 struct list_head {
   struct list_head *next;
 };
+struct epoll_filefd {
+  struct file *file;
+};
+struct epitem {
+  struct list_head rdllink;
+  struct epoll_filefd ffd;
+};
+struct eventpoll {
+  struct list_head rdllist;
+};
 struct signal_struct {
   struct list_head thread_head;
 };

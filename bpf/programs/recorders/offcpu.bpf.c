@@ -16,6 +16,7 @@ struct offcpu {
   __u32 began_before; /* 1: off CPU when the recording started: off_ns counts from there */
   enum syscall_name call;     /* that the thread is in; -1: none, as in a page fault */
   enum object object;         /* what it waits for */
+  enum object ready;          /* of epoll: what was ready first when the wait ended */
   __u64 lock FORMAT("uaddr"); /* address of the mutex, rwlock or futex; 0: none */
   __u32 holder_tid;           /* the lock's owner when the wait began; 0: unknown */
   char holder[16];            /* its comm */
@@ -139,6 +140,8 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   event->began_before = wait->began_before;
   event->call = wait->object.call;
   event->object = wait->object.owner.object;
+  if (wait->object.polled && !unfinished) describe_ready(&wait->object);
+  event->ready = wait->object.ready;
   event->lock = wait->object.owner.lock;
   event->holder_tid = wait->object.owner.tid;
   event->throttled = was_throttled(wait, off);

@@ -24,6 +24,8 @@ struct wait_object {
   struct socket_end end; /* instead of a name: text is made when there is an event */
   char name[OBJECT_NAME];
   char disk[OBJECT_DISK];
+  struct eventpoll *polled; /* of epoll_wait(); 0: none */
+  enum object ready;        /* what ended epoll_wait(); none: time, or a signal */
 };
 /* The text of the last end that a thread waited for, which is often the next one too. */
 struct end_text {
@@ -193,11 +195,36 @@ static __noinline int describe_wait(struct wait_object *to, struct task_struct *
       to->owner = (struct lock_owner){.lock = registers.rdi, .object = futex___object};
     return 0;
   }
-  if (is_epoll(to->call)) to->owner.object = epoll;
+  if (is_epoll(to->call)) {
+    to->owner.object = epoll;
+    opened = file_of(task, registers.rdi);
+    if (opened) to->polled = BPF_CORE_READ(opened, private_data);
+    return 0;
+  }
   fd = has_fd(to->call) ? (int)registers.rdi : is_current ? polled_fd(&registers) : -1;
   if (fd < 0) return 0;
   opened = file_of(task, fd);
   if (opened) to->owner.object = describe_file(to, opened);
+  return 0;
+}
+
+/* What was the first to end epoll_wait(): the list of ready files was empty when the wait began. A peer that this process asked has
+ * its name. */
+static __noinline int describe_ready(struct wait_object *to) {
+  struct eventpoll *polled = to->polled;
+  struct list_head *first, *head = __builtin_preserve_access_index(&polled->rdllist);
+  struct epitem *item;
+  struct file *opened;
+  if (!polled || !bpf_core_type_exists(struct epitem)) return 0;
+  first = BPF_CORE_READ(polled, rdllist.next);
+  if (!first || first == head) return 0;
+  item = (void *)first - bpf_core_field_offset(struct epitem, rdllink);
+  opened = BPF_CORE_READ(item, ffd.file);
+  if (!opened) return 0;
+  to->ready = describe_file(to, opened);
+  if (to->ready == connected) return 0;
+  to->end.family = 0;
+  to->name[0] = to->disk[0] = 0;
   return 0;
 }
 

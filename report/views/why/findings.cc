@@ -48,6 +48,7 @@ struct Group {
   std::vector<WallSpan> spans;  // of locks, and with operations
   std::map<std::string_view, double> calls, disks;
   std::map<std::string, double> runners;  // who had the CPU
+  std::map<std::string, double> peers;    // whose answers ended waits in epoll
   std::uint64_t samples = 0;              // on the CPU
   std::vector<std::uint32_t> rows;
 };
@@ -248,6 +249,8 @@ class Finder {
     if (!facts.disk.empty()) group.disks[facts.disk] += time;
     if (row.state == WallState::Runnable && !facts.runner.empty())
       group.runners[family_of(facts.runner)] += time;
+    if (facts.ready == WaitObject::Connected && !facts.name.empty())
+      group.peers[std::string(facts.name)] += time;
   }
 
   // Other threads have what is waited for, or end the wait.
@@ -479,6 +482,7 @@ class Finder {
                   .life = of.life,
                   .rows = std::move(of.rows)};
     if (has_others(key.cause)) made.ended_by = holders.of(group.spans);
+    made.peers = sorted(group.peers);
     return made;
   }
 

@@ -51,6 +51,7 @@ struct IdleTime {
   std::uint64_t count = 0;                // waits
   std::uint64_t median = 0, longest = 0;  // ns of a wait
   std::vector<Holder> ended_by;           // of a condition and a pipe, the longest time first
+  std::vector<NamedTime> peers;           // of epoll: those whose answers ended it, the longest time first
   double life = 0;                        // ns of the threads that have it
   std::vector<std::uint32_t> rows;        // indices in WallTimes::rows()
 };

@@ -34,11 +34,11 @@ const WaitFactsTable::Fields* WaitFactsTable::fields_of(std::size_t event) {
   if (schema == nullptr) return &known->second;
   Fields& fields = known->second;
   for (const auto& [name, field] :
-       {std::pair("object", &fields.object), std::pair("lock", &fields.lock),
-        std::pair("holder_tid", &fields.holder_tid), std::pair("holder", &fields.holder),
-        std::pair("name", &fields.name), std::pair("disk", &fields.disk), std::pair("call", &fields.call),
-        std::pair("throttled", &fields.throttled), std::pair("runner_pid", &fields.runner_pid),
-        std::pair("runner", &fields.runner)})
+       {std::pair("object", &fields.object), std::pair("ready", &fields.ready),
+        std::pair("lock", &fields.lock), std::pair("holder_tid", &fields.holder_tid),
+        std::pair("holder", &fields.holder), std::pair("name", &fields.name), std::pair("disk", &fields.disk),
+        std::pair("call", &fields.call), std::pair("throttled", &fields.throttled),
+        std::pair("runner_pid", &fields.runner_pid), std::pair("runner", &fields.runner)})
     *field = field_named(*schema, name);
   has_objects_ = has_objects_ || fields.object != nullptr;
   return &fields;
@@ -63,6 +63,7 @@ std::uint32_t WaitFactsTable::keep(const ResolvedSample& sample) {
   const Fields& fields = *fields_of(sample.event_index);
   if (fields.object == nullptr) return 0;
   WaitFacts made{.object = object_of(text_of(fields.object, sample)),
+                 .ready = object_of(text_of(fields.ready, sample)),
                  .lock = number_of(fields.lock, sample),
                  .pid = sample.pid(),
                  .holder_tid = static_cast<std::uint32_t>(number_of(fields.holder_tid, sample)),
@@ -74,8 +75,9 @@ std::uint32_t WaitFactsTable::keep(const ResolvedSample& sample) {
                  .runner_pid = static_cast<std::uint32_t>(number_of(fields.runner_pid, sample)),
                  .runner = text_of(fields.runner, sample)};
   if (made.call == "none") made.call = {};
-  const PayloadKey key(made.object, made.lock, made.pid, made.holder_tid, made.name.data(), made.call.data(),
-                       made.is_throttled, made.runner_pid, made.runner.data(), made.disk.data());
+  const PayloadKey key(made.object, made.ready, made.lock, made.pid, made.holder_tid, made.name.data(),
+                       made.call.data(), made.is_throttled, made.runner_pid, made.runner.data(),
+                       made.disk.data());
   const auto [known, is_new] = by_payload_.try_emplace(key, static_cast<std::uint32_t>(kept_.size()));
   if (!is_new) return known->second;
   if (made.lock != 0) made.variable = sample.locate(made.lock).id;

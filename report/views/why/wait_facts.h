@@ -33,6 +33,7 @@ enum class WaitObject : std::uint8_t {
 
 struct WaitFacts {
   WaitObject object = WaitObject::Unknown;
+  WaitObject ready = WaitObject::Unknown;     // of epoll: what ended the wait; unknown: time, or a signal
   std::uint64_t lock = 0;                     // address of the futex; 0: none
   LocationId variable = kNo<LocationId>;      // of that address
   std::uint32_t pid = 0;                      // of the process that waits
@@ -60,16 +61,16 @@ class WaitFactsTable {
 
  private:
   struct Fields {
-    const PayloadField *object = nullptr, *lock = nullptr, *holder_tid = nullptr, *holder = nullptr,
-                       *name = nullptr, *disk = nullptr, *call = nullptr, *throttled = nullptr,
-                       *runner_pid = nullptr, *runner = nullptr;
+    const PayloadField *object = nullptr, *ready = nullptr, *lock = nullptr, *holder_tid = nullptr,
+                       *holder = nullptr, *name = nullptr, *disk = nullptr, *call = nullptr,
+                       *throttled = nullptr, *runner_pid = nullptr, *runner = nullptr;
   };
   const Fields* fields_of(std::size_t event);
   std::string_view text_of(const PayloadField* field, const ResolvedSample& sample);
   std::uint64_t number_of(const PayloadField* field, const ResolvedSample& sample) const;
 
-  using PayloadKey = std::tuple<WaitObject, std::uint64_t, std::uint32_t, std::uint32_t, const char*,
-                                const char*, bool, std::uint32_t, const char*, const char*>;
+  using PayloadKey = std::tuple<WaitObject, WaitObject, std::uint64_t, std::uint32_t, std::uint32_t,
+                                const char*, const char*, bool, std::uint32_t, const char*, const char*>;
   using WakerKey =
       std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t>;
 

@@ -239,12 +239,16 @@ class AnswerWords {
                                        one.function.empty() ? "[unknown]" : safe(one.function),
                                        one.threads.empty() ? "" : "; " + safe(one.threads)),
                   .evidence = {}};
-    const bool may_be_work = !one.ended_by.empty() || one.cause == Cause::IdleTimer;
+    const bool may_be_work = !one.ended_by.empty() || !one.peers.empty() || one.cause == Cause::IdleTimer;
     if (!may_be_work || one.time < kMuchOfThreads * one.life) return made;
     made.evidence.push_back(waits_text(one.count, one.median, one.longest));
     for (const Holder& holder : one.ended_by)
       if (share(holder.time, one.time) >= 100 * kLeastPart)
         made.evidence.push_back(holder_text(holder, one.time, true));
+    for (const NamedTime& peer : one.peers)
+      if (share(peer.time, one.time) >= 100 * kLeastPart)
+        made.evidence.push_back(
+            fmt::format("ended by the peer {}, {:.0f} %", safe(peer.name), share(peer.time, one.time)));
     return made;
   }
 
@@ -344,6 +348,17 @@ std::string_view subject_name(Cause cause) {
   }
 }
 
+void describe_times(JsonFields& to, std::string_view name, const std::vector<NamedTime>& times) {
+  to.begin_list(name);
+  for (const NamedTime& one : times) {
+    to.begin_object({});
+    to.text("name", one.name);
+    to.number("time_ns", static_cast<std::uint64_t>(one.time));
+    to.end_object();
+  }
+  to.end_list();
+}
+
 void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, const WhyText& how) {
   to.begin_object({});
   to.text("cause", name_of(finding.cause));
@@ -369,16 +384,8 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
     describe_holders(to, "holders", finding.holders);
   }
   for (const auto& [name, parts] :
-       {std::pair("parts", &finding.parts), std::pair("threads", &finding.threads)}) {
-    to.begin_list(name);
-    for (const NamedTime& part : *parts) {
-      to.begin_object({});
-      to.text("name", part.name);
-      to.number("time_ns", static_cast<std::uint64_t>(part.time));
-      to.end_object();
-    }
-    to.end_list();
-  }
+       {std::pair("parts", &finding.parts), std::pair("threads", &finding.threads)})
+    describe_times(to, name, *parts);
   to.begin_list("stack");
   for (const std::string& name : finding.stack) to.text("", name);
   to.end_list();
@@ -474,6 +481,7 @@ void write_json(TextBuffer& out, const Answer& answer, const WhyText& how) {
     to.number("median_ns", one.median);
     to.number("max_ns", one.longest);
     if (!one.ended_by.empty()) describe_holders(to, "ended_by", one.ended_by);
+    if (!one.peers.empty()) describe_times(to, "peers", one.peers);
     to.end_object();
   }
   to.end_list();
