@@ -384,6 +384,13 @@ WallState WallTimes::state_of(const Stack* stack) {
 }
 
 // The factor for the times of its samples: samples have periods, which must add up to the time on the CPU.
+// The part of time between waits in which a thread was not on the CPU, as a clock would have sampled it
+// there: the event of a wait is lost. A clock may lose samples, too.
+static double unseen_of(double time, double sampled) {
+  constexpr double kSeen = 0.2, kMuch = 3e8;  // ns
+  return sampled < kSeen * time && time - sampled > kMuch ? time - sampled : 0;
+}
+
 double WallTimes::finish(Track& track) {
   add_queue(track);
   // The recording begins with the first sample: processes are followed before events are counted. A wait that
@@ -407,14 +414,16 @@ double WallTimes::finish(Track& track) {
   } else {
     const double lead = track.lead == WallState::Before ? chosen(begin, track.known_from) : 0;
     const double vague = track.vague + (track.was_off_before ? 0 : lead);
-    const double sure = std::max(0.0, life - track.off - track.lost - track.vague - lead);
+    const double all = std::max(0.0, life - track.off - track.lost - track.vague - lead);
+    const double unseen = is_clock_ ? unseen_of(all, sampled) : 0;
+    const double sure = all - unseen;
     const double more = is_clock_ ? std::max(sampled - sure, 0.0) : 0;  // according to samples
     const double in_lost = std::min(more, track.lost), in_vague = std::min(more - in_lost, vague);
     on_cpu = sure + in_lost + in_vague;
     const double before = track.was_off_before ? lead : std::min(lead, vague - in_vague);
     count(track, WallState::Before, nullptr, before);
     count(track, WallState::Blocked, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
-    count(track, WallState::Unknown, nullptr, track.lost - in_lost);
+    count(track, WallState::Unknown, nullptr, track.lost - in_lost + unseen);
   }
   if (track.sampled == 0) {
     count(track, WallState::OnCpu, nullptr, on_cpu);

@@ -346,6 +346,14 @@ class Why(MadeWaits):
             self.assertNotIn(b"\x1b", text)
             self.assertNotIn(b"a\nb", text)
 
+    def test_time_without_waits_and_samples_is_not_recorded(self):
+        self.runs(0, 10, ONE, "main")
+        self.off(20, ONE, 5, ("schedule", "ep_poll", "main"), "epoll")
+        self.off(1020, ONE, 5, ("schedule", "ep_poll", "main"), "epoll")  # the event of a wait between them is lost
+        found = self.answer()
+        self.assertEqual(found["findings"], [])
+        self.assertAlmostEqual(found["unknown_ns"] / MS, 1000, delta=10)
+
     def test_a_clock_alone_shows_the_cpu(self):
         self.begin()
         self.runs(0, 100, ONE, "leaf_a", "main")
