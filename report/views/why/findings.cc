@@ -169,7 +169,7 @@ class Finder {
       if (causes_[i] == Cause::Timer) by_thread[row.thread].asleep += row.time;
     }
     for (const WallSpan& span : times_.spans())
-      if (causes_[span.row] == Cause::Timer) ++by_thread[times_.rows()[span.row].thread].sleeps;
+      if (causes_[span.row] == Cause::Timer) by_thread[times_.rows()[span.row].thread].sleeps += span.waits;
     for (std::size_t i = 0; i < causes_.size(); ++i) {
       constexpr double kMuch = 0.01, kMoment = 2e8;  // ns
       const std::uint32_t number = times_.rows()[i].thread;
