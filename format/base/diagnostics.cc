@@ -62,6 +62,10 @@ void Diagnostics::take(Diagnostics& other) {
   }
 }
 
+void Diagnostics::remove(Damage kind) {
+  std::erase_if(findings_, [kind](const Finding& finding) { return finding.kind == kind; });
+}
+
 bool Diagnostics::incomplete() const {
   return std::ranges::any_of(findings_,
                              [](const Finding& finding) { return row_of(finding.kind).incomplete; });

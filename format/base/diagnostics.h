@@ -46,6 +46,9 @@ class Diagnostics {
   // Moves the entries of `other` here.
   void take(Diagnostics& other);
 
+  // Removes the entries of this kind, which the view itself reports.
+  void remove(Damage kind);
+
   const std::vector<Finding>& findings() const { return findings_; }
   // Whether the result lacks something: exit status 3.
   bool incomplete() const;

@@ -410,6 +410,7 @@ class Why(MadeWaits):
         self.lose()
         lost = "10 of 100 events were lost while recording (10 %)"
         self.assertEqual(self.answer()["missing"][0], lost)
+        self.assertNotIn(b"lost while recording", self.why().stderr, "a second time")
 
     def test_sched_switch_alone_shows_waits(self):
         kind = made.USUAL | made.RAW | made.CALLCHAIN

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/container/loss_text.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -116,9 +117,13 @@ struct WhySink : Sink {
 std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
   std::vector<std::string> missing;
   const std::uint64_t lost = all_lost_samples(session), all = lost + sink.samples;
-  if (lost > 0)
-    missing.push_back(fmt::format("{} of {} events were lost while recording ({:.2g} %)", lost, all,
-                                  100 * static_cast<double>(lost) / static_cast<double>(all)));
+  if (lost > 0) {
+    const std::string where = format::where_and_when_lost(session.features().environment.losses);
+    missing.push_back(fmt::format("{} of {} events were lost while recording ({:.2g} %){}", lost, all,
+                                  100 * static_cast<double>(lost) / static_cast<double>(all),
+                                  where.empty() ? "" : ": " + printable(where)));
+    session.diagnostics().remove(format::Damage::Lost);
+  }
   // tacho why records waits of preempted threads, though there may be none.
   const auto& command = session.features().environment.command_line;
   const bool is_own = command.size() > 1 && command[1] == "--why";
