@@ -189,6 +189,15 @@ class Why(MadeWaits):
         self.wait_for_the_condition(220, TWO, THREE, SINK + 64)
         self.assertNotIn("condition", [one["cause"] for one in self.answer()["findings"]])
 
+    def test_consumers_that_wake_each_other_wait_for_work(self):
+        """The first is woken by the producer; it wakes the second, and works."""
+        for end, first, second in ((110, ONE, TWO), (220, TWO, ONE), (330, ONE, TWO)):
+            self.wakes(end - 1, THREE, first, "try_to_wake_up", "mix")
+            self.off(end, first, 10, ("schedule", "futex_wait", "leaf_a", "main"), "futex", lock=SINK)
+            self.wakes(end + 1, first, second, "try_to_wake_up", "mix")
+            self.off(end + 2, second, 101, ("schedule", "futex_wait", "leaf_a", "main"), "futex", lock=SINK)
+        self.assertNotIn("condition", [one["cause"] for one in self.answer()["findings"]])
+
     def test_a_turn_at_waiting_for_work_is_idle(self):
         for end, tid, leader in ((110, ONE, TWO), (220, TWO, ONE)):
             self.off(end - 2, leader, 95, ("schedule", "ep_poll", "main"), "epoll")
