@@ -4,9 +4,11 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import subprocess
 import termios
 import time
+import unittest
 from pathlib import Path
 
 import planted
@@ -120,6 +122,14 @@ class Why(Asked):
             self.assertIn("no process is in this cgroup", done.stderr.decode())
         finally:
             group.rmdir()
+
+    @unittest.skipUnless(shutil.which("unshare"), "needs unshare (util-linux)")
+    def test_in_a_pid_namespace(self):
+        """As in a container: threads have other numbers outside of it."""
+        _, printed = self.run_planted("convoy", 1, ["unshare", "--pid", "--fork", "--mount", "--mount-proc", *FIRST, TACHO, "why", "--json", "--"])
+        text = printed.decode()
+        [lock] = [one for one in json.loads(text[text.index('{"tacho_why"'):])["findings"] if one["cause"] == "lock"]
+        self.assertEqual((lock["lock"], lock["holder"]["comm"]), ("cache_lock", "worker-*"))
 
     def test_the_system_is_a_target(self):
         answer = json.loads(self.run_program(TACHO, "why", "--json", "-a", "--for", "300ms", status=None).stdout)
