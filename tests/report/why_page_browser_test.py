@@ -199,6 +199,14 @@ class AnswerInABrowser(MadeWaits):
             self.choose(number)
             self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 390)
 
+    def test_a_finding_without_samples_cannot_be_selected(self):
+        """The wait ends after the chosen time."""
+        self.record()
+        self.open("--time", "5.05,5.1")
+        finding = self.browser.run("return [...document.querySelectorAll('.finding')].find((one) => one.textContent.includes('sink')).innerText")
+        self.assertIn("It is in no sample of this page.", finding)
+        self.assertFalse([title for title in self.titles() if "sink" in title])
+
     def test_nothing_stands_out(self):
         self.off(110, ONE, 100, ("schedule", "ep_poll", "main"), "epoll")
         self.open()

@@ -77,6 +77,12 @@ class PageOfAnAnswer(MadeWaits):
         _, parts = self.check()
         self.assertEqual(list(parts[0][2].values()), [33 * MS, 66 * MS])
 
+    def test_a_wait_has_the_time_of_those_that_it_stands_for(self):
+        self.off(10, ONE, 2, LOCK, "mutex", lock=SINK, stands_for=4)
+        self.off(60, ONE, 2, LOCK, "mutex", lock=SINK, skipped=30)
+        _, parts = self.check()
+        self.assertEqual(list(parts[0][2].values()), [32 * MS, 2 * MS])
+
     def test_slow_operations_select_their_samples(self):
         self.slow_operations()
         page, answer = self.page("--of", "call")

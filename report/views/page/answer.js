@@ -34,11 +34,12 @@ export const makeAnswer = (app) => {
   };
   const most = answer.findings.reduce((sum, one) => Math.max(sum, one.time_ns), 1);
   const finding = (one) => {
-    const meter = element('span', {class: 'meter', 'aria-hidden': 'true'});
+    const meter = element('span', {class: 'meter', 'aria-hidden': 'true', hidden: answer.operations});
     meter.style.width = `${100 * one.time_ns / most}%`;
     return element(
         'li', {class: 'finding'}, titleOf(one, element('strong', {}, one.share), ` ${one.title}`), meter,
         ...one.evidence.map((line) => element('p', {}, line)),
+        ...(one.sample.length === 0 ? [element('p', {class: 'rest'}, 'It is in no sample of this page.')] : []),
         element('p', {}, element('code', {}, one.command)));
   };
 

@@ -81,19 +81,34 @@ void WhyPage::add_rows(std::vector<SampleTimes>& to, const Answer& answer, const
   for (std::size_t i = 0; i < answer.waits_for_work.size(); ++i)
     for (const std::uint32_t row : answer.waits_for_work[i].rows)
       of_rows[row] = &to[answer.findings.size() + i];
-  const auto period = [this](const WallSpan& span) { return static_cast<double>(kept_[span.kept].period); };
-  std::vector<double> periods(times.rows().size());
-  for (const WallSpan& span : times.spans())
-    if (!is_wait(span)) periods[span.row] += period(span);
+  // Of a row's spans: their length or period, and the length of the waits that they stand for.
+  struct Sums {
+    double own = 0, others = 0;
+  };
+  const auto sums_of = [&](const WallSpan& span) -> Sums {
+    if (span.kept == 0) return {};
+    if (!is_wait(span)) return {static_cast<double>(kept_[span.kept].period), 0};
+    const double length = times.chosen(span.begin, span.end);
+    return {length, length * std::max(span.waits, 1U) - length};
+  };
+  std::vector<Sums> of_spans(times.rows().size());
+  for (const WallSpan& span : times.spans()) {
+    of_spans[span.row].own += sums_of(span).own;
+    of_spans[span.row].others += sums_of(span).others;
+  }
   for (const WallSpan& span : times.spans()) {
     if (of_rows[span.row] == nullptr) continue;
-    const double of_cpu = times.rows()[span.row].time * period(span) / periods[span.row];
-    add(*of_rows[span.row], span, is_wait(span) ? times.chosen(span.begin, span.end) : of_cpu);
+    const Sums& all = of_spans[span.row];
+    const Sums one = sums_of(span);
+    const double time = times.rows()[span.row].time, rest = std::max(time - all.own, 0.0);
+    const double of_wait = one.own + (all.others > 0 ? rest * one.others / all.others : 0);
+    add(*of_rows[span.row], span, is_wait(span) ? of_wait : time * one.own / all.own);
   }
 }
 
-// Of a wait its length; of a sample on the CPU its part of its row, by its period. Of slow operations the
-// parts of waits in these, and samples on the CPU in equal parts.
+// Of a wait its length, and its part of the waits without events, by those that it stands for; of a sample on
+// the CPU its part of its row, by its period. Of slow operations the parts of waits in these, and samples on
+// the CPU in equal parts.
 std::vector<WhyPage::SampleTimes> WhyPage::times_of_samples(const Answer& answer,
                                                             const WallTimes& times) const {
   std::vector<SampleTimes> found(answer.findings.size() + answer.waits_for_work.size());
