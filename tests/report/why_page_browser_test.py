@@ -161,6 +161,22 @@ class AnswerInABrowser(MadeWaits):
             self.show(wrong)
             self.assertEqual(set(self.pressed()), {"false"}, wrong)
 
+    def test_what_is_selected_is_in_sight(self):
+        """Wherever the finding is in the panel; and a button goes to its timeline."""
+        self.browser.size(390, 400)
+        self.addCleanup(self.browser.size, 1280)
+        self.record()
+        self.open()
+        top = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
+        self.assertTrue(self.browser.run("return document.querySelector('.chosen button').hidden"))
+        self.choose(0)
+        self.assertLess(self.browser.run(top, ".answer .status"), 400)
+        self.assertGreater(self.browser.run(top, ".timeline"), 400)
+        self.browser.run("document.querySelector('.chosen button').click()")
+        self.settle()
+        self.assertLess(abs(self.browser.run(top, ".timeline")), 2)
+        self.assertEqual(self.browser.run("return document.activeElement.className"), "strip")
+
     def test_other_choices_are_parts_of_the_finding(self):
         self.record()
         answer = self.open()

@@ -10,6 +10,10 @@ const listOf = (name, lines) => element('ul', {class: name}, ...lines.map((line)
 export const makeAnswer = (app) => {
   const {model} = app, {answer} = model, buttons = [];
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
+  const show = button('Show', 'go to its timeline and stacks', () => {
+    document.querySelector('.timeline').scrollIntoView();
+    document.querySelector('.strip').focus({preventScroll: true});
+  });
 
   const choose = ({number}) => {
     if (app.state.finding === number) return app.go({finding: null});
@@ -39,12 +43,13 @@ export const makeAnswer = (app) => {
     return element(
         'li', {class: 'finding'}, titleOf(one, element('strong', {}, one.share), ` ${one.title}`), meter,
         ...one.evidence.map((line) => element('p', {}, line)),
-        ...(one.sample.length === 0 ? [element('p', {class: 'rest'}, 'It is in no sample of this page.')] : []),
+        ...(one.sample.length === 0 ? [element('p', {class: 'rest'}, 'It is in no sample of this page.')] :
+                                      []),
         element('p', {}, element('code', {}, one.command)));
   };
 
-  const idle = (one) => element(
-      'li', {}, titleOf(one, one.title), ...one.evidence.map((line) => element('p', {}, line)));
+  const idle = (one) =>
+      element('li', {}, titleOf(one, one.title), ...one.evidence.map((line) => element('p', {}, line)));
 
   const parts = answer.head.map((line) => element('p', {}, line));
   if (answer.missing.length > 0)
@@ -55,8 +60,7 @@ export const makeAnswer = (app) => {
   if (answer.rest !== '') parts.push(element('p', {}, answer.rest));
   if (answer.idle.length > 0)
     parts.push(
-        element('h3', {}, 'Waits for work'),
-        element('ul', {class: 'notes idle'}, ...answer.idle.map(idle)));
+        element('h3', {}, 'Waits for work'), element('ul', {class: 'notes idle'}, ...answer.idle.map(idle)));
   if (answer.findings.length > 0 && !answer.kept)
     parts.push(element('p', {class: 'rest'}, 'tacho why -o FILE keeps the capture for these commands.'));
 
@@ -65,7 +69,8 @@ export const makeAnswer = (app) => {
       made.setAttribute('aria-pressed', String(app.state.finding === part.number));
     const chosen = answer.parts[app.state.finding];
     status.textContent = '';
-    if (chosen === undefined) return;
+    show.hidden = chosen === undefined;
+    if (show.hidden) return;
     const seen = chosen.time.reduce((sum, one) => sum + one, 0), unseen = chosen.time_ns - seen;
     status.textContent = `Selected: ${counted(chosen.sample.length, 'sample')}, ${amount(seen, 'ns')}` +
         (unseen > 0.001 * seen ? `; ${amount(unseen, 'ns')} more are in no sample of this page` : '');
@@ -73,7 +78,8 @@ export const makeAnswer = (app) => {
   return {
     element: element(
         'section', {class: 'answer', 'aria-labelledby': 'answer-title'},
-        element('h2', {id: 'answer-title'}, 'Where the time went'), ...parts, status),
+        element('h2', {id: 'answer-title'}, 'Where the time went'), ...parts,
+        element('div', {class: 'chosen'}, status, show)),
     draw
   };
 };
