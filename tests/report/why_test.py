@@ -21,7 +21,8 @@ OFFCPU = [Field("off_ns", unit="ns", role="value"), Field("runq_ns", unit="ns", 
           Field("lock", format="uaddr"), Field("holder_tid", size=4), Field("runner_pid", size=4),
           Field("object", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("throttled", size=4),
           Field("ready", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("pad", size=4), Field("name", TEXT, 1, 64),
-          Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight")]
+          Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight"),
+          Field("state", ENUM, 4, enumerators=((1, "S"), (4, "T"))), Field("began_before", size=4), Field("unfinished", size=4)]
 WAKING = [Field("blocked_ns", unit="ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)]
 SINK = made.START + 0x4048  # a variable of the program
 
@@ -61,11 +62,12 @@ class MadeWaits(programs.Scratch):
             self.add(ms, "cpu-clock", tid, stack)
 
     def off(self, end, tid, ms, stack, object="none", queued=0, lock=0, holder=0, name="", runner="", skipped=0, throttled=0, disk="",
-            stands_for=1, ready="none"):
+            stands_for=1, ready="none", state=1, before=0, unfinished=0):
         encode = lambda text, size: (text if isinstance(text, bytes) else text.encode()).ljust(size, b"\0")
         raw = struct.pack("<QQQQIIIIII", round(ms * MS), queued * MS, skipped * MS, lock, holder, 0, OBJECTS.index(object), throttled,
                           OBJECTS.index(ready), 0)
-        self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16) + struct.pack("<Q", round(stands_for * ms * MS)))
+        self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16) + 
+                 struct.pack("<QIII", round(stands_for * ms * MS), state, before, unfinished))
 
     def wakes(self, ms, tid, whom, *stack):
         self.add(ms, "waking", tid, stack, struct.pack("<QII", MS, whom, 0))
@@ -107,6 +109,21 @@ class Why(MadeWaits):
         self.assertEqual((lock["lock"], lock["function"], lock["time_ns"]), ("sink", "recurse", 100 * MS))
         holder = lock["holder"]
         self.assertEqual((holder["comm"], holder["tid"], holder["function"], holder["doing"]), ("flusher", TWO, "leaf_b", "cpu"))
+
+    def test_a_wait_as_long_as_the_recording_is_said_to_be(self):
+        self.off(100, ONE, 100, ("schedule", "futex_wait", "recurse", "main"), "mutex", lock=SINK, before=1, unfinished=1)
+        lock = self.finding("lock")
+        self.assertEqual((lock["began_before"], lock["unfinished"], lock["more"]), (1, 1, f"tacho stacks -p {ONE}"))
+        self.assertIn(b"longest 100 ms, 1 since before the recording, 1 not ended; worker-", self.why().stdout)
+
+    def test_a_stopped_thread_waits_for_nothing(self):
+        self.off(110, ONE, 100, ("schedule", "leaf_a", "main"), state=4)
+        self.assertEqual(self.finding("stopped")["function"], "leaf_a")
+
+    def test_time_of_unknown_cause_is_no_answer(self):
+        self.runs(0, 1, ONE, "main")
+        self.off(310, ONE, 0.001, ("schedule", "ep_poll", "main"), "epoll", skipped=200)
+        self.assertIn(b"nothing stands out in what is recorded\n", self.why().stdout)
 
     def test_how_long_it_was_held(self):
         self.wakes(40, TWO, ONE, "leaf_b", "main")

@@ -30,6 +30,7 @@ constexpr std::pair<Cause, std::string_view> kNames[] = {
     {Cause::Child, "child"},
     {Cause::Timer, "timer"},
     {Cause::Pipe, "pipe"},
+    {Cause::Stopped, "stopped"},
     {Cause::Other, "other"},
     {Cause::IdlePoll, "poll"},
     {Cause::IdleSocket, "socket"},
@@ -285,6 +286,7 @@ Cause cause_of(WallState state, std::span<const NamedFrame> frames, const WaitFa
   if (state == WallState::OnCpu)
     return any_kernel(frames, {"asm_exc_page_fault", "exc_page_fault"}) ? Cause::Fault : Cause::Cpu;
   if (state == WallState::Runnable) return facts.is_throttled ? Cause::Throttled : Cause::Runnable;
+  if (facts.is_stopped) return Cause::Stopped;
   if (any_kernel(frames, {"asm_exc_page_fault", "exc_page_fault", "handle_mm_fault"})) return Cause::Fault;
   if (any_kernel(frames, {"sigsuspend", "__x64_sys_rt_sigsuspend", "__x64_sys_pause", "do_sigtimedwait"}))
     return Cause::IdleSignal;

@@ -31,7 +31,8 @@ enum class Cause : std::uint8_t {
   Fault,  // page faults: handled, or waiting for the disk
   Child,
   Timer,
-  Pipe,  // it is full
+  Pipe,     // it is full
+  Stopped,  // by a signal or a debugger
   Other,
   // The thread waits for work; none of these is a finding.
   IdlePoll,       // epoll, poll, select

@@ -47,9 +47,10 @@ struct Group {
   std::vector<WaitTime> waits;
   std::vector<WallSpan> spans;  // of locks, and with operations
   std::map<std::string_view, double> calls, disks;
-  std::map<std::string, double> runners;  // who had the CPU
-  std::map<std::string, double> peers;    // whose answers ended waits in epoll
-  std::uint64_t samples = 0;              // on the CPU
+  std::map<std::string, double> runners;           // who had the CPU
+  std::map<std::string, double> peers;             // whose answers ended waits in epoll
+  std::uint64_t samples = 0;                       // on the CPU
+  std::uint64_t began_before = 0, unfinished = 0;  // waits
   std::vector<std::uint32_t> rows;
 };
 
@@ -263,6 +264,9 @@ class Finder {
     for (const WallSpan& span : times_.spans())
       if (Group* const group = group_of_[span.row]; group != nullptr && span.end > span.begin) {
         if (span.waits > 0) group->waits.push_back({span.end - span.begin, span.waits});
+        const WaitFacts& facts = facts_[times_.rows()[span.row].facts];
+        group->began_before += facts.began_before ? 1 : 0;
+        group->unfinished += facts.is_unfinished ? 1 : 0;
         if (has_others(causes_[span.row])) group->spans.push_back(span);
       }
   }
@@ -416,6 +420,9 @@ class Finder {
                      .time = group.time,
                      .function = std::string(key.function),
                      .threads = thread_names(group.threads),
+                     .began_before = group.began_before,
+                     .unfinished = group.unfinished,
+                     .pid = key.pid,
                      .life = life_of(group.threads),
                      .rows = std::move(group.rows)};
     if (!group.waits.empty()) {

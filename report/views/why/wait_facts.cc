@@ -38,7 +38,9 @@ const WaitFactsTable::Fields* WaitFactsTable::fields_of(std::size_t event) {
         std::pair("lock", &fields.lock), std::pair("holder_tid", &fields.holder_tid),
         std::pair("holder", &fields.holder), std::pair("name", &fields.name), std::pair("disk", &fields.disk),
         std::pair("call", &fields.call), std::pair("throttled", &fields.throttled),
-        std::pair("runner_pid", &fields.runner_pid), std::pair("runner", &fields.runner)})
+        std::pair("state", &fields.state), std::pair("began_before", &fields.began_before),
+        std::pair("unfinished", &fields.unfinished), std::pair("runner_pid", &fields.runner_pid),
+        std::pair("runner", &fields.runner)})
     *field = field_named(*schema, name);
   has_objects_ = has_objects_ || fields.object != nullptr;
   return &fields;
@@ -72,12 +74,16 @@ std::uint32_t WaitFactsTable::keep(const ResolvedSample& sample) {
                  .disk = text_of(fields.disk, sample),
                  .call = text_of(fields.call, sample),
                  .is_throttled = number_of(fields.throttled, sample) != 0,
+                 .is_stopped = text_of(fields.state, sample) == "T" || text_of(fields.state, sample) == "t",
+                 .began_before = number_of(fields.began_before, sample) != 0,
+                 .is_unfinished = number_of(fields.unfinished, sample) != 0,
                  .runner_pid = static_cast<std::uint32_t>(number_of(fields.runner_pid, sample)),
                  .runner = text_of(fields.runner, sample)};
   if (made.call == "none") made.call = {};
+  const unsigned flags = (made.is_throttled ? 1U : 0) | (made.is_stopped ? 2U : 0) |
+                         (made.began_before ? 4U : 0) | (made.is_unfinished ? 8U : 0);
   const PayloadKey key(made.object, made.ready, made.lock, made.pid, made.holder_tid, made.name.data(),
-                       made.call.data(), made.is_throttled, made.runner_pid, made.runner.data(),
-                       made.disk.data());
+                       made.call.data(), flags, made.runner_pid, made.runner.data(), made.disk.data());
   const auto [known, is_new] = by_payload_.try_emplace(key, static_cast<std::uint32_t>(kept_.size()));
   if (!is_new) return known->second;
   if (made.lock != 0) made.variable = sample.locate(made.lock).id;

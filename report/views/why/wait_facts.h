@@ -40,6 +40,9 @@ struct WaitFacts {
   std::uint32_t holder_tid = 0;               // 0: not known
   std::string_view holder, name, disk, call;  // comm; file or peer; its disk; system call. Empty: not known
   bool is_throttled = false;                  // the cgroup's CPU quota was used up
+  bool is_stopped = false;                    // by a signal or a debugger
+  bool began_before = false;                  // the recording
+  bool is_unfinished = false;                 // it went on when the recording ended
   std::uint32_t runner_pid = 0;               // 0: none
   std::string_view runner;                    // comm of the thread that had the CPU; empty: an idle CPU
   Waker waker;                                // comm empty: not known
@@ -63,14 +66,15 @@ class WaitFactsTable {
   struct Fields {
     const PayloadField *object = nullptr, *ready = nullptr, *lock = nullptr, *holder_tid = nullptr,
                        *holder = nullptr, *name = nullptr, *disk = nullptr, *call = nullptr,
-                       *throttled = nullptr, *runner_pid = nullptr, *runner = nullptr;
+                       *throttled = nullptr, *state = nullptr, *began_before = nullptr, *unfinished = nullptr,
+                       *runner_pid = nullptr, *runner = nullptr;
   };
   const Fields* fields_of(std::size_t event);
   std::string_view text_of(const PayloadField* field, const ResolvedSample& sample);
   std::uint64_t number_of(const PayloadField* field, const ResolvedSample& sample) const;
 
   using PayloadKey = std::tuple<WaitObject, WaitObject, std::uint64_t, std::uint32_t, std::uint32_t,
-                                const char*, const char*, bool, std::uint32_t, const char*, const char*>;
+                                const char*, const char*, unsigned, std::uint32_t, const char*, const char*>;
   using WakerKey =
       std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t>;
 

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kIndent = 10;  // columns before the lines of a finding
 constexpr double kLeastPart = 0.05;  // of a finding: callees and doings with less are not printed
 constexpr std::size_t kMostIdle = 5, kMostParts = 4;
+// An answer does not know the cause of such a part of the time that is not idle.
+constexpr double kMuchUnknown = 0.1;
 // Who ends waits for work is printed if these take such a part of the threads' time.
 constexpr double kMuchOfThreads = 0.2;
 
@@ -52,8 +54,10 @@ class AnswerWords {
     for (const TimeFinding& finding : std::span(answer_.findings).first(shown))
       made.findings.push_back(finding_text(finding));
     if (shown == 0)
-      made.rest =
-          answer_.threads == 0 ? "no thread that the options choose was recorded" : "nothing stands out";
+      made.rest = answer_.threads == 0 ? "no thread that the options choose was recorded"
+                  : answer_.unknown > kMuchUnknown * (answer_.wall - answer_.idle)
+                      ? "nothing stands out in what is recorded"
+                      : "nothing stands out";
     if (answer_.operations) return made;
     if (shown > 0) made.rest = rest_text(shown);
     for (const IdleTime& one : answer_.waits_for_work) made.idle.push_back(idle_text(one));
@@ -124,6 +128,8 @@ class AnswerWords {
         return "waits for a child process in " + function;
       case Cause::Timer:
         return "sleeps in " + function;
+      case Cause::Stopped:
+        return "is stopped by a signal or a debugger in " + function;
       case Cause::Pipe:
         return "waits until a pipe is read in " + function;
       default:
@@ -174,6 +180,9 @@ class AnswerWords {
       text += ", " + cli::counted(finding.count, finding.cause == Cause::Fork ? "process" : "sample");
     else
       text += ", " + waits_text(finding.count, finding.median, finding.longest);
+    if (finding.began_before > 0)
+      text += fmt::format(", {} since before the recording", finding.began_before);
+    if (finding.unfinished > 0) text += fmt::format(", {} not ended", finding.unfinished);
     return text + "; " + threads_text(finding);
   }
 
@@ -368,6 +377,8 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
   if (finding.median != 0) {
     to.number("median_ns", finding.median);
     to.number("max_ns", finding.longest);
+    if (finding.began_before > 0) to.number("began_before", finding.began_before);
+    if (finding.unfinished > 0) to.number("unfinished", finding.unfinished);
   }
   if (finding.of_slow > 0) {
     to.number("slow_ns", static_cast<std::uint64_t>(finding.of_slow));
@@ -415,6 +426,9 @@ std::string more_of(const TimeFinding& finding, const WhyText& how) {
     case Cause::Fork:
       return fmt::format("tacho report -i {} --no-children", file);
     case Cause::Lock:
+      // The stacks of a deadlock, as long as it lasts, name the owners.
+      if (finding.unfinished > 0 && finding.holders.empty() && finding.pid != 0)
+        return fmt::format("tacho stacks -p {}", finding.pid);
       return fmt::format("tacho table -i {} --event offcpu --by lock,holder", file);
     case Cause::Condition:
       return fmt::format("tacho table -i {} --event offcpu --by lock,waker", file);
