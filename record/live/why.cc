@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "bpf/support/kernel_support.h"
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
+#include "format/base/file.h"
 #include "format/base/output.h"
 #include "record/events/target.h"
 #include "record/host/report_program.h"
@@ -274,6 +276,21 @@ Result<int> answer_why(const std::vector<std::string>& view, const std::string& 
   return WIFEXITED(status) ? WEXITSTATUS(status) : kBySignal + WTERMSIG(status);
 }
 
+// Also one that its parent has not waited for.
+bool has_exited(pid_t process) {
+  const format::Fd exit(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!exit) return errno == ESRCH;
+  pollfd one{exit.get(), POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+// Whether the processes to be recorded have ended, so that there is less of them than was meant.
+bool has_ended(const RecordOptions& options) {
+  const Target& target = options.target;
+  return target.watch == Watch::Processes && options.command.empty() && !target.ids.empty() &&
+         std::ranges::all_of(target.ids, has_exited);
+}
+
 }  // namespace
 
 int run_why(const std::vector<std::string>& command_line) {
@@ -292,6 +309,7 @@ int run_why(const std::vector<std::string>& command_line) {
     parsed->view.emplace_back("--not-kept");
   }
   const int recorded = record_capture(options, command_line);
+  if (has_ended(options)) parsed->view.emplace_back("--has-ended");
   if (::access(options.output.c_str(), R_OK) != 0) return recorded;
   auto signals = StopSignals::block();
   if (!signals) return report_failure(signals.error(), "why");

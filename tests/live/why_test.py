@@ -131,6 +131,11 @@ class Why(Asked):
         [lock] = [one for one in json.loads(text[text.index('{"tacho_why"'):])["findings"] if one["cause"] == "lock"]
         self.assertEqual((lock["lock"], lock["holder"]["comm"]), ("cache_lock", "worker-*"))
 
+    def test_a_process_that_ends_meanwhile(self):
+        with subprocess.Popen(["sleep", "1.5"]) as short:
+            done = self.run_program(*FIRST, TACHO, "why", "-p", short.pid, "--for", "60s")
+        self.assertIn("not seen: the rest of the time: the process ended while it was recorded\n", done.stdout.decode())
+
     def test_the_system_is_a_target(self):
         answer = json.loads(self.run_program(TACHO, "why", "--json", "-a", "--for", "300ms", status=None).stdout)
         self.assertGreater(answer["processes"], 10)

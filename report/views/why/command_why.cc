@@ -44,7 +44,7 @@ struct Options {
   ReadingOptions reading;
   WaitOptions waits;
   SlowQuestion slow;
-  bool as_json = false, is_kept = true;
+  bool as_json = false, is_kept = true, has_ended = false;
 };
 
 cli::CommandLine describe(Options& options) {
@@ -72,6 +72,7 @@ cli::CommandLine describe(Options& options) {
                 options.slow.of));
   // tacho-record removes its capture after this.
   rows.push_back(sets("--not-kept", "", options.is_kept, false));
+  rows.push_back(sets("--has-ended", "", options.has_ended, true));
   add_filter_options(rows, options.reading.session.filter);
   line.epilog = std::string(kExamples) + line.epilog;
   return line;
@@ -165,6 +166,8 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
               .room = options.reading.terminal_room(),
               .has_objects = sink.facts.has_objects(),
               .missing = missing_in(session, sink)};
+  if (options.has_ended)
+    how.missing.insert(how.missing.begin(), "the rest of the time: the process ended while it was recorded");
   if (answer.without_holders > 0)
     how.missing.push_back(
         fmt::format("who held the locks in the last {} waits: there are too many", answer.without_holders));
