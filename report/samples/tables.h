@@ -260,9 +260,6 @@ class IdVector {
   T& operator[](Id id) { return items_[index_of(id)]; }
   const T& operator[](Id id) const { return items_[index_of(id)]; }
   bool has(Id id) const { return index_of(id) < items_.size(); }
-  void prefetch(Id id) const {
-    if (has(id)) __builtin_prefetch(&items_[index_of(id)]);
-  }
   Id push_back(const T& item) {
     items_.push_back(item);
     return id_of<Id>(items_.size() - 1);
@@ -295,9 +292,6 @@ class IdMap {
     return items_[index_of(id)];
   }
   T find(Id id) const { return index_of(id) < items_.size() ? items_[index_of(id)] : none_; }
-  void prefetch(Id id) const {
-    if (index_of(id) < items_.size()) __builtin_prefetch(&items_[index_of(id)]);
-  }
   // Empties it and frees its memory.
   void forget() { Items().swap(items_); }
 
