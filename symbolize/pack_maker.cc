@@ -26,7 +26,7 @@ PackMaker::Gathered& PackMaker::gathered(const LocationFacts& facts) {
   module.kind = static_cast<std::uint8_t>(facts.module->kind);
   module.path = pack_.texts.number_of(facts.module->path);
   module.build_id = facts.module->build_id;
-  module.missing_reason = pack_.texts.number_of(source.missing_reason);
+  module.missing_reason = pack_.texts.number_of(source.missing.text);
   module.letter = static_cast<std::uint8_t>(source.letter);
   const bool has_packed_lines = source.packed != nullptr && source.packed->is(Flag::kHasLines);
   const std::pair<bool, std::uint8_t> flags[] = {
@@ -36,8 +36,8 @@ PackMaker::Gathered& PackMaker::gathered(const LocationFacts& facts) {
       {source.has_own_table, Flag::kHasOwnTable},
       {pack_.level >= format::PackLevel::Inlines && (facts.lines != nullptr || has_packed_lines),
        Flag::kHasLines},
-      {source.is_vmlinux, Flag::kIsVmlinux},
-      {source.is_kernel_module, Flag::kIsKernelModuleFile}};
+      {source.is_vmlinux(), Flag::kIsVmlinux},
+      {source.is_kernel_module(), Flag::kIsKernelModuleFile}};
   for (const auto& [is_set, flag] : flags)
     if (is_set) module.flags = static_cast<std::uint8_t>(module.flags | flag);
   return to;

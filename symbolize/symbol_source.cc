@@ -10,14 +10,14 @@
 namespace tacho::symbolize {
 
 std::uint64_t SymbolSource::offset_of(const Frame& frame) const {
-  if (!is_vmlinux || packed != nullptr) return frame.shown_address;
+  if (!is_vmlinux() || packed != nullptr) return frame.shown_address;
   const auto offset = loads.offset_of({frame.ip.value - moved});
   return offset ? offset->value : ~std::uint64_t{0};
 }
 
 std::uint64_t SymbolSource::elf_address_of(const Frame& frame, std::uint64_t offset) const {
   if (packed != nullptr) return packed->elf_address_of(offset);
-  if (is_vmlinux) return frame.ip.value - moved;
+  if (is_vmlinux()) return frame.ip.value - moved;
   const auto address = loads.address_of({offset});
   return address ? address->value : frame.shown_address;
 }
@@ -33,8 +33,9 @@ void SymbolSources::keep(SymbolSource source, Entry& known) {
     known.source = &all_.emplace_back(std::move(source));
     return;
   }
-  const char flags[] = {source.is_left_out ? '-' : '+', source.reason_is_own_file ? '-' : '+', '\0'};
-  SymbolSource*& same = shared_[flags + source.missing_reason];
+  const MissingReason& why = source.missing;
+  const char flags[] = {why.is_left_out ? '-' : '+', why.is_of_own_file ? '-' : '+', '\0'};
+  SymbolSource*& same = shared_[flags + why.text];
   if (same == nullptr) same = &all_.emplace_back(std::move(source));
   known.source = same;
 }
@@ -42,9 +43,7 @@ void SymbolSources::keep(SymbolSource source, Entry& known) {
 SymbolSource& SymbolSources::own(Entry& known) {
   if (!known.is_shared) return *known.source;
   SymbolSource& own = all_.emplace_back();
-  own.missing_reason = known.source->missing_reason;
-  own.reason_is_own_file = known.source->reason_is_own_file;
-  own.is_left_out = known.source->is_left_out;
+  own.missing = known.source->missing;
   known.is_shared = false;
   known.source = &own;
   return own;
@@ -54,8 +53,8 @@ bool SymbolSources::check_late_build_id(Entry& known, const Module& module) {
   if (!known.was_unsure || module.build_id.empty()) return false;
   known.was_unsure = false;
   const SymbolSource& source = *known.source;
-  const bool has_names_of_a_file =
-      source.table != nullptr && source.packed == nullptr && !source.is_of_simpleperf;
+  const bool has_names_of_a_file = source.table != nullptr && source.packed == nullptr &&
+                                   source.origin != SymbolSource::Origin::Simpleperf;
   known.is_wrong_file =
       has_names_of_a_file && match_build_ids(source.build_id, module.build_id) == BuildIdMatch::Other;
   if (known.is_wrong_file)
@@ -95,7 +94,8 @@ void SymbolSources::report_guesses(const std::deque<const Module*>& modules,
       diagnostics.add_line(
           format::Damage::Note,
           std::string(module->path) + ": its names are a guess: the process may not have made this map");
-    if (known->second.was_unsure && !source->is_of_simpleperf) paths.push_back(module->path);
+    if (known->second.was_unsure && source->origin != SymbolSource::Origin::Simpleperf)
+      paths.push_back(module->path);
   }
   if (paths.empty()) return;
   std::string line(paths[0]);
@@ -123,10 +123,10 @@ SymbolSource from_file(ModuleSymbols symbols) {
   source.loads = std::move(symbols.loads);
   source.build_id = symbols.build_id;
   source.has_full_symbols = symbols.is_full;
-  source.has_own_file = true;
+  source.origin = SymbolSource::Origin::File;
   if (symbols.missing_reason) {
-    source.missing_reason = std::move(symbols.missing_reason->what);
-    source.is_left_out = is_left_out(*symbols.missing_reason);
+    source.missing.text = std::move(symbols.missing_reason->what);
+    source.missing.is_left_out = is_left_out(*symbols.missing_reason);
   }
   return source;
 }
@@ -164,7 +164,7 @@ std::optional<SymbolSource> SimpleperfNames::source_of(const Module& module) {
   source.has_own_table = true;
   source.letter = is_kernel ? 'k' : 'd';
   source.is_mangled = true;
-  source.is_of_simpleperf = true;
+  source.origin = SymbolSource::Origin::Simpleperf;
   return source;
 }
 
@@ -177,29 +177,30 @@ SymbolSource from_pack(PackedSource& packed, Unnamed unnamed) {
   source.is_mangled = packed.is(Flag::kIsMangled);
   source.has_full_symbols = packed.is(Flag::kHasFullSymbols);
   source.has_own_table = packed.is(Flag::kHasOwnTable);
-  source.is_vmlinux = packed.is(Flag::kIsVmlinux);
-  source.is_kernel_module = packed.is(Flag::kIsKernelModuleFile);
+  if (packed.is(Flag::kIsVmlinux))
+    source.origin = SymbolSource::Origin::Vmlinux;
+  else if (packed.is(Flag::kIsKernelModuleFile))
+    source.origin = SymbolSource::Origin::KernelModuleFile;
   return source;
 }
 
 SymbolSource without_names(Error reason) {
   SymbolSource source;
-  source.is_left_out = is_left_out(reason);
-  source.missing_reason = std::move(reason.what);
+  source.missing = {.text = std::move(reason.what), .message_start = {}, .is_left_out = is_left_out(reason)};
   return source;
 }
 
 MissingMessage missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
                                std::string_view ended) {
   constexpr std::string_view kEnded = "call chains end there: ";
-  std::string missing_reason = source ? source->missing_reason : "";
-  if (source && source->reason_is_own_file) missing_reason.insert(0, files.local_path(path) + ": ");
+  std::string missing_reason = source ? source->missing.text : "";
+  if (source && source->missing.is_of_own_file) missing_reason.insert(0, files.local_path(path) + ": ");
   if (missing_reason.empty() && source && source->lines) missing_reason = source->lines->missing_reason();
   if (missing_reason.empty() && ended.empty()) return {};
   if (missing_reason.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
-  const bool is_left_out = source->is_left_out || (source->lines && source->lines->left_out());
+  const bool is_left_out = source->missing.is_left_out || (source->lines && source->lines->left_out());
   const auto kind = is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
-  std::string line = files.message(path, missing_reason, source->message_start);
+  std::string line = files.message(path, missing_reason, source->missing.message_start);
   if (ended.empty() || missing_reason.starts_with(ended)) return {kind, line};
   const std::string here = files.local_path(path) + ": ";
   if (ended.starts_with(here)) ended.remove_prefix(here.size());

@@ -31,33 +31,39 @@
 
 namespace tacho::symbolize {
 
+// Why names or lines of a module are missing.
+struct MissingReason {
+  std::string text;                // the end of the message; empty: nothing is missing
+  std::string_view message_start;  // the beginning of the message: what is missing
+  bool is_of_own_file = false;     // the message begins with the name of the module's own file
+  bool is_left_out = false;        // the symbols exceed the limits for the file's size
+};
+
 // The symbol table, source lines and other tables of one module.
 struct SymbolSource {
+  // Where the symbols are from. File: the module's own file or its debug file. KernelModuleFile: a .ko file,
+  // whose addresses in `loads` are relative to the module's base. Simpleperf: its section of the capture.
+  enum class Origin : std::uint8_t { Other, File, Vmlinux, KernelModuleFile, Simpleperf };
   std::unique_ptr<SymbolTable> own;       // null: none, which is frequent in captures with deleted files
   SymbolTable* table = nullptr;           // `own`, or a table shared with other modules; null: no names
   std::unique_ptr<SymbolTable> embedded;  // of .gnu_debugdata: used if `own` has no symbol
   LoadMap loads;
   std::uint64_t moved = 0;  // of a vmlinux: address in the running kernel minus address in the file
-  bool is_vmlinux = false;
-  bool is_kernel_module = false;  // from a .ko file: addresses of `loads` are relative to the module's base
+  Origin origin = Origin::Other;
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
   bool has_own_table = false;  // its symbols are not from kallsyms
   format::BuildId build_id;    // of the file that was read; empty: it has none
-  std::string missing_reason;  // why names or lines are missing: the end of the message
-  // The reason is about the module's own file: the message begins with its name.
-  bool reason_is_own_file = false;
-  bool has_own_file = false;       // the module's own file was read
-  bool is_of_simpleperf = false;   // the symbols come from simpleperf's section of the capture
-  bool is_guess = false;           // of a perf map that may be another process's
-  bool is_left_out = false;        // the symbols exceed the limits for the file's size
-  std::string_view message_start;  // the beginning of the message: what is missing
+  bool is_guess = false;       // of a perf map that may be another process's
+  MissingReason missing;
   const JitCode::Function* jit = nullptr;
   PackedSource* packed = nullptr;  // set if all is from the capture's symbol pack
 
   std::unique_ptr<LineSource> lines;  // read when the first address needs them
 
+  bool is_vmlinux() const { return origin == Origin::Vmlinux; }
+  bool is_kernel_module() const { return origin == Origin::KernelModuleFile; }
   // Sets `table`, if it is not shared.
   void use_own_table() {
     if (!table) table = own ? own.get() : embedded.get();
@@ -99,7 +105,7 @@ class SymbolSources {
   void report_wrong_files(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
 
   std::deque<SymbolSource> all_;
-  std::unordered_map<std::string, SymbolSource*> shared_;  // by their missing_reason
+  std::unordered_map<std::string, SymbolSource*> shared_;  // by their MissingReason
   std::unordered_map<const Module*, Entry> known_;
 };
 

@@ -80,8 +80,8 @@ struct Symbolizer::State {
     name_ranges(source, module);
     source.use_own_table();
     const std::string here = files.local_path(std::string(module.path)) + ": ";
-    source.reason_is_own_file = source.missing_reason.starts_with(here);
-    if (source.reason_is_own_file) source.missing_reason.erase(0, here.size());
+    source.missing.is_of_own_file = source.missing.text.starts_with(here);
+    if (source.missing.is_of_own_file) source.missing.text.erase(0, here.size());
     sources.keep(std::move(source), known);
     return known;
   }
@@ -121,13 +121,13 @@ struct Symbolizer::State {
     if (auto simpleperf_names = simpleperf.source_of(module)) return std::move(*simpleperf_names);
     if (is_packed) {
       if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
-        unusable_files.push_back(source.missing_reason +
+        unusable_files.push_back(source.missing.text +
                                  "; names come from the symbols packed into the capture");
       return from_pack(*packed, options.unnamed);
     }
     if (!options.others) return source;
     if (PackedSource* const other = options.others->find(module)) return from_pack(*other, options.unnamed);
-    source.missing_reason += options.others->other_build_of(module);
+    source.missing.text += options.others->other_build_of(module);
     return source;
   }
 
@@ -135,7 +135,7 @@ struct Symbolizer::State {
   // which is seldom.
   void name_ranges(SymbolSource& source, const Module& module) {
     const bool is_enabled = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
-    if (!is_enabled || !source.has_own_file || source.table) return;
+    if (!is_enabled || source.origin != SymbolSource::Origin::File || source.table) return;
     const auto open = [this, &module]() -> std::unique_ptr<FunctionRanges> {
       const ScopedRead reading(options.name_access, module.path);
       if (reading.is_refused()) return nullptr;
@@ -171,7 +171,7 @@ struct Symbolizer::State {
       return open_kallsyms(module);
     }
     SymbolSource source = from_file(std::move(symbols->symbols));
-    source.is_vmlinux = true;
+    source.origin = SymbolSource::Origin::Vmlinux;
     source.moved = symbols->moved;
     return source;
   }
@@ -183,12 +183,12 @@ struct Symbolizer::State {
     if (source.table || module.file.empty()) return source;
     auto symbols = module_files.kernel_module_symbols(module);
     if (!symbols) {
-      source.missing_reason += "; " + symbols.error().what;
-      source.is_left_out = is_left_out(symbols.error());
+      source.missing.text += "; " + symbols.error().what;
+      source.missing.is_left_out = is_left_out(symbols.error());
       return source;
     }
     source = from_file(std::move(*symbols));
-    source.is_kernel_module = true;
+    source.origin = SymbolSource::Origin::KernelModuleFile;
     return source;
   }
 
@@ -198,7 +198,7 @@ struct Symbolizer::State {
     const Mapping* const text = kernel.text_mapping();
     if (!text) return nullptr;
     const SymbolSource& source = source_of(*text->module);
-    return source.table && !source.is_vmlinux && source.table->find(ip.value) ? text : nullptr;
+    return source.table && !source.is_vmlinux() && source.table->find(ip.value) ? text : nullptr;
   }
 
   // BPF trampolines and dispatchers have no mapping if the recorder did not write KSYMBOL records; they are
@@ -322,19 +322,19 @@ struct Symbolizer::State {
     SymbolSources::Entry& of = known(module);
     if (std::exchange(of.lines_were_read, true)) return of.source->lines.get();
     if (of.source->jit) return nullptr;  // lines of JIT code are in the jitdump, not in DWARF
-    auto read = of.source->is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
+    auto read = of.source->is_vmlinux() ? module_files.kernel_lines(options.vmlinux, module.build_id)
                 : module.kind == ModuleKind::User ? module_files.lines(module)
                                                   : std::unique_ptr<LineSource>();
-    const bool changes_source = read ? *read != nullptr : of.source->missing_reason.empty();
+    const bool changes_source = read ? *read != nullptr : of.source->missing.text.empty();
     if (!changes_source) return nullptr;
     SymbolSource& source = sources.own(of);
     if (read) {
       source.lines = std::move(*read);
       return source.lines.get();
     }
-    source.missing_reason = read.error().what;
-    source.is_left_out = is_left_out(read.error());
-    source.message_start = "its source lines cannot be read: ";
+    source.missing.text = read.error().what;
+    source.missing.is_left_out = is_left_out(read.error());
+    source.missing.message_start = "its source lines cannot be read: ";
     return nullptr;
   }
 
@@ -362,7 +362,7 @@ struct Symbolizer::State {
     frame.source = source.letter;
     frame.is_guess = source.is_guess || module.is_unsure();
     std::uint64_t offset = source.offset_of(at);
-    if (source.is_kernel_module && !source.packed) {
+    if (source.is_kernel_module() && !source.packed) {
       const auto in_file = source.loads.offset_of({at.ip.value - mapping.start + mapping.page_offset});
       if (!in_file) return nullptr;
       offset = in_file->value;
@@ -386,7 +386,7 @@ struct Symbolizer::State {
   // call.
   std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines) {
     SymbolSource& source = source_of(*frame.module);
-    if (source.is_kernel_module) return {&frame, 1};  // its DWARF has unresolved relocations
+    if (source.is_kernel_module()) return {&frame, 1};  // its DWARF has unresolved relocations
     const std::uint64_t offset = source.offset_of(at);
     at.elf_address = source.elf_address_of(at, offset);
     frame.elf_address = at.elf_address + (frame.ip.value - at.ip.value);
@@ -500,7 +500,7 @@ LocationFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress i
   }
   if (facts.is_bpf_text) return facts;
   facts.source = &state.source_of(*frame.module);
-  const bool is_unlinked = facts.source->is_kernel_module && !facts.source->packed;
+  const bool is_unlinked = facts.source->is_kernel_module() && !facts.source->packed;
   const std::uint64_t offset = facts.source->offset_of(frame);
   facts.elf_address = is_unlinked ? frame.shown_address : facts.source->elf_address_of(frame, offset);
   const bool has_packed_lines =
@@ -582,7 +582,7 @@ Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
   const ScopedRead reading(state_->options.name_access, mapping.module->path);
   if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return {};
   SymbolSource& source = state_->source_of(*mapping.module);
-  if (source.is_vmlinux || source.is_kernel_module || source.embedded) return {};
+  if (source.is_vmlinux() || source.is_kernel_module() || source.embedded) return {};
   return {source.table, true};
 }
 

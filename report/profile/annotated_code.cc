@@ -382,7 +382,7 @@ AnnotatedCode CodeAnnotator::annotate(const HitFunction& function, std::uint32_t
                           .start_ip = function.location.ip.value - (function.shown_address - function.start),
                           .size = code.size,
                           .facts = resolver.facts(function.location)};
-  const bool is_unlinked = context.facts.source != nullptr && context.facts.source->is_kernel_module;
+  const bool is_unlinked = context.facts.source != nullptr && context.facts.source->is_kernel_module();
   if (context.facts.source != nullptr) {
     if (!is_unlinked) code.address = context.facts.elf_address - (function.shown_address - function.start);
     context.packed = context.facts.source->packed;
@@ -490,7 +490,7 @@ std::string CodeAnnotator::name_of_target(const FunctionContext& context, std::u
     return name_and_offset(session_->resolver().kernel_frames(address).front());
   }
   const bool is_of_kallsyms = context.function.module->kind == symbolize::ModuleKind::Kernel &&
-                              context.facts.source != nullptr && !context.facts.source->is_vmlinux &&
+                              context.facts.source != nullptr && !context.facts.source->is_vmlinux() &&
                               context.facts.source->packed == nullptr;
   if (is_of_kallsyms) return name_and_offset(session_->resolver().kernel_frames(address).front());
   const auto shown = addresses_.shown_address(context.facts, address);

@@ -66,7 +66,7 @@ std::uint64_t all_lost_samples(Session& session) {
 std::optional<std::uint64_t> CodeAddresses::shown_address(const symbolize::LocationFacts& facts,
                                                           std::uint64_t elf_address) {
   const symbolize::SymbolSource* const source = facts.source;
-  if (source == nullptr || source->jit != nullptr || source->is_kernel_module) return std::nullopt;
+  if (source == nullptr || source->jit != nullptr || source->is_kernel_module()) return std::nullopt;
   if (source->packed != nullptr) {
     const auto [known, is_new] = packed_.try_emplace(source->packed);
     if (is_new)
@@ -78,7 +78,7 @@ std::optional<std::uint64_t> CodeAddresses::shown_address(const symbolize::Locat
     return found != known->second.end() ? found->second
                                         : facts.shown_address + (elf_address - facts.elf_address);
   }
-  if (source->is_vmlinux) return elf_address + source->moved;
+  if (source->is_vmlinux()) return elf_address + source->moved;
   const auto offset = source->loads.offset_of({elf_address});
   return offset ? std::optional(offset->value) : std::nullopt;
 }
@@ -319,7 +319,7 @@ std::optional<symbolize::SymbolSource> packed_without_names(Resolver& resolver,
   if (packed == nullptr || packed->is(format::PackedModule::kHasNames)) return std::nullopt;
   symbolize::SymbolSource source = symbolize::from_pack(*packed, symbolize::Unnamed::Functions);
   source.table = nullptr;
-  source.missing_reason = packed->missing_reason();
+  source.missing.text = packed->missing_reason();
   return source;
 }
 

@@ -114,7 +114,7 @@ format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t addr
     return core != nullptr ? core->read(address, size) : format::Bytes();
   }
   const symbolize::LocationFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
-  if (facts.source == nullptr || !facts.source->is_vmlinux || facts.source->packed != nullptr) return {};
+  if (facts.source == nullptr || !facts.source->is_vmlinux() || facts.source->packed != nullptr) return {};
   const auto offset = facts.source->loads.offset_of({address - facts.source->moved});
   return offset ? code_.read_vmlinux(vmlinux_, offset->value, size) : format::Bytes();
 }

@@ -27,7 +27,7 @@ struct Packing {
 
 TEST(PackMaker, AnAddressThatNothingIsKnownOfIsLeftOut) {
   Packing packing;
-  packing.source.missing_reason = "is no file";
+  packing.source.missing.text = "is no file";
   packing.add(0x1000, 0x1000);
   packing.add(0x2000, 0x2000, Symbol{.start = 0x2000, .end = 0x2010, .name = "known"});
   packing.add(0x3000, 0x403000);  // what views show of it is not what is shown of an address alone
@@ -47,7 +47,7 @@ TEST(PackMaker, FilesWithOnePathStandInTheOrderOfTheirFirstUse) {
   const std::array<const char*, 3> reasons{"first", "second", "third"};
   for (std::size_t i = 0; i < files.size(); ++i) {
     SymbolSource source;
-    source.missing_reason = reasons[i];
+    source.missing.text = reasons[i];
     LocationFacts facts;
     facts.module = &files[files.size() - 1 - i];
     facts.source = &source;

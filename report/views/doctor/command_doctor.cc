@@ -101,7 +101,7 @@ std::string reason_of(const symbolize::LocationFacts& facts) {
     default:
       break;
   }
-  if (source != nullptr) return source->missing_reason.empty() ? "it has no symbols" : source->missing_reason;
+  if (source != nullptr) return source->missing.text.empty() ? "it has no symbols" : source->missing.text;
   return "no symbol covers the address";
 }
 
