@@ -437,7 +437,8 @@ constexpr SortKey kSortKeys[] = {
      .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
      .width = [](Show show, Row row) -> std::size_t {
        return row.parent == nullptr ? 0 : shown(show, row.parent->shown_name()).size();
-     }},
+     },
+     .needs = SortKey::Needs::CallChains},
     {.name = "cpu",
      .header = "CPU",
      .help = "the CPU",

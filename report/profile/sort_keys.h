@@ -85,7 +85,13 @@ struct SortKey {
   ReportMode mode = ReportMode::Samples;  // Samples: the key exists in every mode
   bool has_lines = false;                 // a row for each address of a function, with its line
   // What a report reads for it, besides samples. This must be known before the events are.
-  enum class Needs : std::uint8_t { Nothing, SourceLines, Switches, Cgroups } needs = Needs::Nothing;
+  enum class Needs : std::uint8_t {
+    Nothing,
+    CallChains,
+    SourceLines,
+    Switches,
+    Cgroups
+  } needs = Needs::Nothing;
   bool has_mapped_bytes = false;  // functions need mapped_bytes()
 };
 

@@ -125,7 +125,7 @@ Result<> prepare_report(ReportOptions& options) {
   // Waits always need the stack with which they began, even if rows show none.
   options.reading.session.wants_stacks =
       options.wants_children || options.graph.form != GraphForm::None || options.chains.parent ||
-      options.columns.sort.find("parent") != std::string::npos || options.waits.is_asked_for;
+      names_key_with(options.columns, SortKey::Needs::CallChains) || options.waits.is_asked_for;
   return Done{};
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "report/views/report/command_report.h"
 #include "report/views/report/report_columns.h"
 #include "report/views/report/report_mode.h"
 
@@ -40,6 +43,16 @@ TEST(ReportOptions, AKeyOrItsAbbreviationNeedsWhatItsRowSays) {
   EXPECT_TRUE(names_key_with(parsed({"--sort", "{comm,cgroup_id}"}).columns, SortKey::Needs::Cgroups));
   EXPECT_TRUE(asks_for_parallelism(parsed({"--sort", "paral"})));
   EXPECT_TRUE(asks_for_parallelism(parsed({"--fields", "lat,sym"})));
+}
+
+TEST(ReportOptions, TheKeyParentNeedsCallChainsInSortAndInFields) {
+  for (const char* const option : {"--sort", "--fields"}) {
+    for (const auto& [keys, needs] : {std::pair("overhead,parent", true), std::pair("x.parent_pid", false)}) {
+      ReportOptions options = parsed({"--no-children", "-g", "none", option, keys});
+      ASSERT_TRUE(prepare_report(options));
+      EXPECT_EQ(options.reading.session.wants_stacks, needs) << option << " " << keys;
+    }
+  }
 }
 
 TEST(ReportOptions, AFieldWhoseNameContainsAKeyNeedsNothing) {
