@@ -74,7 +74,7 @@ void resolve_seen(benchmark::State& state) {
   std::uint64_t next = 0;
   for (auto _ : state) {
     const format::RuntimeAddress ip{kKernel + (next++ % count) * 0x55};
-    const Mapping* const mapping = kernel.spaces.find(kPid, ip, format::abi::kCpumodeKernel);
+    const Mapping* const mapping = kernel.spaces.find_mapping(kPid, ip, format::abi::kCpumodeKernel);
     benchmark::DoNotOptimize(symbolizer.resolve(mapping, ip, format::abi::kCpumodeKernel));
   }
 }
@@ -83,7 +83,7 @@ BENCHMARK(resolve_seen)->Arg(1000)->Arg(100000);
 void resolve_new(benchmark::State& state) {
   const Kernel kernel;
   Symbolizer symbolizer({}, kernel.features, kernel.spaces);
-  const Mapping* const mapping = kernel.spaces.find(kPid, {kKernel}, format::abi::kCpumodeKernel);
+  const Mapping* const mapping = kernel.spaces.find_mapping(kPid, {kKernel}, format::abi::kCpumodeKernel);
   symbolizer.resolve(mapping, {kKernel}, format::abi::kCpumodeKernel);  // reads kallsyms
   std::uint64_t next = 1;
   for (auto _ : state) {
@@ -108,7 +108,7 @@ void find_mapping(benchmark::State& state) {
   std::uint64_t next = 0;
   for (auto _ : state) {
     const format::RuntimeAddress ip{(next++ * 0x9E37) % (200 * 0x10000)};
-    benchmark::DoNotOptimize(spaces.find(kPid, ip, format::abi::kCpumodeUser));
+    benchmark::DoNotOptimize(spaces.find_mapping(kPid, ip, format::abi::kCpumodeUser));
   }
 }
 BENCHMARK(find_mapping);

@@ -93,7 +93,7 @@ BENCHMARK(BM_RememberAndRestore)->Unit(benchmark::kMillisecond);
 void BM_TimesOfSamples(benchmark::State& state) {
   for (auto _ : state) {
     TimeCounts counts;
-    for (std::uint64_t i = 0; i < kRows; ++i) counts.add(1'000'000'000 + i * 101'000);
+    for (std::uint64_t i = 0; i < kRows; ++i) counts.add_time(1'000'000'000 + i * 101'000);
     benchmark::DoNotOptimize(counts.columns(200));
   }
   state.SetItemsProcessed(state.iterations() * kRows);

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto table = read_symbols(*elf, *elf, used);
     if (!table) continue;
     for (std::uint64_t offset = 0; offset < size + 64; offset += 8) {
-      const Symbol* const found = table->find(offset);
+      const Symbol* const found = table->find_symbol(offset);
       if (found && offset < found->start) std::abort();
     }
   }

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto kallsyms = Kallsyms::parse({bytes.begin(), bytes.end()}, reference);
     if (!kallsyms) continue;
     for (const std::uint64_t address : {std::uint64_t{0}, std::uint64_t{0x1010}, ~std::uint64_t{0}}) {
-      const Symbol* const found = kallsyms->kernel().find(address);
+      const Symbol* const found = kallsyms->kernel().find_symbol(address);
       if (found && address < found->start) std::abort();
     }
   }

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     SymbolTable* const table = carried.of(path);
     if (table == nullptr) continue;
     for (std::uint64_t address = 0; address < 0x200; ++address) {
-      const Symbol* const found = table->find(address);
+      const Symbol* const found = table->find_symbol(address);
       if (!found) continue;
       const bool covers = address == found->start || (found->start < address && address < found->end);
       if (!covers || found->name.empty()) std::abort();

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const PackedModule& module : parsed->modules) {
     symbolize::PackedSource source(module, parsed->texts);
     for (const PackedAddress& address : module.addresses) {
-      const symbolize::Symbol* const symbol = source.table().find(address.address);
+      const symbolize::Symbol* const symbol = source.table().find_symbol(address.address);
       const symbolize::LinkerSymbol linkers{symbol ? symbol->name : "", {address.elf_address}};
       source.list_calls_at(address.address, linkers, symbolize::UseSymbolName::AsPerf, calls);
     }

@@ -86,9 +86,9 @@ AddressRange MappingList::range_at(std::uint64_t address) const {
   return gap;
 }
 
-std::vector<const Mapping*> MappingList::take(std::uint64_t start, std::uint64_t end) {
+std::vector<const Mapping*> MappingList::take_range(std::uint64_t start, std::uint64_t end) {
   // Only the last mapping that begins before the range can overlap it.
-  const Mapping* const overlapping = find(start);
+  const Mapping* const overlapping = find_mapping(start);
   const std::uint64_t from = overlapping != nullptr ? overlapping->start : start;
   auto [before, rest] = split(std::move(root_), from);
   auto [taken, after] = split(std::move(rest), end);
@@ -98,7 +98,7 @@ std::vector<const Mapping*> MappingList::take(std::uint64_t start, std::uint64_t
   return mappings;
 }
 
-void MappingList::add(const Mapping* mapping, std::uint32_t priority) {
+void MappingList::add_mapping(const Mapping* mapping, std::uint32_t priority) {
   auto [before, after] = split(std::move(root_), mapping->start);
   NodeRef fresh(new Node{{}, {}, mapping, mapping->start, priority});
   root_ = join(join(std::move(before), std::move(fresh)), std::move(after));
@@ -295,12 +295,12 @@ struct AddressSpaces::State {
 
   // Adds a mapping that overlaps no other.
   void add(MappingList& maps, const Mapping& mapping) {
-    maps.add(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
+    maps.add_mapping(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
   }
 
   void insert(MappingList& maps, const Mapping& mapping) {
     if (mapping.start >= mapping.end) return;
-    const Mapping* const old = maps.find(mapping.start);
+    const Mapping* const old = maps.find_mapping(mapping.start);
     const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
                          old->end == mapping.end && old->page_offset == mapping.page_offset;
     if (is_same) return;  // recorded twice: by the kernel, and by the recorder from /proc
@@ -311,7 +311,7 @@ struct AddressSpaces::State {
 
   // Removes [start, end); the rest of a mapping on either side becomes a new mapping.
   void erase(MappingList& maps, std::uint64_t start, std::uint64_t end) {
-    for (const Mapping* const old : maps.take(start, end)) {
+    for (const Mapping* const old : maps.take_range(start, end)) {
       if (old->start < start) {
         Mapping before = *old;
         before.end = start;
@@ -360,7 +360,7 @@ struct AddressSpaces::State {
     // Recorders of tacho name what has no thread: samples of summaries and plain ring buffers.
     const bool is_no_thread = record.tid == kNoProcess && record.name == "[no thread]";
     if (!identifies(record.tid) && !is_no_thread) return;
-    thread(record.pid, record.tid).comm = texts.add(record.name);
+    thread(record.pid, record.tid).comm = texts.add_text(record.name);
   }
 
   void apply(const format::TaskRecord& record, std::uint16_t misc) {
@@ -406,7 +406,7 @@ struct AddressSpaces::State {
   void apply(const format::KsymbolRecord& record, std::uint16_t /*misc*/) {
     const std::uint64_t end = format::end_of_range(record.address, record.length);
     if ((record.flags & kUnregister) != 0) {
-      const Mapping* const old = kernel.find(record.address);
+      const Mapping* const old = kernel.find_mapping(record.address);
       if (old && old->module->kind == ModuleKind::Bpf) {
         erase(kernel, old->start, old->end);
         replace_version(kNoProcess);
@@ -437,7 +437,7 @@ struct AddressSpaces::State {
       if (!is_named) return;
       const std::string name = kernel_module_name(record.filename);
       // As in perf: a kernel module has the path in the capture's table of build ids.
-      const auto listed = kernel_module_paths.find(texts.find(name));
+      const auto listed = kernel_module_paths.find(texts.find_text(name));
       Module* const loaded = module(
           ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
           last_part(name), record.build_id.empty() ? build_id_of_path(record.filename) : record.build_id);
@@ -451,12 +451,12 @@ struct AddressSpaces::State {
     mapping.module = module(ModuleKind::Kernel, path, kernel_short_name(path), record.build_id);
     if (kernel_map && (kernel_map->start != mapping.start || kernel_map->end != mapping.end)) {
       for (const Mapping* const old : kernel.all()) {
-        if (old->module == kernel_map->module) kernel.take(old->start, old->end);
+        if (old->module == kernel_map->module) kernel.take_range(old->start, old->end);
       }
       replace_version(kNoProcess);
     }
     insert(kernel, mapping);
-    kernel_map = kernel.find(mapping.start);
+    kernel_map = kernel.find_mapping(mapping.start);
     kernel_text = KernelText{mapping.start, mapping.end, {}, 0};
     // Zero: the recorder had no right to see kernel addresses.
     if (record.page_offset != 0) {
@@ -494,7 +494,7 @@ struct AddressSpaces::State {
 
   // See Mapping::beyond_file.
   const Mapping* mapping_beyond_file(const Mapping& mapping) {
-    const Mapping* before = processes[mapping.pid].find(mapping.start - 1);
+    const Mapping* before = processes[mapping.pid].find_mapping(mapping.start - 1);
     if (before != nullptr && before->beyond_file != nullptr) before = before->beyond_file;
     if (before == nullptr || before->module->kind != ModuleKind::User ||
         (before->protection & kProtExec) != 0)
@@ -527,7 +527,7 @@ struct AddressSpaces::State {
 
   void add_build_id(std::string_view path, const format::BuildId& id) {
     if (id.empty()) return;
-    build_ids.try_emplace(texts.add(path), id);
+    build_ids.try_emplace(texts.add_text(path), id);
     // A pipe has the ids at its end, after the mappings.
     const auto known = modules_by_identity.find(Identity{path, {}});
     if (known == modules_by_identity.end()) return;
@@ -538,7 +538,7 @@ struct AddressSpaces::State {
   }
 
   format::BuildId build_id_of_path(std::string_view path) const {
-    const auto known = build_ids.find(texts.find(path));
+    const auto known = build_ids.find(texts.find_text(path));
     return known == build_ids.end() ? format::BuildId{} : known->second;
   }
 };
@@ -553,7 +553,7 @@ AddressSpaces::~AddressSpaces() = default;
 void AddressSpaces::keep_memory_files() { state_->keeps_memory_files = true; }
 void AddressSpaces::keep_pid_zero() { state_->keeps_pid_zero = true; }
 void AddressSpaces::name_tid_zero(std::string_view name) {
-  state_->threads[0] = Thread{0, state_->texts.add(name)};
+  state_->threads[0] = Thread{0, state_->texts.add_text(name)};
 }
 
 void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
@@ -567,11 +567,11 @@ void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
 void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   const bool is_of_kernel = (entry.misc & abi::kCpumodeMask) == abi::kCpumodeKernel;
   if (is_of_kernel && entry.filename.find(".ko") != std::string::npos)
-    state_->kernel_module_paths.try_emplace(state_->texts.add(kernel_module_name(entry.filename)),
-                                            state_->texts.add(entry.filename));
+    state_->kernel_module_paths.try_emplace(state_->texts.add_text(kernel_module_name(entry.filename)),
+                                            state_->texts.add_text(entry.filename));
   // The table lists the kernel once, by the path of a vmlinux or as [kernel.kallsyms].
   else if (is_of_kernel && entry.filename.starts_with('/') && state_->kernel_path == kNoText)
-    state_->kernel_path = state_->texts.add(entry.filename);
+    state_->kernel_path = state_->texts.add_text(entry.filename);
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
@@ -624,8 +624,8 @@ const std::optional<AddressSpaces::KernelText>& AddressSpaces::kernel_text() con
   return state_->kernel_text;
 }
 
-const Mapping* KernelSpace::find(format::RuntimeAddress ip) const {
-  return spaces_->find(kNoProcess, ip, abi::kCpumodeKernel);
+const Mapping* KernelSpace::find_mapping(format::RuntimeAddress ip) const {
+  return spaces_->find_mapping(kNoProcess, ip, abi::kCpumodeKernel);
 }
 
 }  // namespace tacho::symbolize

@@ -57,14 +57,14 @@ constexpr bool identifies_task(std::uint32_t pid) { return pid != 0 && pid != ~s
 class MappingList {
  public:
   // The mapping that covers `address`; null: none.
-  const Mapping* find(std::uint64_t address) const { return range_at(address).mapping; }
+  const Mapping* find_mapping(std::uint64_t address) const { return range_at(address).mapping; }
   // The same, and the range of addresses for which the result is valid.
   AddressRange range_at(std::uint64_t address) const;
   // Removes the mappings that overlap [start, end) and returns them in ascending order.
-  std::vector<const Mapping*> take(std::uint64_t start, std::uint64_t end);
+  std::vector<const Mapping*> take_range(std::uint64_t start, std::uint64_t end);
   // Adds a mapping that overlaps no other. `priority`: a hash of mapping->start that authors of captures
   // cannot predict, which keeps the tree balanced.
-  void add(const Mapping* mapping, std::uint32_t priority);
+  void add_mapping(const Mapping* mapping, std::uint32_t priority);
   bool is_empty() const { return root_.get() == nullptr; }
   // All, in ascending order.
   std::vector<const Mapping*> all() const;
@@ -110,8 +110,8 @@ class SpaceVersion {
   std::uint32_t number() const { return number_; }
   // Versions with equal numbers have the same kernel mappings.
   std::uint32_t kernel_number() const { return kernel_number_; }
-  // As AddressSpaces::find() and range_at().
-  const Mapping* find(format::RuntimeAddress ip, std::uint8_t cpumode) const {
+  // As AddressSpaces::find_mapping() and range_at().
+  const Mapping* find_mapping(format::RuntimeAddress ip, std::uint8_t cpumode) const {
     return range_at(ip, cpumode).mapping;
   }
   AddressRange range_at(format::RuntimeAddress ip, std::uint8_t cpumode) const;
@@ -145,7 +145,7 @@ class AddressSpaces {
 
   // `cpumode`: of the record or of the call chain's context marker; if unknown, the address decides whether
   // it is the kernel's, as in perf. Null: nothing is mapped there.
-  const Mapping* find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
+  const Mapping* find_mapping(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
     return range_at(pid, ip, cpumode).mapping;
   }
   // The same, with the range of addresses that have this result until the next record.
@@ -185,10 +185,10 @@ class KernelSpace {
  public:
   KernelSpace(const AddressSpaces& spaces) : spaces_(&spaces) {}  // `spaces` must outlive this
 
-  const Mapping* find(format::RuntimeAddress ip) const;
+  const Mapping* find_mapping(format::RuntimeAddress ip) const;
   const std::optional<AddressSpaces::KernelText>& text() const { return spaces_->kernel_text(); }
   // The mapping of the kernel's text; null: no record has it.
-  const Mapping* text_mapping() const { return text() ? find({text()->start}) : nullptr; }
+  const Mapping* text_mapping() const { return text() ? find_mapping({text()->start}) : nullptr; }
 
  private:
   const AddressSpaces* spaces_;

@@ -122,7 +122,7 @@ Result<SymbolTable*> KernelNames::table_of(const Module& module) {
   const auto functions = list->module_functions(module.short_name);
   if (functions.empty()) return table;
   // A module starts at its first function, or a little before it.
-  const Mapping* const there = kernel_->find({functions.front()});
+  const Mapping* const there = kernel_->find_mapping({functions.front()});
   if (there != nullptr && there->module == &module && functions.front() - there->start < kLargestStart)
     return table;
   return Error{"kallsyms has it at other addresses (of another boot)"};

@@ -105,7 +105,7 @@ void PackMaker::add_lines(Gathered& to, const LocationFacts& facts, PackedAddres
   }
 }
 
-void PackMaker::add(const LocationFacts& facts, Keep keep) {
+void PackMaker::add_location(const LocationFacts& facts, Keep keep) {
   if (facts.module == nullptr || (facts.source == nullptr && !facts.is_bpf_text)) return;
   Gathered& to = gathered(facts);
   PackedAddress address{.address = facts.shown_address, .elf_address = facts.elf_address};

@@ -22,7 +22,7 @@ class PackMaker {
   // UseSymbolName::AsPerf. The module is always added, the address only if it has facts, or with
   // Keep::Always: so readers can distinguish a call without a name from one that was not looked up.
   enum class Keep : std::uint8_t { WithFacts, Always };
-  void add(const LocationFacts& facts, Keep keep = Keep::WithFacts);
+  void add_location(const LocationFacts& facts, Keep keep = Keep::WithFacts);
   // Adds instructions from a shown address on, of the module of an added address. Overlapping instructions
   // are stored once.
   void add_code(const LocationFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);

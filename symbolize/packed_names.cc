@@ -44,11 +44,11 @@ SymbolTable& PackedSource::table(Unnamed unnamed) {
   std::vector<FunctionRanges::Range> ranges;
   for (const PackedSymbol& symbol : module_->symbols) {
     if (symbol.name == 0) ranges.push_back({symbol.start, symbol.end});
-    table.add({.start = symbol.start,
-               .end = symbol.end,
-               .name = text(symbol.name),
-               .binding = Binding::Global,
-               .is_data = symbol.is_data});
+    table.add_symbol({.start = symbol.start,
+                      .end = symbol.end,
+                      .name = text(symbol.name),
+                      .binding = Binding::Global,
+                      .is_data = symbol.is_data});
   }
   std::vector<SymbolTable::Answer> answers;
   answers.reserve(module_->addresses.size());
@@ -136,7 +136,7 @@ std::map<PackedNames::Key, PackedSource>& PackedNames::sources() {
   return sources_;
 }
 
-PackedSource* PackedNames::find(ModuleKind kind, std::string_view path, const format::BuildId& id) {
+PackedSource* PackedNames::find_source(ModuleKind kind, std::string_view path, const format::BuildId& id) {
   auto& all = sources();
   const auto found = all.find(key_of(kind, path, id));
   return found == all.end() ? nullptr : &found->second;

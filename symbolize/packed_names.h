@@ -64,7 +64,7 @@ class PackedNames {
   explicit PackedNames(const std::vector<std::byte>& section) : section_(&section) {}
 
   // The module's packed symbols; null: none. Valid as long as this.
-  PackedSource* find(ModuleKind kind, std::string_view path, const format::BuildId& id);
+  PackedSource* find_source(ModuleKind kind, std::string_view path, const format::BuildId& id);
   // Whether the kernel's symbols are packed.
   bool has_kernel();
   // Why the section cannot be used; empty: it can, or there is none.

@@ -22,7 +22,7 @@ std::uint64_t SymbolSource::elf_address_of(const Frame& frame, std::uint64_t off
   return address ? address->value : frame.shown_address;
 }
 
-const SymbolSource* SymbolSources::find(const Module& module) const {
+const SymbolSource* SymbolSources::find_source(const Module& module) const {
   const auto found = known_.find(&module);
   return found == known_.end() ? nullptr : found->second.source;
 }
@@ -133,9 +133,9 @@ SymbolSource from_file(ModuleSymbols symbols) {
 
 SymbolSource from_jit(const JitCode::Function& function) {
   SymbolTable table;
-  table.add({.start = JitCode::kTextOffset,
-             .end = format::end_of_range(JitCode::kTextOffset, function.size),
-             .name = function.name});
+  table.add_symbol({.start = JitCode::kTextOffset,
+                    .end = format::end_of_range(JitCode::kTextOffset, function.size),
+                    .name = function.name});
   table.finish();
   SymbolSource source = from_table(std::move(table), 'd', true);
   source.has_full_symbols = true;
@@ -211,7 +211,7 @@ using format::PackedAddress;
 using format::PackedFunction;
 using format::PackedModule;
 
-Result<> OtherPacks::add(const std::string& name, format::Bytes section) {
+Result<> OtherPacks::add_pack(const std::string& name, format::Bytes section) {
   if (section.empty())
     return Error{name + ": it has no packed symbols; run tacho pack on the host where it was recorded"};
   const auto pack = format::parse_symbol_pack(section);
@@ -287,7 +287,7 @@ bool OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackT
   return true;
 }
 
-PackedSource* OtherPacks::find(const Module& module) {
+PackedSource* OtherPacks::find_source(const Module& module) {
   if (module.build_id.empty()) return nullptr;
   const auto found = modules_.find({module.kind, module.build_id});
   if (found == modules_.end()) return nullptr;

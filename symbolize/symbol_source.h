@@ -91,7 +91,7 @@ class SymbolSources {
     return known_.try_emplace(&module, Entry{.was_unsure = module.is_unsure()}).first->second;
   }
   // Null: it was not opened.
-  const SymbolSource* find(const Module& module) const;
+  const SymbolSource* find_source(const Module& module) const;
   void keep(SymbolSource source, Entry& known);
   // Makes the source unshared, to change it.
   SymbolSource& own(Entry& known);
@@ -153,11 +153,11 @@ class OtherPacks {
  public:
   // Adds the pack of a capture, `name` in messages. Add all before the first look-up. If several have an
   // address, the first one's names are used.
-  Result<> add(const std::string& name, format::Bytes section);
+  Result<> add_pack(const std::string& name, format::Bytes section);
   // Messages about what was ignored: one for each pack.
   const std::vector<std::string>& omissions() const { return omissions_; }
   // Null: no pack has the module. Valid as long as this.
-  PackedSource* find(const Module& module);
+  PackedSource* find_source(const Module& module);
   // A hint that a pack has the module's path with another build id: "; other.data has the names of build id
   // 0123...".
   std::string other_build_of(const Module& module) const;

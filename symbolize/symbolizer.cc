@@ -110,7 +110,7 @@ struct Symbolizer::State {
   // The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of
   // other captures.
   SymbolSource open_pack_or_files(const Module& module) {
-    PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
+    PackedSource* const packed = pack.find_source(module.kind, module.path, module.build_id);
     const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !in_jitdump(module);
     if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
     // Without a build id, the file at this path may be another one.
@@ -126,7 +126,8 @@ struct Symbolizer::State {
       return from_pack(*packed, options.unnamed);
     }
     if (!options.others) return source;
-    if (PackedSource* const other = options.others->find(module)) return from_pack(*other, options.unnamed);
+    if (PackedSource* const other = options.others->find_source(module))
+      return from_pack(*other, options.unnamed);
     source.missing.text += options.others->other_build_of(module);
     return source;
   }
@@ -198,14 +199,14 @@ struct Symbolizer::State {
     const Mapping* const text = kernel.text_mapping();
     if (!text) return nullptr;
     const SymbolSource& source = source_of(*text->module);
-    return source.table && !source.is_vmlinux() && source.table->find(ip.value) ? text : nullptr;
+    return source.table && !source.is_vmlinux() && source.table->find_symbol(ip.value) ? text : nullptr;
   }
 
   // BPF trampolines and dispatchers have no mapping if the recorder did not write KSYMBOL records; they are
   // found in the capture's kallsyms.
   void name_bpf_text() {
     SymbolTable* const table = bpf_text();
-    const Symbol* const symbol = table ? table->find(at.ip.value) : nullptr;
+    const Symbol* const symbol = table ? table->find_symbol(at.ip.value) : nullptr;
     if (!symbol) return;
     const auto [known, is_new] = bpf_modules.try_emplace(symbol->name);
     Module& module = known->second;
@@ -296,7 +297,7 @@ struct Symbolizer::State {
 
   SymbolTable* bpf_text() {
     if (!options.kallsyms.empty()) return nullptr;
-    PackedSource* const packed = pack.find(ModuleKind::KernelModule, kBpfText, {});
+    PackedSource* const packed = pack.find_source(ModuleKind::KernelModule, kBpfText, {});
     if (packed) return &packed->table(options.unnamed);
     if (!features.attachment(format::kKallsymsAttachment)) return nullptr;
     Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
@@ -312,7 +313,7 @@ struct Symbolizer::State {
 
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
   const JitCode::Function* in_jitdump(const Module& module) const {
-    return jit != nullptr ? jit->find(std::string(module.path)) : nullptr;
+    return jit != nullptr ? jit->find_function(std::string(module.path)) : nullptr;
   }
   std::string_view shown(const SymbolSource& source, std::string_view name) {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
@@ -344,7 +345,8 @@ struct Symbolizer::State {
     const ScopedRead reading(options.name_access, mapping.module->path);
     if (reading.is_refused()) return false;
     const SymbolSource& source = source_of(*mapping.module);
-    const Symbol* const symbol = source.table ? source.table->find(mapping.shown_address(ip)) : nullptr;
+    const Symbol* const symbol =
+        source.table ? source.table->find_symbol(mapping.shown_address(ip)) : nullptr;
     return symbol != nullptr && symbol->is_data;
   }
 
@@ -370,8 +372,8 @@ struct Symbolizer::State {
       at = frame;
       ++offset;
     }
-    const Symbol* symbol = source.table->find(offset);
-    if (!symbol && source.embedded) symbol = source.embedded->find(offset);
+    const Symbol* symbol = source.table->find_symbol(offset);
+    if (!symbol && source.embedded) symbol = source.embedded->find_symbol(offset);
     if (!symbol) return nullptr;
     frame.function = shown(source, symbol->name);
     frame.linker_name = symbol->name;
@@ -524,7 +526,7 @@ std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module&
   }
   // Segments differ in the distance of addresses and offsets: that of data is another one than that of code.
   const auto offset = source.table ? source.loads.offset_of(address) : std::nullopt;
-  const Symbol* const symbol = offset ? source.table->find(offset->value) : nullptr;
+  const Symbol* const symbol = offset ? source.table->find_symbol(offset->value) : nullptr;
   if (symbol == nullptr) return std::nullopt;
   return SymbolInFile{state.shown(source, symbol->name), offset->value - symbol->start};
 }
@@ -561,8 +563,8 @@ std::optional<std::int64_t> Symbolizer::program_time(const Module& module) {
 }
 
 PackedSource* Symbolizer::packed(const Module& module) {
-  PackedSource* const own = state_->pack.find(module.kind, module.path, module.build_id);
-  return own || !state_->options.others ? own : state_->options.others->find(module);
+  PackedSource* const own = state_->pack.find_source(module.kind, module.path, module.build_id);
+  return own || !state_->options.others ? own : state_->options.others->find_source(module);
 }
 
 void Symbolizer::leave_names_out(WithModules modules) { state_->left_out = modules; }
@@ -618,7 +620,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   std::vector<const Module*> modules(state_->used.begin(), state_->used.end());
   for (const EndedChains& ended_chain : ended_chains) {
     ended.emplace(ended_chain.module, ended_chain.reason);
-    if (state_->sources.find(*ended_chain.module) == nullptr) modules.push_back(ended_chain.module);
+    if (state_->sources.find_source(*ended_chain.module) == nullptr) modules.push_back(ended_chain.module);
   }
   // Sorted, since the order of look-ups depends on threads.
   const auto by_path = [](const Module* one, const Module* other) { return one->path < other->path; };
@@ -628,7 +630,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   std::map<format::Damage, std::uint64_t> more;  // modules that exceed the limit
   for (const Module* module : modules) {
     const auto end = ended.find(module);
-    const SymbolSource* const source = state_->sources.find(*module);
+    const SymbolSource* const source = state_->sources.find_source(*module);
     auto message = missing_message(source, state_->files, std::string(module->path),
                                    end == ended.end() ? std::string_view() : end->second);
     if (message.line.empty()) continue;

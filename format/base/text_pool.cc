@@ -6,7 +6,7 @@
 
 namespace tacho::format {
 
-TextPool::Number TextPool::add(std::string_view text) {
+TextPool::Number TextPool::add_text(std::string_view text) {
   if (text.size() > std::numeric_limits<Size>::max()) throw std::bad_alloc();
   if ((count_ + 1) * 4 > slots_.size() * 3) grow();
   const auto tag = static_cast<std::uint32_t>(hash_(text) >> 32);
@@ -18,7 +18,7 @@ TextPool::Number TextPool::add(std::string_view text) {
   return slot.number;
 }
 
-TextPool::Number TextPool::find(std::string_view text) const {
+TextPool::Number TextPool::find_text(std::string_view text) const {
   if (slots_.empty()) return kNone;
   return slots_[place_of(static_cast<std::uint32_t>(hash_(text) >> 32), text)].number;
 }

@@ -19,12 +19,12 @@ class TextPool {
   static constexpr Number kNone = ~Number{0};
 
   // Equal texts have equal numbers. Throws std::bad_alloc when one text takes 4 GiB or all together 16 GiB.
-  Number add(std::string_view text);
+  Number add_text(std::string_view text);
   // kNone: it was not added.
-  Number find(std::string_view text) const;
+  Number find_text(std::string_view text) const;
   std::string_view operator[](Number number) const;
   // The pool's copy of a text.
-  std::string_view keep(std::string_view text) { return (*this)[add(text)]; }
+  std::string_view keep(std::string_view text) { return (*this)[add_text(text)]; }
   // Frees the hash table: no more texts are added or looked up.
   void end() {
     std::vector<Slot>().swap(slots_);

@@ -257,7 +257,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     } else {
       diagnostics->add(Damage::BadFeature, ids.offset, "the ids of an event are outside the file");
     }
-    events.add(std::move(event));
+    events.add_event(std::move(event));
   }
   if (in.left() > 0)
     diagnostics->add(
@@ -320,7 +320,7 @@ void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std:
   const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // to BUILD_ID records
   if (options.keep_all && !adds_up) keep(feature, bytes, log, offset);
   if (!layout.is_pipe) return;  // open_layout() names the events after the last section
-  seen.add(feature, bytes);
+  seen.add_section(feature, bytes);
   if (feature == abi::kFeatureTracingData) names.add_tracepoints(features.tracing, events);
   if (feature == abi::kFeatureEventDesc) EventNames::apply(events, features.event_descriptions);
 }
@@ -347,7 +347,7 @@ void CaptureReader::State::apply(const RecordView& record) {
   if (!parsed) return diagnostics->add(Damage::BadRecord, record.offset, parsed.error().what);
   if (auto* header = std::get_if<HeaderAttrRecord>(&*parsed)) {
     check_known(header->attr, events.size(), *diagnostics);
-    names.name_event(events, events.add({header->attr, "", header->ids}));
+    names.name_event(events, events.add_event({header->attr, "", header->ids}));
     EventNames::apply(events, features.event_descriptions);  // EVENT_DESC may come before the attrs
   } else if (auto* update = std::get_if<EventUpdateRecord>(&*parsed)) {
     apply_update(*update, record.offset);

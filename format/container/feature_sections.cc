@@ -278,7 +278,7 @@ bool SeenFeatures::is_duplicate(std::uint32_t feature, Bytes bytes, std::uint64_
   return true;
 }
 
-void SeenFeatures::add(std::uint32_t feature, Bytes bytes) {
+void SeenFeatures::add_section(std::uint32_t feature, Bytes bytes) {
   digests_.insert_or_assign(feature, digest_of(bytes));
 }
 

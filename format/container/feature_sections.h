@@ -74,7 +74,7 @@ class SeenFeatures {
   // Whether to ignore the section at `offset`, since its feature was seen before. If the two differ, an entry
   // in `diagnostics` says so.
   bool is_duplicate(std::uint32_t feature, Bytes bytes, std::uint64_t offset, Diagnostics& diagnostics) const;
-  void add(std::uint32_t feature, Bytes bytes);
+  void add_section(std::uint32_t feature, Bytes bytes);
 
  private:
   // Digests by feature, a number below kFeatureCount. A collision only suppresses a message.

@@ -146,7 +146,7 @@ InflateAhead::JobRef InflateAhead::start(Bytes packed, std::size_t size, BlockRe
   return job;
 }
 
-Result<std::shared_ptr<Block>> InflateAhead::take(const JobRef& job) {
+Result<std::shared_ptr<Block>> InflateAhead::take_block(const JobRef& job) {
   std::unique_lock lock(state_->mutex);
   if (job->stage == Job::Stage::Waiting) {
     std::erase(state_->waiting, job);

@@ -19,7 +19,7 @@ std::optional<std::size_t> standalone_frame_size(Bytes packed, std::size_t limit
 
 class InflateAhead {
  public:
-  // A frame being inflated. Its bytes must stay valid until take().
+  // A frame being inflated. Its bytes must stay valid until take_block().
   class Job;
   using JobRef = std::shared_ptr<Job>;
 
@@ -31,7 +31,7 @@ class InflateAhead {
   // `size`: as standalone_frame_size() said. `keep` holds the packed bytes.
   JobRef start(Bytes packed, std::size_t size, BlockRef keep);
   // Waits for the job, or does it.
-  Result<std::shared_ptr<Block>> take(const JobRef& job);
+  Result<std::shared_ptr<Block>> take_block(const JobRef& job);
 
  private:
   struct State;

@@ -372,7 +372,7 @@ bool RecordStream::next(RecordView& record) {
       if (item.job) --jobs_ahead_;
     } else if (item.job) {
       --jobs_ahead_;
-      auto block = pool_->take(item.job);
+      auto block = pool_->take_block(item.job);
       if (!block) {
         diagnostics_->add(Damage::BadFrame, item.record.offset, block.error().what);
         continue;

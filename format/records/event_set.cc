@@ -37,7 +37,7 @@ std::uint64_t read_word(Bytes at, std::endian order) {
 
 }  // namespace
 
-std::size_t EventSet::add(Event event) {
+std::size_t EventSet::add_event(Event event) {
   const std::size_t index = events_.size();
   for (const std::uint64_t id : event.ids) index_id(id, index);
   events_.push_back(std::move(event));

@@ -23,7 +23,7 @@ struct Event {
 class EventSet {
  public:
   // Returns the new event's index.
-  std::size_t add(Event event);
+  std::size_t add_event(Event event);
   void add_id(std::size_t event, std::uint64_t id);
   void set_name(std::size_t event, std::string name);   // from the capture
   void make_name(std::size_t event, std::string name);  // if the capture has none

@@ -367,7 +367,7 @@ std::optional<Losses> KernelEvents::due_samples() const {
 
 format::EventSet KernelEvents::event_set() const {
   format::EventSet set;
-  for (const PlannedEvent& planned : planned_) set.add({planned.attr, planned.name, {}});
+  for (const PlannedEvent& planned : planned_) set.add_event({planned.attr, planned.name, {}});
   for (const OpenEvent& event : events_) set.add_id(event.event, event.id);
   return set;
 }

@@ -52,7 +52,7 @@ Result<> write_programs(const format::Fd& memory, const std::vector<std::string>
   attr.config = format::abi::kDummy;
   attr.sample_type = format::abi::kSampleIdentifier | format::abi::kSampleTid | format::abi::kSampleTime;
   format::EventSet events;
-  events.add({.attr = attr, .name = "dummy", .ids = {1}});
+  events.add_event({.attr = attr, .name = "dummy", .ids = {1}});
   auto writer = capture_in_memory(memory, events, std::move(features));
   if (!writer) return std::move(writer.error());
   return writer->close({});

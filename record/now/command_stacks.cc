@@ -275,7 +275,7 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
                        const format::Fd& memory) {
   const std::uint64_t time = monotonic_now();
   format::EventSet events;
-  events.add({.attr = attr(), .name = std::string(kEvent), .ids = {kId}});
+  events.add_event({.attr = attr(), .name = std::string(kEvent), .ids = {kId}});
   const std::size_t trailer = format::sample_id_size(attr());
   // Mappings first: a process may end, or map other files.
   format::ByteWriter described;

@@ -70,7 +70,7 @@ class InstructionBudget {
   static constexpr std::size_t kMost = std::size_t{1}
                                        << 20;  // more than the code that samples hit in any program
   // Takes the instructions of a function. False: those of other functions leave no room for them.
-  bool take(const void* file, std::size_t count) {
+  bool take_instructions(const void* file, std::size_t count) {
     std::size_t& taken = taken_[file];
     if (taken >= kMost) return false;
     taken += count;

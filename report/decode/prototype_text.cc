@@ -95,7 +95,7 @@ std::string PrototypeWriter::type_text(const ValueType& type) {
   return code + '\t' + without_separators(type.name);
 }
 
-void PrototypeWriter::add(std::uint64_t offset, const Prototype& prototype) {
+void PrototypeWriter::add_prototype(std::uint64_t offset, const Prototype& prototype) {
   std::string lines = fmt::format("function\t{}", offset);
   if (prototype.returned) lines += '\t' + type_text(*prototype.returned);
   lines += '\n';

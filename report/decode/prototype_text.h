@@ -16,7 +16,7 @@ using symbolize::Prototype;
 class PrototypeWriter {
  public:
   // Adds the function that starts at this offset of the file.
-  void add(std::uint64_t offset, const Prototype& prototype);
+  void add_prototype(std::uint64_t offset, const Prototype& prototype);
   const std::string& text() const { return text_; }
 
  private:

@@ -509,7 +509,7 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
 
 using namespace format;
 
-void RecordCounts::add(const RecordView& record) {
+void RecordCounts::add_record(const RecordView& record) {
   ++by_type_[record.type];
   if (record.type != abi::kRecordSample && record.type != abi::kRecordLostSamples) return;
   const auto event = reader_.events().event_of(record);
@@ -572,7 +572,7 @@ void RecordCounts::add_lost(const RecordView& record, std::size_t event, const E
 
 void write_stats(TextBuffer& out, CaptureReader& reader, Diagnostics& diagnostics, Names names) {
   RecordCounts counts(reader, diagnostics);
-  while (const auto record = reader.next()) counts.add(*record);
+  while (const auto record = reader.next()) counts.add_record(*record);
   counts.write(out, names, RecordCounts::Losses::Shown);
 }
 

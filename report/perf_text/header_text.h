@@ -46,7 +46,7 @@ class RecordCounts {
   RecordCounts(format::CaptureReader& reader, format::Diagnostics& diagnostics)
       : reader_(reader), diagnostics_(diagnostics) {}
 
-  void add(const format::RecordView& record);
+  void add_record(const format::RecordView& record);
   // Whether to print the losses of each event: perf does so with --stats, but not after its dump of records.
   enum class Losses : std::uint8_t { Shown, Hidden };
   void write(TextBuffer& out, Names names, Losses losses);

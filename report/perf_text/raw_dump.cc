@@ -58,7 +58,7 @@ class RawTrace {
   void run() {
     while (const auto record = capture_.next()) {
       take_build_ids();
-      counts_.add(*record);
+      counts_.add_record(*record);
       take(*record);
       known_events_ = capture_.events().size();
       if (out_.is_done()) return;
@@ -157,7 +157,7 @@ class RawTrace {
 
   void show_thread(const Sample& sample) {
     const auto cpumode = static_cast<std::uint8_t>(sample.misc & abi::kCpumodeMask);
-    const symbolize::Mapping* const mapping = spaces_.find(sample.pid, {sample.ip}, cpumode);
+    const symbolize::Mapping* const mapping = spaces_.find_mapping(sample.pid, {sample.ip}, cpumode);
     out_.text(" ... thread: ");
     out_.text(printable(spaces_.comm(sample.pid, sample.tid), names_));
     out_.text(fmt::format(":{}\n ...... dso: ", static_cast<std::int32_t>(sample.tid)));

@@ -15,7 +15,7 @@
 
 namespace tacho::report {
 
-void BranchHits::add(const BranchHits& other) {
+void BranchHits::add_hits(const BranchHits& other) {
   taken += other.taken;
   mispredicted += other.mispredicted;
   entered += other.entered;
@@ -27,20 +27,20 @@ void BranchHits::add(const BranchHits& other) {
 }
 
 void BranchHits::add_cycles(std::uint64_t of_block) {
-  add({.cycles = of_block, .timed = 1, .least_cycles = of_block, .most_cycles = of_block});
+  add_hits({.cycles = of_block, .timed = 1, .least_cycles = of_block, .most_cycles = of_block});
 }
 
-void CodeHits::add(const ResolvedSample& sample) {
+void CodeHits::add_sample(const ResolvedSample& sample) {
   const auto event = static_cast<std::uint32_t>(sample.event_index);
   if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
   const HitCount one{1, sample.counted_period()};
-  totals_[event].add(one);
+  totals_[event].add_count(one);
   const LocationId location = sample.location_id;
   const auto is_same = [&](const EventHits& known) {
     return known.event == event && known.location == location;
   };
   find_or_add(by_location_, by_location_.hash(event, location), hits_, is_same, {event, location, {}})
-      .count.add(one);
+      .count.add_count(one);
 }
 
 BranchHits& CodeHits::branches_at(LocationId location) {
@@ -124,7 +124,7 @@ void add_totals(HitFunction& function) {
   for (const HitFunction::Hit& hit : function.hits) {
     if (function.totals.empty() || function.totals.back().event != hit.event)
       function.totals.push_back({0, hit.event, {}});
-    function.totals.back().count.add(hit.count);
+    function.totals.back().count.add_count(hit.count);
   }
   std::ranges::stable_sort(function.hits, {}, &HitFunction::Hit::offset);
 }
@@ -146,7 +146,7 @@ void join(std::vector<Item>& items, Place place, Add add) {
 void join_branches(std::vector<HitFunction::Branches>& branches) {
   join(
       branches, [](const auto& branch) { return branch.offset; },
-      [](auto& to, const auto& branch) { to.count.add(branch.count); });
+      [](auto& to, const auto& branch) { to.count.add_hits(branch.count); });
 }
 
 void join_blocks(std::vector<BranchBlock>& blocks) {
@@ -238,7 +238,7 @@ void count_samples(const HitFunction& function, std::uint32_t first, AnnotatedCo
   for (const HitFunction::Hit& hit : function.hits) {
     if (hit.event < first || hit.event - first >= code.events) continue;
     if (line_at(hit.offset, code, line) == nullptr) continue;
-    code.counts[line * code.events + (hit.event - first)].add(hit.count);
+    code.counts[line * code.events + (hit.event - first)].add_count(hit.count);
   }
 }
 
@@ -322,7 +322,7 @@ void count_branches(const HitFunction& function, AnnotatedCode& code) {
   for (const HitFunction::Branches& branches : function.branches) {
     CodeLine* const found = line_at(branches.offset, code, line);
     if (found == nullptr) continue;
-    found->branches.add(branches.count);
+    found->branches.add_hits(branches.count);
     code.has_branches = code.has_branches || branches.count.is_any();
   }
   count_cycles(function, code);

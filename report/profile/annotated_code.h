@@ -23,7 +23,7 @@ namespace tacho::report {
 
 struct HitCount {
   std::uint64_t samples = 0, period = 0;
-  void add(const HitCount& other) {
+  void add_count(const HitCount& other) {
     samples += other.samples;
     period += other.period;
   }
@@ -38,7 +38,7 @@ struct BranchHits {
   std::uint64_t timed = 0;
   std::uint64_t least_cycles = 0, most_cycles = 0;  // of one of these blocks
   void add_cycles(std::uint64_t of_block);
-  void add(const BranchHits& other);
+  void add_hits(const BranchHits& other);
   bool is_any() const { return taken != 0 || entered != 0; }
 };
 
@@ -80,7 +80,7 @@ class CodeHits {
  public:
   explicit CodeHits(std::size_t events) : totals_(events) {}
 
-  void add(const ResolvedSample& sample);
+  void add_sample(const ResolvedSample& sample);
   // The branches of a sample. The sink must request everything (Sink::needs).
   void add_branches(const ResolvedSample& sample);
 

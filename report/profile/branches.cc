@@ -56,7 +56,7 @@ std::uint32_t BranchSteps::number_of(const BranchStep& step) {
   return steps_.number_of(hash, step) + 1;
 }
 
-void BranchCounts::add(const BranchStep& step, std::uint64_t samples, bool is_first) {
+void BranchCounts::add_step(const BranchStep& step, std::uint64_t samples, bool is_first) {
   branches += samples;
   is_target = step.is_target;
   if (step.is_target) {
@@ -101,7 +101,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   const bool has_branches = sample.event().attr.samples(abi::kSampleBranchStack);
   if (!has_branches || sample.has_payload_stack || is_of_calls(sample, max_frames_)) {
     if (sample.stack == nullptr) return nullptr;
-    for (const LocationId frame : sample.stack->frames) add(frame, 0);
+    for (const LocationId frame : sample.stack->frames) add_frame(frame, 0);
     return stacks_.intern(frames_, frame_steps_);
   }
   if (fields.branch_count() <= kMostBranches) take_branches(fields);
@@ -171,11 +171,11 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
     } else {
       target.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags));
     }
-    add(branch_location(sample, entry.to).id, steps_.number_of(target));
+    add_frame(branch_location(sample, entry.to).id, steps_.number_of(target));
     const BranchStep source{.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags)),
                             .rounds = branch.rounds,
                             .round_cycles = branch.round_cycles};
-    add(branch_location(sample, entry.from).id, steps_.number_of(source));
+    add_frame(branch_location(sample, entry.from).id, steps_.number_of(source));
   }
 }
 
@@ -219,7 +219,7 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
       continue;
     }
     ++taken;
-    add(sample.locate_in(chain[at], mode).id, 0);
+    add_frame(sample.locate_in(chain[at], mode).id, 0);
   }
 }
 
@@ -232,9 +232,9 @@ void BranchChains::add_unwound(const ResolvedSample& sample) {
   const auto frames = sample.stack->frames;
   const auto unwound = frames.subspan(std::min(frames.size(), recorded));
   if (begins_with_caller_) {
-    for (std::size_t i = unwound.size(); i-- > 0;) add(unwound[i], 0);
+    for (std::size_t i = unwound.size(); i-- > 0;) add_frame(unwound[i], 0);
   } else {
-    for (const LocationId frame : unwound) add(frame, 0);
+    for (const LocationId frame : unwound) add_frame(frame, 0);
   }
 }
 
@@ -265,7 +265,7 @@ BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const 
           .type_flags = facts[first_ + 2]};
 }
 
-void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
+void BranchRows::add_branches(Profile& profile, const ResolvedSample& sample) {
   const std::size_t count = sample.fields->branch_count();
   if (count == 0) return;
   // As perf: the cycles of the newest branch are the weight of all branches.
@@ -282,12 +282,12 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
                       .own = sample.location_id,
                       .flags = branch.flags,
                       .level = level_of(static_cast<std::uint8_t>(fields.misc & abi::kCpumodeMask))};
-    profile.add(at_end, 1);
+    profile.add_sample(at_end, 1);
   }
 }
 
 // The newest branch is first; the code before the oldest one is unknown.
-void BlockCycles::add(const ResolvedSample& sample) {
+void BlockCycles::add_branches(const ResolvedSample& sample) {
   const format::Sample& fields = *sample.fields;
   if (fields.branch_count() == 0 || branch_cycles(fields.branch(0).flags) == 0) return;
   LocationId start = kNo<LocationId>;
@@ -312,7 +312,7 @@ std::uint32_t BlockCycles::code_of(const Code& code) {
   return codes_.number_of(codes_.hash()(module, code.start, code.end), code);
 }
 
-void BlockCycles::take(Resolver& resolver, const Block& block) {
+void BlockCycles::add_block(Resolver& resolver, const Block& block) {
   const Location& last = resolver.location(block.end);
   const auto code_at = [&resolver](const Location& location, std::uint64_t& at) {
     const symbolize::Frame& frame = resolver.frame(location);
@@ -336,7 +336,7 @@ void BlockCycles::take(Resolver& resolver, const Block& block) {
 }
 
 void BlockCycles::settle(Resolver& resolver) {
-  for (const Block& block : blocks_) take(resolver, block);
+  for (const Block& block : blocks_) add_block(resolver, block);
   std::ranges::sort(ended_, {}, [](const Ended& ended) { return std::pair(ended.code, ended.block.end); });
 }
 

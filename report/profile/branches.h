@@ -67,7 +67,7 @@ struct BranchCounts {
   bool is_target = false;  // the kind of the last step
 
   // `is_first`: the samples are the first of this frame.
-  void add(const BranchStep& step, std::uint64_t samples, bool is_first);
+  void add_step(const BranchStep& step, std::uint64_t samples, bool is_first);
 };
 
 // Call chains that begin with the branches recorded with each sample (--branch-history): the last branches
@@ -101,7 +101,7 @@ class BranchChains {
   void add_callers(const ResolvedSample& sample);
   void add_unwound(const ResolvedSample& sample);
   std::size_t shown_callers(const format::Sample& sample) const;
-  void add(LocationId location, std::uint32_t step) {
+  void add_frame(LocationId location, std::uint32_t step) {
     frames_.push_back(location);
     frame_steps_.push_back(step);
   }
@@ -133,7 +133,7 @@ class BranchRows {
   // Adds facts after those of the keys, before the profile is made. This must not move afterwards.
   void add_facts(ProfileShape& shape);
   // Adds each branch of the sample at its target; nothing if there are none.
-  void add(Profile& profile, const ResolvedSample& sample);
+  void add_branches(Profile& profile, const ResolvedSample& sample);
   Known known(std::span<const std::uint64_t> facts) const;
 
  private:
@@ -158,7 +158,7 @@ class BlockCycles {
   explicit BlockCycles(bool knows_starts) : knows_starts_(knows_starts) {}
 
   // Adds all branches of a sample. As in perf, samples whose newest branch has no cycles are left out.
-  void add(const ResolvedSample& sample);
+  void add_branches(const ResolvedSample& sample);
   // Groups blocks by function. Call it after the last sample and before the functions below.
   void settle(Resolver& resolver);
 
@@ -185,7 +185,7 @@ class BlockCycles {
     CycleBlock block;
   };
   std::uint32_t code_of(const Code& code);
-  void take(Resolver& resolver, const Block& block);
+  void add_block(Resolver& resolver, const Block& block);
 
   bool knows_starts_;
   std::uint64_t total_ = 0;

@@ -550,7 +550,7 @@ Hierarchy::Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const
                      HierarchyOptions options)
     : entries_(&entries), keys_(keys), facts_(&facts), options_(std::move(options)) {
   leaf_of_.resize(entries.size());
-  for (const EntryId entry : leaf_of_.ids()) add(entry);
+  for (const EntryId entry : leaf_of_.ids()) add_entry(entry);
   IdVector<TreeRowId, TreeRowId> above;
   above.reserve(rows_.size());
   for (const Row& row : rows_) above.push_back(row.above);
@@ -579,7 +579,7 @@ Hierarchy::Lists<Id> Hierarchy::lists_of(const IdVector<Id, TreeRowId>& owners, 
   return lists;
 }
 
-void Hierarchy::add(EntryId entry) {
+void Hierarchy::add_entry(EntryId entry) {
   TreeRowId above = kNo<TreeRowId>;
   for (std::uint32_t level = 0; level < options_.levels.size(); ++level) {
     const TreeRowId row = row_of(entry, above, level);

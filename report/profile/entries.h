@@ -384,7 +384,7 @@ class Hierarchy {
   };
   template <class Id>
   static Lists<Id> lists_of(const IdVector<Id, TreeRowId>& owners, std::size_t count);
-  void add(EntryId entry);
+  void add_entry(EntryId entry);
   TreeRowId row_of(EntryId entry, TreeRowId above, std::uint32_t level);
   void apply_filters(TreeRowId id);
   void put_in_order(std::span<const TreeRowId> siblings);

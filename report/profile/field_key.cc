@@ -80,15 +80,15 @@ std::vector<std::string> default_table_keys(const PayloadSchema& schema) {
     if (!field.role.starts_with(kTable)) continue;
     auto names = parse_name_list(field.role.substr(kTable.size()));
     const auto is_there = [&schema](const std::string& name) {
-      return static_cast<bool>(FieldKey::find("", name, schema, ""));
+      return static_cast<bool>(FieldKey::find_field("", name, schema, ""));
     };
     if (!names.empty() && std::ranges::all_of(names, is_there)) return names;
   }
   return default_keys(schema);
 }
 
-Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, const PayloadSchema& schema,
-                                std::string_view event) {
+Result<FieldKey> FieldKey::find_field(std::string_view option, std::string_view name,
+                                      const PayloadSchema& schema, std::string_view event) {
   FieldKey key;
   key.name_ = name;
   key.field_ = field_named(schema, name);
@@ -148,7 +148,8 @@ Result<std::vector<FieldKey>> find_keys(std::string_view names, const PayloadSch
   std::vector<FieldKey> keys;
   while (true) {
     const std::size_t plus = names.find('+');
-    auto key = FieldKey::find("--key", names.substr(0, plus), schema == nullptr ? kNone : *schema, event);
+    auto key =
+        FieldKey::find_field("--key", names.substr(0, plus), schema == nullptr ? kNone : *schema, event);
     if (!key) return std::move(key.error());
     keys.push_back(std::move(*key));
     if (plus == std::string_view::npos) return keys;
@@ -183,8 +184,8 @@ Result<std::size_t> find_timed_event(const std::string& wanted, const format::Ev
 
 }  // namespace
 
-Result<EventPairs> EventPairs::find(const PairQuestion& question, const format::EventSet& events,
-                                    const std::vector<std::string>& names, EventSchemas& schemas) {
+Result<EventPairs> EventPairs::find_events(const PairQuestion& question, const format::EventSet& events,
+                                           const std::vector<std::string>& names, EventSchemas& schemas) {
   const auto wanted = split_events(question.events, names);
   if (!wanted) return wanted.error();
   if (question.keys.size() > 2)
@@ -246,7 +247,7 @@ void EventPairs::begin(Key key, std::uint64_t time) {
   bytes_ = 0;
 }
 
-std::optional<std::uint64_t> EventPairs::take(const ResolvedSample& sample) {
+std::optional<std::uint64_t> EventPairs::take_sample(const ResolvedSample& sample) {
   std::optional<std::uint64_t> between;
   const std::uint64_t time = sample.fields->time;
   lacking_ = nullptr;

@@ -48,8 +48,8 @@ class FieldKey {
   // The field of `schema` with this name, or else the sample's own value (own_values()). With "sample."
   // before the name it is the sample's own value in any case. The usage error lists the names; `option` and
   // `event` are in its text. `schema` must outlive the key.
-  static Result<FieldKey> find(std::string_view option, std::string_view name, const PayloadSchema& schema,
-                               std::string_view event);
+  static Result<FieldKey> find_field(std::string_view option, std::string_view name,
+                                     const PayloadSchema& schema, std::string_view event);
 
   KeyValue value(const ResolvedSample& sample) const;
   // The same, but an address of code or data becomes its symbol, if that is known.
@@ -82,15 +82,15 @@ class EventPairs {
  public:
   // `names` are those of all events. Refused: unknown events or keys, events without times. `schemas` must
   // outlive this.
-  static Result<EventPairs> find(const PairQuestion& question, const format::EventSet& events,
-                                 const std::vector<std::string>& names, EventSchemas& schemas);
+  static Result<EventPairs> find_events(const PairQuestion& question, const format::EventSet& events,
+                                        const std::vector<std::string>& names, EventSchemas& schemas);
 
   std::size_t first() const { return first_; }
   // The event that ends a pair.
   std::size_t second() const { return second_; }
   // The time (ns) since the first event with this key, if the sample is its second event. If the first event
   // repeats before that, the later one counts. Samples must come in the order of their times.
-  std::optional<std::uint64_t> take(const ResolvedSample& sample);
+  std::optional<std::uint64_t> take_sample(const ResolvedSample& sample);
   // If the payload of the last sample was too short for its key (so it is in no pair), the missing field;
   // else null.
   const FieldKey* lacking() const { return lacking_; }

@@ -16,7 +16,8 @@ std::string long_name(std::string_view name, std::string_view linker_name, NameF
 
 }  // namespace
 
-std::uint32_t FunctionNames::add(std::string_view name, std::string_view linker_name, std::uint32_t first) {
+std::uint32_t FunctionNames::add_name(std::string_view name, std::string_view linker_name,
+                                      std::uint32_t first) {
   rows_.push_back({name, linker_name.data() == name.data() ? name : linker_name, first});
   return static_cast<std::uint32_t>(rows_.size() - 1);
 }
@@ -27,7 +28,7 @@ std::uint32_t FunctionNames::number_of(std::string_view name, std::string_view l
       [&] {
         const std::string_view own = kept(name);
         const auto number = static_cast<std::uint32_t>(rows_.size());
-        return add(own, linker_name == name ? own : kept(linker_name), number);
+        return add_name(own, linker_name == name ? own : kept(linker_name), number);
       });
   return rows_[first].linker_name == linker_name ? first : number_of_overload(first, linker_name);
 }
@@ -48,7 +49,7 @@ std::uint32_t FunctionNames::number_of_overload(std::uint32_t first, std::string
         if (overloads.numbers.empty()) overloads.numbers.emplace(hash_of(rows_[first].linker_name), first);
         const auto [known, is_new] = overloads.numbers.try_emplace(hash_of(own), 0U);
         if (is_new) {
-          known->second = add(name, own, first);
+          known->second = add_name(name, own, first);
           overloads.counts.clear();
           overloads.shown.clear();
         }

@@ -50,7 +50,7 @@ class FunctionNames {
     std::string_view name;  // mangled
     std::uint32_t first = 0, number = 0;
   };
-  std::uint32_t add(std::string_view name, std::string_view linker_name, std::uint32_t first);
+  std::uint32_t add_name(std::string_view name, std::string_view linker_name, std::uint32_t first);
   std::uint32_t number_of_overload(std::uint32_t first, std::string_view linker_name);
   std::string_view kept(std::string_view text) { return texts_ == Texts::Stay ? text : store_.keep(text); }
 

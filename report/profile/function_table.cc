@@ -201,7 +201,7 @@ FunctionId FunctionTable::intern(Made all, std::uint64_t ip) {
                known.is_inlined == made.is_inlined && known.runtime_start() == all.rare.runtime_start &&
                (!counts_address || known.first_ip == ip);
       },
-      [&] { return add(all); });
+      [&] { return append_named(all); });
 }
 
 // Usually one function in all modules has an address; it is found by its symbol.
@@ -224,7 +224,7 @@ FunctionId FunctionTable::intern_address(Made& all) {
   });
 }
 
-FunctionId FunctionTable::add(Made& made) {
+FunctionId FunctionTable::append_named(Made& made) {
   made.function.symbol = symbol_of(made);
   made.function.chain_key = chain_key_of(made);
   return append(made);

@@ -241,7 +241,7 @@ class FunctionTable {
   Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
   FunctionId intern(Made made, std::uint64_t ip);
   FunctionId intern_address(Made& made);  // without a name, for the grain Functions
-  FunctionId add(Made& made);
+  FunctionId append_named(Made& made);
   FunctionId append(const Made& made);
   std::uint32_t number_of_text(KeyNumbers<std::string_view>& numbers, std::string_view text) {
     return numbers.number_of(hash_(text), text);

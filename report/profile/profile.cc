@@ -27,11 +27,11 @@ const Stack* WaitChains::stack_of(const Wait& wait) {
   frame_names_.clear();
   // A frame with a name has the sample's address, which is not used.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
-    add(wait.location, number_of(waker->comm));
-    for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kAddress);
-    add(wait.location, number_of(kWakerMark));
+    add_frame(wait.location, number_of(waker->comm));
+    for (std::size_t i = waker->frames; i-- > 0;) add_frame(waker->stack->frames[i], kAddress);
+    add_frame(wait.location, number_of(kWakerMark));
   }
-  for (const LocationId location : wait.stack->frames) add(location, kAddress);
+  for (const LocationId location : wait.stack->frames) add_frame(location, kAddress);
   return stacks_.intern(frames_, frame_names_);
 }
 
@@ -52,7 +52,7 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
   }
 }
 
-RowId Profile::add(const LateSample& sample, std::uint64_t period) {
+RowId Profile::add_sample(const LateSample& sample, std::uint64_t period) {
   const RowId row = row_for(sample);
   if (row == kNo<RowId>) {
     ++left_out_;

@@ -73,7 +73,7 @@ class WaitChains {
 
  private:
   std::uint32_t number_of(std::string_view name);
-  void add(LocationId location, std::uint32_t name) {
+  void add_frame(LocationId location, std::uint32_t name) {
     frames_.push_back(location);
     frame_names_.push_back(name);
   }
@@ -148,20 +148,20 @@ class Profile {
   Profile(std::vector<EventBlock> blocks, ProfileShape shape);
 
   // Adds one sample with weight `period`.
-  void add(const ResolvedSample& sample, std::uint64_t period) {
-    add({.event = sample.event_index,
-         .location = sample.location_id,
-         .facts = shape_.facts.empty() ? 0 : facts_of(sample),
-         .thread = sample.thread,
-         .comm = sample.comm,
-         .stack = sample.stack},
-        period);
+  void add_sample(const ResolvedSample& sample, std::uint64_t period) {
+    add_sample({.event = sample.event_index,
+                .location = sample.location_id,
+                .facts = shape_.facts.empty() ? 0 : facts_of(sample),
+                .thread = sample.thread,
+                .comm = sample.comm,
+                .stack = sample.stack},
+               period);
   }
   // A row without a sample; kNo as below. Then adds weights to rows.
   RowId row_for(const LateSample& sample);
   void count(RowId row, std::size_t event, const Weight& weight);
   // Returns the sample's row; kNo: its event is in no block.
-  RowId add(const LateSample& sample, std::uint64_t period);
+  RowId add_sample(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
   // The number of the facts that the shape's readers return for the sample.

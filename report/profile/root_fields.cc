@@ -17,7 +17,7 @@ const std::optional<FieldKey>& RootFields::key_of(const std::string& field, std:
   const auto [known, is_new] = keys_.try_emplace({field, event});
   const PayloadSchema* const schema = is_new ? schemas_.of(event) : nullptr;
   if (schema == nullptr || field_named(*schema, field) == nullptr) return known->second;
-  if (auto key = FieldKey::find("", field, *schema, session_->events()[event].name))
+  if (auto key = FieldKey::find_field("", field, *schema, session_->events()[event].name))
     known->second = std::move(*key);
   return known->second;
 }

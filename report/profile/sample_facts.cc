@@ -9,7 +9,7 @@
 
 namespace tacho::report {
 
-void Parallelism::take(const format::Record& record) {
+void Parallelism::take_record(const format::Record& record) {
   if (const auto* const change = std::get_if<format::SwitchRecord>(&record)) {
     // System-wide switches are of all threads, not of a command's only.
     if (!change->is_cpu_wide) running_ += change->is_out ? -1 : 1;
@@ -169,8 +169,8 @@ std::uint64_t SampleFacts::cgroup_space(const ResolvedSample& sample) {
   return number_of_text('n', space != records_.cgroup_spaces_.end() ? space->second : "0/0x0");
 }
 
-void RecordFacts::take(const format::Record& record) {
-  parallelism_.take(record);
+void RecordFacts::take_record(const format::Record& record) {
+  parallelism_.take_record(record);
   if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) {
     cgroups_[cgroup->id] = {std::string(cgroup->path), 0};
   } else if (const auto* const spaces = std::get_if<format::NamespacesRecord>(&record)) {

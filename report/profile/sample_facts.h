@@ -27,7 +27,7 @@ class Parallelism {
   void limit(std::optional<std::uint32_t> processors) { processors_ = processors; }
 
   // Takes each record that is no sample, in the order of records and samples.
-  void take(const format::Record& record);
+  void take_record(const format::Record& record);
   // From 1 to the number of CPUs.
   std::uint32_t now() const;
 
@@ -73,7 +73,7 @@ struct FactOptions {
 class RecordFacts {
  public:
   // Takes each record that is no sample, in the order of records and samples.
-  void take(const format::Record& record);
+  void take_record(const format::Record& record);
 
  private:
   friend class SampleFacts;
@@ -101,12 +101,13 @@ class SampleFacts {
   std::uint64_t trace(const ResolvedSample& sample);
   // The number of a field's bytes; 0: the sample has none. The text of a number is made for its first bytes.
   std::uint64_t field(const ResolvedSample& sample, const PayloadField& field, bool is_raw);
-  // The number of the path of the sample's cgroup, and of its namespace, from the records that take() got.
+  // The number of the path of the sample's cgroup, and of its namespace, from the records that take_record()
+  // got.
   std::uint64_t cgroup(const ResolvedSample& sample);
   std::uint64_t cgroup_space(const ResolvedSample& sample);
-  // The number of threads that run now, from the records that take() got.
+  // The number of threads that run now, from the records that take_record() got.
   std::uint32_t parallelism() const { return records_.parallelism_.now(); }
-  void take(const format::Record& record) { records_.take(record); }
+  void take_record(const format::Record& record) { records_.take_record(record); }
   // Hashes several words to one, for identities.
   const RowHash one_of_several{};
   // The current branch, for the keys of branches.

@@ -135,7 +135,7 @@ Result<SlowIntervals> SlowIntervals::find(Session& session, const SlowQuestion& 
 
 Result<> SlowIntervals::find_pairs(const std::vector<std::string>& names) {
   schemas_ = std::make_unique<EventSchemas>(session_->events(), session_->features());
-  auto pairs = EventPairs::find(question_->pairs, session_->events(), names, *schemas_);
+  auto pairs = EventPairs::find_events(question_->pairs, session_->events(), names, *schemas_);
   if (!pairs) return std::move(pairs.error());
   event_ = pairs->second();
   name_ = printable(names[pairs->first()]) + " to " + printable(names[event_]);
@@ -187,7 +187,7 @@ Result<> SlowIntervals::find_latency(const std::vector<std::string>& names) {
 bool SlowIntervals::take(const ResolvedSample& sample) {
   if (pairs_) {
     if (sample.event_index != pairs_->first() && sample.event_index != event_) return false;
-    if (const auto latency = pairs_->take(sample)) add(sample, *latency);
+    if (const auto latency = pairs_->take_sample(sample)) add(sample, *latency);
     return true;
   }
   if (sample.event_index != event_) return false;

@@ -183,7 +183,7 @@ Bucket Distribution::bucket_at(Int128 index) const {
   return index > 0 ? limited(low, high) : limited(-high, -low);
 }
 
-void Distribution::add(Int128 value, std::uint64_t count) {
+void Distribution::add_value(Int128 value, std::uint64_t count) {
   counts_[index_of(value)] += count;
   total_ += count;
 }

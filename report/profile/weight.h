@@ -113,7 +113,7 @@ class Distribution {
       : step_(std::min(step, kWidestStep)), bits_(std::clamp(bits, 0, kMostBits)) {}
   static constexpr int kMostBits = 6;
 
-  void add(Int128 value, std::uint64_t count = 1);
+  void add_value(Int128 value, std::uint64_t count = 1);
 
   // All buckets from the lowest to the highest with a count. Empty ones between are included; with steps and
   // parts of powers, long gaps are left out and counted.

@@ -669,7 +669,7 @@ double Summary::highest_in(std::int32_t bucket) {
   return std::ldexp(0.5 + 0.5 * (part + 1) / kPerPower, power);
 }
 
-void Summary::add(const ExpressionValue& value, std::uint64_t times) {
+void Summary::add_value(const ExpressionValue& value, std::uint64_t times) {
   if (!is_countable(value) || times == 0) return;
   add_total(times == 1 ? value : apply(cli::Operation::Times, value, ExpressionValue::of(times)), times);
   spread(value, value, times);
@@ -779,8 +779,8 @@ Slot slot_of(const PayloadField& field, Int128 number) {
 
 void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& value, std::uint64_t count,
                 const ResolvedSample& sample) {
-  if (how.is_total) return to.add(value, 1);
-  if (how.sum == nullptr && how.slots == nullptr) return to.add(value, count);
+  if (how.is_total) return to.add_value(value, 1);
+  if (how.sum == nullptr && how.slots == nullptr) return to.add_value(value, count);
   const ExpressionValue high = how.slots != nullptr ? highest_in_slot(*how.slots, value) : value;
   if (!how.is_sum) to.spread(value, high, count);
   if (how.sum == nullptr)

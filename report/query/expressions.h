@@ -143,9 +143,10 @@ Result<std::unique_ptr<SampleCondition>> parse_where(std::string_view option, st
 class Summary {
  public:
   // Adds a number `times` times. Texts and nothing are ignored.
-  void add(const ExpressionValue& value, std::uint64_t times = 1);
-  // The two halves of add(), for values that were counted in the kernel: their sum, and the slot from `low`
-  // to `high` of some of them. Minimum, maximum and percentiles know only values that were given to spread().
+  void add_value(const ExpressionValue& value, std::uint64_t times = 1);
+  // The two halves of add_value(), for values that were counted in the kernel: their sum, and the slot from
+  // `low` to `high` of some of them. Minimum, maximum and percentiles know only values that were given to
+  // spread().
   void add_total(const ExpressionValue& sum, std::uint64_t times);
   void spread(const ExpressionValue& low, const ExpressionValue& high, std::uint64_t times);
 

@@ -110,7 +110,7 @@ bool CodeGatherer::add_bytes(const Location& location, const symbolize::Location
   return code.size() == size;
 }
 
-void CodeGatherer::add(const Location& location, const symbolize::LocationFacts& facts) {
+void CodeGatherer::add_location(const Location& location, const symbolize::LocationFacts& facts) {
   using symbolize::ModuleKind;
   const bool has_code = facts.source != nullptr && location.mapping != nullptr &&
                         (facts.module->kind == ModuleKind::User || facts.module->kind == ModuleKind::Kernel);
@@ -141,23 +141,23 @@ void CodeGatherer::add_lines(const Location& location, const symbolize::Location
   Line before;
   bool is_first = true;
   const auto instructions = disassembler.disassemble(code, elf_start);
-  if (!budget_.take(facts.module, instructions.size())) return;
+  if (!budget_.take_instructions(facts.module, instructions.size())) return;
   for (const DisassembledInstruction& instruction : instructions) {
     const std::uint64_t offset = instruction.address - elf_start;
     const symbolize::LocationFacts here = resolver_.facts(at_address(location, start_ip + offset));
     if (here.lines != nullptr) {
       const auto spot = here.lines->line_info({here.elf_address});
       const Line now = spot ? Line{true, spot->file, spot->line, spot->unit, spot->function} : Line{};
-      if (is_first || now != before) maker_.add(here);
+      if (is_first || now != before) maker_.add_location(here);
       if (spot && spot->file.starts_with('/')) sources_.emplace(spot->file, facts.module);
       before = now;
     } else if (here.source != nullptr && here.source->packed != nullptr) {
       const format::PackedAddress* const known = here.source->packed->at(here.shown_address);
-      if (known != nullptr) maker_.add(here);
+      if (known != nullptr) maker_.add_location(here);
       if (known != nullptr && known->file != 0)
         sources_.emplace(here.source->packed->text(known->file), facts.module);
     } else if (is_first) {
-      maker_.add(here);
+      maker_.add_location(here);
     }
     is_first = false;
     const auto& named = instruction.target ? instruction.target : instruction.memory;
@@ -171,7 +171,7 @@ void CodeGatherer::add_target(const Location& location, const symbolize::Locatio
   if (!shown) return;
   const std::uint64_t ip = location.ip.value + (*shown - facts.shown_address);
   const symbolize::LocationFacts target = resolver_.facts(at_address(location, ip));
-  if (target.symbol) maker_.add(target);
+  if (target.symbol) maker_.add_location(target);
 }
 
 void CodeGatherer::add_made(const Location& location, const symbolize::LocationFacts& facts) {
@@ -374,9 +374,9 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       facts.elf_address = nameless->packed->elf_address_of(facts.shown_address);
     }
     using Keep = symbolize::PackMaker::Keep;
-    maker.add(facts, is_call && has_name ? Keep::Always : Keep::WithFacts);
+    maker.add_location(facts, is_call && has_name ? Keep::Always : Keep::WithFacts);
     has_name = is_named;
-    if (!is_call && wants_code) code.add(location, facts);
+    if (!is_call && wants_code) code.add_location(location, facts);
   };
   const std::size_t locations = resolver.locations();
   for (std::uint32_t number = 0; number < locations; ++number) {
@@ -387,7 +387,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       symbolize::LocationFacts facts;
       facts.module = location.mapping->module;
       facts.source = unread;
-      maker.add(facts);
+      maker.add_location(facts);
       if (!is_data) note_nameless(facts.module, gathered);
       continue;
     }

@@ -80,7 +80,7 @@ class CodeGatherer {
   CodeGatherer(Resolver& resolver, symbolize::PackMaker& maker, std::string_view arch);
 
   // Adds the function around an address that was hit; of a very large one, the instructions there only.
-  void add(const Location& location, const symbolize::LocationFacts& facts);
+  void add_location(const Location& location, const symbolize::LocationFacts& facts);
   // Adds a function from a jitdump, which has the names and lines itself.
   void add_made(const Location& location, const symbolize::LocationFacts& facts);
 

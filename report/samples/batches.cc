@@ -148,7 +148,7 @@ BatchReader::Outcome BatchReader::process_other(const OrderedRecord& record, Bat
   }
   if (!can_change_shared(batch) && changes_shared_data(*parsed, record.view.misc)) return Outcome::Postponed;
   if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&*parsed))
-    cgroups_.add(cgroup->id, cgroup->path);
+    cgroups_.add_path(cgroup->id, cgroup->path);
   count_losses(*parsed);
   // A view gets an EXIT before it takes effect (Sink::on_non_sample()).
   const bool is_exit = record.view.type == abi::kRecordExit;
@@ -158,7 +158,7 @@ BatchReader::Outcome BatchReader::process_other(const OrderedRecord& record, Bat
   return Outcome::Applied;
 }
 
-BatchRecord& BatchReader::add(const OrderedRecord& record, Batch& batch) {
+BatchRecord& BatchReader::add_record(const OrderedRecord& record, Batch& batch) {
   // Records of a few rings alternate, so search from the block added last.
   if (std::find(batch.blocks.rbegin(), batch.blocks.rend(), *record.block) == batch.blocks.rend())
     batch.blocks.push_back(*record.block);
@@ -219,10 +219,10 @@ void BatchReader::add_sample(const OrderedRecord& record, Batch& batch) {
   if (options_->leaves_out_guests && is_guest(cpumode) && !event.has_values) return;
   const auto [pid, tid] = pid_and_tid(record, event);
   const bool is_outside = pid == 0 && event.pid_tid_offset != 0 && !keeps_pid_zero_ && is_of_outside(record);
-  const KnownThread& thread = is_outside ? outside_ : threads_.find(pid, tid, spaces_);
+  const KnownThread& thread = is_outside ? outside_ : threads_.find_thread(pid, tid, spaces_);
   const std::string_view comm = threads_.comm(thread);
   if (!event.has_values && !options_->filter->accepts_comm(comm)) return;
-  BatchRecord& item = add(record, batch);
+  BatchRecord& item = add_record(record, batch);
   item.is_sample = true;
   set_thread(item, thread);
   item.space = &space_of(pid);
@@ -262,9 +262,9 @@ void BatchReader::add_other(const OrderedRecord& record, const format::Record& p
         attr.has(abi::kSampleIdAll) ? format::parse_sample_id(record.view, attr) : format::SampleId();
     subject = std::pair(id.pid, id.tid);
   }
-  BatchRecord& item = add(record, batch);
+  BatchRecord& item = add_record(record, batch);
   if (subject->second == ~0U) return;
-  set_thread(item, threads_.find(subject->first, subject->second, spaces_));
+  set_thread(item, threads_.find_thread(subject->first, subject->second, spaces_));
 }
 
 // A loss may be recorded twice: by the kernel when the ring has room again (LOST), and by the recorder at the

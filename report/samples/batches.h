@@ -109,7 +109,7 @@ class BatchReader {
   void add_sample(const OrderedRecord& record, Batch& batch);
   void add_other(const OrderedRecord& record, const format::Record& parsed, const format::EventAttr& attr,
                  Batch& batch);
-  BatchRecord& add(const OrderedRecord& record, Batch& batch);
+  BatchRecord& add_record(const OrderedRecord& record, Batch& batch);
   void set_thread(BatchRecord& item, const KnownThread& thread) const;
   // What BatchReader needs to know of an event's samples.
   struct SampleLayout {

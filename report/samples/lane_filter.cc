@@ -62,7 +62,7 @@ LaneFilter::Verdict LaneFilter::test(const Location& location) {
 
 // Called by the condition while the lock is held: without names.
 const Location& LaneFilter::find_in(const ResolvedSample&, std::uint64_t address, std::uint8_t cpumode) {
-  return locations_.locations()[locations_.find(*space_, address, cpumode)];
+  return locations_.locations()[locations_.find_location(*space_, address, cpumode)];
 }
 
 }  // namespace tacho::report

@@ -44,9 +44,9 @@ void LocationTable::end_lookups() {
 
 LocationTable::CachedRange& LocationTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
                                                     std::uint8_t cpumode) {
-  return ranges_.find(space, ip, cpumode, [&](CachedRange& known, const symbolize::AddressRange& range) {
-    look_up(known, range, cpumode);
-  });
+  return ranges_.find_range(
+      space, ip, cpumode,
+      [&](CachedRange& known, const symbolize::AddressRange& range) { look_up(known, range, cpumode); });
 }
 
 void LocationTable::look_up(CachedRange& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
@@ -129,7 +129,8 @@ LocationId LocationTable::new_location(const Lookup& lookup) {
   return make_location(lookup.mapping, lookup.ip, lookup.cpumode);
 }
 
-LocationId LocationTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
+LocationId LocationTable::find_location(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
   return find_or_make(lookup_of(known_of(space, ip, cpumode), ip, 0));
 }
 

@@ -32,8 +32,8 @@ class RangeCache {
  public:
   // The entry of an address. look_up(entry, range) sets a new one.
   template <class LookUp>
-  Entry& find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode,
-              LookUp&& look_up) {
+  Entry& find_range(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode,
+                    LookUp&& look_up) {
     const auto mode = static_cast<std::uint8_t>(cpumode & format::abi::kCpumodeMask);
     const bool is_kernel = mode == format::abi::kCpumodeKernel;
     Space& cached = is_kernel ? kernel_ : spaces_[space.number() % kSpaces];
@@ -100,7 +100,7 @@ class LocationTable {
   void merge_by_name(const FunctionMerging* merging) { merging_ = merging; }
 
   // The location of an address, which is made if the address is new.
-  LocationId find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
+  LocationId find_location(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // The same for a call chain: `locations` is set to one for each address.
   struct Address {
     std::uint64_t ip = 0;
@@ -108,7 +108,7 @@ class LocationTable {
   };
   void find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                 std::vector<LocationId>& locations);
-  // Like find(), but all addresses of a function share the location of the first one looked up.
+  // Like find_location(), but all addresses of a function share the location of the first one looked up.
   LocationId find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // Identifies an address's location without making it.
   struct Key {
@@ -119,7 +119,8 @@ class LocationTable {
     const CachedRange& known = known_of(space, ip, cpumode);
     return {ip + known.bias, known.owner};
   }
-  // This table's location for one of another table; the same as find() or find_function() would return.
+  // This table's location for one of another table; the same as find_location() or find_function() would
+  // return.
   LocationId intern(const Location& other);
   LocationId intern_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   // Forgets addresses. Functions keep their locations; other addresses get new ones.

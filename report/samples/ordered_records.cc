@@ -57,7 +57,7 @@ OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
     } else {
       waits_ = 0;
       bytes_read_ = view->offset;
-      if (add(*view, record)) return Step::Record;
+      if (add_record(*view, record)) return Step::Record;
     }
     // At the next file of a directory offsets restart: the unsigned difference is then large, and progress is
     // reported.
@@ -88,7 +88,7 @@ bool OrderedRecords::add_run(OrderedRecord& out) {
     const auto event = looks_at_start_ ? std::nullopt : events.event_of(view);
     const std::uint64_t time = event ? time_in(view, *event) : 0;
     if (time == 0 || time == ~std::uint64_t{0}) {
-      if (add(view, out)) return true;
+      if (add_record(view, out)) return true;
       continue;
     }
     order_.push(view, time, block, static_cast<std::uint32_t>(*event));
@@ -108,7 +108,7 @@ std::uint64_t OrderedRecords::time_in(const RecordView& view, std::size_t event)
 
 // Gives a kernel record to order_. Returns true if `out` gets the record at once: of kernel records without a
 // time, and of BUILD_ID.
-bool OrderedRecords::add(const RecordView& view, OrderedRecord& out) {
+bool OrderedRecords::add_record(const RecordView& view, OrderedRecord& out) {
   if (view.type == abi::kRecordFinishedRound) {
     order_.finished_round();
     may_pop_ = true;

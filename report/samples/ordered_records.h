@@ -40,7 +40,7 @@ class OrderedRecords {
   std::uint64_t bytes_read() const { return bytes_read_; }  // of the capture
 
  private:
-  bool add(const format::RecordView& view, OrderedRecord& out);
+  bool add_record(const format::RecordView& view, OrderedRecord& out);
   bool add_run(OrderedRecord& out);
   std::uint64_t time_in(const format::RecordView& view, std::size_t event) const;
   bool is_refused(const format::RecordView& view, std::size_t event);

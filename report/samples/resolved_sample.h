@@ -41,13 +41,13 @@ class CgroupNames {
   CgroupNames(const CgroupNames&) = delete;
   CgroupNames& operator=(const CgroupNames&) = delete;
 
-  void add(std::uint64_t id, std::string_view path) {
+  void add_path(std::uint64_t id, std::string_view path) {
     const std::lock_guard held(lock_);
     paths_.try_emplace(id, path);
   }
   // "N/A" for id 0 (PERF_SAMPLE_CGROUP was not recorded); "unknown" without a CGROUP record of the id. Lives
   // as long as this.
-  std::string_view find(std::uint64_t id) const {
+  std::string_view find_path(std::uint64_t id) const {
     if (id == 0) return "N/A";
     const std::lock_guard held(lock_);
     const auto found = paths_.find(id);
@@ -83,7 +83,7 @@ struct ResolvedSample;
 class LocationFinder {
  public:
   virtual ~LocationFinder() = default;
-  const Location& find(const ResolvedSample& sample, std::uint64_t address);
+  const Location& find_location(const ResolvedSample& sample, std::uint64_t address);
   // The same with another cpumode than the sample's.
   virtual const Location& find_in(const ResolvedSample& sample, std::uint64_t address,
                                   std::uint8_t cpumode) = 0;
@@ -118,9 +118,9 @@ struct ResolvedSample {
   std::uint32_t pid() const { return fields->pid; }
   std::uint32_t tid() const { return fields->tid; }
   // The path of its cgroup; lives as long as the session.
-  std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find(fields->cgroup); }
+  std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find_path(fields->cgroup); }
   // Resolves another address of the sample (its data address, a branch).
-  const Location& locate(std::uint64_t address) const { return finder->find(*this, address); }
+  const Location& locate(std::uint64_t address) const { return finder->find_location(*this, address); }
   const Location& locate_in(std::uint64_t address, std::uint8_t cpumode) const {
     return finder->find_in(*this, address, cpumode);
   }
@@ -128,7 +128,7 @@ struct ResolvedSample {
 
 // A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
 // upper bit decides.
-inline const Location& LocationFinder::find(const ResolvedSample& sample, std::uint64_t address) {
+inline const Location& LocationFinder::find_location(const ResolvedSample& sample, std::uint64_t address) {
   const auto cpumode = static_cast<std::uint8_t>(sample.fields->misc & format::abi::kCpumodeMask);
   const Location& location = find_in(sample, address, cpumode);
   const auto by_address = static_cast<std::uint8_t>(

@@ -59,7 +59,7 @@ const symbolize::Frame& Resolver::frame(const Location& location) {
 
 std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address) {
   const format::RuntimeAddress ip{address};
-  return symbolizer_.resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
+  return symbolizer_.resolve(kernel_.find_mapping(ip), ip, abi::kCpumodeKernel);
 }
 
 symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) {
@@ -70,7 +70,7 @@ symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) 
 // Code that a JIT compiler made, from its jitdump.
 format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t shown,
                                   std::size_t size) const {
-  const auto* const function = jit_->find(std::string(module.path));
+  const auto* const function = jit_->find_function(std::string(module.path));
   if (function == nullptr || shown < symbolize::JitCode::kTextOffset) return {};
   const std::uint64_t offset = shown - symbolize::JitCode::kTextOffset;
   if (offset >= function->code.size()) return {};
@@ -151,7 +151,7 @@ bool Resolver::is_64_bit(const Location& location) {
   const symbolize::Module& module = *location.mapping->module;
   if (const auto* const packed = packed_code(module)) return packed->is_64_bit();
   // Only 64-bit kernels and JIT code are supported.
-  if (module.kind != symbolize::ModuleKind::User || jit_->find(std::string(module.path)) != nullptr)
+  if (module.kind != symbolize::ModuleKind::User || jit_->find_function(std::string(module.path)) != nullptr)
     return true;
   const symbolize::ScopedRead reading(access_, module.path);
   return !reading.is_refused() && code_.is_64_bit(module);

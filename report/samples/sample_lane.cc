@@ -135,11 +135,11 @@ void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionM
 LocationId SerialLane::location_of(const BatchRecord& item, const format::Sample& sample,
                                    std::uint8_t cpumode) {
   return merges_ips_by_function(merge_by_) ? location_table_->find_function(*item.space, sample.ip, cpumode)
-                                           : location_table_->find(*item.space, sample.ip, cpumode);
+                                           : location_table_->find_location(*item.space, sample.ip, cpumode);
 }
 
 const Location& SerialLane::find_in(const ResolvedSample&, std::uint64_t address, std::uint8_t cpumode) {
-  return location_table_->locations()[location_table_->find(*space_, address, cpumode)];
+  return location_table_->locations()[location_table_->find_location(*space_, address, cpumode)];
 }
 
 Flow SerialLane::give(const BatchRecord& item, bool again) {

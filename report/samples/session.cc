@@ -348,7 +348,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
   const bool is_at_end = run_parallel(
       control, kChunk,
       [&](std::size_t lane_index, std::span<const BatchRecord> items, std::uint64_t first, std::size_t) {
-        sums[lane_index]->add(items, first);
+        sums[lane_index]->add_samples(items, first);
         lanes[lane_index]->note_findings(first);
       },
       [&] { join.collect(); },

@@ -119,7 +119,7 @@ void StackTable::end_lookups() {
   decltype(cache_)(cache_.empty() ? 0 : 1).swap(cache_);
 }
 
-const Stack& StackTable::add(std::span<const LocationId> frames) {
+const Stack& StackTable::add_stack(std::span<const LocationId> frames) {
   return stacks_[stacks_.push_back({stacks_.next_id(), frames_.keep(frames)})];
 }
 
@@ -128,7 +128,7 @@ const Stack& StackTable::intern(std::span<const LocationId> frames) {
   for (const LocationId frame : frames) hash = by_frames_.hash.add(hash, value_of(frame));
   return stacks_[by_frames_.find_or_make(
       hash, [&](StackId known) { return std::ranges::equal(stacks_[known].frames, frames); },
-      [&] { return add(frames).id; })];
+      [&] { return add_stack(frames).id; })];
 }
 
 const Stack& StackTable::stack_of(const Chain& chain, const symbolize::SpaceVersion& space) {
@@ -143,7 +143,7 @@ const Stack& StackTable::stack_of(const Chain& chain, const symbolize::SpaceVers
       by_chain_.hash(key.low), [&](StackId known) { return keys_[index_of(known) - first_key_] == key; },
       [&] {
         keys_.push_back(key);
-        return add(reader_.frames_of(chain, space, *location_table_)).id;
+        return add_stack(reader_.frames_of(chain, space, *location_table_)).id;
       })];
 }
 

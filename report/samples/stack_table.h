@@ -97,7 +97,7 @@ class StackTable {
   // The stack with these frames, which is made if it is new. Only with merge_by_frames().
   const Stack& intern(std::span<const LocationId> frames);
   // Appends a stack without looking for an equal one.
-  const Stack& add(std::span<const LocationId> frames);
+  const Stack& add_stack(std::span<const LocationId> frames);
   // Frees everything but the stacks. Equal chains of a later run (of a pipe) become new stacks.
   void end_lookups();
 

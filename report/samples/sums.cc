@@ -79,7 +79,7 @@ SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian or
   return layout;
 }
 
-void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
+void SumLane::add_samples(std::span<const BatchRecord> items, std::uint64_t first) {
   constexpr std::size_t kAhead = 12;
   if (shape_.merge_by != Sink::MergeBy::Address) trim_caches();
   std::size_t prepared = 0;
@@ -393,7 +393,7 @@ void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
                 .stack = nullptr,
                 .has_payload_stack = group.is_payload};
   if (group.has_stack)
-    made.stack = merges_frames(shape_.merge_by) ? &stacks_->intern(frames_) : &stacks_->add(frames_);
+    made.stack = merges_frames(shape_.merge_by) ? &stacks_->intern(frames_) : &stacks_->add_stack(frames_);
   made.location = sample_location(state, group.location);
   state.rows.push_back(view_->row_of(made));
 }

@@ -101,7 +101,7 @@ class SumLane {
           const SumShape& shape, const FunctionMerging& merging);
 
   // Adds samples that come after those of earlier calls. `first`: index of the first one over all batches.
-  void add(std::span<const BatchRecord> items, std::uint64_t first);
+  void add_samples(std::span<const BatchRecord> items, std::uint64_t first);
 
   // A group that is new since swap_new_groups(). Its locations are in locations().
   struct NewGroup {

@@ -10,10 +10,10 @@ Location TextLane::location_of(const BatchRecord& item, std::uint64_t ip, std::u
   const auto cpumode = static_cast<std::uint8_t>(mode & format::abi::kCpumodeMask);
   // A call may be the last instruction of its mapping, so its return address may be outside: look up ip - 1.
   const CachedMapping& found =
-      mappings_.find(*item.space, ip - (is_caller ? 1 : 0), cpumode,
-                     [&](CachedMapping& cached, const symbolize::AddressRange& range) {
-                       cached = {range, cpumode};
-                     });
+      mappings_.find_range(*item.space, ip - (is_caller ? 1 : 0), cpumode,
+                           [&](CachedMapping& cached, const symbolize::AddressRange& range) {
+                             cached = {range, cpumode};
+                           });
   return {.mapping = found.range.mapping,
           .ip = {ip},
           .id = {},

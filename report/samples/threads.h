@@ -62,7 +62,8 @@ struct KnownThread {
 // As in perf, a thread keeps the name of its last COMM or FORK, also after an EXIT.
 class Threads {
  public:
-  const KnownThread& find(std::uint32_t pid, std::uint32_t tid, const symbolize::AddressSpaces& spaces) {
+  const KnownThread& find_thread(std::uint32_t pid, std::uint32_t tid,
+                                 const symbolize::AddressSpaces& spaces) {
     KnownThread*& recent = recent_[tid % recent_.size()];
     if (recent != nullptr && recent->thread.tid == tid && recent->thread.pid == pid) return *recent;
     const auto [row, is_new] = by_tid_.try_emplace(tid, 0);

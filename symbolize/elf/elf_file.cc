@@ -239,11 +239,11 @@ struct ElfFile::State {
     const auto offset = loaded.loads.offset_of({value});
     const std::uint64_t start =
         offset ? offset->value : value - own_section->header.sh_addr + own_section->header.sh_offset;
-    table.add({.start = start,
-               .end = format::end_of_range(start, symbol.st_size),
-               .name = name,
-               .binding = binding_of(symbol),
-               .is_data = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT});
+    table.add_symbol({.start = start,
+                      .end = format::end_of_range(start, symbol.st_size),
+                      .name = name,
+                      .binding = binding_of(symbol),
+                      .is_data = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT});
   }
 
   // The n-th entry of .plt belongs to the n-th relocation of .rela.plt.
@@ -275,10 +275,10 @@ struct ElfFile::State {
       if (name.size() > left) return;
       left -= name.size();
       const auto readable = demangler ? demangle(name) : std::nullopt;
-      table.add({.start = start,
-                 .end = start + shape.entry,
-                 .name = table.own(readable.value_or(std::string(name)) + "@plt"),
-                 .binding = Binding::Global});
+      table.add_symbol({.start = start,
+                        .end = start + shape.entry,
+                        .name = table.own(readable.value_or(std::string(name)) + "@plt"),
+                        .binding = Binding::Global});
     }
   }
 };

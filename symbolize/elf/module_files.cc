@@ -154,7 +154,7 @@ SymbolTable go_functions(const format::Fd& file, const LoadMap& loads) {
     const auto start = function ? loads.offset_of({function->start}) : std::nullopt;
     if (!start || function->name.empty()) continue;
     const std::uint64_t end = format::end_of_range(start->value, function->end - function->start);
-    table.add({.start = start->value, .end = end, .name = table.own(std::string(function->name))});
+    table.add_symbol({.start = start->value, .end = end, .name = table.own(std::string(function->name))});
   }
   table.finish();
   return table;

@@ -66,7 +66,7 @@ std::vector<int> PinnedFiles::descriptors() const {
   return all;
 }
 
-void PinnedFiles::add(format::Fd file, const format::BuildId& id) {
+void PinnedFiles::add_file(format::Fd file, const format::BuildId& id) {
   rows_.push_back({.file = file.get(), .build_id = id});
   own_.push_back(std::move(file));
 }

@@ -26,7 +26,7 @@ class PinnedFiles {
   static Result<PinnedFiles> read(int listing);
 
   // Adds a binary, which is found by its build id only.
-  void add(format::Fd file, const format::BuildId& id);
+  void add_file(format::Fd file, const format::BuildId& id);
 
   // Descriptors of all files of the listing.
   std::vector<int> descriptors() const;
@@ -50,7 +50,7 @@ class PinnedFiles {
   Result<format::Fd> duplicate(IsWanted&& is_wanted) const;
 
   std::vector<Row> rows_;
-  std::vector<format::Fd> own_;  // descriptors given to add()
+  std::vector<format::Fd> own_;  // descriptors given to add_file()
 };
 
 // Fetches debug files from debuginfod servers by build id. libdebuginfod is loaded on first use and optional.

@@ -82,12 +82,12 @@ bool JitCode::consumes(const format::MmapRecord& record, JitClock clock) {
   if (dump->is_cut_short())
     remarks_.push_back(path + ": its last record is truncated; functions after it have no names");
   known_.insert(record.pid);
-  add(record.pid, folder_of(path), dumps_.emplace_back(Opened{path, std::move(*dump)}).dump);
+  add_dump(record.pid, folder_of(path), dumps_.emplace_back(Opened{path, std::move(*dump)}).dump);
   return true;
 }
 
 // A function with the index of an earlier one replaces it, as perf overwrites its file.
-void JitCode::add(std::uint32_t pid, const std::string& folder, const Jitdump& dump) {
+void JitCode::add_dump(std::uint32_t pid, const std::string& folder, const Jitdump& dump) {
   for (const JitEvent& event : dump.events()) {
     const std::string path = file_of(folder, pid, event.index);
     if (event.is_move && !functions_.contains(path)) continue;  // the moved function is unknown
@@ -116,7 +116,7 @@ std::optional<format::MmapRecord> JitCode::due(std::uint64_t time) {
   return record;
 }
 
-const JitCode::Function* JitCode::find(const std::string& path) const {
+const JitCode::Function* JitCode::find_function(const std::string& path) const {
   const auto found = functions_.find(path);
   return found == functions_.end() ? nullptr : &found->second;
 }

@@ -67,7 +67,7 @@ class JitCode {
     std::uint64_t eh_frame_address() const { return (kTextOffset + size + 7) / 8 * 8; }
   };
   // Finds a function by the path of its mapping; null: not of a jitdump.
-  const Function* find(const std::string& path) const;
+  const Function* find_function(const std::string& path) const;
 
   // The jitdumps as attachments, with only the functions that `is_wanted` accepts (by the path of their
   // mapping), without code. A jitdump without functions is included, since it hides anonymous memory of its
@@ -89,7 +89,7 @@ class JitCode {
   };
   Result<std::vector<std::byte>> read(const std::string& path) const;
   Result<Jitdump> open(const std::string& path, JitClock clock) const;
-  void add(std::uint32_t pid, const std::string& folder, const Jitdump& dump);
+  void add_dump(std::uint32_t pid, const std::string& folder, const Jitdump& dump);
 
   std::string folder_;
   DebugFiles files_;

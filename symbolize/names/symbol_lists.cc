@@ -233,12 +233,12 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
     // Only the last of several aliases has a size, and perf prefers names with one.
     if (!is_last && next.address == line.address && end == line.address) continue;
     if (line.module.empty()) {
-      result.kernel_.add(symbol_of(line, end, *moved));
+      result.kernel_.add_symbol(symbol_of(line, end, *moved));
     } else if (has_modules) {
       if (result.modules_.size() == kMostModules && !result.modules_.contains(line.module)) {
         return Error{"has more than " + std::to_string(kMostModules) + " modules", EFBIG};
       }
-      result.modules_[line.module].add(symbol_of(line, end, 0));
+      result.modules_[line.module].add_symbol(symbol_of(line, end, 0));
       auto& functions = result.module_functions_[line.module];
       if ((line.type | 0x20) == 't' && functions.size() < kVerifiedFunctions)
         functions.push_back(line.address);
@@ -291,7 +291,7 @@ Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
     if (!symbol) continue;
     if (++count > most)
       return Error{"has more than " + std::to_string(most) + " lines, too many for its size", EFBIG};
-    table.add(*symbol);
+    table.add_symbol(*symbol);
   }
   table.finish();
   if (table.empty()) return Error{"no line of the form 'START SIZE NAME'"};
@@ -348,10 +348,10 @@ SymbolTable SimpleperfSymbols::read(const File& file) {
     const std::uint64_t start = in.u64() - file.moved, length = in.u32();
     const std::string_view name = in.terminated();
     if (!name.empty())
-      table.add({.start = start,
-                 .end = format::end_of_range(start, length),
-                 .name = name,
-                 .binding = Binding::Global});
+      table.add_symbol({.start = start,
+                        .end = format::end_of_range(start, length),
+                        .name = name,
+                        .binding = Binding::Global});
   }
   table.finish();
   return table;

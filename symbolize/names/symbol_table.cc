@@ -98,7 +98,7 @@ bool is_better_alias(const Symbol& a, const Symbol& b, const SymbolTable::ShownN
   return !is_syscall_wrapper(a_name);
 }
 
-void SymbolTable::add(const Symbol& symbol) {
+void SymbolTable::add_symbol(const Symbol& symbol) {
   if (rows_.size() == kMostRows) return;
   const std::string_view name = symbol.name.substr(0, std::numeric_limits<std::uint32_t>::max());
   rows_.push_back({.start = symbol.start,
@@ -293,7 +293,7 @@ std::uint64_t SymbolTable::caller_address(std::uint64_t return_address) {
   return has_answers_ && !answer_to(return_address - 1) ? return_address : return_address - 1;
 }
 
-const Symbol* SymbolTable::find(std::uint64_t address) {
+const Symbol* SymbolTable::find_symbol(std::uint64_t address) {
   if (const auto row = symbol_row_at(address)) {
     found_ = rows_[*row].symbol();
     return &found_;

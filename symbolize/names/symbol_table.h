@@ -97,11 +97,11 @@ class SymbolTable {
   std::string_view own(std::string text) { return texts_.emplace_back(std::move(text)); }
   void reserve(std::size_t count) { rows_.reserve(count); }
   // Up to 4 GiB of names and 2^29 symbols; more are ignored.
-  void add(const Symbol& symbol);
+  void add_symbol(const Symbol& symbol);
   // Applies perf's rules to the symbols so far: a symbol without an end ends at the next one's start; of
   // symbols with one start one is kept. `shown` is called later; it and its results must outlive the table.
   void fix_up(ShownName shown);
-  // Call it after the last add().
+  // Call it after the last add_symbol().
   void finish();
 
   // Instead of finish(): the table has only these addresses (ascending, each once), each with its symbol: the
@@ -124,7 +124,7 @@ class SymbolTable {
   // The symbol that covers `address`: of several the one with the highest start; of symbols with one start
   // the best alias (is_better_alias), or the last one that was added after fix_up(). Valid until the next
   // look-up; its name as long as the table.
-  const Symbol* find(std::uint64_t address);
+  const Symbol* find_symbol(std::uint64_t address);
   // The same as a row number (below size() then): addresses with equal rows have the same symbol.
   std::optional<std::uint32_t> row_at(std::uint64_t address);
   // The address at which a caller is looked up, by its return address: one byte before, which is in the call
@@ -132,9 +132,9 @@ class SymbolTable {
   // did not call (the handler returns to its first instruction), and addresses of finish_with() without the
   // byte before.
   std::uint64_t caller_address(std::uint64_t return_address);
-  // Look-up on any thread, also while another one calls find() or row_at(). Ambiguous: several symbols cover
-  // the address, and row_at() must choose between them; for aliases it does that once. `row`: if the kind is
-  // Symbol. Functions without symbols are not searched (unnamed_functions()).
+  // Look-up on any thread, also while another one calls find_symbol() or row_at(). Ambiguous: several symbols
+  // cover the address, and row_at() must choose between them; for aliases it does that once. `row`: if the
+  // kind is Symbol. Functions without symbols are not searched (unnamed_functions()).
   struct RowLookup {
     enum class Kind : std::uint8_t { Symbol, None, Ambiguous };
     Kind kind = Kind::None;
@@ -145,8 +145,8 @@ class SymbolTable {
   RowLookup try_caller_row_at(std::uint64_t address) const;
   std::uint64_t start_of(std::uint32_t row) const { return rows_[row].start; }
   bool has_unnamed() const { return unnamed_ != nullptr; }
-  // The functions without symbols; null before row_at() or find() needed them. Do not call it while another
-  // thread calls these.
+  // The functions without symbols; null before row_at() or find_symbol() needed them. Do not call it while
+  // another thread calls these.
   const FunctionRanges* unnamed_functions() const { return unnamed_ ? unnamed_->functions.get() : nullptr; }
   // The number of rows: symbols, and the functions without symbols, if these were needed.
   std::size_t size() const {

@@ -119,7 +119,7 @@ class MappedFiles {
 
   // Null: nothing is mapped there. Valid until the next call.
   const MappedModule* find(std::uint64_t address) {
-    const Mapping* const mapping = space_->find({address}, abi::kCpumodeUser);
+    const Mapping* const mapping = space_->find_mapping({address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
     if (access_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
@@ -142,7 +142,7 @@ class MappedFiles {
   UnwindModule& module_of(const Module& module) {
     const auto [entry, is_new] = modules_.try_emplace(&module, module, files_, features_);
     const JitCode::Function* const function =
-        is_new && jit_ != nullptr ? jit_->find(std::string(module.path)) : nullptr;
+        is_new && jit_ != nullptr ? jit_->find_function(std::string(module.path)) : nullptr;
     if (function != nullptr) entry->second.use_jit_function(*function);
     if (is_new) used_modules_.push_back(&entry->second);
     return entry->second;

@@ -42,7 +42,7 @@ class AddressSpacesTest : public testing::Test {
         format::TaskRecord{.pid = pid, .parent_pid = parent_pid, .tid = tid, .parent_tid = parent_tid}, misc);
   }
   const Mapping* at(std::uint32_t pid, std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
-    return spaces.find(pid, {ip}, mode);
+    return spaces.find_mapping(pid, {ip}, mode);
   }
   std::string path_at(std::uint32_t pid, std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
     const Mapping* const found = at(pid, ip, mode);
@@ -418,7 +418,7 @@ using Plain = std::array<const Mapping*, kSpace>;
 class MappingListTest : public testing::Test {
  protected:
   void put(MappingList& list, Plain& plain, std::uint64_t start, std::uint64_t end) {
-    for (const Mapping* const old : list.take(start, end)) {
+    for (const Mapping* const old : list.take_range(start, end)) {
       keep_part(list, plain, *old, old->start, std::min(old->end, start));
       keep_part(list, plain, *old, std::max(old->start, end), old->end);
     }
@@ -426,7 +426,7 @@ class MappingListTest : public testing::Test {
   }
   void add(MappingList& list, Plain& plain, std::uint64_t start, std::uint64_t end) {
     mappings.push_back({.start = start, .end = end});
-    list.add(&mappings.back(), static_cast<std::uint32_t>(start * 2654435761u));
+    list.add_mapping(&mappings.back(), static_cast<std::uint32_t>(start * 2654435761u));
     for (std::uint64_t at = start; at < end; ++at) plain[at] = &mappings.back();
   }
   void keep_part(MappingList& list, Plain& plain, const Mapping& old, std::uint64_t start,

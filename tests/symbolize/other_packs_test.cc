@@ -57,7 +57,7 @@ Module module_of(const format::BuildId& id, std::string_view path = "/elsewhere/
 }
 
 std::string text_at(PackedSource& source, std::uint64_t address) {
-  const Symbol* const symbol = source.table().find(address);
+  const Symbol* const symbol = source.table().find_symbol(address);
   const auto* const packed = source.at(address);
   if (symbol == nullptr || packed == nullptr) return "";
   const InlineFunction& inner = source.function(packed->function);
@@ -68,10 +68,10 @@ std::string text_at(PackedSource& source, std::uint64_t address) {
 
 TEST(OtherPacks, ManyOfOneBuildAreOne) {
   OtherPacks others;
-  ASSERT_TRUE(others.add("a.data", pack_of("a", {0x30, 0x10})));
-  ASSERT_TRUE(others.add("b.data", pack_of("b", {0x20, 0x10, 0x50})));
+  ASSERT_TRUE(others.add_pack("a.data", pack_of("a", {0x30, 0x10})));
+  ASSERT_TRUE(others.add_pack("b.data", pack_of("b", {0x20, 0x10, 0x50})));
   const Module module = module_of(kId);
-  PackedSource* const source = others.find(module);
+  PackedSource* const source = others.find_source(module);
   ASSERT_NE(source, nullptr);
   EXPECT_TRUE(others.omissions().empty());
   EXPECT_EQ(text_at(*source, 0x10), "a16 inlined a16 in a16 a.c a.h:3") << "the first one's stays";
@@ -103,9 +103,10 @@ std::vector<std::byte> pack_of_code(const std::vector<std::pair<std::uint64_t, s
 TEST(OtherPacks, PiecesOfCodeAreOneWhereTheyTouch) {
   OtherPacks others;
   // A long one with short ones in it, some of one start, one that goes on after another, and a gap.
-  ASSERT_TRUE(others.add("a.data", pack_of_code({{0x10, 8}, {0x10, 20}, {0x10, 4}, {0x18, 2}, {0x24, 6}})));
-  ASSERT_TRUE(others.add("b.data", pack_of_code({{0x28, 8}, {0x40, 4}})));
-  PackedSource* const source = others.find(module_of(kId));
+  ASSERT_TRUE(
+      others.add_pack("a.data", pack_of_code({{0x10, 8}, {0x10, 20}, {0x10, 4}, {0x18, 2}, {0x24, 6}})));
+  ASSERT_TRUE(others.add_pack("b.data", pack_of_code({{0x28, 8}, {0x40, 4}})));
+  PackedSource* const source = others.find_source(module_of(kId));
   ASSERT_NE(source, nullptr);
   constexpr std::uint64_t kEnd = 0x30;
   for (std::uint64_t address = 0x10; address < kEnd; ++address) {
@@ -121,12 +122,12 @@ TEST(OtherPacks, PiecesOfCodeAreOneWhereTheyTouch) {
 
 TEST(OtherPacks, OnlyFilesWithTheBuildIdAreTaken) {
   OtherPacks others;
-  ASSERT_TRUE(others.add("a.data", pack_of("a", {0x10})));
-  ASSERT_TRUE(others.add("k.data", pack_of("k", {0x10}, ModuleKind::Kernel, kOther)));
-  ASSERT_TRUE(others.add("n.data", pack_of("n", {0x10}, ModuleKind::User, {})));
-  EXPECT_EQ(others.find(module_of(kOther)), nullptr);
-  EXPECT_EQ(others.find(module_of({})), nullptr);
-  EXPECT_EQ(others.find(module_of(kOther, "[kernel.kallsyms]", ModuleKind::Kernel)), nullptr);
+  ASSERT_TRUE(others.add_pack("a.data", pack_of("a", {0x10})));
+  ASSERT_TRUE(others.add_pack("k.data", pack_of("k", {0x10}, ModuleKind::Kernel, kOther)));
+  ASSERT_TRUE(others.add_pack("n.data", pack_of("n", {0x10}, ModuleKind::User, {})));
+  EXPECT_EQ(others.find_source(module_of(kOther)), nullptr);
+  EXPECT_EQ(others.find_source(module_of({})), nullptr);
+  EXPECT_EQ(others.find_source(module_of(kOther, "[kernel.kallsyms]", ModuleKind::Kernel)), nullptr);
   EXPECT_EQ(others.other_build_of(module_of(kOther, "/opt/a")),
             "; a.data has the names of build id 0123456789abcdef0123456789abcdef01234567");
   EXPECT_EQ(others.other_build_of(module_of(kOther)), "");
@@ -134,10 +135,10 @@ TEST(OtherPacks, OnlyFilesWithTheBuildIdAreTaken) {
 
 TEST(OtherPacks, NamesOfAnotherFormDoNotMix) {
   OtherPacks others;
-  ASSERT_TRUE(others.add("a.data", pack_of("a", {0x10})));
-  ASSERT_TRUE(others.add("b.data", pack_of("b", {0x20}, ModuleKind::User, kId,
-                                           PackedModule::kHasNames | PackedModule::kIsMangled)));
-  PackedSource* const source = others.find(module_of(kId));
+  ASSERT_TRUE(others.add_pack("a.data", pack_of("a", {0x10})));
+  ASSERT_TRUE(others.add_pack("b.data", pack_of("b", {0x20}, ModuleKind::User, kId,
+                                                PackedModule::kHasNames | PackedModule::kIsMangled)));
+  PackedSource* const source = others.find_source(module_of(kId));
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->at(0x20), nullptr);
   ASSERT_EQ(others.omissions().size(), 1u) << "and it is said";
@@ -148,12 +149,12 @@ TEST(OtherPacks, NamesOfAnotherFormDoNotMix) {
 
 TEST(OtherPacks, SaysWhatCannotBeUsed) {
   OtherPacks others;
-  const auto empty = others.add("a.data", {});
+  const auto empty = others.add_pack("a.data", {});
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().what,
             "a.data: it has no packed symbols; run tacho pack on the host where it was recorded");
   const std::vector<std::byte> damaged(40);
-  EXPECT_FALSE(others.add("a.data", damaged));
+  EXPECT_FALSE(others.add_pack("a.data", damaged));
 }
 
 }  // namespace

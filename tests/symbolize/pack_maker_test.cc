@@ -21,7 +21,7 @@ struct Packing {
     facts.symbol = symbol;
     facts.shown_address = shown;
     facts.elf_address = elf;
-    maker.add(facts);
+    maker.add_location(facts);
   }
 };
 
@@ -51,7 +51,7 @@ TEST(PackMaker, FilesWithOnePathStandInTheOrderOfTheirFirstUse) {
     LocationFacts facts;
     facts.module = &files[files.size() - 1 - i];
     facts.source = &source;
-    packing.maker.add(facts);
+    packing.maker.add_location(facts);
   }
   const auto pack = packing.maker.finish();
   ASSERT_EQ(pack.modules.size(), files.size());
@@ -83,7 +83,7 @@ TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
   call.module = &packing.module;
   call.source = &packing.source;
   call.shown_address = call.elf_address = 0x2fff;
-  packing.maker.add(call, PackMaker::Keep::Always);
+  packing.maker.add_location(call, PackMaker::Keep::Always);
   auto pack = packing.maker.finish();
   const auto section = format::write_symbol_pack_section(pack);
   ASSERT_TRUE(section);
@@ -94,18 +94,18 @@ TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
 
   PackedSource source(module, back->texts);
   SymbolTable& table = source.table();
-  const Symbol* const found = table.find(0x200f);
+  const Symbol* const found = table.find_symbol(0x200f);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->name, "stripped+0x2000");
   EXPECT_TRUE(found->is_unnamed());
-  EXPECT_EQ(table.find(0x2010), nullptr);
-  ASSERT_NE(table.find(0x3000), nullptr);
-  EXPECT_EQ(table.find(0x3000)->name, "known");
-  EXPECT_EQ(table.find(0x2fff), nullptr);
+  EXPECT_EQ(table.find_symbol(0x2010), nullptr);
+  ASSERT_NE(table.find_symbol(0x3000), nullptr);
+  EXPECT_EQ(table.find_symbol(0x3000)->name, "known");
+  EXPECT_EQ(table.find_symbol(0x2fff), nullptr);
   EXPECT_EQ(table.caller_address(0x3000), 0x2fffu) << "the call was looked up: it has no name";
 
   PackedSource for_perf(module, back->texts);
-  EXPECT_EQ(for_perf.table(Unnamed::Addresses).find(0x2004), nullptr);
+  EXPECT_EQ(for_perf.table(Unnamed::Addresses).find_symbol(0x2004), nullptr);
 }
 
 }  // namespace

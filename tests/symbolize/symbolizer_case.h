@@ -49,7 +49,7 @@ class SymbolizerCase : public testing::Test {
   }
   std::span<const Frame> resolve(std::uint64_t ip, Origin origin,
                                  std::uint8_t mode = format::abi::kCpumodeUser) {
-    return symbolizer().resolve(spaces.find(7, {ip}, mode), {ip}, mode, origin);
+    return symbolizer().resolve(spaces.find_mapping(7, {ip}, mode), {ip}, mode, origin);
   }
   // What is said of modules without names, a line each.
   std::string missing() {

@@ -52,7 +52,7 @@ TEST_F(SymbolizerLines, ACallersLineAndInlinedCallsAreThoseOfTheCall) {
   map("/lib/calls.so");
   const auto caller = [&](std::uint64_t ip) {
     std::string text;
-    for (const Frame& frame : symbolizer().resolve(spaces.find(7, {ip - 1}, abi::kCpumodeUser), {ip},
+    for (const Frame& frame : symbolizer().resolve(spaces.find_mapping(7, {ip - 1}, abi::kCpumodeUser), {ip},
                                                    abi::kCpumodeUser, Origin::Chain, AddressKind::Return))
       text += std::string(frame.function) + (frame.is_inlined ? " (inlined)" : "") + ":" +
               std::to_string(frame.line) + "+" + std::to_string(frame.shown_address - frame.function_start) +

@@ -297,8 +297,8 @@ TEST_F(SymbolizerTest, ABpfProgramIsItsOwnFunction) {
 TEST_F(SymbolizerTest, ACallerIsTheFunctionOfTheCall) {
   attach("kallsyms", kKallsyms);
   const auto caller = [&](std::uint64_t ip) {
-    return symbolizer().resolve(spaces.find(7, {ip - 1}, abi::kCpumodeKernel), {ip}, abi::kCpumodeKernel,
-                                Origin::Chain, AddressKind::Return)[0];
+    return symbolizer().resolve(spaces.find_mapping(7, {ip - 1}, abi::kCpumodeKernel), {ip},
+                                abi::kCpumodeKernel, Origin::Chain, AddressKind::Return)[0];
   };
   const Frame found = caller(kKernel + 0x200);  // the call was the last instruction of vfs_read
   EXPECT_EQ(found.function, "vfs_read");
@@ -316,7 +316,7 @@ TEST_F(SymbolizerTest, ASignalTrampolineWasNotCalled) {
   map("//anon");
   const auto caller = [&](std::uint64_t ip) {
     return symbolizer()
-        .resolve(spaces.find(7, {ip - 1}, abi::kCpumodeUser), {ip}, abi::kCpumodeUser, Origin::Chain,
+        .resolve(spaces.find_mapping(7, {ip - 1}, abi::kCpumodeUser), {ip}, abi::kCpumodeUser, Origin::Chain,
                  AddressKind::Return)[0]
         .function;
   };
@@ -417,9 +417,9 @@ TEST_F(SymbolizerTest, TheVdsoOfThisMachineServesACaptureOfTheSameKernel) {
   spaces.add_build_id({.pid = -1, .misc = 0, .build_id = *id, .filename = "[vdso]"});
   map("[vdso]");
   std::uint64_t named = 0;
-  while (named < kLength && !table->find(named)) named += 16;
+  while (named < kLength && !table->find_symbol(named)) named += 16;
   ASSERT_LT(named, kLength);
-  EXPECT_EQ(frame(kStart + named).function, table->find(named)->name);
+  EXPECT_EQ(frame(kStart + named).function, table->find_symbol(named)->name);
   EXPECT_EQ(missing(), "");
 }
 
@@ -438,7 +438,9 @@ TEST_F(SymbolizerTest, WhereCallChainsEndedStandsInTheModulesLine) {
   map("/opt/a.so");
   map("/opt/b.so", "", kStart + 0x10000);
   map("/opt/c.so", "", kStart + 0x20000);
-  const auto module = [&](std::uint64_t ip) { return spaces.find(7, {ip}, abi::kCpumodeUser)->module; };
+  const auto module = [&](std::uint64_t ip) {
+    return spaces.find_mapping(7, {ip}, abi::kCpumodeUser)->module;
+  };
   frame(kStart);
   frame(kStart + 0x10000);
   const std::string a = root.path() + "/opt/a.so: No such file or directory";
@@ -462,7 +464,7 @@ TEST_F(SymbolizerTest, TheReasonThatTheVdsoLacksNamesAndRulesIsToldOnce) {
   map("[vdso]");
   frame(kStart);
   const std::vector<EndedChains> ended = {
-      {spaces.find(7, {kStart}, abi::kCpumodeUser)->module, kVdsoNotAttached}};
+      {spaces.find_mapping(7, {kStart}, abi::kCpumodeUser)->module, kVdsoNotAttached}};
   format::Diagnostics diagnostics;
   symbolizer().report_missing(diagnostics, ended);
   ASSERT_EQ(diagnostics.findings().size(), 1u);

@@ -193,7 +193,7 @@ class AnnotateSink : public Sink {
   }
   bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
-    hits_.add(sample);
+    hits_.add_sample(sample);
     if (has_branches_) hits_.add_branches(sample);
     return Flow::Continue;
   }
@@ -275,8 +275,8 @@ class Annotation {
       return;
     const AnnotatedCode code =
         is_spent(function, block) ? too_much() : annotator_.annotate(function, block.leader, block.members);
-    (void)budgets_[block.leader].take(function.module, code.lines.size());
-    if (!code.missing_reason.empty()) missing_code_.add(function, code);
+    (void)budgets_[block.leader].take_instructions(function.module, code.lines.size());
+    if (!code.missing_reason.empty()) missing_code_.add_function(function, code);
     if (code.lines.empty()) return;
     ShownCode shown{.function = function, .code = code};
     for (std::uint32_t event = block.leader; event < block.leader + block.members; ++event) {
@@ -384,7 +384,7 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
                                guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
 }
 
-void MissingCode::add(const HitFunction& function, const AnnotatedCode& code) {
+void MissingCode::add_function(const HitFunction& function, const AnnotatedCode& code) {
   if (code.lines.empty())
     ++by_module_[{std::string(function.module->path), code.missing_reason}];
   else

@@ -47,7 +47,7 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
 // Functions that are shown in part or not at all, for lines after the text.
 class MissingCode {
  public:
-  void add(const HitFunction& function, const AnnotatedCode& code);
+  void add_function(const HitFunction& function, const AnnotatedCode& code);
   bool empty() const { return by_module_.empty() && cut_.empty(); }
   std::vector<std::string> lines(const std::string& input) const;
 

@@ -218,7 +218,7 @@ class Selection {
   const EventSet& events(EventSet& scratch) const {
     if (kept_.empty()) return *all_;
     for (std::size_t i = 0; i < all_->size(); ++i)
-      if (keeps(i)) scratch.add((*all_)[i]);
+      if (keeps(i)) scratch.add_event((*all_)[i]);
     return scratch;
   }
 
@@ -446,7 +446,7 @@ EventSet unwound_events(const EventSet& events) {
   EventSet out;
   for (format::Event event : events) {
     event.attr = changed_attr(event.attr);
-    out.add(std::move(event));
+    out.add_event(std::move(event));
   }
   return out;
 }

@@ -319,7 +319,7 @@ Result<HeatMap> read_map(SessionOptions wanted, TextOutput& out, const Options& 
   if (session->has_condition())
     if (auto bound = session->bind_condition(); !bound) return std::move(bound.error());
   HeatSource source;
-  if (auto found = source.find(options.request, *session); !found) return std::move(found.error());
+  if (auto found = source.find_events(options.request, *session); !found) return std::move(found.error());
   const auto scale = scale_of(options, source);
   if (!scale) return scale.error();
   MapSink sink(*session, source, *scale);
@@ -410,7 +410,7 @@ Result<Shown> show_map(Session& session, TextOutput& out, const Options& options
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
   read_head(session);
   HeatSource source;
-  if (auto found = source.find(options.request, session); !found)
+  if (auto found = source.find_events(options.request, session); !found)
     return std::move(found.error()).in(printable(options.reading.session.input));
   return options.box.empty() ? show_map(session, out, options, source)
                              : show_box(session, wanted, out, options, source);

@@ -60,7 +60,7 @@ std::vector<BoxSink::Facet>& BoxSink::facets_of(std::size_t event) {
   has_facets_[event] = true;
   const PayloadSchema* const schema = source_.schemas().of(event);
   const auto add = [&](const std::string& name, const PayloadSchema& fields) {
-    if (auto key = FieldKey::find("", name, fields, "")) facets.emplace_back(std::move(*key));
+    if (auto key = FieldKey::find_field("", name, fields, "")) facets.emplace_back(std::move(*key));
   };
   for (const std::string_view own : kOwnFields) {
     const bool is_hidden = schema != nullptr && field_named(*schema, own) != nullptr;
@@ -82,14 +82,14 @@ Sink::Flow BoxSink::on_sample(const ResolvedSample& sample) {
   if (!times_.has(sample) || !value) return Flow::Continue;
   const bool is_inside = box_.has(sample.fields->time, *value);
   const std::uint64_t count = source_.count_of(sample);
-  all_.add(is_inside, count);
+  all_.add_samples(is_inside, count);
   if (is_inside) {
     events_inside_.resize(std::max(events_inside_.size(), sample.event_index + 1));
     events_inside_[sample.event_index] = true;
   }
   ThreadCount& thread = threads_[{sample.pid(), sample.tid(), sample.comm.data()}];
   thread.comm = sample.comm;
-  thread.tally.add(is_inside, count);
+  thread.tally.add_samples(is_inside, count);
   add_fields(sample, is_inside, count);
   add_stack(sample, is_inside, count);
   return Flow::Continue;
@@ -100,11 +100,12 @@ void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint
     KeyValue value = facet.key.named_value(sample, session_.resolver());
     if (std::holds_alternative<std::monostate>(value)) continue;
     if (facet.has_ranges)
-      if (const auto number = number_in(value)) facet.ranges[powers_.index_of(*number)].add(is_inside, count);
+      if (const auto number = number_in(value))
+        facet.ranges[powers_.index_of(*number)].add_samples(is_inside, count);
     if (const auto known = facet.values.find(value); known != facet.values.end()) {
-      known->second.add(is_inside, count);
+      known->second.add_samples(is_inside, count);
     } else if (facet.values.size() < (facet.has_ranges ? kMostNumbers : kMostTexts)) {
-      facet.values[std::move(value)].add(is_inside, count);
+      facet.values[std::move(value)].add_samples(is_inside, count);
     } else {
       facet.is_overfull = true;
     }
@@ -115,14 +116,14 @@ void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint
 void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
   if (sample.stack == nullptr || sample.stack->frames.empty()) {
     if (sample.location != nullptr)
-      by_function_[functions_.of_location(sample.location_id)].add(is_inside, count);
+      by_function_[functions_.of_location(sample.location_id)].add_samples(is_inside, count);
     return;
   }
   has_stacks_ = has_stacks_ || is_inside;
   ChainId& chain = chain_of_stack_[sample.stack->id];
   if (chain == kNo<ChainId>) chain = stacks_.chain_of(*sample.stack);
   if (!chains_.has(chain)) chains_.resize(stacks_.size());
-  chains_[chain].add(is_inside, count);
+  chains_[chain].add_samples(is_inside, count);
 }
 
 Finding* BoxSink::add(std::vector<Finding>& found, Finding finding) const {

@@ -33,7 +33,7 @@ struct Tally {
     outside += other.outside;
     return *this;
   }
-  void add(bool is_inside, std::uint64_t count) { (is_inside ? inside : outside) += count; }
+  void add_samples(bool is_inside, std::uint64_t count) { (is_inside ? inside : outside) += count; }
 };
 
 // The log-likelihood ratio G2 of the 2x2 table of `part` and `whole`: how unlikely this many samples in the

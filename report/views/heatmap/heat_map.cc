@@ -30,7 +30,7 @@ std::uint64_t count_of(std::uint64_t interval, std::uint64_t first, std::uint64_
 
 }  // namespace
 
-void HeatGrid::add(std::uint64_t time, Int128 value, std::uint64_t count) {
+void HeatGrid::add_value(std::uint64_t time, Int128 value, std::uint64_t count) {
   if (cells_.empty()) {
     first_ = last_ = time;
     lowest_ = highest_ = value;
@@ -166,7 +166,7 @@ std::uint64_t usual_period(Session& session) {
   return kSecond;
 }
 
-Result<> HeatSource::find(const HeatRequest& request, Session& session) {
+Result<> HeatSource::find_events(const HeatRequest& request, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
   const std::vector<std::string> names = event_names(events);
@@ -271,7 +271,7 @@ HeatScale text_scale(const HeatSource& source, std::size_t most_columns, std::si
 Sink::Flow MapSink::on_sample(const ResolvedSample& sample) {
   if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::Continue;
   if (const auto value = source_.value_of(sample)) {
-    grid_.add(sample.fields->time, *value, source_.count_of(sample));
+    grid_.add_value(sample.fields->time, *value, source_.count_of(sample));
   } else {
     session_.diagnostics().add(
         format::Damage::BadRecord, format::Diagnostics::kNoOffset,

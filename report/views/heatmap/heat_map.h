@@ -47,7 +47,7 @@ class HeatGrid {
   explicit HeatGrid(const HeatScale& scale)
       : scale_(scale), interval_(scale.interval), step_(scale.step), fine_(rows_of(step_)) {}
 
-  void add(std::uint64_t time, Int128 value, std::uint64_t count);
+  void add_value(std::uint64_t time, Int128 value, std::uint64_t count);
   HeatMap finish() const { return finish(scale_.most_columns, scale_.most_rows); }
   // The map of a scale with fewer columns and rows, at least a tenth of this scale's.
   HeatMap finish(std::size_t most_columns, std::size_t most_rows) const;
@@ -98,7 +98,7 @@ class HeatSource {
   // To be called when the session's events are known. By default the roles and units of payloads choose the
   // field; without such a field values are offsets. A usage error lists the fields. The session must outlive
   // this, and this must not be moved.
-  Result<> find(const HeatRequest& request, Session& session);
+  Result<> find_events(const HeatRequest& request, Session& session);
 
   bool takes(std::size_t event) const { return event < taken_.size() ? taken_[event] : takes_unknown_; }
   // The sample's value; nullopt: the payload ends before the field. Fractions are truncated.
@@ -124,7 +124,7 @@ class HeatSource {
  private:
   std::optional<EventSchemas> schemas_;
   std::vector<bool> taken_;     // by event
-  bool takes_unknown_ = false;  // events that a pipe describes after find()
+  bool takes_unknown_ = false;  // events that a pipe describes after find_events()
   const PayloadField* field_ = nullptr;
   const OwnValue* own_ = nullptr;
   const PayloadField* count_ = nullptr;  // number of values that a sample represents

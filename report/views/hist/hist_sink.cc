@@ -114,7 +114,7 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
       return Flow::Stop;
     }
   }
-  const auto between = pairs_ ? pairs_->take(sample) : std::nullopt;
+  const auto between = pairs_ ? pairs_->take_sample(sample) : std::nullopt;
   if (pairs_ && pairs_->lacking() != nullptr)
     tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
   if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::Continue;
@@ -169,7 +169,7 @@ Result<> HistSink::choose() {
   if (options_->by != kNoKey)
     keys = options_->by.empty() ? default_keys(*chosen->schema) : parse_name_list(options_->by);
   for (const std::string& name : keys) {
-    auto key = FieldKey::find("--by", name, *chosen->schema, event_);
+    auto key = FieldKey::find_field("--by", name, *chosen->schema, event_);
     if (!key) return std::move(key.error());
     if (!options_->by.empty() && key->hides_own())
       notes_.push_back("tacho hist: --by " + printable(name) + " is the field of '" + printable(event_) +
@@ -220,7 +220,7 @@ Result<std::uint64_t> HistSink::step_for(const PayloadField& field) const {
 
 // The times between two events, as a field of the second event.
 Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names) {
-  auto pairs = EventPairs::find(options_->pairs, session_->events(), names, schemas_);
+  auto pairs = EventPairs::find_events(options_->pairs, session_->events(), names, schemas_);
   if (!pairs) return std::move(pairs.error());
   pairs_.emplace(std::move(*pairs));
   first_event_ = names[pairs_->first()];
@@ -251,7 +251,7 @@ bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<s
 }
 
 void HistSink::add_number(Group& group, Int128 number, std::uint64_t count) const {
-  group.distribution.add(number, count);
+  group.distribution.add_value(number, count);
   if (options_->percentiles.empty()) return;
   const ExpressionValue low = ExpressionValue::of(number);
   group.values.spread(low, highest_in_slot(*chosen_.field, low), count);

@@ -516,7 +516,8 @@ struct Others {
 Result<> read_archive(const std::string& name, Others& others) {
   auto archive = symbolize::read_archive(name);
   if (!archive) return std::move(archive.error());
-  for (symbolize::Archive::File& one : archive->files) others.pinned.add(std::move(one.file), one.build_id);
+  for (symbolize::Archive::File& one : archive->files)
+    others.pinned.add_file(std::move(one.file), one.build_id);
   for (const std::string& line : archive->ignored)
     others.ignored.push_back("tacho: --from " + name + ": " + line);
   return Done{};
@@ -528,7 +529,7 @@ Result<> read_other(const Options& options, const std::string& name, Others& oth
   format::Diagnostics ignored;
   const auto capture = format::CaptureReader::open(name, ignored, options.reading.session.capture);
   if (!capture) return Error(capture.error());
-  return others.packs.add(printable(name), capture->features().symbol_pack);
+  return others.packs.add_pack(printable(name), capture->features().symbol_pack);
 }
 
 Result<> read_others(const Options& options, symbolize::FileAccess& access, Others& others) {

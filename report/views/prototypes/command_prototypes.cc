@@ -44,7 +44,7 @@ Result<std::string> answer(const Question& question) {
   const auto prototypes = (*found)->functions.prototypes(entries);
   PrototypeWriter writer;
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    if (prototypes[i] && writer.text().size() <= kMostBytes) writer.add(offsets[i], *prototypes[i]);
+    if (prototypes[i] && writer.text().size() <= kMostBytes) writer.add_prototype(offsets[i], *prototypes[i]);
   return writer.text().size() > kMostBytes ? std::string(kTooLong) : writer.text();
 }
 

@@ -54,7 +54,7 @@ class HeadRedaction {
   Result<> change(format::EventSet& events, Features& features) const {
     features.raw.clear();
     format::EventSet changed_events;
-    for (const format::Event& event : events) changed_events.add(changed(event));
+    for (const format::Event& event : events) changed_events.add_event(changed(event));
     events = std::move(changed_events);
     for (format::Event& event : features.event_descriptions) event = changed(std::move(event));
     change_environment(features.environment);

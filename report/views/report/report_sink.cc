@@ -35,10 +35,10 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   if (plan_->waits) {
     if (const auto wait = plan_->waits->take(sample)) add_wait(*wait);
   } else if (mode_ == ReportMode::Branches) {
-    plan_->branches->add(*plan_->profile, sample);
-    if (plan_->cycles) plan_->cycles->add(sample);
+    plan_->branches->add_branches(*plan_->profile, sample);
+    if (plan_->cycles) plan_->cycles->add_branches(sample);
   } else if (mode_ == ReportMode::Memory) {
-    plan_->profile->add(sample, std::max<std::uint64_t>(sample.fields->weight, 1));
+    plan_->profile->add_sample(sample, std::max<std::uint64_t>(sample.fields->weight, 1));
   } else if (const auto weight = plan_->weight->of(sample)) {
     add_sample(sample, *weight);
   }
@@ -48,10 +48,10 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
 
 Sink::Flow ReportSink::on_non_sample(const NonSampleRecord& other) {
   if (plan_)
-    plan_->facts.take(*other.record);
+    plan_->facts.take_record(*other.record);
   else
-    early_.take(*other.record);
-  if (options_->shows_thread_values) values_.add(other);
+    early_.take_record(*other.record);
+  if (options_->shows_thread_values) values_.add_record(other);
   return Flow::Continue;
 }
 
@@ -78,7 +78,8 @@ void ReportSink::count(RowId row, std::size_t event, std::uint64_t period, std::
 
 // Adds the sample, with the call chain that the options select.
 void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) {
-  if (!plan_->branch_chains && !options_->shows_other_chains) return plan_->profile->add(sample, weight);
+  if (!plan_->branch_chains && !options_->shows_other_chains)
+    return plan_->profile->add_sample(sample, weight);
   ResolvedSample counted = sample;
   if (plan_->branch_chains) counted.stack = plan_->branch_chains->stack_of(sample);
   if (options_->shows_other_chains) {
@@ -88,17 +89,17 @@ void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) 
       last_stack_ = counted.stack;
     }
   }
-  plan_->profile->add(counted, weight);
+  plan_->profile->add_sample(counted, weight);
 }
 
 void ReportSink::add_wait(const Wait& wait) {
-  plan_->profile->add({.event = wait.event,
-                       .location = wait.location,
-                       .facts = wait.kept,
-                       .thread = wait.thread,
-                       .comm = wait.comm,
-                       .stack = plan_->wait_chains->stack_of(wait)},
-                      wait.weight);
+  plan_->profile->add_sample({.event = wait.event,
+                              .location = wait.location,
+                              .facts = wait.kept,
+                              .thread = wait.thread,
+                              .comm = wait.comm,
+                              .stack = plan_->wait_chains->stack_of(wait)},
+                             wait.weight);
   if (plan_->wait_chains->bytes() > kMostChainBytes) plan_->waits->leave_wakers_out();
 }
 

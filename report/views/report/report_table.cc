@@ -244,8 +244,8 @@ void ReportTable::count_branches(const Entries& entries, BranchStatistics& stati
     std::uint64_t count = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)
       count += entries.totals(entry, member).self.samples;
-    statistics.add(resolver.location(branch.from).ip.value, resolver.location(branch.to).ip.value,
-                   branch_type(branch.type_flags), count);
+    statistics.add_branch(resolver.location(branch.from).ip.value, resolver.location(branch.to).ip.value,
+                          branch_type(branch.type_flags), count);
   }
 }
 

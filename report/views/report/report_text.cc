@@ -986,7 +986,8 @@ void write_blocks(TextOutput& out, const Entries& entries, std::span<const Entry
   out.text(text.view());
 }
 
-void BranchStatistics::add(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count) {
+void BranchStatistics::add_branch(std::uint64_t from, std::uint64_t to, BranchType type,
+                                  std::uint64_t count) {
   constexpr unsigned kPage = 12, kLargePage = 21;  // bits of an address within
   if (type.type == BranchType::kUnknown || from == 0) return;
   (type.type == BranchType::kExtended ? extended_[type.extended] : types_[type.type]) += count;

@@ -297,7 +297,7 @@ void write_blocks(TextOutput& out, const Entries& entries, std::span<const Entry
 // Branches by type and distance, which perf prints below the rows of branches.
 class BranchStatistics {
  public:
-  void add(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count);
+  void add_branch(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count);
   // Writes nothing if no branch has a type.
   void write(TextOutput& out) const;
 

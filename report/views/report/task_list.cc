@@ -50,24 +50,24 @@ Sink::Flow TaskList::on_non_sample(const NonSampleRecord& other) {
   const auto cpumode = static_cast<std::uint8_t>(other.view->misc & abi::kCpumodeMask);
   if (cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser) return Flow::Continue;
   if (const auto* const map = std::get_if<format::MmapRecord>(other.record)) {
-    take(*map, cpumode == abi::kCpumodeKernel);
+    take_record(*map, cpumode == abi::kCpumodeKernel);
   } else if (const auto* const task = std::get_if<format::TaskRecord>(other.record)) {
     // For processes that ran already, perf writes a FORK with this bit, and then their mappings.
-    take(*task, (other.view->misc & abi::kMiscForkExec) == 0);
+    take_record(*task, (other.view->misc & abi::kMiscForkExec) == 0);
   } else if (const auto* const comm = std::get_if<format::CommRecord>(other.record)) {
-    take(*comm);
+    take_record(*comm);
   }
   return failure_ ? Flow::Stop : Flow::Continue;
 }
 
-void TaskList::take(const format::CommRecord& record) {
+void TaskList::take_record(const format::CommRecord& record) {
   Task& task = find_or_make(record.pid, record.tid);
   task.comm = record.name;
   task.is_named = true;
 }
 
 // After an EXIT the thread stays in the list.
-void TaskList::take(const format::TaskRecord& record, bool inherits_maps) {
+void TaskList::take_record(const format::TaskRecord& record, bool inherits_maps) {
   if (record.is_exit) return;
   Task* parent = &find_or_make(record.parent_pid, record.parent_tid);
   if (parent->pid != record.parent_pid) parent = &make(record.parent_pid, record.parent_tid);
@@ -84,7 +84,7 @@ void TaskList::take(const format::TaskRecord& record, bool inherits_maps) {
   }
 }
 
-void TaskList::take(const format::MmapRecord& record, bool is_kernel) {
+void TaskList::take_record(const format::MmapRecord& record, bool is_kernel) {
   if (wants_maps_ == Maps::No || is_kernel || record.pid == ~0U) return;
   find_or_make(record.pid, record.tid);
   Task& process = find_or_make(record.pid, record.pid);
@@ -225,7 +225,7 @@ std::size_t digits(std::uint32_t number) { return std::to_string(static_cast<std
 
 }  // namespace
 
-void ThreadValues::add(const NonSampleRecord& other) {
+void ThreadValues::add_record(const NonSampleRecord& other) {
   const auto* const read = std::get_if<format::ReadRecord>(other.record);
   if (read == nullptr || read->values.size() == 0) return;
   const std::uint64_t thread = std::uint64_t{read->pid} << 32 | read->tid;

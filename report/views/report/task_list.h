@@ -49,9 +49,9 @@ class TaskList : public Sink {
 
   Task& find_or_make(std::uint32_t pid, std::uint32_t tid);
   Task& make(std::uint32_t pid, std::uint32_t tid);
-  void take(const format::CommRecord& record);
-  void take(const format::TaskRecord& record, bool inherits_maps);
-  void take(const format::MmapRecord& record, bool is_kernel);
+  void take_record(const format::CommRecord& record);
+  void take_record(const format::TaskRecord& record, bool inherits_maps);
+  void take_record(const format::MmapRecord& record, bool is_kernel);
   void insert(MapsByStart& maps, Map map);
   std::vector<const Task*> in_perfs_order() const;
   void write_task(TextOutput& out, const Task& task, std::size_t level, Names names) const;
@@ -73,7 +73,7 @@ enum class ValueForm : std::uint8_t {
 // Counts of events by thread, as `report -T` lists them: the sums of READ records (record -s).
 class ThreadValues {
  public:
-  void add(const NonSampleRecord& other);  // ignores records other than READ
+  void add_record(const NonSampleRecord& other);  // ignores records other than READ
   void write(TextOutput& out, const Session& session, Names names, ValueForm form) const;
 
  private:

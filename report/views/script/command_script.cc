@@ -398,7 +398,7 @@ Result<Shown> show_form(Session& session, TextOutput& out, const Options& option
 
 Result<Shown> show_columns(Session& session, TextOutput& out, const Options& options) {
   const std::string input = printable(options.reading.session.input);
-  auto columns = Columns::find(options.columns, session);
+  auto columns = Columns::find_columns(options.columns, session);
   if (!columns) return std::move(columns.error()).in(input);
   const ColumnsForm form = options.is_csv               ? ColumnsForm::Csv
                            : options.form == Form::Json ? ColumnsForm::Json

@@ -302,10 +302,10 @@ Columns::Columns(Session& session) : session_(&session) {
   }
 }
 
-Result<Columns> Columns::find(std::string_view list, Session& session) {
+Result<Columns> Columns::find_columns(std::string_view list, Session& session) {
   Columns found(session);
   for (const std::string& name : parse_name_list(list)) {
-    if (auto added = found.add(name); !added) return std::move(added.error());
+    if (auto added = found.add_column(name); !added) return std::move(added.error());
   }
   if (found.columns_.empty()) return use_error("--columns: names no column");
   const bool has_fields =
@@ -319,7 +319,7 @@ Result<Columns> Columns::find(std::string_view list, Session& session) {
   return found;
 }
 
-Result<> Columns::add(std::string_view name) {
+Result<> Columns::add_column(std::string_view name) {
   if (name == kAuto || name == kAll) {
     add_usual(name == kAll);
     return Done{};
@@ -386,13 +386,13 @@ void Columns::add_usual(bool is_all) {
   const auto& fields = described.fields;
   const auto add_own = [&](std::string_view name) {
     const bool is_hidden = std::ranges::find(fields, name) != fields.end();
-    static_cast<void>(add(is_hidden ? std::string(kOwn) + std::string(name) : std::string(name)));
+    static_cast<void>(add_column(is_hidden ? std::string(kOwn) + std::string(name) : std::string(name)));
   };
   for (const std::string_view name : {"time", "comm", "pid"}) add_own(name);
   if (is_all) add_own("tid");
   if (is_all || described.count == 0) add_own("cpu");
   if (is_all || described.of > 1) add_own("event");
-  if (described.count == 0) static_cast<void>(add(kSymbol));
+  if (described.count == 0) static_cast<void>(add_column(kSymbol));
   for (const std::string& name : fields) add_field(name);
 }
 

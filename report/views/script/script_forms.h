@@ -90,7 +90,7 @@ class Columns {
   // Makes the columns of a comma-separated list. "auto": columns for the events' fields; "all": these, and
   // CPU, thread and event. The session's events must be known. It is a usage error if no event has a field.
   // `session` must outlive the result.
-  static Result<Columns> find(std::string_view list, Session& session);
+  static Result<Columns> find_columns(std::string_view list, Session& session);
 
   std::size_t size() const { return columns_.size(); }
   const std::string& name(std::size_t column) const { return columns_[column].name; }
@@ -114,7 +114,7 @@ class Columns {
   };
 
   explicit Columns(Session& session);
-  Result<> add(std::string_view name);
+  Result<> add_column(std::string_view name);
   struct Described {
     std::vector<std::string> fields;
     std::size_t count = 0, of = 0;  // events with fields, and all events that the filter takes

@@ -92,7 +92,7 @@ class Summarizer : public Sink, private SumView {
     const std::uint64_t time = sample.fields->time;
     const bool has_time = sample.event().attr.samples(abi::kSampleTime);
     totals_ += has_time ? SumTotals{1, time, time} : SumTotals{.samples = 1};
-    profile_.add(sample, weights_.of(sample).value_or(0));
+    profile_.add_sample(sample, weights_.of(sample).value_or(0));
     // In a pipe, an event may be described after the first sample.
     if (sample.event_index >= events_.size()) return Flow::Continue;
     SummedEvent& event = events_[sample.event_index];

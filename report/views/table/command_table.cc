@@ -88,7 +88,8 @@ class TableSink : public Sink {
 
   // To be called when the session's events are known.
   Result<> prepare() {
-    if (auto found = counts_.find(options_->question, options_->columns, options_->sort, *session_); !found)
+    if (auto found = counts_.find_columns(options_->question, options_->columns, options_->sort, *session_);
+        !found)
       return found;
     head_ = counts_.head(cell_names());
     head_.has_begin = intervals_.is_on();
@@ -101,8 +102,8 @@ class TableSink : public Sink {
     if (event == nullptr || !intervals_.has(sample)) return Flow::Continue;
     intervals_.move_to(time_of(sample, *event), [this] { write(); });
     auto keys = counts_.keys_of(*event, sample);
-    if (has_whole()) TableCounts::add(whole_, TableCounts::Keys(keys), *event, sample);
-    TableCounts::add(rows_, std::move(keys), *event, sample);
+    if (has_whole()) TableCounts::add_row(whole_, TableCounts::Keys(keys), *event, sample);
+    TableCounts::add_row(rows_, std::move(keys), *event, sample);
     return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 

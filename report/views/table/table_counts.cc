@@ -58,7 +58,7 @@ Result<TableEvent> TableSource::bind(const TableRequest& question, const format:
     bound.value = std::move(*value);
   }
   for (const std::string& name : key_names_) {
-    auto key = FieldKey::find("--by", name, schema != nullptr ? *schema : empty_, event.name);
+    auto key = FieldKey::find_field("--by", name, schema != nullptr ? *schema : empty_, event.name);
     if (!key) return std::move(key.error());
     bound.keys.push_back(std::move(*key));
   }
@@ -96,7 +96,7 @@ Result<std::optional<BoundExpression>> TableSource::bind_value(const TableReques
 
 bool TableSource::has_keys(const format::Event& event, const PayloadSchema* schema) const {
   return std::ranges::all_of(key_names_, [&](const std::string& name) {
-    return bool(FieldKey::find("--by", name, schema != nullptr ? *schema : empty_, event.name));
+    return bool(FieldKey::find_field("--by", name, schema != nullptr ? *schema : empty_, event.name));
   });
 }
 
@@ -112,7 +112,7 @@ void TableSource::take_default_value(const PayloadSchema* schema) {
   unit_ = field->unit;
 }
 
-Result<> TableSource::find(const TableRequest& question, Session& session) {
+Result<> TableSource::find_events(const TableRequest& question, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
   const std::vector<std::string> names = event_names(events);
@@ -159,7 +159,7 @@ Result<> TableSource::find(const TableRequest& question, Session& session) {
     key_names_.insert(key_names_.begin(), "event");
     for (auto& event : events_) {
       if (!event) continue;
-      auto key = FieldKey::find("--by", "sample.event", empty_, event->name);
+      auto key = FieldKey::find_field("--by", "sample.event", empty_, event->name);
       if (!key) return std::move(key.error());
       event->keys.insert(event->keys.begin(), std::move(*key));
     }
@@ -405,10 +405,10 @@ std::string end_of_slot(const FieldKey& key, const KeyValue& value) {
 
 }  // namespace
 
-Result<> TableCounts::find(const TableRequest& question, const std::string& columns, const std::string& sort,
-                           Session& session) {
+Result<> TableCounts::find_columns(const TableRequest& question, const std::string& columns,
+                                   const std::string& sort, Session& session) {
   session_ = &session;
-  if (auto found = source_.find(question, session); !found) return found;
+  if (auto found = source_.find_events(question, session); !found) return found;
   const std::string_view usual = source_.has_values() ? "count,sum,mean,min,p50,p99,max" : "count";
   auto parsed = parse_columns("--columns", columns.empty() ? usual : columns);
   if (!parsed) return std::move(parsed.error());
@@ -431,7 +431,7 @@ TableCounts::Keys TableCounts::keys_of(const TableEvent& event, const ResolvedSa
   return keys;
 }
 
-void TableCounts::add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
+void TableCounts::add_row(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
   auto& [shown_by, row] = rows[std::move(keys)];
   shown_by = &event;
   const std::uint64_t count = count_of(event.count, sample);

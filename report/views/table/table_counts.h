@@ -40,7 +40,7 @@ class TableSource {
  public:
   // To be called once the session's events are known. A usage error when no event has the fields. Both
   // arguments must outlive this, which must not be moved afterwards.
-  Result<> find(const TableRequest& question, Session& session);
+  Result<> find_events(const TableRequest& question, Session& session);
 
   // The event at this index; null: not in the table.
   TableEvent* event(std::size_t index);
@@ -128,13 +128,13 @@ class TableCounts {
 
   // `columns`, `sort`: values of the options; may be empty. To be called when the session's events are known.
   // The session must outlive this, which must not be moved afterwards.
-  Result<> find(const TableRequest& question, const std::string& columns, const std::string& sort,
-                Session& session);
+  Result<> find_columns(const TableRequest& question, const std::string& columns, const std::string& sort,
+                        Session& session);
 
   // Null: the event is not in the table.
   TableEvent* event(std::size_t index) { return source_.event(index); }
   Keys keys_of(const TableEvent& event, const ResolvedSample& sample) const;
-  static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample);
+  static void add_row(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample);
 
   // In the order of `sort`, equal rows in that of their keys.
   std::vector<const Rows::value_type*> in_order(const Rows& rows) const;

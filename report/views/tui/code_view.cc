@@ -29,7 +29,7 @@ CodeSource::CodeSource(Session& session, const CodeHits& hits, AsmSyntax syntax)
       files_(session.resolver()),
       annotator_(session, syntax) {}
 
-const HitFunction* CodeSource::find(const symbolize::Module* module, std::uint64_t address) const {
+const HitFunction* CodeSource::find_function(const symbolize::Module* module, std::uint64_t address) const {
   const auto found = std::ranges::find_if(functions_, [&](const HitFunction& function) {
     return function.module == module && !function.totals.empty() &&
            (function.start == address || (function.start <= address && address < function.end));
@@ -37,7 +37,7 @@ const HitFunction* CodeSource::find(const symbolize::Module* module, std::uint64
   return found == functions_.end() ? nullptr : &*found;
 }
 
-const HitFunction* CodeSource::find(const symbolize::Module* module, std::string_view name) const {
+const HitFunction* CodeSource::find_function(const symbolize::Module* module, std::string_view name) const {
   const auto found = std::ranges::find_if(functions_, [&](const HitFunction& function) {
     if (module != nullptr && function.module != module) return false;
     return (function.name == name || function.linker_name == name) && !function.totals.empty();
@@ -152,9 +152,9 @@ void CodeView::follow() {
   if (name.starts_with('<')) name.remove_prefix(1);
   const bool is_of_other_module = name.find("@plt") != std::string_view::npos;
   name = name.substr(0, name.find_first_of("@>+"));
-  const HitFunction* called = source_->find(function_->module, *instruction.target);
+  const HitFunction* called = source_->find_function(function_->module, *instruction.target);
   if (called == nullptr && !name.empty())
-    called = source_->find(is_of_other_module ? nullptr : function_->module, name);
+    called = source_->find_function(is_of_other_module ? nullptr : function_->module, name);
   if (called == nullptr)
     return say(fmt::format("No samples for the \"{}\" symbol.", name.empty() ? "called" : name));
   const Shown here{function_, cursor_};

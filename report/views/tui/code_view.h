@@ -22,9 +22,9 @@ class CodeSource {
   CodeSource(Session& session, const CodeHits& hits, AsmSyntax syntax = AsmSyntax::Att);
   std::vector<HitFunction>& functions() { return functions_; }
   // The function at an address of a module; null: it has no samples.
-  const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
+  const HitFunction* find_function(const symbolize::Module* module, std::uint64_t address) const;
   // The function of this name in a module (null: in any of them, for PLT entries); null: it has no samples.
-  const HitFunction* find(const symbolize::Module* module, std::string_view name) const;
+  const HitFunction* find_function(const symbolize::Module* module, std::string_view name) const;
   AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members) {
     return annotator_.annotate(function, event, members);
   }

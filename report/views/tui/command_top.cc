@@ -95,7 +95,7 @@ class LiveSink : public Sink {
       where_ = std::move(*where);
       if (auto bound = where_->bind(session_.events(), session_.features()); !bound) return bound;
     }
-    return counts_->find(options_.table, options_.table_columns, {}, session_);
+    return counts_->find_columns(options_.table, options_.table_columns, {}, session_);
   }
   // Counts the sample in the table. Returns whether the list counts it too.
   bool takes(const ResolvedSample& sample) {
@@ -117,7 +117,7 @@ class LiveSink : public Sink {
     }
     const bool is_taken = !opened_ || keys == *opened_;
     if (is_taken && opened_ && !failure_) list(sample);
-    TableCounts::add(rows_, std::move(keys), *event, sample);
+    TableCounts::add_row(rows_, std::move(keys), *event, sample);
     return is_taken;
   }
 
@@ -196,7 +196,7 @@ class Top {
       const auto step = has_ended_ ? OrderedRecords::Step::End : records_->next(record);
       if (step == OrderedRecords::Step::Record) {
         has_kernel_record_ = has_kernel_record_ || record.view.type < format::abi::kRecordUserStart;
-        window_.take(record, reader_->events()[record.event].attr);
+        window_.take_record(record, reader_->events()[record.event].attr);
         if (++count % kBetween != 0) continue;
       }
       if (step == OrderedRecords::Step::End && !std::exchange(has_ended_, true)) until = {};

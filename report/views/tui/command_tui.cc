@@ -239,7 +239,7 @@ class InteractiveReport : private CaptureReadings {
     SampleChoice of_box;
     of_box.box = box_;
     ChosenSamples boxed(session, of_box, *reading.sink);
-    if (auto found = boxed.find(); !found) return std::move(found.error());
+    if (auto found = boxed.find_box(); !found) return std::move(found.error());
     read_all(reading, box_ ? static_cast<Sink&>(boxed) : *reading.sink);
     if (!rows.is_arranged())
       if (auto arranged = rows.arrange(); !arranged) return std::move(arranged.error());

@@ -26,10 +26,10 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
   });
   if (!session) return std::move(session.error());
   HeatSource source;
-  if (auto found = source.find(request, *session); !found) return std::move(found.error());
+  if (auto found = source.find_events(request, *session); !found) return std::move(found.error());
   MapSink sink(*session, source, text_scale(source, kMostColumns, kMostRows));
   ChosenSamples chosen(*session, choice, sink);
-  if (auto found = chosen.find(); !found) return std::move(found.error());
+  if (auto found = chosen.find_box(); !found) return std::move(found.error());
   std::unique_ptr<HeatView> view(new HeatView(choice, request));
   if (!readings.run(*session, chosen)) view->note_ = ", reading was stopped";
   view->grid_.emplace(sink.grid());
@@ -102,11 +102,11 @@ Result<TextPage> HeatView::explanation(CaptureReadings& readings) const {
   auto session = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
   if (!session) return std::move(session.error());
   HeatSource source;
-  if (auto found = source.find(request_, *session); !found) return std::move(found.error());
+  if (auto found = source.find_events(request_, *session); !found) return std::move(found.error());
   const BoxChoice chosen_box = box();
   BoxSink sink(*session, source, chosen_box.box);
   ChosenSamples chosen(*session, choice_, sink);
-  if (auto found = chosen.find(); !found) return std::move(found.error());
+  if (auto found = chosen.find_box(); !found) return std::move(found.error());
   if (!readings.run(*session, chosen)) return Error{"reading was stopped: x reads again"};
   const auto findings = sink.findings(Names::Safe);
   auto lines = written_lines([&](TextOutput& out) {

@@ -28,7 +28,7 @@ Result<> HistView::read() {
   auto lines = written_lines([&](TextOutput& out) {
     HistSink sink(*session, out, options_);
     ChosenSamples chosen(*session, choice_, sink);
-    if (auto found = chosen.find(); !found) {
+    if (auto found = chosen.find_box(); !found) {
       done = std::move(found);
       return;
     }

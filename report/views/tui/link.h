@@ -55,8 +55,8 @@ class ViewSink : public Sink {
   }
   bool takes_non_samples() const override { return has_branches_ || rows_.takes_non_samples(); }
   Flow on_sample(const ResolvedSample& sample) override {
-    if (times_ != nullptr && sample.fields->time != 0) times_->add(sample.fields->time);
-    hits_.add(sample);
+    if (times_ != nullptr && sample.fields->time != 0) times_->add_time(sample.fields->time);
+    hits_.add_sample(sample);
     if (has_branches_) hits_.add_branches(sample);
     return rows_.on_sample(sample);
   }

@@ -168,7 +168,7 @@ void LiveWindow::describe(std::uint32_t pid, std::uint32_t tid, std::uint64_t ti
     for (const Mapping& mapping : *owner.mappings) append_as(mapping.record, pid, pid, time);
 }
 
-void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr) {
+void LiveWindow::take_record(const OrderedRecord& record, const format::EventAttr& attr) {
   const RecordView& view = record.view;
   const auto kept = [&] {
     return Kept{std::make_shared<const std::vector<std::byte>>(view.bytes.begin(), view.bytes.end()),

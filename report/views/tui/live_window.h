@@ -31,7 +31,7 @@ class LiveWindow {
   }
 
   // Adds a kernel record: in time order, in host byte order. `attr`: of the record's event.
-  void take(const OrderedRecord& record, const format::EventAttr& attr);
+  void take_record(const OrderedRecord& record, const format::EventAttr& attr);
   // Writes FINISHED_ROUND, so that readers show all records so far.
   void finish_round();
   bool is_full(Clock::time_point now) const {

@@ -420,7 +420,7 @@ void ReportView::open_hottest() {
       missing_code_ = {};
       return;
     }
-    missing_code_.add(*function, code_source_->annotate(*function, events.leader, events.members));
+    missing_code_.add_function(*function, code_source_->annotate(*function, events.leader, events.members));
   }
   message_ = "no code is available for the functions with samples of this event";
   if (rows_.blocks().size() > 1) offer_events();
@@ -525,9 +525,9 @@ void ReportView::annotate() {
   if (!code_source_) code_source_ = std::make_unique<CodeSource>(table_.session(), hits_);
   const HitFunction* found = nullptr;
   if (function->module != nullptr && function->has_symbol()) {
-    if (!function->is_inlined) found = code_source_->find(function->module, function->start);
+    if (!function->is_inlined) found = code_source_->find_function(function->module, function->start);
     // An inlined function may have code of its own too. Other modules may have other functions of that name.
-    if (found == nullptr) found = code_source_->find(function->module, function->name());
+    if (found == nullptr) found = code_source_->find_function(function->module, function->name());
   }
   if (found == nullptr)
     return say(fmt::format("No samples for the \"{}\" symbol. Probably appeared just in a callchain",

@@ -11,8 +11,8 @@ ChosenSamples::ChosenSamples(Session& session, const SampleChoice& choice, Sink&
       functions_(session),
       stacks_(functions_, {ChainOrder::Caller}) {}
 
-Result<> ChosenSamples::find() {
-  return choice_.box ? box_source_.find(choice_.box->request, session_) : Result<>(Done{});
+Result<> ChosenSamples::find_box() {
+  return choice_.box ? box_source_.find_events(choice_.box->request, session_) : Result<>(Done{});
 }
 
 bool ChosenSamples::accepts_function(FunctionId id) {

@@ -65,7 +65,7 @@ class ChosenSamples : public Sink {
   // All must outlive it.
   ChosenSamples(Session& session, const SampleChoice& choice, Sink& to);
   // Finds the field of the choice's box. Call it when the events are known.
-  Result<> find();
+  Result<> find_box();
 
   MergeBy merge_by() const override { return to_.merge_by(); }
   bool takes_non_samples() const override { return to_.takes_non_samples(); }

@@ -82,7 +82,7 @@ Sink& SampleList::sink() { return *collector_; }
 
 Result<> SampleList::begin(Session& session) {
   session_ = &session;
-  auto columns = Columns::find("all", session);
+  auto columns = Columns::find_columns("all", session);
   if (!columns) return std::move(columns.error());
   collector_ = std::make_unique<Collector>(*this, std::move(*columns));
   frames_.emplace(session.resolver(),
@@ -111,7 +111,7 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
   }
   if (auto begun = list->begin(session); !begun) return std::move(begun.error());
   ChosenSamples chosen(session, choice, list->sink());
-  if (auto found = chosen.find(); !found) return std::move(found.error());
+  if (auto found = chosen.find_box(); !found) return std::move(found.error());
   const bool is_whole = readings.run(session, chosen);
   if (!is_whole) list->note_ = "reading was stopped";
   if (list->collector_->is_full())

@@ -32,7 +32,7 @@ void TimeCounts::join_pairs() {
   width_ *= 2;
 }
 
-void TimeCounts::add(std::uint64_t time) {
+void TimeCounts::add_time(std::uint64_t time) {
   constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;  // ns; later times are damage
   time = std::min(time, kLatest);
   if (counts_.empty()) begin_ = time - time % width_;

@@ -16,7 +16,7 @@ namespace tacho::report {
 // longer.
 class TimeCounts {
  public:
-  void add(std::uint64_t time);  // ns
+  void add_time(std::uint64_t time);  // ns
   bool empty() const { return counts_.empty(); }
   // The range of the counts in ns; the end is past the last interval.
   std::uint64_t begin() const { return begin_; }

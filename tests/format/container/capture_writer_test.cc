@@ -21,8 +21,8 @@ class CaptureWriterTest : public testing::TestWithParam<bool> {
   void SetUp() override {
     std::string name = (std::filesystem::temp_directory_path() / "tacho-writer.XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
-    events_.add({test::software_event(abi::kBpfOutput, abi::kSampleRaw), "bigread", {1, 2}});
-    events_.add({test::software_event(abi::kDummy), "dummy:HG", {3, 4}});
+    events_.add_event({test::software_event(abi::kBpfOutput, abi::kSampleRaw), "bigread", {1, 2}});
+    events_.add_event({test::software_event(abi::kDummy), "dummy:HG", {3, 4}});
     features_.environment.hostname = "host";
     features_.schemas = {{"bigread", "event", 8, {}}};
     auto attachment = pack_attachment("kallsyms", "/proc/kallsyms", std::as_bytes(std::span(kallsyms_)));

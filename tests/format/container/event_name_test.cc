@@ -39,8 +39,8 @@ TEST(EventNames, EventsHavePerfsNamesByTheirAttributes) {
 
 TEST(EventNames, WhatTheCaptureSaysComesFirst) {
   EventSet events;
-  events.add({attr_of(abi::kSoftware, 0), "", {}});
-  events.add({attr_of(abi::kSoftware, 2), "faults of mine", {}});
+  events.add_event({attr_of(abi::kSoftware, 0), "", {}});
+  events.add_event({attr_of(abi::kSoftware, 2), "faults of mine", {}});
   EventNames names;
   names.name_event(events, 0);
   names.name_event(events, 1);
@@ -55,16 +55,16 @@ TEST(EventNames, WhatTheCaptureSaysComesFirst) {
 
 TEST(EventNames, DescriptionsOfFewerEventsAreOfNone) {
   EventSet events;
-  events.add({attr_of(abi::kSoftware, 0), "mine", {}});
-  events.add({attr_of(abi::kSoftware, 2), "", {}});
+  events.add_event({attr_of(abi::kSoftware, 0), "mine", {}});
+  events.add_event({attr_of(abi::kSoftware, 2), "", {}});
   EventNames::apply(events, std::vector<Event>{{{}, "ticks", {}}});
   EXPECT_EQ(events[0].name, "mine");
 }
 
 TEST(EventNames, ATracepointGetsItsNameWhenItsDescriptionComes) {
   EventSet events;
-  events.add({attr_of(abi::kTracepoint, 314), "", {}});
-  events.add({attr_of(abi::kTracepoint, 314), "", {}});
+  events.add_event({attr_of(abi::kTracepoint, 314), "", {}});
+  events.add_event({attr_of(abi::kTracepoint, 314), "", {}});
   EventNames names;
   names.name_event(events, 0);
   names.name_event(events, 1);

@@ -15,8 +15,8 @@ namespace {
 class PipeWriterTest : public testing::Test {
  protected:
   PipeWriterTest() {
-    events_.add({test::software_event(abi::kBpfOutput, abi::kSampleRaw), "bigread", {1, 2}});
-    events_.add({test::software_event(abi::kDummy), "dummy:HG", {3, 4}});
+    events_.add_event({test::software_event(abi::kBpfOutput, abi::kSampleRaw), "bigread", {1, 2}});
+    events_.add_event({test::software_event(abi::kDummy), "dummy:HG", {3, 4}});
   }
   Fd output() const { return Fd(::open(file_.path().c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)); }
   // Everything read back; the events and features are in the reader then.
@@ -112,7 +112,7 @@ TEST_F(PipeWriterTest, BuildIdsEndAtMultiplesOf8) {
 TEST_F(PipeWriterTest, MoreIdsThanARecordHoldsAreRefused) {
   Event event{test::software_event(abi::kCpuClock), "cpu-clock", {}};
   for (std::uint64_t id = 1; id <= 9000; ++id) event.ids.push_back(id);
-  events_.add(event);
+  events_.add_event(event);
   const auto writer = PipeWriter::create(output(), events_, features_, {});
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().fault, Fault::Output);

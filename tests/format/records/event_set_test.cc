@@ -29,8 +29,8 @@ ByteWriter sample_with_id(std::uint64_t id) {
 
 TEST(EventSet, ASampleBelongsToTheEventOfItsIdentifier) {
   EventSet events;
-  events.add({test::software_event(abi::kCpuClock), "clock", {11, 12}});
-  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  events.add_event({test::software_event(abi::kCpuClock), "clock", {11, 12}});
+  events.add_event({test::software_event(abi::kPageFaults), "faults", {21}});
   const ByteWriter sample = sample_with_id(21);
   EXPECT_EQ(events.event_of(view_of(sample)), 1u);
   const ByteWriter other = sample_with_id(12);
@@ -39,8 +39,8 @@ TEST(EventSet, ASampleBelongsToTheEventOfItsIdentifier) {
 
 TEST(EventSet, AnUnknownIdBelongsToNoEvent) {
   EventSet events;
-  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
-  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  events.add_event({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add_event({test::software_event(abi::kPageFaults), "faults", {21}});
   const ByteWriter sample = sample_with_id(99);
   EXPECT_EQ(events.event_of(view_of(sample)), std::nullopt);
 }
@@ -52,7 +52,7 @@ TEST(EventSet, BytesThatTheKernelLeavesAfterATrailerAreNoPartOfIt) {
     EventAttr attr = test::software_event(abi::kCpuClock);
     attr.sample_type = abi::kSampleTime | abi::kSampleIdentifier;
     attr.flags |= abi::kSampleIdAll;
-    events.add({attr, "clock", {id}});
+    events.add_event({attr, "clock", {id}});
   }
   ByteWriter load, symbol;
   load.u32(abi::kRecordBpfEvent).u16(0).u16(72).u16(1).u16(0).u32(42).u64(0).u64(1234).u64(21);
@@ -88,8 +88,8 @@ TEST(EventSet, RecordsAfterATrailerAreBytesThatNobodyReads) {
 
 TEST(EventSet, IdZeroIsTheFirstEvent) {
   EventSet events;
-  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
-  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  events.add_event({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add_event({test::software_event(abi::kPageFaults), "faults", {21}});
   ByteWriter comm;
   write_comm(comm, {1, 1, "init", false}, sample_id_size(events[0].attr));
   EXPECT_EQ(events.event_of(view_of(comm)), 0u);
@@ -97,7 +97,7 @@ TEST(EventSet, IdZeroIsTheFirstEvent) {
 
 TEST(EventSet, OneEventTakesEveryRecordWhateverItsId) {
   EventSet events;
-  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add_event({test::software_event(abi::kCpuClock), "clock", {11}});
   const ByteWriter sample = sample_with_id(99);
   EXPECT_EQ(events.event_of(view_of(sample)), 0u);
 }
@@ -107,8 +107,8 @@ TEST(EventSet, TheOldIdStandsAfterTheFieldsBeforeIt) {
   attr.sample_type = abi::kSampleIp | abi::kSampleTid | abi::kSampleTime | abi::kSampleId | abi::kSampleCpu;
   attr.flags = abi::kSampleIdAll;
   EventSet events;
-  events.add({attr, "a", {5}});
-  events.add({attr, "b", {6}});
+  events.add_event({attr, "a", {5}});
+  events.add_event({attr, "b", {6}});
   ByteWriter sample;
   sample.u32(abi::kRecordSample).u16(0).u16(48).u64(0x1000).u64(1).u64(2).u64(6).u64(0);
   EXPECT_EQ(events.event_of(view_of(sample)), 1u);
@@ -119,8 +119,8 @@ TEST(EventSet, TheOldIdStandsAfterTheFieldsBeforeIt) {
 
 TEST(EventSet, ARecordTooShortForItsIdBelongsToNoEvent) {
   EventSet events;
-  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
-  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  events.add_event({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add_event({test::software_event(abi::kPageFaults), "faults", {21}});
   ByteWriter empty;
   empty.u32(abi::kRecordSample).u16(0).u16(8);
   EXPECT_EQ(events.event_of(view_of(empty)), std::nullopt);
@@ -137,7 +137,7 @@ TEST(EventSet, FindsIdsHoweverFarApartTheyLie) {
       if (step != 0) ids.push_back(first - step);
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      events.add(Event{});
+      events.add_event(Event{});
       events.add_id(i, ids[i]);
     }
     for (std::size_t i = 0; i < ids.size(); ++i)
@@ -156,7 +156,7 @@ TEST(EventSet, FindsIdsInWhateverOrderTheyCome) {
     EventSet events;
     std::map<std::uint64_t, std::size_t> expected;
     constexpr std::size_t kEvents = 7;
-    for (std::size_t i = 0; i < kEvents; ++i) events.add(Event{});
+    for (std::size_t i = 0; i < kEvents; ++i) events.add_event(Event{});
     for (std::uint64_t i = 0; i < 20'000; ++i) {
       const std::uint64_t id = order == 0   ? 1'000'000'000 - 100'000 * i  // falling
                                : order == 1 ? random() % 5'000 * 100'000   // again and again

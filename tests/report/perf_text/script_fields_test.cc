@@ -30,7 +30,7 @@ struct Case {
 
 TEST(ScriptFields, DropsDefaultsThatWereNotSampled) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.settle());
   EXPECT_FALSE(c.fields().has(Field::Cpu));
   EXPECT_TRUE(c.fields().has(Field::Time));
@@ -38,7 +38,7 @@ TEST(ScriptFields, DropsDefaultsThatWereNotSampled) {
 
 TEST(ScriptFields, RefusesAFieldThatWasAskedForAndNotSampled) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("comm,cpu"));
   const auto settled = c.settle();
   ASSERT_FALSE(settled);
@@ -49,7 +49,7 @@ TEST(ScriptFields, RefusesAFieldThatWasAskedForAndNotSampled) {
 
 TEST(ScriptFields, AListReplacesAndSignsChange) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("comm,time"));
   EXPECT_FALSE(c.fields().has(Field::Event));
   ASSERT_TRUE(c.apply("+event,-comm"));
@@ -66,15 +66,15 @@ TEST(ScriptFields, MixingAListWithChangesIsRefused) {
 
 TEST(ScriptFields, AListThatNamesBpfOutputAddsToTheDefaultAsInPerf) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("comm,bpf-output"));
   EXPECT_TRUE(c.fields().has(Field::Period));
 }
 
 TEST(ScriptFields, ATypeLimitsTheChange) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain));
-  c.events.add(event_of(abi::kTracepoint, kPlain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain));
+  c.events.add_event(event_of(abi::kTracepoint, kPlain));
   ASSERT_TRUE(c.apply("trace:time,event"));
   EXPECT_TRUE(c.fields().has(Field::Comm));
   EXPECT_FALSE(c.choice.of(c.events[1].attr).has(Field::Comm));
@@ -94,7 +94,7 @@ TEST(ScriptFields, UnknownFieldsAndOnesThatAreNotComputedAreToldApart) {
 
 TEST(ScriptFields, OneOfANamedTypeThatWasNotSampledIsDroppedAndSaid) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("sw:ip,iregs"));
   ASSERT_TRUE(c.settle());
   EXPECT_FALSE(c.fields().has(Field::Iregs));
@@ -105,7 +105,7 @@ TEST(ScriptFields, OneOfANamedTypeThatWasNotSampledIsDroppedAndSaid) {
 
 TEST(ScriptFields, FlagsAreForAllTypesAndChangeNone) {
   Case c;
-  c.events.add(event_of(abi::kHardware, kPlain));
+  c.events.add_event(event_of(abi::kHardware, kPlain));
   ASSERT_TRUE(c.apply("+flags"));
   EXPECT_TRUE(c.choice.shows_flags());
   EXPECT_FALSE(c.choice.is_changed(c.events[0].attr));
@@ -116,30 +116,30 @@ TEST(ScriptFields, FlagsAreForAllTypesAndChangeNone) {
 
 TEST(ScriptFields, CodeBetweenBranchesNeedsStacksOfAllBranches) {
   Case c;
-  c.events.add(event_of(abi::kRaw, kPlain | abi::kSampleBranchStack));
+  c.events.add_event(event_of(abi::kRaw, kPlain | abi::kSampleBranchStack));
   ASSERT_TRUE(c.apply("+brstackinsn"));
   EXPECT_FALSE(c.settle());
   format::Event all = event_of(abi::kSoftware, kPlain);
   all.attr.branch_sample_type = 1 << 3;
-  c.events.add(all);
+  c.events.add_event(all);
   EXPECT_TRUE(c.settle()) << "of any event, as in perf";
 }
 
 TEST(ScriptFields, EventsThatPerfMadeOfTracesHaveATypeOfTheirOwn) {
   Case c;
-  c.events.add(event_of(abi::kSynth, kPlain));
+  c.events.add_event(event_of(abi::kSynth, kPlain));
   EXPECT_TRUE(c.fields().has(Field::Synth));
   EXPECT_FALSE(c.fields().has(Field::Period));
 }
 
 TEST(ScriptFields, TracepointsShowTheirStacksWhenThereAreAny) {
   Case c;
-  c.events.add(event_of(abi::kTracepoint, kPlain | abi::kSampleCallchain));
+  c.events.add_event(event_of(abi::kTracepoint, kPlain | abi::kSampleCallchain));
   ASSERT_TRUE(c.apply("+payload"));
   ASSERT_TRUE(c.settle());
   EXPECT_TRUE(c.fields().has(Field::Ip)) << "our own field does not count as a change of perf's";
   Case hidden;
-  hidden.events.add(event_of(abi::kTracepoint, kPlain | abi::kSampleCallchain));
+  hidden.events.add_event(event_of(abi::kTracepoint, kPlain | abi::kSampleCallchain));
   ASSERT_TRUE(hidden.settle(CallChains::Hide));
   EXPECT_FALSE(hidden.fields().has(Field::Ip));
   EXPECT_FALSE(hidden.choice.shows_callchains());
@@ -147,7 +147,7 @@ TEST(ScriptFields, TracepointsShowTheirStacksWhenThereAreAny) {
 
 TEST(ScriptFields, APipesCallChainsAreShownWhateverIsListed) {
   Case c;
-  c.events.add(event_of(abi::kSoftware, kPlain | abi::kSampleCallchain));
+  c.events.add_event(event_of(abi::kSoftware, kPlain | abi::kSampleCallchain));
   ASSERT_TRUE(c.apply("comm,time"));
   ASSERT_TRUE(c.settle(CallChains::Show, Origin::Pipe));
   EXPECT_TRUE(c.fields().has(Field::Ip));

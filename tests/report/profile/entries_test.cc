@@ -44,7 +44,7 @@ class IntoProfile : public Sink {
  public:
   IntoProfile(Profile& profile) : profile_(&profile) {}
   Flow on_sample(const ResolvedSample& sample) override {
-    profile_->add(sample, sample.period);
+    profile_->add_sample(sample, sample.period);
     return Flow::Continue;
   }
 

@@ -12,37 +12,37 @@ TEST(Parallelism, ACommandBeginsWhileItRuns) { EXPECT_EQ(Parallelism(4).now(), 1
 
 TEST(Parallelism, EachSwitchToAThreadAddsOneAndEachFromItTakesOne) {
   Parallelism running(4);
-  running.take(comes());
-  running.take(comes());
+  running.take_record(comes());
+  running.take_record(comes());
   EXPECT_EQ(running.now(), 3u);
-  running.take(leaves());
+  running.take_record(leaves());
   EXPECT_EQ(running.now(), 2u);
 }
 
 TEST(Parallelism, AThreadThatEndsIsNotSwitchedFrom) {
   Parallelism running(4);
-  running.take(comes());
-  running.take(format::TaskRecord{.is_exit = true});
+  running.take_record(comes());
+  running.take_record(format::TaskRecord{.is_exit = true});
   EXPECT_EQ(running.now(), 1u);
-  running.take(format::TaskRecord{.is_exit = false});
+  running.take_record(format::TaskRecord{.is_exit = false});
   EXPECT_EQ(running.now(), 1u) << "a new thread does not run yet";
 }
 
 TEST(Parallelism, IsNeverBelowOneAndNeverAboveTheProcessors) {
   Parallelism running(2);
-  for (int i = 0; i < 5; ++i) running.take(leaves());
+  for (int i = 0; i < 5; ++i) running.take_record(leaves());
   EXPECT_EQ(running.now(), 1u);
-  running.take(comes());
+  running.take_record(comes());
   EXPECT_EQ(running.now(), 1u) << "what was lost below is still counted, as perf does";
-  for (int i = 0; i < 9; ++i) running.take(comes());
+  for (int i = 0; i < 9; ++i) running.take_record(comes());
   EXPECT_EQ(running.now(), 2u);
 }
 
 TEST(Parallelism, SwitchesOfAWholeMachineAreNobodys) {
   Parallelism running(std::nullopt);
-  for (int i = 0; i < 5; ++i) running.take(format::SwitchRecord{.is_cpu_wide = true});
+  for (int i = 0; i < 5; ++i) running.take_record(format::SwitchRecord{.is_cpu_wide = true});
   EXPECT_EQ(running.now(), 1u);
-  running.take(comes());
+  running.take_record(comes());
   EXPECT_EQ(running.now(), 2u);
 }
 

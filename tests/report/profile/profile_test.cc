@@ -39,11 +39,11 @@ struct Case {
 TEST(Profile, HoldsEachDistinctCombinationOnce) {
   Case c;
   Profile profile({{0, 1}}, {});
-  for (int i = 0; i < 3; ++i) profile.add(c.sample(c.one, c.here, &c.stack), 10);
-  profile.add(c.sample(c.two, c.here, &c.stack), 1);
-  profile.add(c.sample(c.one, c.here, nullptr), 1);
-  profile.add(c.sample(c.one, c.there, &c.stack), 1);
-  profile.add(c.sample(c.two, c.here, &c.stack), 1);
+  for (int i = 0; i < 3; ++i) profile.add_sample(c.sample(c.one, c.here, &c.stack), 10);
+  profile.add_sample(c.sample(c.two, c.here, &c.stack), 1);
+  profile.add_sample(c.sample(c.one, c.here, nullptr), 1);
+  profile.add_sample(c.sample(c.one, c.there, &c.stack), 1);
+  profile.add_sample(c.sample(c.two, c.here, &c.stack), 1);
   ASSERT_EQ(profile.rows().size(), 4U);
   EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].period, 30U);
   EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].samples, 3U);
@@ -54,7 +54,8 @@ TEST(Profile, HoldsEachDistinctCombinationOnce) {
 TEST(Profile, LeavesOutEventsThatItWasNotToldOf) {
   Case c;
   Profile profile({{0, 1}, {1, 2}}, {});
-  for (const std::size_t event : {2U, 3U, 1000000U}) profile.add(c.sample(c.one, c.here, &c.stack, event), 1);
+  for (const std::size_t event : {2U, 3U, 1000000U})
+    profile.add_sample(c.sample(c.one, c.here, &c.stack, event), 1);
   EXPECT_EQ(profile.rows().size(), 1U);
   EXPECT_EQ(profile.left_out(), 2U);
 }
@@ -62,8 +63,9 @@ TEST(Profile, LeavesOutEventsThatItWasNotToldOf) {
 TEST(Profile, KnowsTheRowsOfEachBlock) {
   Case c;
   Profile profile({{0, 1}, {1, 2}, {3, 1}}, {});
-  for (const std::size_t event : {1U, 0U, 2U}) profile.add(c.sample(c.one, c.here, &c.stack, event), 1);
-  profile.add(c.sample(c.two, c.here, &c.stack, 2), 1);
+  for (const std::size_t event : {1U, 0U, 2U})
+    profile.add_sample(c.sample(c.one, c.here, &c.stack, event), 1);
+  profile.add_sample(c.sample(c.two, c.here, &c.stack, 2), 1);
   EXPECT_TRUE(std::ranges::equal(profile.rows_of(0), std::vector{RowId{1}}));
   EXPECT_TRUE(std::ranges::equal(profile.rows_of(1), std::vector{RowId{0}, RowId{2}}));
   EXPECT_TRUE(profile.rows_of(2).empty());
@@ -74,24 +76,24 @@ TEST(Profile, TellsApartOnlyWhatItIsAskedTo) {
   ProfileShape shape;
   shape.by_stack = shape.by_comm = false;
   Profile profile({{0, 1}}, shape);
-  profile.add(c.sample(c.one, c.here, &c.stack), 1);
-  profile.add(c.sample(c.two, c.here, nullptr), 1);
+  profile.add_sample(c.sample(c.one, c.here, &c.stack), 1);
+  profile.add_sample(c.sample(c.two, c.here, nullptr), 1);
   EXPECT_EQ(profile.rows().size(), 1U);
   ProfileShape by_thread;
   by_thread.by_comm = false;
   by_thread.by_thread = true;
   Profile threads({{0, 1}}, by_thread);
-  threads.add(c.sample(c.one, c.here, &c.stack), 1);
-  threads.add(c.sample(c.two, c.here, &c.stack), 1);
+  threads.add_sample(c.sample(c.one, c.here, &c.stack), 1);
+  threads.add_sample(c.sample(c.two, c.here, &c.stack), 1);
   EXPECT_EQ(threads.rows().size(), 2U);
 }
 
 TEST(Profile, EventsOfAGroupShareRowsWithAWeightEach) {
   Case c;
   Profile profile({{0, 1}, {1, 2}}, {});
-  profile.add(c.sample(c.one, c.here, &c.stack, 2), 7);
-  profile.add(c.sample(c.one, c.here, &c.stack, 1), 5);
-  profile.add(c.sample(c.one, c.here, &c.stack, 0), 3);
+  profile.add_sample(c.sample(c.one, c.here, &c.stack, 2), 7);
+  profile.add_sample(c.sample(c.one, c.here, &c.stack, 1), 5);
+  profile.add_sample(c.sample(c.one, c.here, &c.stack, 0), 3);
   ASSERT_EQ(profile.rows().size(), 2U);
   EXPECT_EQ(profile.rows()[RowId{0}].block, 1U);
   EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].period, 5U);
@@ -108,7 +110,7 @@ TEST(Profile, FactsTellRowsApart) {
   for (const auto& [cpu, time] : {std::pair(0U, 10U), {1U, 10U}, {0U, 19U}, {0U, 20U}, {1U, 11U}}) {
     c.raw.cpu = cpu;
     c.raw.time = time;
-    profile.add(c.sample(c.one, c.here, &c.stack), 1);
+    profile.add_sample(c.sample(c.one, c.here, &c.stack), 1);
   }
   ASSERT_EQ(profile.rows().size(), 3U);
   EXPECT_EQ(profile.facts(profile.rows()[RowId{1}])[0], 1U);

@@ -84,7 +84,7 @@ namespace {
 
 TEST(Distribution, NoughtAndOneShareTheFirstRow) {
   Distribution values;
-  for (const std::int64_t value : {0, 1, 2, 3, 4, 7, 8}) values.add(value);
+  for (const std::int64_t value : {0, 1, 2, 3, 4, 7, 8}) values.add_value(value);
   const auto rows = values.buckets();
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].low, 0);
@@ -98,7 +98,7 @@ TEST(Distribution, NoughtAndOneShareTheFirstRow) {
 
 TEST(Distribution, RowsBeginAtTheFirstWithACount) {
   Distribution values;
-  values.add(2097152, 3);
+  values.add_value(2097152, 3);
   const auto rows = values.buckets();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].low, 2097152);
@@ -110,7 +110,7 @@ TEST(Distribution, PowersInPartsHoldEachNumberOnceWithoutGaps) {
   for (const int bits : {1, 2, 3, 6}) {
     std::int64_t next = -5000;
     Distribution values(0, bits);
-    for (std::int64_t value = -5000; value <= 5000; ++value) values.add(value);
+    for (std::int64_t value = -5000; value <= 5000; ++value) values.add_value(value);
     for (const Bucket& row : values.buckets()) {
       const auto low = static_cast<std::int64_t>(row.low), high = static_cast<std::int64_t>(row.high);
       EXPECT_TRUE(low == next || next == -5000) << bits << ": " << low;
@@ -129,9 +129,9 @@ TEST(Distribution, PowersInPartsHoldEachNumberOnceWithoutGaps) {
 
 TEST(Distribution, PowersInPartsReachTheEndsOfTheNumbers) {
   Distribution values(0, 2);
-  values.add(kHighest);
-  values.add(kLowest);
-  values.add(kLowest + 1);
+  values.add_value(kHighest);
+  values.add_value(kLowest);
+  values.add_value(kLowest + 1);
   const auto rows = values.buckets();
   EXPECT_EQ(rows.front().low, kLowest);
   EXPECT_EQ(rows.front().count, 1u);
@@ -143,8 +143,8 @@ TEST(Distribution, PowersInPartsReachTheEndsOfTheNumbers) {
 
 TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
   Distribution values;
-  values.add(4);
-  values.add(40);
+  values.add_value(4);
+  values.add_value(40);
   const auto rows = values.buckets();
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].low, 4);
@@ -155,7 +155,7 @@ TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
 
 TEST(Distribution, NegativeValuesMirrorPositiveOnes) {
   Distribution values;
-  for (const std::int64_t value : {-1, -2, -3, -4, 5}) values.add(value);
+  for (const std::int64_t value : {-1, -2, -3, -4, 5}) values.add_value(value);
   const auto rows = values.buckets();
   EXPECT_EQ(rows.front().low, -7);
   EXPECT_EQ(rows.front().high, -4);
@@ -173,7 +173,7 @@ TEST(Distribution, EveryValueFallsIntoTheRowThatHoldsIt) {
          {kLowest, kLowest + 1, Int128{-1000}, Int128{-8}, Int128{-7}, Int128{-1}, Int128{0}, Int128{1},
           Int128{6}, Int128{7}, Int128{1} << 40, Int128{1} << 63, kHighest - 1, kHighest}) {
       Distribution values(step);
-      values.add(value);
+      values.add_value(value);
       const auto rows = values.buckets();
       ASSERT_FALSE(rows.empty());
       std::uint64_t counted = 0;
@@ -191,9 +191,9 @@ TEST(Distribution, EveryValueFallsIntoTheRowThatHoldsIt) {
 
 TEST(Distribution, AWideGapBetweenStepsIsLeftOut) {
   Distribution values(1);
-  values.add(kLowest);
-  values.add(0);
-  values.add(kHighest);
+  values.add_value(kLowest);
+  values.add_value(0);
+  values.add_value(kHighest);
   const auto rows = values.buckets();
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[1].left_out, (std::uint64_t{1} << 63) - 1);
@@ -203,8 +203,8 @@ TEST(Distribution, AWideGapBetweenStepsIsLeftOut) {
 TEST(Distribution, NumbersFrom2To63HaveARowOfTheirOwn) {
   for (const auto& [bits, low] : {std::pair(0, Int128{1} << 63), std::pair(1, Int128{3} << 62)}) {
     Distribution values(0, bits);
-    values.add((Int128{1} << 63) - 1);
-    values.add(kHighest, 2);
+    values.add_value((Int128{1} << 63) - 1);
+    values.add_value(kHighest, 2);
     const auto rows = values.buckets();
     EXPECT_TRUE(rows.front().high == (Int128{1} << 63) - 1);
     EXPECT_EQ(rows.front().count, 1u);
@@ -215,8 +215,8 @@ TEST(Distribution, NumbersFrom2To63HaveARowOfTheirOwn) {
 
 TEST(Distribution, AWideGapBetweenPartsOfPowersIsCounted) {
   Distribution values(0, 6);
-  values.add(1);
-  values.add(std::int64_t{1} << 40);
+  values.add_value(1);
+  values.add_value(std::int64_t{1} << 40);
   const auto rows = values.buckets();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].left_out, 0u);

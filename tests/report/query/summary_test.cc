@@ -17,9 +17,9 @@ std::int64_t whole(const ExpressionValue& value) {
 
 TEST(Summary, OfNothingIsNothing) {
   Summary summary;
-  summary.add({});
-  summary.add(ExpressionValue::of_text("12"));
-  summary.add(ExpressionValue::of_real(std::nan("")));
+  summary.add_value({});
+  summary.add_value(ExpressionValue::of_text("12"));
+  summary.add_value(ExpressionValue::of_real(std::nan("")));
   EXPECT_EQ(summary.count(), 0u);
   EXPECT_TRUE(summary.sum().is_nothing());
   EXPECT_TRUE(summary.mean().is_nothing());
@@ -29,9 +29,9 @@ TEST(Summary, OfNothingIsNothing) {
 
 TEST(Summary, AValueThatWasThereManyTimesIsThatManyValues) {
   Summary many, one_by_one;
-  many.add(ExpressionValue::of(5), 1000);
-  many.add(ExpressionValue::of(7), 0);
-  for (int i = 0; i < 1000; ++i) one_by_one.add(ExpressionValue::of(5));
+  many.add_value(ExpressionValue::of(5), 1000);
+  many.add_value(ExpressionValue::of(7), 0);
+  for (int i = 0; i < 1000; ++i) one_by_one.add_value(ExpressionValue::of(5));
   EXPECT_EQ(many.count(), one_by_one.count());
   EXPECT_EQ(whole(many.sum()), 5000);
   EXPECT_EQ(whole(many.largest()), 5);
@@ -54,7 +54,7 @@ TEST(Summary, OfSlotsAndTheirSum) {
 
 TEST(Summary, SmallWholeNumbersAreExact) {
   Summary summary;
-  for (int value = -100; value <= 200; ++value) summary.add(ExpressionValue::of(value));
+  for (int value = -100; value <= 200; ++value) summary.add_value(ExpressionValue::of(value));
   EXPECT_EQ(summary.count(), 301u);
   EXPECT_EQ(whole(summary.sum()), 15050);
   EXPECT_EQ(summary.mean().real, 50);
@@ -68,9 +68,9 @@ TEST(Summary, SmallWholeNumbersAreExact) {
 
 TEST(Summary, SumsDoNotOverflow) {
   Summary summary;
-  for (int i = 0; i < 3; ++i) summary.add(ExpressionValue::of(Int128{~std::uint64_t{0}}));
+  for (int i = 0; i < 3; ++i) summary.add_value(ExpressionValue::of(Int128{~std::uint64_t{0}}));
   EXPECT_TRUE(summary.sum().whole == Int128{~std::uint64_t{0}} * 3);
-  summary.add(ExpressionValue::of_real(0.5));
+  summary.add_value(ExpressionValue::of_real(0.5));
   EXPECT_EQ(summary.sum().kind, ExpressionValue::Kind::Real);
 }
 
@@ -86,8 +86,8 @@ TEST(Summary, PercentilesAreRightToOnePartIn128) {
         double value = spread(random) * (i % 3 == 0 ? -1 : 1);
         if (!is_real) value = std::trunc(value);
         values.push_back(value);
-        summary.add(is_real ? ExpressionValue::of_real(value)
-                            : ExpressionValue::of(static_cast<Int128>(value)));
+        summary.add_value(is_real ? ExpressionValue::of_real(value)
+                                  : ExpressionValue::of(static_cast<Int128>(value)));
       }
       std::ranges::sort(values);
       for (const double percent : {1.0, 10.0, 33.3, 50.0, 90.0, 99.0, 99.9}) {

@@ -92,7 +92,7 @@ TEST(EventChoice, AFilterTakesEventsThatComeLater) {
     format::Event event;
     event.name = name;
     event.ids = {id};
-    events.add(std::move(event));
+    events.add_event(std::move(event));
   };
   add("cycles:u", 1);
   EventFilter all, some(parse_name_list("cycles,inst*"));

@@ -18,7 +18,7 @@ Result<ElfFile> open(const std::string& name) {
 }
 
 std::string_view name_at(SymbolTable& table, std::uint64_t offset) {
-  const Symbol* const found = table.find(offset);
+  const Symbol* const found = table.find_symbol(offset);
   return found ? found->name : "";
 }
 

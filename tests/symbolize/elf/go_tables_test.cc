@@ -127,7 +127,7 @@ TEST(GoTables, AProgramWithoutSymbolsHasTheirs) {
   ASSERT_TRUE(symbols) << symbols.error().what;
   EXPECT_TRUE(symbols->is_full);
   EXPECT_FALSE(symbols->missing_reason);
-  const Symbol* const found = symbols->table.find(0x1090);
+  const Symbol* const found = symbols->table.find_symbol(0x1090);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->name, "main.main");
   EXPECT_EQ(found->start, 0x1080u);

@@ -280,7 +280,7 @@ TEST_F(DebuginfodTest, FetchesWhatIsNowhereElse) {
   map("/gone/other.so", 0x20000, "ffff456789abcdef0123456789abcdef01234565");
   Symbolizer symbolizer(options, features, spaces);
   const auto frame = [&](std::uint64_t ip) {
-    return symbolizer.resolve(spaces.find(7, {ip}, format::abi::kCpumodeUser), {ip},
+    return symbolizer.resolve(spaces.find_mapping(7, {ip}, format::abi::kCpumodeUser), {ip},
                               format::abi::kCpumodeUser)[0];
   };
   EXPECT_EQ(frame(0x102a4).function, "alone");

@@ -188,9 +188,9 @@ TEST(JitCode, FunctionsBecomeMappingsAtTheirTimes) {
   EXPECT_EQ(moved->filename, "/work/jitted-7-0.so");
   EXPECT_EQ(moved->start, 0x5000u);
   EXPECT_FALSE(jit.is_due(~std::uint64_t{0} - 1));
-  ASSERT_NE(jit.find("/work/jitted-7-1.so"), nullptr);
-  EXPECT_EQ(jit.find("/work/jitted-7-1.so")->name, "b");
-  EXPECT_EQ(jit.find("/work/jitted-7-2.so"), nullptr);
+  ASSERT_NE(jit.find_function("/work/jitted-7-1.so"), nullptr);
+  EXPECT_EQ(jit.find_function("/work/jitted-7-1.so")->name, "b");
+  EXPECT_EQ(jit.find_function("/work/jitted-7-2.so"), nullptr);
   EXPECT_TRUE(lines_of(jit).empty());
 }
 
@@ -203,8 +203,8 @@ TEST(JitCode, WhatWasHeldOpenComesBeforeTheFileOfThatName) {
   twice.file("/tmp/jit-7.dump", format::as_text(ran)).file("/tmp/jit-7.dump", format::as_text(ran));
   JitCode jit({}, DebugFiles(folder.path(), {}, once.files()));
   ASSERT_TRUE(jit.consumes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
-  ASSERT_NE(jit.find("/tmp/jitted-7-0.so"), nullptr);
-  EXPECT_EQ(jit.find("/tmp/jitted-7-0.so")->name, "ran");
+  ASSERT_NE(jit.find_function("/tmp/jitted-7-0.so"), nullptr);
+  EXPECT_EQ(jit.find_function("/tmp/jitted-7-0.so")->name, "ran");
   JitCode unsure({}, DebugFiles(folder.path(), {}, twice.files()));
   EXPECT_FALSE(unsure.consumes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
   EXPECT_EQ(lines_of(unsure), (std::vector<std::string>{"/tmp/jit-7.dump: several files had this name"}));
@@ -303,8 +303,8 @@ TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
   JitCode jit({}, DebugFiles("/nowhere"));
   jit.use(features);
   ASSERT_TRUE(jit.consumes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
-  EXPECT_EQ(jit.find("/work/jitted-7-0.so"), nullptr);
-  const auto* const known = jit.find("/work/jitted-7-1.so");
+  EXPECT_EQ(jit.find_function("/work/jitted-7-0.so"), nullptr);
+  const auto* const known = jit.find_function("/work/jitted-7-1.so");
   ASSERT_NE(known, nullptr);
   EXPECT_EQ(known->name, "b");
   ASSERT_EQ(known->lines.size(), 2u);

@@ -27,7 +27,7 @@ Result<Kallsyms> parse(std::string_view text, std::optional<ReferenceSymbol> ref
 }
 
 std::string_view name_at(SymbolTable& table, std::uint64_t address) {
-  const Symbol* const found = table.find(address);
+  const Symbol* const found = table.find_symbol(address);
   return found ? found->name : "";
 }
 
@@ -61,8 +61,8 @@ TEST(Kallsyms, OfAliasesTheLastIsTaken) {
 TEST(Kallsyms, TheLastOfTheKernelAndOfAModuleReachToAPageAfter) {
   auto kallsyms = parse(kKernelLines);
   ASSERT_TRUE(kallsyms);
-  EXPECT_EQ(kallsyms->kernel().find(0xffffffff81000030)->end, 0xffffffff81002000u);
-  EXPECT_EQ(kallsyms->module("[ext4]")->find(0xffffffffc0201040)->end, 0xffffffffc0203000u);
+  EXPECT_EQ(kallsyms->kernel().find_symbol(0xffffffff81000030)->end, 0xffffffff81002000u);
+  EXPECT_EQ(kallsyms->module("[ext4]")->find_symbol(0xffffffffc0201040)->end, 0xffffffffc0203000u);
 }
 
 TEST(Kallsyms, ATextThatComesInPiecesSaysTheSame) {
@@ -78,7 +78,7 @@ TEST(Kallsyms, ATextThatComesInPiecesSaysTheSame) {
     ASSERT_TRUE(kallsyms) << kallsyms.error().what;
     EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000004), "_text");
     EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000011), "do_one");
-    EXPECT_EQ(kallsyms->kernel().find(0xffffffff81000030)->end, 0xffffffff81002000u);
+    EXPECT_EQ(kallsyms->kernel().find_symbol(0xffffffff81000030)->end, 0xffffffff81002000u);
     ASSERT_NE(kallsyms->module("[ext4]"), nullptr);
     EXPECT_EQ(name_at(*kallsyms->module("[ext4]"), 0xffffffffc0201040), "ext4_write");
     ASSERT_NE(kallsyms->module("[nfs]"), nullptr);
@@ -111,7 +111,7 @@ TEST(Kallsyms, TheTextOfAnotherBootIsMoved) {
   auto kallsyms = parse(kKernelLines, ReferenceSymbol{"_text", 0xffffffff90000000});
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff90000011), "do_one");
-  EXPECT_EQ(kallsyms->kernel().find(0xffffffff90000011)->start, 0xffffffff90000010u);
+  EXPECT_EQ(kallsyms->kernel().find_symbol(0xffffffff90000011)->start, 0xffffffff90000010u);
   EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000011), "");
   EXPECT_EQ(kallsyms->module("[ext4]"), nullptr) << "where modules lay at that boot nobody knows";
 }
@@ -214,15 +214,15 @@ TEST(SimpleperfSymbols, NamesAreFoundByPlacesInTheirFile) {
   SimpleperfSymbols carried(section.view());
   auto* const library = carried.of("/lib/b.so");
   ASSERT_TRUE(library);
-  EXPECT_EQ(library->find(0x1017)->name, "first");
-  EXPECT_EQ(library->find(0x1018), nullptr);
-  EXPECT_EQ(library->find(0x1020)->name, "second");
+  EXPECT_EQ(library->find_symbol(0x1017)->name, "first");
+  EXPECT_EQ(library->find_symbol(0x1018), nullptr);
+  EXPECT_EQ(library->find_symbol(0x1020)->name, "second");
   auto* const kernel = carried.of("[kernel.kallsyms]");
   ASSERT_TRUE(kernel);
-  EXPECT_EQ(kernel->find(0xffffffff81000008)->name, "start");
+  EXPECT_EQ(kernel->find_symbol(0xffffffff81000008)->name, "start");
   auto* const dex = carried.of("/a.dex");
   ASSERT_TRUE(dex);
-  EXPECT_EQ(dex->find(0x44)->name, "a.Main.run");
+  EXPECT_EQ(dex->find_symbol(0x44)->name, "a.Main.run");
   EXPECT_FALSE(carried.of("/lib/c.so"));
 }
 
@@ -289,9 +289,9 @@ Result<SymbolTable> parse_map(std::string_view text) {
 TEST(PerfMap, NamesMayHoldBlanks) {
   auto table = parse_map("7f0010 20 JS:*fib /tmp/app.js:2:13\n0x7f0030 0x10 stub\n");
   ASSERT_TRUE(table);
-  EXPECT_EQ(table->find(0x7f002f)->name, "JS:*fib /tmp/app.js:2:13");
-  EXPECT_EQ(table->find(0x7f0030)->name, "stub");
-  EXPECT_EQ(table->find(0x7f0040), nullptr);
+  EXPECT_EQ(table->find_symbol(0x7f002f)->name, "JS:*fib /tmp/app.js:2:13");
+  EXPECT_EQ(table->find_symbol(0x7f0030)->name, "stub");
+  EXPECT_EQ(table->find_symbol(0x7f0040), nullptr);
 }
 
 TEST(PerfMap, SkipsLinesOfAnotherForm) {
@@ -299,13 +299,13 @@ TEST(PerfMap, SkipsLinesOfAnotherForm) {
       "\n10\n10 \n10 20\n10 20 \nxyz 20 name\n10 zz name\n10000000000000000 1 too_long\n10 20 good");
   ASSERT_TRUE(table);
   EXPECT_EQ(table->size(), 1u);
-  EXPECT_EQ(table->find(0x10)->name, "good");
+  EXPECT_EQ(table->find_symbol(0x10)->name, "good");
 }
 
 TEST(PerfMap, ASizeBeyondTheEndOfMemoryIsCut) {
   auto table = parse_map("fffffffffffffff0 ffffffffffffffff high\n");
   ASSERT_TRUE(table);
-  EXPECT_EQ(table->find(0xfffffffffffffff8)->name, "high");
+  EXPECT_EQ(table->find_symbol(0xfffffffffffffff8)->name, "high");
 }
 
 TEST(PerfMap, SaysWhenNothingInItIsUsable) {

@@ -15,7 +15,7 @@ namespace {
 std::string_view as_is(std::string_view name) { return name; }
 
 std::string_view table_name_at(SymbolTable& table, std::uint64_t address) {
-  const Symbol* const found = table.find(address);
+  const Symbol* const found = table.find_symbol(address);
   return found ? found->name : "";
 }
 
@@ -23,13 +23,13 @@ TEST(SymbolTable, FindsNothingInAnEmptyTable) {
   SymbolTable table;
   table.fix_up(as_is);
   table.finish();
-  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_EQ(table.find_symbol(0), nullptr);
 }
 
 TEST(SymbolTable, ASymbolWithoutAnEndReachesToTheNextOne) {
   SymbolTable table;
-  table.add({.start = 0x30, .end = 0x38, .name = "sized"});
-  table.add({.start = 0x10, .end = 0x10, .name = "open"});
+  table.add_symbol({.start = 0x30, .end = 0x38, .name = "sized"});
+  table.add_symbol({.start = 0x10, .end = 0x10, .name = "open"});
   table.fix_up(as_is);
   table.finish();
   EXPECT_EQ(table_name_at(table, 0x2f), "open");
@@ -40,11 +40,11 @@ TEST(SymbolTable, ASymbolWithoutAnEndReachesToTheNextOne) {
 
 TEST(SymbolTable, TheLastSymbolWithoutAnEndReachesAPageFurther) {
   SymbolTable table;
-  table.add({.start = 0x1010, .end = 0x1010, .name = "last"});
+  table.add_symbol({.start = 0x1010, .end = 0x1010, .name = "last"});
   table.fix_up(as_is);
   table.finish();
-  EXPECT_EQ(table.find(0x2fff)->end, 0x3000u);
-  EXPECT_EQ(table.find(0x3000), nullptr);
+  EXPECT_EQ(table.find_symbol(0x2fff)->end, 0x3000u);
+  EXPECT_EQ(table.find_symbol(0x3000), nullptr);
 }
 
 // Some far away from all others, as a kernel's symbols of processor data, and many at one place.
@@ -58,7 +58,7 @@ TEST(SymbolTable, FindsTheSymbolBeforeAnAddressHoweverTheyAreSpread) {
                                   : i % 3 == 0 ? 0xffffffff81000000 + random() % 0x100
                                                : 0xffffffff81000000 + random() % 0x1000000;
       if (starts.insert(start).second)
-        table.add({.start = start, .end = start, .name = "x", .binding = Binding::Global});
+        table.add_symbol({.start = start, .end = start, .name = "x", .binding = Binding::Global});
     }
     table.fix_up(as_is);
     table.finish();
@@ -69,7 +69,7 @@ TEST(SymbolTable, FindsTheSymbolBeforeAnAddressHoweverTheyAreSpread) {
       const auto after = starts.upper_bound(address);
       const auto row = table.row_at(address);
       if (row) rows.insert(*row);
-      const Symbol* const found = table.find(address);
+      const Symbol* const found = table.find_symbol(address);
       ASSERT_EQ(found != nullptr, row.has_value());
       if (found != nullptr) {
         ASSERT_EQ(found->start, *std::prev(after)) << address;
@@ -108,10 +108,10 @@ TEST(SymbolTable, AliasesAreComparedByWhatIsShown) {
 // What is added after settling stands beside what was there, as PLT entries under a function of unknown size.
 TEST(SymbolTable, LateSymbolsMayOverlap) {
   SymbolTable table;
-  table.add({.start = 0x10, .end = 0x10, .name = "init"});
-  table.add({.start = 0x50, .end = 0x60, .name = "start"});
+  table.add_symbol({.start = 0x10, .end = 0x10, .name = "init"});
+  table.add_symbol({.start = 0x50, .end = 0x60, .name = "start"});
   table.fix_up(as_is);
-  table.add({.start = 0x20, .end = 0x30, .name = "read@plt"});
+  table.add_symbol({.start = 0x20, .end = 0x30, .name = "read@plt"});
   table.finish();
   EXPECT_EQ(table_name_at(table, 0x18), "init");
   EXPECT_EQ(table_name_at(table, 0x28), "read@plt");
@@ -120,10 +120,10 @@ TEST(SymbolTable, LateSymbolsMayOverlap) {
 
 TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {
   SymbolTable table;
-  table.add({.start = 0x10, .end = 0x20, .name = "_hidden"});
+  table.add_symbol({.start = 0x10, .end = 0x20, .name = "_hidden"});
   table.fix_up(as_is);
-  table.add({.start = 0x10, .end = 0x20, .name = "exported", .binding = Binding::Global});
-  table.add({.start = 0x20, .end = 0x28, .name = "other"});
+  table.add_symbol({.start = 0x10, .end = 0x20, .name = "exported", .binding = Binding::Global});
+  table.add_symbol({.start = 0x20, .end = 0x28, .name = "other"});
   table.fix_up(as_is);
   table.finish();
   EXPECT_EQ(table_name_at(table, 0x1f), "exported");
@@ -175,7 +175,7 @@ TEST(SymbolTable, TheSymbolThatStartsLastHasTheAddress) {
         const std::uint64_t size = below(3) == 0 ? 0 : below(4) == 0 ? 4 * below(20) : 4;
         names.push_back(std::string(kNames[below(std::size(kNames))]) + std::to_string(names.size() % 10));
         round.push_back({start, start + size, names.back(), static_cast<Binding>(below(3))});
-        table.add(round.back());
+        table.add_symbol(round.back());
       }
     };
     const std::uint64_t settled = below(3);
@@ -196,8 +196,8 @@ TEST(SymbolTable, MangledNamesAreShownOnlyWhereTheyDecide) {
   SymbolTable table;
   int asked = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC1"});
-    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC2"});
+    table.add_symbol({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC1"});
+    table.add_symbol({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC2"});
   }
   table.fix_up([&](std::string_view name) {
     ++asked;
@@ -212,7 +212,7 @@ TEST(SymbolTable, MangledNamesAreShownOnlyWhereTheyDecide) {
 
 TEST(SymbolTable, OfKnownAddressesEachHasTheRowItWasGivenAndNoOtherHasOne) {
   SymbolTable table;
-  for (const char* const name : {"a", "b", "c"}) table.add({.start = 0, .end = 0, .name = name});
+  for (const char* const name : {"a", "b", "c"}) table.add_symbol({.start = 0, .end = 0, .name = name});
   // One alone among 64, several rows among 64, the last and the first of two such runs, and the highest.
   const std::vector<SymbolTable::Answer> answers = {{0x7, 2},       {0x40, 0}, {0x41, 1}, {0x50, 0},
                                                     {0x7f, 2},      {0x80, 1}, {0x8f, 1}, {0x1000, 0},
@@ -236,12 +236,12 @@ TEST(SymbolTable, OfKnownAddressesEachHasTheRowItWasGivenAndNoOtherHasOne) {
 TEST(SymbolTable, KnownAddressesMayBeNone) {
   SymbolTable table;
   table.finish_with({});
-  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_EQ(table.find_symbol(0), nullptr);
 }
 
 TEST(SymbolTable, OwnedNamesSurviveAMove) {
   SymbolTable table;
-  table.add({.start = 1, .end = 2, .name = table.own("kept")});
+  table.add_symbol({.start = 1, .end = 2, .name = table.own("kept")});
   table.finish();
   SymbolTable moved = std::move(table);
   EXPECT_EQ(table_name_at(moved, 1), "kept");
@@ -250,7 +250,7 @@ TEST(SymbolTable, OwnedNamesSurviveAMove) {
 // Packs of earlier versions know return addresses, and not the calls before them.
 TEST(SymbolTable, OfAnswersAReturnAddressStandsForACallThatIsNotKnown) {
   SymbolTable table;
-  table.add({.start = 0x100, .end = 0x200, .name = "caller", .binding = Binding::Global});
+  table.add_symbol({.start = 0x100, .end = 0x200, .name = "caller", .binding = Binding::Global});
   table.finish_with({{0x150, 0}, {0x17f, 0}, {0x180, 0}});
   EXPECT_EQ(table.caller_address(0x150), 0x150u);
   EXPECT_EQ(table.caller_address(0x180), 0x17fu);
@@ -259,7 +259,7 @@ TEST(SymbolTable, OfAnswersAReturnAddressStandsForACallThatIsNotKnown) {
 
 TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
   SymbolTable table;
-  table.add({.start = 0x100, .end = 0x120, .name = "known"});
+  table.add_symbol({.start = 0x100, .end = 0x120, .name = "known"});
   table.finish();
   int asked = 0;
   table.add_unnamed("a.so+0x", [&asked] {
@@ -267,8 +267,8 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
     return std::make_unique<FunctionRangeList>(
         std::vector<FunctionRanges::Range>{{0x200, 0x240}, {0x100, 0x140}, {0x240, 0x250}});
   });
-  ASSERT_NE(table.find(0x110), nullptr);
-  EXPECT_EQ(table.find(0x110)->name, "known");
+  ASSERT_NE(table.find_symbol(0x110), nullptr);
+  EXPECT_EQ(table.find_symbol(0x110)->name, "known");
   EXPECT_EQ(asked, 0) << "ranges are looked for where no symbol is";
   EXPECT_EQ(table.size(), 1u);
   const auto row = table.row_at(0x23f);
@@ -276,13 +276,13 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
   EXPECT_LT(*row, table.size());
   EXPECT_EQ(table.row_at(0x200), row);
   EXPECT_NE(table.row_at(0x240), row);
-  const Symbol found = *table.find(0x23f);
+  const Symbol found = *table.find_symbol(0x23f);
   EXPECT_EQ(found.name, "a.so+0x200");
   EXPECT_EQ(found.start, 0x200u);
   EXPECT_EQ(found.end, 0x240u);
   EXPECT_TRUE(found.is_unnamed());
-  EXPECT_EQ(table.find(0x130)->name, "a.so+0x100") << "what the symbol leaves of its function";
-  EXPECT_EQ(table.find(0x250), nullptr);
+  EXPECT_EQ(table.find_symbol(0x130)->name, "a.so+0x100") << "what the symbol leaves of its function";
+  EXPECT_EQ(table.find_symbol(0x250), nullptr);
   EXPECT_EQ(table.caller_address(0x240), 0x23fu);
   EXPECT_EQ(asked, 1);
 }
@@ -298,10 +298,10 @@ TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t start = 0x100 + random() % 0x200;
         const char* const names[] = {"one", "other", "__restore_rt", "_third"};
-        table.add({.start = start,
-                   .end = start + random() % 4 * (random() % 20),
-                   .name = names[random() % 4],
-                   .binding = random() % 2 == 0 ? Binding::Global : Binding::Local});
+        table.add_symbol({.start = start,
+                          .end = start + random() % 4 * (random() % 20),
+                          .name = names[random() % 4],
+                          .binding = random() % 2 == 0 ? Binding::Global : Binding::Local});
       }
     };
     add(random() % 30);
@@ -334,8 +334,8 @@ TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
 TEST(SymbolTable, OfAnswersWhatIsSeenIsWhatIsFound) {
   using Kind = SymbolTable::RowLookup::Kind;
   SymbolTable table;
-  table.add({.start = 0x100, .end = 0x120, .name = "one"});
-  table.add({.start = 0x120, .end = 0x140, .name = "__restore_rt"});
+  table.add_symbol({.start = 0x100, .end = 0x120, .name = "one"});
+  table.add_symbol({.start = 0x120, .end = 0x140, .name = "__restore_rt"});
   table.finish_with({{0x110, 0}, {0x11f, 0}, {0x120, 1}, {0x128, 1}, {0x200, SymbolTable::kNoSymbol}});
   for (std::uint64_t address = 0x100; address < 0x210; ++address) {
     const auto seen = table.try_row_at(address), caller = table.try_caller_row_at(address);

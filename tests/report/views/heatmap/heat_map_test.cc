@@ -24,7 +24,7 @@ HeatMap map_of(const std::vector<Sample>& samples, HeatScale scale) {
   if (scale.most_columns == 0) scale.most_columns = 50;
   if (scale.most_rows == 0) scale.most_rows = 20;
   HeatGrid grid(scale);
-  for (const auto& [time, value] : samples) grid.add(time, value, 1);
+  for (const auto& [time, value] : samples) grid.add_value(time, value, 1);
   return grid.finish();
 }
 

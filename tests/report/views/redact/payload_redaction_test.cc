@@ -34,7 +34,7 @@ TEST(PayloadRedaction, MovesEveryKernelAddress) {
                   field("low", Unsigned, 256, 32, "kaddr", 2), field("half", Unsigned, 320, 16, "kaddr"),
                   field("bits", Signed, 340, 60, "kaddr"), field("behind", Unsigned, 400, 16, "")}});
   format::EventSet events;
-  events.add({.attr = test::software_event(abi::kBpfOutput), .name = "ka", .ids = {}});
+  events.add_event({.attr = test::software_event(abi::kBpfOutput), .name = "ka", .ids = {}});
   Redaction redaction;
   ASSERT_TRUE(redaction.keep("payload"));
   const Aliases aliases = Aliases::of_key("key");
