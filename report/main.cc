@@ -57,7 +57,7 @@ int run(const Command& command, const std::vector<std::string>& arguments) {
   return tacho::cli::status_of(status.error());
 }
 
-int run_command(int count, char** values) {
+int run_main(int count, char** values) {
   // A closed pipe then shows as EPIPE of write(), which is no error.
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> arguments(values + std::min(count, 1), values + count);
@@ -98,5 +98,5 @@ int main(int count, char** values) {
   // Pieces of a capture are freed as soon as they are shown. From 512 KiB on, malloc() maps them, so that
   // free() returns the memory to the kernel; glibc's arena of the reading thread would keep it.
   ::mallopt(M_MMAP_THRESHOLD, 512 * 1024);
-  return tacho::cli::guarded_main("tacho", [&] { return run_command(count, values); });
+  return tacho::cli::guarded_main("tacho", [&] { return run_main(count, values); });
 }

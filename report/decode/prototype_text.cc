@@ -43,7 +43,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 }
 
 template <class Number>
-bool read_number(std::string_view text, Number& value) {
+bool parse_number(std::string_view text, Number& value) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc{} && end == text.data() + text.size() && !text.empty();
 }
@@ -58,11 +58,11 @@ std::optional<ValueType> type_of(std::string_view code, std::string_view name,
   if (letter == std::end(kLetters)) return std::nullopt;
   ValueType type{.kind = letter->first, .name = std::string(name), .names = nullptr};
   const std::size_t colon = std::min(code.find(':'), code.size());
-  if (!read_number(code.substr(1, colon - 1), type.bytes)) return std::nullopt;
+  if (!parse_number(code.substr(1, colon - 1), type.bytes)) return std::nullopt;
   if (type.bytes != 1 && type.bytes != 2 && type.bytes != 4 && type.bytes != 8) return std::nullopt;
   if (type.kind != Kind::Enumeration) return type;
   std::size_t number = 0;
-  if (colon == code.size() || !read_number(code.substr(colon + 1), number) || number >= enumerations.size())
+  if (colon == code.size() || !parse_number(code.substr(colon + 1), number) || number >= enumerations.size())
     return std::nullopt;
   type.names = enumerations[number];
   return type;
@@ -72,7 +72,7 @@ std::shared_ptr<const EnumNames> names_of(std::span<const std::string_view> fiel
   EnumNames names;
   for (std::size_t i = 0; i + 1 < fields.size() && names.size() < kMostNames; i += 2) {
     std::int64_t value = 0;
-    if (read_number(fields[i], value)) names.emplace_back(value, fields[i + 1]);
+    if (parse_number(fields[i], value)) names.emplace_back(value, fields[i + 1]);
   }
   return std::make_shared<const EnumNames>(std::move(names));
 }
@@ -126,7 +126,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
     } else if (fields[0] == "function" && fields.size() >= 2) {
       charge(1);
       std::uint64_t offset = 0;
-      current = read_number(fields[1], offset) ? &all.try_emplace(offset).first->second : nullptr;
+      current = parse_number(fields[1], offset) ? &all.try_emplace(offset).first->second : nullptr;
       if (current == nullptr) continue;
       *current = {};
       if (fields.size() >= 4) current->returned = type_of(fields[2], fields[3], enumerations);
@@ -134,7 +134,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
                current->arguments.size() < kMostArguments) {
       charge(1);
       Argument argument{.name = std::string(fields[4]), .type = {}};
-      if (std::uint8_t word = 0; read_number(fields[1], word)) argument.integer_register = word;
+      if (std::uint8_t word = 0; parse_number(fields[1], word)) argument.integer_register = word;
       auto type = type_of(fields[2], fields[3], enumerations);
       // A type that is not understood has a size, so the arguments after it are found.
       if (type) argument.type = std::move(*type);

@@ -292,7 +292,7 @@ std::size_t symbol_width(Show show, Row row) {
   return shown(show, row.function->shown_name()).size() + kLevel + verbose;
 }
 
-std::string source_line(Show show, Row row) { return line_of(show, *row.function); }
+std::string source_line_of_row(Show show, Row row) { return line_of(show, *row.function); }
 std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 std::string source_file(Show show, Row row) {
   const std::string_view line = row.function->line();
@@ -467,9 +467,11 @@ constexpr SortKey kSortKeys[] = {
      .header = "Source:Line",
      .help = "the source line",
      .of = KeyOf::Address,
-     .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line(show, row)); },
-     .order = [](Show show, Row a, Row b) -> Order { return source_line(show, a) <=> source_line(show, b); },
-     .show = source_line,
+     .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line_of_row(show, row)); },
+     .order = [](Show show, Row a, Row b) -> Order {
+       return source_line_of_row(show, a) <=> source_line_of_row(show, b);
+     },
+     .show = source_line_of_row,
      .fit = Fit::CutOnly,
      .needs = SortKey::Needs::SourceLines},
     {.name = "srcfile",

@@ -28,7 +28,7 @@ struct Entry {
 // Many entries may name one text or folder, so a long one is cut.
 constexpr std::size_t kLongest = 4096;  // bytes
 
-std::string_view text_at(format::Bytes section, std::uint64_t offset) {
+std::string_view line_text_at(format::Bytes section, std::uint64_t offset) {
   if (offset >= section.size()) return {};
   const std::string_view text =
       format::as_text(section.subspan(static_cast<std::size_t>(offset))).substr(0, kLongest);
@@ -59,10 +59,10 @@ class EntryReader {
           text = in.terminated().substr(0, kLongest);
           break;
         case DW_FORM_line_strp:
-          text = text_at(sections_.line_texts, is_64_bit_ ? in.u64() : in.u32());
+          text = line_text_at(sections_.line_texts, is_64_bit_ ? in.u64() : in.u32());
           break;
         case DW_FORM_strp:
-          text = text_at(sections_.texts, is_64_bit_ ? in.u64() : in.u32());
+          text = line_text_at(sections_.texts, is_64_bit_ ? in.u64() : in.u32());
           break;
         case DW_FORM_udata:
           number = unwind::read_uleb128(in);

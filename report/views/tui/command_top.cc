@@ -592,7 +592,7 @@ Result<cli::ExitStatus> show_screen(TopOptions& options) {
   });
 }
 
-Result<cli::ExitStatus> show(TopOptions& options) {
+Result<cli::ExitStatus> show_top(TopOptions& options) {
   ReportOptions& report = options.report;
   report.view.is_interactive = report.view.is_live = true;
   report.view.hides_idle = !options.shows_idle;
@@ -638,7 +638,7 @@ Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
           options.table.value = std::move(*value);
           return Done{};
         }}});
-  return run_command(line, arguments, [&options] { return show(options); });
+  return run_command(line, arguments, [&options] { return show_top(options); });
 }
 
 }  // namespace tacho::report

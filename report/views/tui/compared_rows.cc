@@ -429,8 +429,8 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
   return has_common;
 }
 
-Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out,
-                   const ReportOptions& options, const std::string& base) {
+Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, TextOutput& out,
+                              const ReportOptions& options, const std::string& base) {
   Shown shown(Symbols::Used);
   SessionOptions of_base = wanted;
   of_base.input = base;
@@ -483,7 +483,7 @@ Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::stri
   if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
   return show_session_beside(options.reading,
                              [&](Session& session, const SessionOptions& wanted, TextOutput& out) {
-                               return show(session, wanted, out, options, base);
+                               return show_comparison(session, wanted, out, options, base);
                              });
 }
 
