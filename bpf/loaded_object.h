@@ -101,7 +101,7 @@ class LoadedObject {
 
   // Events dropped by EventRate::most_a_second.
   std::uint64_t events_over_rate() const;
-  // Events lost so far since a ring buffer with headers or a summary's map was full.
+  // Events lost so far because a ring buffer with headers or a summary's map was full.
   std::uint64_t lost_by_ring(const std::string& map) const;
   // Calls that were nested deeper than the kernel can follow returns (programs/recorders/too_deep.h): in all,
   // and by function, most first.

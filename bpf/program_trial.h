@@ -19,7 +19,7 @@ struct ProgramTrial {
 // Loads each kind, and unloads it again.
 std::vector<ProgramTrial> try_programs();
 
-// Opens and loads an object that tacho did not compile in a sandboxed child first, since libbpf crashes on
+// For an object that tacho did not compile: opens and loads it in a sandboxed child, since libbpf crashes on
 // some damaged objects. There a seccomp filter makes every bpf() call succeed without effect. If the child
 // survives, libbpf may open the object in this process. An error: the child crashed or needed more than 10 s,
 // or `stop` returned true (code EINTR). An object that libbpf refuses is no error here. Call it while the

@@ -33,7 +33,7 @@
 
 namespace tacho::record {
 
-// Objects (by index) whose events the recorder filters, or does not filter.
+// Objects (by index) whose events the recorder limits itself, or records of all threads.
 struct FilteringOfObjects {
   std::vector<std::size_t> limited_here;  // their programs do not apply --sample-rate and --max-rate
   // They choose threads themselves, since they follow kernel objects from a followed thread into others.

@@ -120,8 +120,8 @@ constexpr std::size_t kFewProbes = 50;
 constexpr int kRetries = 3;
 constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
-// Errnos of a refusal: try again; rights, memory or descriptors are missing. Others: a function cannot be
-// probed.
+// Errnos that say nothing of a function: try again; rights, memory or descriptors are missing. All others
+// mean that it cannot be probed.
 constexpr int kTransient[] = {EINTR, EAGAIN};
 constexpr int kOfAllFunctions[] = {EPERM, EACCES, ENOMEM, E2BIG, EMFILE, ENFILE};
 

@@ -40,8 +40,8 @@ struct ElfObject {
 // Checks the file before libbpf reads it, whose messages do not say what is wrong. An error if it is not an
 // ELF object for BPF of this byte order.
 Result<ElfObject> parse_elf_object(format::Bytes file);
-// An error if maps are in the section "maps", as for older libbpf: it shows the new definition of the first
-// map.
+// An error if maps are in the section "maps", as for older libbpf; its text has the new definition of the
+// first map.
 Result<> refuse_legacy_maps(const ElfObject& object);
 
 // Name of the object in the kernel: "bigreads" for "./examples/bigreads.bpf.c".

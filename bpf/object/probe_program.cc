@@ -145,7 +145,8 @@ Frame frame_of(const ProbeTask& task) {
   return frame;
 }
 
-// The return value: 0 suppresses a probe's own samples, but on a tracepoint the samples of all recorders.
+// The program's result: 0 suppresses the probe's sample; on a tracepoint it would suppress the samples of all
+// recorders.
 std::int32_t result_of(const ProbeTask& task) { return task.hook == ProbeTask::Hook::Probe ? 0 : 1; }
 
 void read_arguments(Assembler& program, const ProbeTask& task, const Frame& frame) {

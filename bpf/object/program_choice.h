@@ -23,8 +23,8 @@ struct Candidate {
 
 class ProgramChoice {
  public:
-  // Alternatives are tried in the order of `candidates`, but sets with a program that drops events after the
-  // others of their group.
+  // Alternatives are tried in the order of `candidates`, but sets with a program that drops events come
+  // after the others of their group.
   explicit ProgramChoice(std::vector<Candidate> candidates);
 
   const std::vector<Candidate>& candidates() const { return candidates_; }

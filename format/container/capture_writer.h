@@ -104,7 +104,7 @@ class CaptureWriter {
   std::uint64_t file_end_ = 0;      // once closed
   std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
   std::uint64_t closing_room_ = 0;
-  std::uint64_t inflated_ = 0, packed_bytes_ = 0;  // bytes of the records in COMPRESSED ones, and of these
+  std::uint64_t inflated_ = 0, packed_bytes_ = 0;  // bytes of records inflated, and compressed
 };
 
 }  // namespace tacho::format

@@ -279,7 +279,7 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   const std::size_t trailer = format::sample_id_size(attr());
   // Mappings first: a process may end, or map other files.
   format::ByteWriter described;
-  const bool has_locks = now.between_looks.count() != 0;  // which may be variables
+  const bool has_locks = now.between_looks.count() != 0;  // these may be variables in data mappings
   RunningProcesses running("/proc", trailer, reader, {.data_mappings = has_locks});
   for (const std::uint32_t process : now.processes) running.describe(static_cast<int>(process), described);
   auto head = head_of(now, command_line, reader);

@@ -140,8 +140,8 @@ void read_messages(const Child& child, std::string& messages) {
 }
 
 // Waits for the child's end. A first signal sends SIGTERM, which it blocks between writing its file and
-// renaming it; a second one kills it, and a temporary file may stay. When its time is over, it gets some more
-// seconds, then SIGTERM, then SIGKILL; then it is abandoned, since a file system that does not answer can
+// renaming it; a second one kills it, and a temporary file may stay. After `longest` and ten seconds more it
+// gets SIGTERM, ten seconds later SIGKILL; then it is abandoned, since a file system that does not answer can
 // block it.
 End wait_for(const Child& child, WaitLine& line, std::optional<std::chrono::seconds> longest,
              const StopSignals& signals) {
@@ -163,10 +163,10 @@ End wait_for(const Child& child, WaitLine& line, std::optional<std::chrono::seco
       if (++steps > 2) return end;
       ::kill(child.pid, steps == 1 ? SIGTERM : SIGKILL);
     }
-    // After its end of file, poll() would report the pipe forever.
     std::array<pollfd, 3> news{
         {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {child.output.get(), POLLIN, 0}}};
     (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
+    // After the pipe's end of file, poll() returns at once.
     if ((news[2].revents & (POLLIN | POLLHUP)) == POLLHUP) ::usleep(kLookEvery * 1000);
     while (const auto signal = signals.take_signal()) {
       if (signal->is_snapshot()) continue;
@@ -306,7 +306,7 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
                               captures.back()));
 }
 
-// The files in the order in which they were finished; the child of the first one.
+// Packs files one by one, in the order in which they were finished, each in a child.
 class FilePacker::Work {
  public:
   Work(FileSeries& series, FilePinner* pinner, Packing packing, Copies copies, Messages messages)
@@ -388,7 +388,7 @@ class FilePacker::Work {
     return false;
   }
 
-  // What is not done is tried again at the end, and is said then.
+  // A file whose child failed is packed again at the end; only then messages say why.
   void finish_child() {
     child_.reset();
     const bool is_done = outcome_of(end_, packing_.longest).why.empty();

@@ -76,7 +76,7 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
     if (auto done = pinner->start(recording.plan.events.back().attr, processes); !done)
       messages.warn("files that may vanish are not kept open for their symbols: " + done.error().what);
   if (recording.stacks) recording.stacks->read_running(processes);
-  // A file can fill up faster than processes are read: those for the second one are read before samples
+  // A file can fill up faster than processes are read, so they are read for the second file before samples
   // begin.
   FileSeries* const series = output->series();
   if (series != nullptr && options.files.switch_rule.bytes != 0) {

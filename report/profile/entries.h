@@ -58,7 +58,7 @@ class IdentityRows {
   IndexTable<> by_words_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
-  std::uint32_t size_ = 0, last_ = 0;  // the last row is often the next one too
+  std::uint32_t size_ = 0, last_ = 0;  // last_: found last, often the next one too
   bool has_forgotten_ = false;
 };
 

@@ -185,7 +185,7 @@ static __always_inline bool is_still(const struct known_thread *known, __u32 pro
   return !task || (BPF_CORE_READ(task, pid) == (int)known->tid && BPF_CORE_READ(task, tgid) == (int)process);
 }
 
-/* Sets the owner's name and tid in the initial pid namespace; `owner` has that in the innermost one. */
+/* Sets the owner's name, and replaces its tid in the innermost pid namespace by that in the initial one. */
 static __always_inline void name_owner(struct lock_owner *owner, bool is_private) {
   __u64 who = bpf_get_current_pid_tgid();
   struct thread_key key = {who >> 32, owner->tid};

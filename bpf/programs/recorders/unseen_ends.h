@@ -13,8 +13,8 @@ static __always_inline void count_unseen_end(void) {
   if (is_taken()) __sync_fetch_and_add(&tacho_unseen_ends, 1);
 }
 
-/* The thread is in no wait or call any more. `since_ns`: the start of the one that is open, if it is not 0. Only those that took
- * `least_us` are recorded: none of which less time has passed. */
+/* The thread is in no wait or call any more. `since_ns`: the start of the one that is open, if it is not 0. It is
+ * counted only if it began at least `least_us` ago: shorter ones are not recorded anyway. */
 static __always_inline void close_unseen(__u64 *since_ns, __u64 least_us) {
   __u64 since = take_start(since_ns);
   if (since && elapsed_ns(since, bpf_ktime_get_ns()) / 1000 >= least_us) count_unseen_end();

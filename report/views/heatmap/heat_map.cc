@@ -255,7 +255,7 @@ HeatScale usual_scale(const HeatSource& source, std::size_t most_columns, std::s
   scale.is_linear = source.is_offset() || (source.own() != nullptr && source.name() != "period");
   const PayloadField* const field = source.field();
   if (field == nullptr || !has_slots(*field)) return scale;
-  // Values that were counted in slots are in rows of these.
+  // For values that were counted in slots, each slot is a row.
   const Slot slot = slot_of(*field, 0);
   scale.bits = 0;
   scale.is_linear = field->format.starts_with("linear:");

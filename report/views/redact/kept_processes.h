@@ -18,8 +18,8 @@
 
 namespace tacho::report {
 
-// redact --pid: drops what belongs to other processes. A process that was forked inherits mappings and the
-// name of its parent: of that, and of the parent's own parents, they stay as far as they are from before.
+// redact --pid: drops what belongs to other processes. A process that was forked inherits the mappings and
+// the name of its parent, and this one those of its own parent: what these had before the fork stays.
 class KeptProcesses {
  public:
   // Empty: keep all processes.
