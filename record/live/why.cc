@@ -39,7 +39,7 @@ constexpr std::chrono::seconds kUsualTime{10};
 constexpr std::string_view kCapture = "why.data";
 // Each wait with what it waits for, its waker and the waker's stack; and what has the CPU. At the rate two
 // busy processors lose 3 % of their time at most, to waits and wake-ups; operations need all their waits.
-constexpr std::string_view kEvents = "cpu-clock,offcpu/preempted=true,rate=2000/,waking/rate=2000/",
+constexpr std::string_view kEvents = "cpu-clock,offcpu/preempted=true,rate=1000/,waking/rate=1000/",
                            kEventsOfOperations = "cpu-clock,offcpu/preempted=true/,waking";
 // Without the rights for BPF programs: the stack with which a thread leaves the CPU, as far as the kernel's
 // part may be recorded; records of context switches say for how long.
