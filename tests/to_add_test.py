@@ -50,7 +50,7 @@ def files_of_rows():
     """{what is added: its files}, with {h,cc} spelled out."""
     text = (ROOT / "docs/architecture.md").read_text().split("## To add something, touch")[1]
     rows = {}
-    for name, files in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)[2:]:
+    for name, files in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)[1:]:
         found = set()
         for file in re.findall(r"`([\w./{},]+\.[\w{},]+)`", files):
             stem, ends = re.fullmatch(r"(.*?)\{(.*)\}|(.*)", file).group(1, 2) if "{" in file else (file, None)
