@@ -12,7 +12,7 @@ from made_payload import ENUM, PAYLOAD_SCHEMAS, TEXT, Field
 MS = 1_000_000
 OBJECTS = ["none", "futex", "mutex", "rwlock", "file", "accepted", "connected", "listening", "pipe", "epoll", "other_fd"]
 KERNEL = ["schedule", "futex_wait", "ep_poll", "do_nanosleep", "io_schedule", "tcp_recvmsg", "asm_exc_page_fault",
-          "__x64_sys_sched_yield", "try_to_wake_up", "pipe_read"]
+          "__x64_sys_sched_yield", "try_to_wake_up", "pipe_read", "do_wait"]
 AT = {name: made.KERNEL_TEXT + 0x1000 * (i + 1) for i, name in enumerate(KERNEL)}
 USER = {"main": made.MAIN + 9, "leaf_a": made.LEAF_A + 4, "leaf_b": made.LEAF_B + 4, "recurse": made.RECURSE + 4,
         "mix": made.START + 0x1254, "round_once": made.START + 0x1374}
@@ -405,15 +405,40 @@ class Why(MadeWaits):
         lock = self.finding("lock", "--perf-map-dir", ".")
         self.assertEqual((lock["lock"], lock["time_ns"], lock["count"]), (hex(SINK), 200 * MS, 2))
 
-    def test_many_short_processes_are_one_finding(self):
+    def short_processes(self, does=None):
+        """40 of 8 ms each in 404 ms."""
         self.runs(0, 1, ONE, "main")
         for pid in range(5000, 5040):
             at = 10 * (pid - 5000) + 1
             self.task(at, 7, pid)
-            self.capture.time = self.zero
-            self.runs(at + 1, at + 9, pid, "leaf_a" if pid % 2 else "leaf_b")
+            if does is None:
+                self.runs(at + 1, at + 9, pid, "leaf_a" if pid % 2 else "leaf_b")
+            else:
+                does(at, pid)
             self.task(at + 9, 4, pid)
         self.runs(402, 404, ONE, "main")
+
+    def test_waits_for_processes_that_live_long_or_sleep_are_idle(self):
+        """The first has 20 ms for a short process and 400 ms for another; short processes that sleep are waited for likewise."""
+        self.short_processes()
+        alone = self.finding("fork")["time_ns"]
+        for end, ms in ((20, 4), (430, 400)):
+            self.off(end, TWO, ms, ("schedule", "do_wait", "main"))
+        self.assertAlmostEqual(self.finding("fork")["time_ns"] / MS, alone / MS + 4, delta=0.01)
+        self.assertEqual([(one["waits_for"], one["time_ns"]) for one in self.answer()["idle"]], [("child", 400 * MS)])
+
+        def sleeps(at, pid):
+            self.off(at + 8, pid, 7, ("schedule", "do_nanosleep", "main"))
+            self.wakes(at + 9, pid, TWO, "try_to_wake_up", "main")
+            self.off(at + 9, TWO, 8, ("schedule", "do_wait", "main"))
+        self.setUp()
+        self.short_processes(sleeps)
+        idle = {one["waits_for"]: one["time_ns"] / MS for one in self.answer()["idle"]}
+        self.assertAlmostEqual(idle["child"], 320, delta=1)
+        self.assertAlmostEqual(idle["timer"], 280, delta=1)
+
+    def test_many_short_processes_are_one_finding(self):
+        self.short_processes()
         fork = self.finding("fork")
         self.assertEqual((fork["count"], self.answer()["forks"]), (40, 40))
         self.name_functions(spawn="uv_spawn")

@@ -24,7 +24,7 @@ constexpr double kLeastOfThreads = 0.1, kLeastOnCpu = 0.25, kLeastOfBusy = 0.02;
 // A capture's clock has 99 Hz: less than this cannot be told from chance.
 constexpr double kLeastTime = 2e7;  // ns
 // Processes that live shorter than this are counted together if there are so many in a second.
-constexpr std::uint64_t kShortLife = 50'000'000;  // ns
+constexpr std::uint64_t kShortLife = kLongWait;  // ns
 constexpr double kManyForks = 20;
 
 // What the rows of one finding have in common.
@@ -96,16 +96,53 @@ class Finder {
     has_storm_ = static_cast<double>(answer_.forks) > kManyForks * answer_.span / 1e9;
   }
 
+  std::span<const NamedFrame> frames_of(const WallRow& row) {
+    return row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
+  }
+
   void classify() {
     for (const WallRow& row : times_.rows()) {
-      const auto frames = row.stack == nullptr ? std::span<const NamedFrame>() : stacks_.frames(*row.stack);
-      Cause cause = cause_of(row.state, frames, facts_[row.facts]);
-      const bool is_of_storm =
-          has_storm_ && ((is_short_[row.thread] && !is_idle(cause)) || is_of_fork(frames));
-      if (is_of_storm && cause != Cause::Unknown) cause = Cause::Fork;
-      if (cause == Cause::Child && answer_.processes > 1) cause = Cause::IdleChild;
+      const auto frames = frames_of(row);
+      const Cause cause = cause_of(row.state, frames, facts_[row.facts]);
       causes_.push_back(cause);
       locks_.push_back(cause == Cause::Lock ? lock_of(facts_[row.facts], frames) : 0);
+    }
+    if (has_storm_) choose_storm();
+    for (Cause& cause : causes_)
+      if (cause == Cause::Child && answer_.processes > 1) cause = Cause::IdleChild;
+  }
+
+  // What processes that live for a moment do themselves, starting them, and waits for their ends. Where they
+  // sleep or wait for work, they and those that wait for them would as one process, too.
+  void choose_storm() {
+    struct Spent {
+      double resting = 0, queued = 0;  // ns
+    };
+    const auto rests = [](Cause cause) { return is_idle(cause) || cause == Cause::Timer; };
+    std::vector<Spent> spent(times_.threads().size());
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const WallRow& row = times_.rows()[i];
+      if (rests(causes_[i])) spent[row.thread].resting += row.time;
+      if (row.state == WallState::Runnable) spent[row.thread].queued += row.time;
+    }
+    // It ended a wait; without waits for a CPU it lives for a moment, and has something to do.
+    const auto is_of_a_moment = [&](std::uint32_t child) {
+      const double life = times_.threads()[child].life - spent[child].queued;
+      return life < static_cast<double>(kShortLife) && spent[child].resting <= life / 2;
+    };
+    std::vector<std::uint64_t> ends(causes_.size());  // of the last wait of each row
+    for (const WallSpan& span : times_.spans()) ends[span.row] = std::max(ends[span.row], span.end);
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const WallRow& row = times_.rows()[i];
+      if (causes_[i] == Cause::Unknown) continue;
+      const auto frames = frames_of(row);
+      bool is_of_storm = (is_short_[row.thread] && !rests(causes_[i])) || is_of_fork(frames);
+      if (row.state != WallState::OnCpu && waits_for_child(frames)) {
+        const WaitFacts& facts = facts_[row.facts];
+        const auto child = facts.waker.tid == 0 ? std::nullopt : spans_.thread_at(facts.waker.tid, ends[i]);
+        is_of_storm = child ? is_of_a_moment(*child) : !facts.is_long;
+      }
+      if (is_of_storm) causes_[i] = Cause::Fork, locks_[i] = 0;
     }
   }
 
@@ -121,11 +158,22 @@ class Finder {
   }
 
   static bool is_of_fork(std::span<const NamedFrame> frames) {
+    return waits_for_child(frames) || std::ranges::any_of(frames, [](const NamedFrame& frame) {
+             const auto has = [&](std::string_view part) {
+               return frame.name.find(part) != std::string_view::npos;
+             };
+             return frame.is_kernel ? frame.name == "kernel_clone"
+                                    : frame.is_library && (has("fork") || has("posix_spawn") ||
+                                                           has("uv_spawn") || has("execv"));
+           });
+  }
+
+  // node does so with a loop of its own.
+  static bool waits_for_child(std::span<const NamedFrame> frames) {
     return std::ranges::any_of(frames, [](const NamedFrame& frame) {
-      const auto has = [&](std::string_view part) { return frame.name.find(part) != std::string_view::npos; };
-      return frame.is_kernel ? frame.name == "kernel_clone" || frame.name == "do_wait"
-                             : frame.is_library && (has("fork") || has("posix_spawn") || has("uv_spawn") ||
-                                                    has("SyncProcessRunner") || has("execv"));
+      return frame.is_kernel
+                 ? frame.name == "do_wait"
+                 : frame.is_library && frame.name.find("SyncProcessRunner") != std::string_view::npos;
     });
   }
 

@@ -93,15 +93,17 @@ std::uint32_t WaitFactsTable::keep(const ResolvedSample& sample) {
 
 std::uint32_t WaitFactsTable::facts_of(const Wait& wait) {
   const Waker* const waker = wait.wakers.empty() ? nullptr : &wait.wakers.front();
-  if (waker == nullptr && wait.kept == 0) return 0;
+  const bool is_long = wait.duration >= kLongWait;
+  if (waker == nullptr && wait.kept == 0 && !is_long) return 0;
   const Waker none;
   const Waker& by = waker == nullptr ? none : *waker;
-  const WakerKey key(wait.kept, wait.pid, by.tid, by.comm.data(), by.stack, by.frames);
+  const WakerKey key(wait.kept, wait.pid, by.tid, by.comm.data(), by.stack, by.frames, is_long);
   const auto [known, is_new] = by_waker_.try_emplace(key, static_cast<std::uint32_t>(facts_.size()));
   if (!is_new) return known->second;
   WaitFacts& made = facts_.emplace_back(kept_[wait.kept]);
   made.pid = wait.pid;
   made.waker = by;
+  made.is_long = is_long;
   return known->second;
 }
 

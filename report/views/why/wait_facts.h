@@ -31,6 +31,9 @@ enum class WaitObject : std::uint8_t {
   OtherFile,
 };
 
+// A wait of this time is not one for a process that lives for a moment.
+inline constexpr std::uint64_t kLongWait = 50'000'000;  // ns
+
 struct WaitFacts {
   WaitObject object = WaitObject::Unknown;
   WaitObject ready = WaitObject::Unknown;     // of epoll: what ended the wait; unknown: time, or a signal
@@ -46,6 +49,7 @@ struct WaitFacts {
   std::uint32_t runner_pid = 0;               // 0: none
   std::string_view runner;                    // comm of the thread that had the CPU; empty: an idle CPU
   Waker waker;                                // comm empty: not known
+  bool is_long = false;                       // it took kLongWait at least
 };
 
 class WaitFactsTable {
@@ -76,7 +80,7 @@ class WaitFactsTable {
   using PayloadKey = std::tuple<WaitObject, WaitObject, std::uint64_t, std::uint32_t, std::uint32_t,
                                 const char*, const char*, unsigned, std::uint32_t, const char*, const char*>;
   using WakerKey =
-      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t>;
+      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, const char*, const Stack*, std::size_t, bool>;
 
   EventSchemas schemas_;
   std::map<std::size_t, Fields> fields_;  // by event
