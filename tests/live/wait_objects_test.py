@@ -138,6 +138,44 @@ int main(void) {
 }
 """
 
+# A thread serves datagrams at a port of its own; main asks it by a socket that is not connected, as a resolver does. Both wait 30 ms.
+DATAGRAMS = r"""
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+static void nap(void) { struct timespec time = {0, 30000000}; nanosleep(&time, 0); }
+static void need(int is_true) { if (!is_true) abort(); }
+static int server;
+static char byte;
+static void *serves(void *unused) {
+  struct sockaddr_in from;
+  socklen_t size = sizeof from;
+  pthread_setname_np(pthread_self(), "serves");
+  need(recvfrom(server, &byte, 1, 0, (void *)&from, &size) == 1);
+  nap();
+  need(sendto(server, &byte, 1, 0, (void *)&from, size) == 1);
+  return unused;
+}
+int main(void) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  pthread_t other;
+  int client = socket(AF_INET, SOCK_DGRAM, 0), port = 20000 + getpid() % 10000;
+  alarm(20);
+  server = socket(AF_INET, SOCK_DGRAM, 0);
+  do at.sin_port = htons(++port); while (bind(server, (void *)&at, sizeof at));
+  printf("%d\n", port);
+  pthread_create(&other, 0, serves, 0);
+  nap();
+  need(sendto(client, &byte, 1, 0, (void *)&at, sizeof at) == 1 && recv(client, &byte, 1, 0) == 1);
+  pthread_join(other, 0);
+}
+"""
+
 # A thread that 400 others stand before has a mutex again and again.
 MANY = r"""
 #define _GNU_SOURCE
@@ -223,7 +261,7 @@ class WaitObjects(programs.Scratch):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "busy": BUSY, "many": MANY, "held": HELD, "naps": NAPS})
+        cls.built = programs.built_once(cls, {"locks": LOCKS, "files": FILES, "datagrams": DATAGRAMS, "busy": BUSY, "many": MANY, "held": HELD, "naps": NAPS})
 
     def setUp(self):
         super().setUp()
@@ -324,6 +362,11 @@ class WaitObjects(programs.Scratch):
         if synced:  # of some file systems it needs no wait
             self.assertEqual(synced, {("file", "folder/synced")})
         self.assertEqual(self.found("object", "call == clock_nanosleep"), {("none",)})
+
+    def test_a_socket_of_datagrams_has_a_name_only_if_it_serves(self):
+        port = self.record("-e", "offcpu", "--", self.built / "datagrams").strip()
+        found = self.found("comm,object,name", "off_ns > 10ms && (object == accepted || object == connected)")
+        self.assertEqual(found, {("serves", "accepted", f"127.0.0.1:{port}"), ("datagrams", "connected", "")})
 
     def test_waits_from_before_the_recording(self):
         process = subprocess.Popen(["sh", "-c", "exec cat"], stdin=subprocess.PIPE)

@@ -134,12 +134,14 @@ static __always_inline enum object describe_socket(struct wait_object *to, struc
   const struct socket *socket = BPF_CORE_READ(opened, private_data);
   const struct sock *sock = BPF_CORE_READ(socket, sk);
   __u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
-  bool is_listening;
+  bool is_listening, is_server, has_peer;
   if (family == unix_family) return describe_unix(to, sock);
   if (family != AF_INET && (family != AF_INET6 || !bpf_core_field_exists(sock->__sk_common.skc_v6_daddr))) return other_fd;
   is_listening = BPF_CORE_READ(sock, sk_protocol) == IPPROTO_TCP && BPF_CORE_READ(sock, __sk_common.skc_state) == LISTEN;
-  take_end(&to->end, sock, is_listening || !BPF_CORE_READ(sock, __sk_common.skc_dport));
-  return is_listening ? listening : is_accepted(sock) ? accepted : connected;
+  is_server = is_listening || is_accepted(sock);
+  has_peer = BPF_CORE_READ(sock, __sk_common.skc_dport);
+  if (has_peer || is_server) take_end(&to->end, sock, !has_peer); /* a client's datagram socket may send to many peers: no name */
+  return is_listening ? listening : is_server ? accepted : connected;
 }
 
 /* "parent/name", or the name alone if the parent is the root or has a long name. */

@@ -203,9 +203,11 @@ class AnswerWords {
     if (doing.cause == Cause::Runnable)
       return "waiting for a CPU" + (of.empty() ? "" : ", which" + of + " has") + in;
     if (is_idle(doing.cause)) return fmt::format("waiting ({}){}", name_of(doing.cause), in);
+    const bool is_network = doing.cause == Cause::Network;
     return fmt::format(
         "waiting for {}{}{}",
-        doing.cause == Cause::Network ? "the peer" : "the " + std::string(name_of(doing.cause)), of, in);
+        is_network ? of.empty() ? "a socket" : "the peer" : "the " + std::string(name_of(doing.cause)), of,
+        in);
   }
 
   // `has_end`: they did not hold a lock, but ended the wait.
