@@ -458,6 +458,15 @@ class Finder {
     return life;
   }
 
+  // Of processes that live for a moment: without threads that start one now and then.
+  double life_of(Cause cause, const std::map<std::uint32_t, double>& threads) const {
+    if (cause != Cause::Fork) return life_of(threads);
+    std::map<std::uint32_t, double> much;
+    for (const auto& [number, time] : threads)
+      if (time >= kLeastOfThreads * times_.threads()[number].life) much[number] = time;
+    return life_of(much);
+  }
+
   std::string subject_of(const Key& key) {
     if (key.lock != 0) return lock_names_.at({key.pid, key.lock});
     return std::string(key.subject);
@@ -471,7 +480,7 @@ class Finder {
                      .began_before = group.began_before,
                      .unfinished = group.unfinished,
                      .pid = key.pid,
-                     .life = life_of(group.threads),
+                     .life = life_of(key.cause, group.threads),
                      .rows = std::move(group.rows)};
     if (!group.waits.empty()) {
       for (const WaitTime& one : group.waits) made.count += one.waits;
