@@ -252,6 +252,15 @@ class Why(MadeWaits):
         self.assertEqual(self.finding("runnable")["by"], "hog-*")
         self.assertEqual(self.finding("throttled")["time_ns"], 100 * MS)
 
+    def test_what_has_the_cpu_that_others_wait_for_is_named(self):
+        """Without its 900 ms of waits for a CPU the thread is in leaf_b all the time."""
+        self.runs(0, 100, ONE, "leaf_b", "main")
+        self.off(1000, ONE, 900, ("schedule", "main"), queued=900, runner="worker-1")
+        functions = self.finding("runnable")["by_functions"]
+        self.assertEqual([(one["name"], one["time_ns"]) for one in functions], [("leaf_b", 900 * MS)])
+        self.assertEqual(self.finding("cpu")["function"], "leaf_b")
+        self.assertRegex(self.why().stdout.decode(), r"the CPU had 100 % worker-\S+ \(100 % in leaf_b\)\n")
+
     def test_two_hot_functions_of_one_caller_are_two_findings(self):
         for ms in range(0, 100, 2):
             self.runs(ms, ms + 1, ONE, "leaf_a", "main")

@@ -269,6 +269,9 @@ class Finder {
   void group() {
     group_of_.resize(causes_.size());
     unknown_.resize(times_.threads().size());
+    queued_.resize(times_.threads().size());
+    for (const WallRow& row : times_.rows())
+      if (row.state == WallState::Runnable) queued_[row.thread] += row.time;
     for (std::size_t i = 0; i < causes_.size(); ++i)
       if (causes_[i] == Cause::Unknown) unknown_[times_.rows()[i].thread] += times_.rows()[i].time;
     answer_.unknown = std::accumulate(unknown_.begin(), unknown_.end(), 0.0);
@@ -524,6 +527,14 @@ class Finder {
            finding.time >= (is_on_cpu ? kLeastOnCpu : kLeastOfThreads) * finding.life;
   }
 
+  // On the CPU: the rest of the threads' lives, if they wait for a CPU. What takes a quarter of that would be
+  // a finding on a machine that has enough of them.
+  double life_with_cpu(const std::map<std::uint32_t, double>& threads) const {
+    double life = life_of(threads);
+    for (const auto& [number, time] : threads) life -= queued_[number];
+    return life;
+  }
+
   void take(TimeFinding finding) {
     if (is_large(finding))
       answer_.findings.push_back(std::move(finding));
@@ -550,20 +561,48 @@ class Finder {
     return made;
   }
 
+  using TimesByName = std::map<std::string, double>;
+  // What the threads of each family do on the CPU: by function, as far as these are large. "": all of it.
+  std::map<std::string, TimesByName> functions_by_family(const std::vector<CpuPart>& parts) const {
+    std::map<std::string, TimesByName> families;
+    for (const WallRow& row : times_.rows())
+      if (row.state == WallState::OnCpu)
+        families[family_of(times_.threads()[row.thread].comm)][""] += row.time;
+    for (const CpuPart& part : parts)
+      for (const auto& [number, time] : part.threads)
+        families[family_of(times_.threads()[number].comm)][part.function] += time;
+    return families;
+  }
+
+  static std::vector<NamedTime> runner_functions_of(const NamedTime& runner, TimesByName functions) {
+    const double all = functions[""];
+    functions.erase("");
+    std::vector<NamedTime> made = sorted(functions);
+    constexpr double kLeastPart = 0.1;
+    std::erase_if(made, [&](const NamedTime& one) { return one.time < kLeastPart * all; });
+    for (NamedTime& one : made) one.time *= runner.time / all;
+    return made;
+  }
+
   void collect() {
     name_locks();
     LockHolders holders = lock_holders();
+    std::vector<CpuPart> cpu_parts = trees_.take_parts();
+    const auto families = functions_by_family(cpu_parts);
     for (auto& [key, group] : groups_) {
       if (is_idle(key.cause)) continue;
       TimeFinding made = finding_of(key, group);
       if (has_others(key.cause)) made.holders = holders.of(group.spans);
       if (key.cause == Cause::Fork) made.count = answer_.forks;
+      if (key.cause == Cause::Runnable && !made.parts.empty())
+        if (const auto runner = families.find(made.parts.front().name); runner != families.end())
+          made.runner_functions = runner_functions_of(made.parts.front(), runner->second);
       take(std::move(made));
     }
     answer_.without_holders = holders.left_out();
     for (auto& [key, group] : groups_)
       if (is_idle(key.cause)) answer_.waits_for_work.push_back(idle_time_of(key, group, holders));
-    for (CpuPart& part : trees_.take_parts()) {
+    for (CpuPart& part : cpu_parts) {
       TimeFinding made{.cause = part.cause,
                        .time = part.time,
                        .count = part.samples,
@@ -571,7 +610,7 @@ class Finder {
                        .call = std::move(part.call),
                        .stack = std::move(part.stack),
                        .threads = thread_names(part.threads),
-                       .life = life_of(part.threads),
+                       .life = life_with_cpu(part.threads),
                        .rows = std::move(part.rows)};
       for (auto& [name, time] : part.callees) made.parts.push_back({name, time});
       take(std::move(made));
@@ -590,6 +629,7 @@ class Finder {
   bool has_storm_ = false;
   std::vector<bool> is_short_;        // by thread: it began and ended in the recording
   std::vector<double> unknown_;       // ns, by thread
+  std::vector<double> queued_;        // ns of waits for a CPU, by thread
   std::vector<Cause> causes_;         // by row
   std::vector<std::uint64_t> locks_;  // by row: addresses; 0: none
   std::vector<Group*> group_of_;      // by row; null: on the CPU, or unknown

@@ -31,7 +31,9 @@ struct TimeFinding {
   std::string call;                       // the system call; empty: none
   std::vector<std::string> stack;         // root first: the heaviest call chain
   // On the CPU: the callees that share the time; without a CPU: the threads that had it.
-  std::vector<NamedTime> parts;     // on the CPU: the callees that share the time
+  std::vector<NamedTime> parts;
+  // Without a CPU: the functions for which the first of `parts` had it; its time, as samples divide that.
+  std::vector<NamedTime> runner_functions;
   std::vector<NamedTime> threads;   // by name, the longest time first
   std::vector<Holder> holders;      // of a lock or a condition, the longest time first
   std::uint64_t began_before = 0;   // of the waits: those that began before the recording

@@ -145,7 +145,7 @@ class AnswerWords {
                      .title = title_of(finding),
                      .evidence = {evidence_of(finding)},
                      .command = more_of(finding, how_)};
-    if (finding.cause == Cause::Runnable && finding.parts.size() > 1)
+    if (finding.cause == Cause::Runnable && (finding.parts.size() > 1 || !finding.runner_functions.empty()))
       made.evidence.push_back("the CPU had " + parts_text(finding, ""));
     else if (finding.cause != Cause::Runnable && !finding.parts.empty())
       made.evidence.push_back("of it " + parts_text(finding, "in "));
@@ -188,10 +188,23 @@ class AnswerWords {
 
   std::string parts_text(const TimeFinding& finding, std::string_view in) const {
     std::string text;
-    for (std::size_t i = 0; i < std::min(kMostParts, finding.parts.size()); ++i)
+    for (std::size_t i = 0; i < std::min(kMostParts, finding.parts.size()); ++i) {
       text += fmt::format("{}{:.0f} % {}{}", i == 0 ? "" : ", ", share(finding.parts[i].time, finding.time),
                           in, safe(finding.parts[i].name));
+      if (i == 0) text += runner_text(finding);
+    }
     return text;
+  }
+
+  // " (98 % in render_page)"
+  std::string runner_text(const TimeFinding& finding) const {
+    constexpr std::size_t kMostFunctions = 3;
+    std::string text;
+    for (const NamedTime& one :
+         std::span(finding.runner_functions).first(std::min(kMostFunctions, finding.runner_functions.size())))
+      text += fmt::format("{}{:.0f} % in {}", text.empty() ? " (" : ", ",
+                          share(one.time, finding.parts.front().time), safe(one.name));
+    return text.empty() ? text : text + ")";
   }
 
   std::string doing_text(const Doing& doing) const {
@@ -399,6 +412,7 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
   for (const auto& [name, parts] :
        {std::pair("parts", &finding.parts), std::pair("threads", &finding.threads)})
     describe_times(to, name, *parts);
+  if (!finding.runner_functions.empty()) describe_times(to, "by_functions", finding.runner_functions);
   to.begin_list("stack");
   for (const std::string& name : finding.stack) to.text("", name);
   to.end_list();
