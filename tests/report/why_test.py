@@ -261,6 +261,17 @@ class Why(MadeWaits):
         self.assertEqual(self.finding("cpu")["function"], "leaf_b")
         self.assertRegex(self.why().stdout.decode(), r"the CPU had 100 % worker-\S+ \(100 % in leaf_b\)\n")
 
+    def test_processes_of_one_program_are_one_finding(self):
+        for number, pid in enumerate((6000, 6001, 6002)):
+            start = made.START + 0x10000000 * number
+            self.capture.time = 0
+            self.capture.other(3, 0, struct.pack("<II16s", pid, pid, b"server"))
+            self.capture.mapped(pid, start + 0x1000, 0x1000, 0x1000, made.PROGRAM)
+            USER["here"] = USER["leaf_a"] - made.START + start
+            self.runs(0, 100, pid, "here")
+        cpu = self.finding("cpu")
+        self.assertEqual((cpu["function"], cpu["count"]), ("leaf_a", 300))
+
     def test_two_hot_functions_of_one_caller_are_two_findings(self):
         for ms in range(0, 100, 2):
             self.runs(ms, ms + 1, ONE, "leaf_a", "main")

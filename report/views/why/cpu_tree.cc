@@ -5,6 +5,7 @@
 #include <span>
 
 #include "format/records/perf_abi.h"
+#include "report/views/why/thread_spans.h"
 
 namespace tacho::report {
 namespace {
@@ -31,7 +32,23 @@ bool has_lock_instruction(format::Bytes code) {
   return has_bytes(code, kPause) || has_bytes(code, kCompare) || has_bytes(code, kCompareWide);
 }
 
+// Processes have their mappings at different addresses.
+std::uint64_t place_of(const Location& location) {
+  return location.ip.value - (location.mapping == nullptr ? 0 : location.mapping->start);
+}
+
 }  // namespace
+
+// A process has the name of its first thread.
+CpuTrees::CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times)
+    : session_(&session), stacks_(&stacks), times_(&times) {
+  for (const WallThread& thread : times.threads()) {
+    if (thread.pid == thread.tid)
+      programs_[thread.pid] = family_of(thread.comm);
+    else
+      programs_.try_emplace(thread.pid, family_of(thread.comm));
+  }
+}
 
 void CpuTrees::add(std::uint32_t index, std::uint64_t samples) {
   const WallRow& row = times_->rows()[index];
@@ -40,7 +57,7 @@ void CpuTrees::add(std::uint32_t index, std::uint64_t samples) {
     return;
   }
   const auto frames = stacks_->frames(*row.stack);
-  Node* node = &roots_[times_->threads()[row.thread].pid];
+  Node* node = &roots_[programs_.at(times_->threads()[row.thread].pid)];
   const bool in_kernel = !frames.empty() && frames.front().is_kernel;
   const bool has_user = std::ranges::any_of(frames, [](const NamedFrame& one) { return !one.is_kernel; });
   // Leaf first; a system call belongs to the function of the program that makes it.
@@ -67,7 +84,7 @@ void CpuTrees::add(std::uint32_t index, std::uint64_t samples) {
     node->calls[call_of(frames)] += row.time;
   } else if (!in_kernel) {
     const Location& location = session_->resolver().location(row.stack->frames.front());
-    node->addresses[location.ip.value] += row.time;
+    node->addresses[place_of(location)] += row.time;
     node->location = &location;
   }
 }
@@ -108,9 +125,9 @@ bool CpuTrees::spins(const Node& node) {
   }
   if (node.location == nullptr || most < kInLoop * node.total || all <= 0) return false;
   const symbolize::Mapping* const mapping = node.location->mapping;
-  if (mapping == nullptr || start < mapping->start + kLongest) return false;
+  if (mapping == nullptr || start < kLongest) return false;
   return has_lock_instruction(
-      session_->resolver().code(*node.location, start - kLongest, last - start + kLongest));
+      session_->resolver().code(*node.location, mapping->start + start - kLongest, last - start + kLongest));
 }
 
 // `nodes`: of one function.
@@ -188,9 +205,9 @@ void CpuTrees::gather(const Node& node, const std::set<std::string_view>& names,
 std::vector<CpuPart> CpuTrees::take_parts() {
   std::vector<CpuPart> parts;
   double all = 0;
-  for (auto& [pid, root] : roots_) all += add_up(root);
+  for (auto& [program, root] : roots_) all += add_up(root);
   rest_ += all;
-  for (auto& [pid, root] : roots_) {
+  for (auto& [program, root] : roots_) {
     if (!choose(root, all)) continue;
     std::set<std::string_view> names;
     add_names(root, names);

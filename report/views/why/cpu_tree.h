@@ -1,4 +1,4 @@
-// What threads do on the CPU: call trees by process, and the functions in them that take most of the time.
+// What threads do on the CPU: call trees by program, and the functions in them that take most of the time.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,7 @@ struct CpuPart {
 
 class CpuTrees {
  public:
-  CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times)
-      : session_(&session), stacks_(&stacks), times_(&times) {}
+  CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times);
   // The index of a row of WallState::OnCpu, and its number of samples.
   void add(std::uint32_t index, std::uint64_t samples);
   // After the last row.
@@ -47,7 +46,7 @@ class CpuTrees {
     bool has_chosen = false;                    // calls one
     double self = 0, total = 0, in_kernel = 0;  // ns; in_kernel of `self`
     std::map<std::string_view, double> calls;   // of in_kernel
-    std::map<std::uint64_t, double> addresses;  // of `self` in user code: by the sampled address
+    std::map<std::uint64_t, double> addresses;  // of `self` in user code: by the place in its mapping
     const Location* location = nullptr;         // of one of them
     std::uint64_t samples = 0;                  // of `self`
     std::map<std::uint32_t, double> threads;    // likewise
@@ -73,7 +72,8 @@ class CpuTrees {
   Session* session_;
   NamedChains* stacks_;
   const WallTimes* times_;
-  std::map<std::uint32_t, Node> roots_;  // by pid
+  std::map<std::uint32_t, std::string> programs_;  // by pid: processes of one program have one name
+  std::map<std::string, Node> roots_;              // by program
   double rest_ = 0;
 };
 
