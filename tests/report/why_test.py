@@ -580,6 +580,18 @@ class Why(MadeWaits):
         self.assertEqual((found["lock"]["count"], found["lock"]["median_ns"], found["lock"]["max_ns"]), (161, 0.625 * MS, 100 * MS))
         self.assertIn("0.400 s of waits are an estimate", " ".join(self.answer()["missing"]))
 
+    def test_times_of_holders_are_parts_of_an_estimate(self):
+        """Waits of 2 ms stand for 16 each by their weights, but only 8 ms were skipped before each."""
+        self.runs(0, 1, ONE, "leaf_a", "main")
+        for end in range(50, 550, 50):
+            self.wakes(end - 0.01, TWO, ONE, "try_to_wake_up", "mix")
+            self.off(end, ONE, 2, ("schedule", "futex_wait", "leaf_a", "main"), "mutex", lock=SINK, holder=TWO, stands_for=16, skipped=8)
+        self.runs(0, 560, TWO, "leaf_b", "main")
+        lock = self.finding("lock")
+        self.assertAlmostEqual(lock["time_ns"] / MS, 100, delta=10)
+        for of, parts in ((lock, lock["holders"]), (lock["holder"], lock["holder"]["doings"])):
+            self.assertAlmostEqual(sum(one["time_ns"] for one in parts) / MS, of["time_ns"] / MS, delta=0.01)
+
     def test_waits_skipped_before_the_first_event_are_said(self):
         self.runs(0, 1, ONE, "main")
         self.off(410, ONE, 100, ("schedule", "io_schedule", "main"), skipped=200)

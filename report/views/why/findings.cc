@@ -182,8 +182,12 @@ class Finder {
   void choose_conditions() {
     LockHolders holders = lock_holders();
     for (const SharedCondition& one : shared_conditions(times_, facts_, spans_, causes_, stacks_)) {
-      for (const std::size_t row : one.rows) causes_[row] = one.cause, locks_[row] = one.address;
-      if (!wait_for_work(holders.of(one.spans))) continue;
+      double time = 0;
+      for (const std::size_t row : one.rows) {
+        causes_[row] = one.cause, locks_[row] = one.address;
+        time += times_.rows()[row].time;
+      }
+      if (!wait_for_work(holders.of(one.spans, time))) continue;
       for (const std::size_t row : one.rows) causes_[row] = Cause::IdleCondition, locks_[row] = 0;
     }
   }
@@ -387,7 +391,7 @@ class Finder {
       TimeFinding made = finding_of(key, of_slow);
       made.of_slow = more;
       made.of_others = less;
-      if (has_others(key.cause)) made.holders = holders.of(of_slow.spans);
+      if (has_others(key.cause)) made.holders = holders.of(of_slow.spans, of_slow.time);
       made.spans = std::move(of_slow.spans);
       answer_.findings.push_back(std::move(made));
     }
@@ -556,7 +560,7 @@ class Finder {
                   .longest = of.longest,
                   .life = of.life,
                   .rows = std::move(of.rows)};
-    if (has_others(key.cause)) made.ended_by = holders.of(group.spans);
+    if (has_others(key.cause)) made.ended_by = holders.of(group.spans, group.time);
     made.peers = sorted(group.peers);
     return made;
   }
@@ -592,7 +596,7 @@ class Finder {
     for (auto& [key, group] : groups_) {
       if (is_idle(key.cause)) continue;
       TimeFinding made = finding_of(key, group);
-      if (has_others(key.cause)) made.holders = holders.of(group.spans);
+      if (has_others(key.cause)) made.holders = holders.of(group.spans, group.time);
       if (key.cause == Cause::Fork) made.count = answer_.forks;
       if (key.cause == Cause::Runnable && !made.parts.empty())
         if (const auto runner = families.find(made.parts.front().name); runner != families.end())

@@ -17,8 +17,13 @@ bool LockHolders::is_for_the_same(const WallSpan& span, const WallSpan& wait) co
          pid_of(span) == pid_of(wait);
 }
 
-std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
+static std::uint32_t waits_of(const WallSpan& span) { return std::max(span.waits, 1U); }
+
+std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits, double time) {
   sums_.clear();
+  double weighted = 0;
+  for (const WallSpan& wait : waits) weighted += waits_of(wait) * static_cast<double>(wait.end - wait.begin);
+  scale_ = weighted > 0 ? time / weighted : 1;
   for (const WallSpan& wait : waits) add(wait);
   std::vector<Holder> holders;
   for (auto& [name, sum] : sums_) {
@@ -28,8 +33,8 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits) {
       made.comm = thread.comm;
       made.tid = thread.tid;
     }
-    for (auto& [key, time] : sum.doings)
-      made.doings.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
+    for (auto& [key, part] : sum.doings)
+      made.doings.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), part});
     std::ranges::stable_sort(made.doings, std::greater(), &Doing::time);
     const auto ends = std::ranges::max_element(sum.ends, {}, [](const auto& one) { return one.second; });
     if (ends != sum.ends.end()) made.ends_in = ends->first;
@@ -48,7 +53,7 @@ void LockHolders::add(const WallSpan& wait) {
     ++left_out_;
     return;
   }
-  weight_ = std::max(wait.waits, 1U);
+  weight_ = scale_ * waits_of(wait);
   const WaitFacts& facts = in_.facts[in_.times.rows()[wait.row].facts];
   const auto owner = facts.holder_tid == 0 ? std::nullopt : in_.spans.thread_at(facts.holder_tid, wait.begin);
   std::optional<std::uint32_t> waker;
@@ -77,13 +82,13 @@ void LockHolders::add(const WallSpan& wait) {
   const bool is_one = owner && waker && *owner == *waker && until == wait.end;
   if (owner && until > wait.begin) {
     Sum& sum = add_part(*owner, wait.begin, until, is_one ? &facts.waker : nullptr);
-    if (is_one) sum.holds.push_back({until - wait.begin, std::max(wait.waits, 1U)});
+    if (is_one) sum.holds.push_back({until - wait.begin, waits_of(wait)});
   }
   if (owner) from = std::max(from, until);
   if (waker && wait.end > from) {
     Sum& sum = add_part(*waker, from, wait.end, &facts.waker);
     sum.ends[function_of(facts.waker)] += weight_ * static_cast<double>(wait.end - from);
-    sum.holds.push_back({wait.end - from, std::max(wait.waits, 1U)});
+    sum.holds.push_back({wait.end - from, waits_of(wait)});
   }
 }
 

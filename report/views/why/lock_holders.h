@@ -51,8 +51,9 @@ class LockHolders {
   explicit LockHolders(const Inputs& inputs) : in_(inputs) {}
 
   // The holders of the locks in these waits, or the threads that ended waits for anything else; the longest
-  // time first.
-  std::vector<Holder> of(std::span<const WallSpan> waits);
+  // time first. `time`: ns of these waits and of those for which they stand; times of holders are parts of
+  // it.
+  std::vector<Holder> of(std::span<const WallSpan> waits, double time);
   // Waits without holders, as looking for these would take too long.
   std::uint64_t left_out() const { return left_out_; }
 
@@ -75,7 +76,8 @@ class LockHolders {
 
   Inputs in_;
   std::map<std::string, Sum> sums_;  // by family of names
-  double weight_ = 1;                // number of waits that the one that is added stands for
+  double scale_ = 1;                 // the time of all waits per that of those that have events, by weight
+  double weight_ = 1;                // of the wait that is added: for how many it stands, by that scale
   std::uint64_t steps_ = 0, left_out_ = 0;
 };
 
