@@ -249,7 +249,9 @@ class Why(MadeWaits):
     def test_who_had_the_cpu_and_quotas(self):
         self.off(110, ONE, 100, ("schedule", "main"), queued=100, runner="hog-1")
         self.off(110, TWO, 100, ("schedule", "main"), queued=100, throttled=1)
-        self.assertEqual(self.finding("runnable")["by"], "hog-*")
+        self.assertEqual(self.finding("runnable")["by"], "hog-1")
+        self.off(220, THREE, 100, ("schedule", "main"), queued=100, runner="hog-2")
+        self.assertEqual(self.finding("runnable")["by"], "hog-*", "several have one name")
         self.assertEqual(self.finding("throttled")["time_ns"], 100 * MS)
 
     def test_what_has_the_cpu_that_others_wait_for_is_named(self):
@@ -259,7 +261,7 @@ class Why(MadeWaits):
         functions = self.finding("runnable")["by_functions"]
         self.assertEqual([(one["name"], one["time_ns"]) for one in functions], [("leaf_b", 900 * MS)])
         self.assertEqual(self.finding("cpu")["function"], "leaf_b")
-        self.assertRegex(self.why().stdout.decode(), r"the CPU had 100 % worker-\S+ \(100 % in leaf_b\)\n")
+        self.assertRegex(self.why().stdout.decode(), r"the CPU had 100 % worker-1 \(100 % in leaf_b\)\n")
 
     def test_processes_of_one_program_are_one_finding(self):
         for number, pid in enumerate((6000, 6001, 6002)):

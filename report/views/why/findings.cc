@@ -83,6 +83,11 @@ class Finder {
       processes.insert(thread.pid);
       begin = std::min(begin, thread.begin);
       end = std::max(end, thread.end);
+      families_.add(thread.comm);
+    }
+    for (const WallRow& row : times_.rows()) {
+      const WaitFacts& facts = facts_[row.facts];
+      for (const std::string_view name : {facts.runner, facts.holder, facts.waker.comm}) families_.add(name);
     }
     answer_.threads = times_.threads().size();
     answer_.processes = processes.size();
@@ -204,7 +209,7 @@ class Finder {
   }
 
   LockHolders lock_holders() {
-    return LockHolders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_});
+    return LockHolders({times_, facts_, spans_, causes_, locks_, stacks_, lock_names_, families_});
   }
 
   // Waits for points in time are idle if the thread waits for no other work: it is there to do something at
@@ -304,7 +309,7 @@ class Finder {
     if (!facts.call.empty()) group.calls[facts.call] += time;
     if (!facts.disk.empty()) group.disks[facts.disk] += time;
     if (row.state == WallState::Runnable && !facts.runner.empty())
-      group.runners[family_of(facts.runner)] += time;
+      group.runners[families_.of(facts.runner)] += time;
     if (facts.ready == WaitObject::Connected && !facts.name.empty())
       group.peers[std::string(facts.name)] += time;
   }
@@ -454,7 +459,7 @@ class Finder {
   // "worker-*", 2.5 s.
   std::vector<NamedTime> thread_names(const std::map<std::uint32_t, double>& threads) const {
     std::map<std::string, double> by_name;
-    for (const auto& [number, time] : threads) by_name[family_of(times_.threads()[number].comm)] += time;
+    for (const auto& [number, time] : threads) by_name[families_.of(times_.threads()[number].comm)] += time;
     return sorted(by_name);
   }
 
@@ -571,10 +576,10 @@ class Finder {
     std::map<std::string, TimesByName> families;
     for (const WallRow& row : times_.rows())
       if (row.state == WallState::OnCpu)
-        families[family_of(times_.threads()[row.thread].comm)][""] += row.time;
+        families[families_.of(times_.threads()[row.thread].comm)][""] += row.time;
     for (const CpuPart& part : parts)
       for (const auto& [number, time] : part.threads)
-        families[family_of(times_.threads()[number].comm)][part.function] += time;
+        families[families_.of(times_.threads()[number].comm)][part.function] += time;
     return families;
   }
 
@@ -629,6 +634,7 @@ class Finder {
   NamedChains stacks_;
   ThreadSpans spans_;
   CpuTrees trees_;
+  NameFamilies families_;
   Answer answer_;
   bool has_storm_ = false;
   std::vector<bool> is_short_;        // by thread: it began and ended in the recording

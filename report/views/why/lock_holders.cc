@@ -62,7 +62,7 @@ void LockHolders::add(const WallSpan& wait) {
   const std::string_view other =
       facts.holder.empty() && !facts.waker.is_interrupt ? facts.waker.comm : facts.holder;
   if (!owner && !waker && !other.empty()) {  // a thread that was not recorded
-    Sum& sum = sums_[family_of(other)];
+    Sum& sum = sums_[in_.families.of(other)];
     const auto time = weight_ * static_cast<double>(wait.end - wait.begin);
     sum.time += time;
     sum.doings[{Cause::Unknown, "", ""}] += time;
@@ -125,7 +125,7 @@ std::string_view LockHolders::function_of(const Waker& waker) {
 
 LockHolders::Sum& LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end,
                                         const Waker* at_end) {
-  Sum& sum = sums_[family_of(in_.times.threads()[thread].comm)];
+  Sum& sum = sums_[in_.families.of(in_.times.threads()[thread].comm)];
   double off = 0;
   std::map<Key, double> on_cpu;
   double samples = 0;

@@ -46,6 +46,7 @@ class LockHolders {
     const std::vector<std::uint64_t>& locks;  // by row
     NamedChains& stacks;
     const LockNames& names;
+    const NameFamilies& families;
   };
   // All of it must outlive this.
   explicit LockHolders(const Inputs& inputs) : in_(inputs) {}

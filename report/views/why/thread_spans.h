@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,17 @@ namespace tacho::report {
 
 // Threads of a pool have one name with numbers: "worker-12" is "worker-*".
 std::string family_of(std::string_view comm);
+
+// Names of threads of which those of one family have one. Where only one of them occurs, it is no family.
+class NameFamilies {
+ public:
+  void add(std::string_view comm);
+  // After all names: "worker-*", "python3".
+  std::string of(std::string_view comm) const;
+
+ private:
+  std::map<std::string, std::string_view> names_;  // by family: the only one; empty: there are several
+};
 
 struct WaitTime {
   std::uint64_t duration = 0;  // ns
