@@ -337,6 +337,13 @@ class Why(MadeWaits):
         spin = self.finding("spin")
         self.assertEqual((spin["function"], spin["call"]), ("leaf_a", "sched_yield"))
 
+    def test_a_function_that_takes_a_spin_lock_spins(self):
+        self.name_functions(lock="pthread_spin_lock")
+        self.runs(0, 60, ONE, "lock", "leaf_a", "main")
+        self.runs(60, 100, ONE, "leaf_a", "main")
+        spin = self.finding("spin", "--perf-map-dir", ".")
+        self.assertEqual((spin["function"], [one["name"] for one in spin["parts"]]), ("leaf_a", ["pthread_spin_lock"]))
+
     def test_sleeps_are_idle_unless_the_thread_waits_for_work_too(self):
         self.off(110, ONE, 100, ("schedule", "do_nanosleep", "main"))
         self.assertEqual(self.answer()["findings"], [])

@@ -53,8 +53,9 @@ constexpr std::string_view kLibraries[] = {"libstdc++",   "libgcc_s",  "libc++",
                                            "libjvm",      "libruby",   "libperl", "libsqlite3"};
 // Beginnings of functions of languages' libraries, in any module.
 constexpr std::string_view kRuntimes[] = {
-    "std::", "__gnu_cxx::", "core::", "alloc::", "<std::", "<core::", "<alloc::",  "parking_lot", "tokio::",
-    "uv_",   "uv__",        "_Py",    "Py",      "node::", "v8::",    "Builtins_", "sqlite3_"};
+    "std::",    "__gnu_cxx::",   "core::",         "alloc::", "<std::", "<core::", "<alloc::", "parking_lot",
+    "tokio::",  "uv_",           "uv__",           "_Py",     "Py",     "node::",  "v8::",     "Builtins_",
+    "sqlite3_", "pthread_spin_", "__pthread_spin_"};
 // First elements of the import paths of Go's own packages: "os" of "os/exec.(*Cmd).Run".
 constexpr std::string_view kGoPackages[] = {
     "bufio",   "bytes", "compress", "container", "context", "crypto",   "database", "encoding", "errors",

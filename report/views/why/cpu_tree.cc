@@ -14,7 +14,7 @@ namespace {
 constexpr double kMost = 0.7, kLargeChild = 0.25;
 // Children with less of the time are left out.
 constexpr double kLeast = 0.05;
-constexpr double kMostlyKernel = 0.5, kOftenYields = 0.2;
+constexpr double kMostly = 0.5, kOftenYields = 0.2;
 // The samples of a loop that waits for a lock are within so many bytes of code.
 constexpr std::uint64_t kLoopBytes = 64;
 constexpr double kInLoop = 0.9;
@@ -101,6 +101,7 @@ double CpuTrees::add_up(Node& node) {
 
 void CpuTrees::sum(const Node& node, Sums& sums) {
   sums.in_kernel += node.in_kernel;
+  if (node.name == "pthread_spin_lock" || node.name == "__pthread_spin_lock") sums.in_spin_locks += node.self;
   sums.samples += node.samples;
   for (const auto& [call, time] : node.calls) sums.calls[call] += time;
   for (const auto& [thread, time] : node.threads) sums.threads[thread] += time;
@@ -156,12 +157,12 @@ CpuPart CpuTrees::part_of(const std::vector<const Node*>& nodes) {
   if (yield != sums.calls.end() && yield->second >= kOftenYields * made.time) {
     made.call = yield->first;
     made.cause = Cause::Spin;
-  } else if (sums.in_kernel >= kMostlyKernel * made.time) {
+  } else if (sums.in_kernel >= kMostly * made.time) {
     const auto call = std::ranges::max_element(
         sums.calls, [](const auto& a, const auto& b) { return a.second < b.second; });
     made.call = call->first;
     if (!made.call.empty()) made.cause = Cause::Syscall;
-  } else if (spins(most)) {
+  } else if (sums.in_spin_locks >= kMostly * made.time || spins(most)) {
     made.cause = Cause::Spin;
   }
   return made;

@@ -54,7 +54,7 @@ class CpuTrees {
     std::map<std::string_view, Node> children;
   };
   struct Sums {
-    double in_kernel = 0;
+    double in_kernel = 0, in_spin_locks = 0;
     std::uint64_t samples = 0;
     std::map<std::string_view, double> calls;
     std::map<std::uint32_t, double> threads;
