@@ -432,6 +432,12 @@ double WallTimes::finish(Track& track) {
   return on_cpu / sampled;
 }
 
+std::string WallTimes::name_of_clock() const {
+  const auto first = std::ranges::find(samples_cpu_, true);
+  if (first == samples_cpu_.end()) return {};
+  return session_->events()[static_cast<std::size_t>(first - samples_cpu_.begin())].name;
+}
+
 std::vector<std::string> WallTimes::notes() const {
   std::vector<std::string> notes;
   if (!has_waits_)

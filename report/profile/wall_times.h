@@ -93,6 +93,8 @@ class WallTimes {
   const WaitChains& chains() const { return chains_; }
   // The ns in [begin, end) that options select.
   double chosen(std::uint64_t begin, std::uint64_t end) const;
+  // The first event whose samples say what has the CPU; empty: none.
+  std::string name_of_clock() const;
   // Notes for the reader of the times.
   std::vector<std::string> notes() const;
 

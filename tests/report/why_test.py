@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tacho why, of captures in which every wait and sample is known: what is a finding, whose, and what is idle."""
 import json
+import shlex
 import struct
 import unittest
 
@@ -21,7 +22,8 @@ OFFCPU = [Field("off_ns", unit="ns", role="value"), Field("runq_ns", unit="ns", 
           Field("lock", format="uaddr"), Field("holder_tid", size=4), Field("runner_pid", size=4),
           Field("object", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("throttled", size=4),
           Field("ready", ENUM, 4, enumerators=tuple(enumerate(OBJECTS))), Field("pad", size=4), Field("name", TEXT, 1, 64),
-          Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight"),
+          Field("runner", TEXT, 1, 16), Field("disk", TEXT, 1, 16), Field("holder", TEXT, 1, 16),
+          Field("waker", TEXT, 1, 16), Field("weight_ns", unit="ns", role="weight"),
           Field("state", ENUM, 4, enumerators=((1, "S"), (4, "T"))), Field("began_before", size=4), Field("unfinished", size=4)]
 WAKING = [Field("blocked_ns", unit="ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)]
 SINK = made.START + 0x4048  # a variable of the program
@@ -66,7 +68,7 @@ class MadeWaits(programs.Scratch):
         encode = lambda text, size: (text if isinstance(text, bytes) else text.encode()).ljust(size, b"\0")
         raw = struct.pack("<QQQQIIIIII", round(ms * MS), queued * MS, skipped * MS, lock, holder, 0, OBJECTS.index(object), throttled,
                           OBJECTS.index(ready), 0)
-        self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16) + 
+        self.add(end, "offcpu", tid, stack, raw + encode(name, 64) + encode(runner, 16) + encode(disk, 16) + bytes(32) +
                  struct.pack("<QIII", round(stands_for * ms * MS), state, before, unfinished))
 
     def wakes(self, ms, tid, whom, *stack):
@@ -322,7 +324,7 @@ class Why(MadeWaits):
         self.runs(50, 100, ONE, "fast", "main")
         cpu = self.cpu()
         self.assertEqual((cpu["function"], cpu["count"]), ("JS:hash file:///a.js:1:2", 100))
-        self.assertEqual(cpu["more"], "tacho report -i a.data --no-children")
+        self.assertEqual(cpu["more"], "tacho report -i a.data --event cpu-clock --no-children")
 
     def test_packages_of_languages_are_libraries(self):
         self.name_functions(run="os/exec.(*Cmd).Run", part="sort.part.0", other="example.com/os.Run", node="JS:*get node:http:1:2",
@@ -560,6 +562,47 @@ class Why(MadeWaits):
     def test_commands_name_events_of_the_capture(self):
         self.test_sched_switch_alone_shows_waits()
         self.assertNotIn("--event offcpu", self.finding("disk")["more"])
+
+    def test_commands_show_what_they_are_printed_for(self):
+        waits = lambda object, *stack, **more: lambda: self.off(110, ONE, 100, ("schedule", *stack, "main"), object, **more)
+        cases = {
+            "lock": waits("mutex", "futex_wait", lock=SINK),
+            "condition": lambda: (self.wait_for_the_condition(110, ONE, TWO), self.wait_for_the_condition(220, TWO, ONE, SINK + 4)),
+            "disk": waits("file", "io_schedule", name="log/a"),
+            "network": waits("connected", "tcp_recvmsg", name="10.0.0.1:80"),
+            "fault": lambda: self.runs(0, 100, ONE, "asm_exc_page_fault", "leaf_a"),
+            "runnable": waits("none", queued=100, runner="hog"),
+            "throttled": waits("none", queued=100, throttled=1),
+            "cpu": lambda: self.runs(0, 100, ONE, "leaf_a", "main"),
+            "spin": lambda: self.runs(0, 100, ONE, "__x64_sys_sched_yield", "leaf_a", "main"),
+        }
+        for cause, fill in cases.items():
+            with self.subTest(cause=cause):
+                self.setUp()
+                fill()
+                command = self.finding(cause)["more"]
+                self.run_command(command, cause)
+
+    def run_command(self, command, says):
+        words = shlex.split(command)
+        symbols = [] if words[1] == "table" else ["--symfs", programs.ROOT / "tests/golden/symfs", "--kallsyms", "kallsyms"]
+        done = self.tacho(*words[1:], *symbols)
+        shown = (self.folder / "wall.svg").read_bytes() if "wall.svg" in words else done.stdout
+        of = {"lock": b"%#x" % SINK, "condition": b"%#x" % SINK, "disk": b"log/a", "network": b"10.0.0.1:80", "runnable": b"hog", "cpu": b"leaf_a",
+              "spin": b"sched_yield", "fault": b"asm_exc_page_fault", "throttled": b"worker-1"}
+        self.assertIn(of[says], shown, command)
+
+    def test_a_lock_without_an_address_is_in_no_table(self):
+        self.name_functions(sqlite="sqlite3_step")
+        self.off(110, ONE, 100, ("schedule", "do_nanosleep", "sqlite", "leaf_a", "main"))
+        self.assertEqual(self.finding("lock", "--perf-map-dir", ".")["more"], "tacho flamegraph -i a.data --wall -o wall.svg")
+
+    def test_annotate_is_for_the_function_that_has_the_samples(self):
+        """What a library does for leaf_b is leaf_b's, but leaf_b's code has no sample."""
+        self.name_functions(lock="pthread_spin_lock")
+        self.runs(0, 100, ONE, "lock", "leaf_b", "main")
+        spin = self.finding("spin", "--perf-map-dir", ".")
+        self.assertEqual((spin["function"], spin["more"]), ("leaf_b", "tacho report -i a.data --event cpu-clock --no-children"))
 
     def test_a_holder_whose_waits_are_skipped_was_not_on_the_cpu(self):
         self.runs(0, 10, ONE, "main")

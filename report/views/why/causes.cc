@@ -226,6 +226,13 @@ std::span<const NamedFrame> NamedChains::frames(std::span<const LocationId> loca
 
 std::span<const NamedFrame> NamedChains::frames(const Stack& stack) { return frames(stack.frames); }
 
+std::string_view NamedChains::code_at(LocationId location) {
+  const Function& function = functions_[functions_.of_frame(location).back()];
+  const bool has_file = function.module != nullptr && function.module->kind == symbolize::ModuleKind::User &&
+                        session_->resolver().location(location).cpumode == abi::kCpumodeUser;
+  return has_file && function.has_symbol() ? function.name() : std::string_view();
+}
+
 std::string NamedChains::variable(LocationId id, std::uint64_t before) {
   const Location& location = session_->resolver().location(id);
   const symbolize::Frame& frame = session_->resolver().frame(location);

@@ -164,6 +164,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
               .is_kept = options.is_kept,
               .names = options.reading.names,
               .room = options.reading.terminal_room(),
+              .clock = sink.times.name_of_clock(),
               .has_objects = sink.facts.has_objects(),
               .missing = missing_in(session, sink)};
   if (options.has_ended)

@@ -439,8 +439,22 @@ class Finder {
                        .of_slow = one.of_slow,
                        .of_others = one.of_others};
       if (one.stack != nullptr) made.stack = shown_chain(stacks_.frames(*one.stack));
+      std::vector<std::uint32_t> rows;
+      for (const WallSpan& sample : made.spans) rows.push_back(sample.row);
+      made.code = code_of(rows);
       answer_.findings.push_back(std::move(made));
     }
+  }
+
+  // The function in whose code most of the rows' time is.
+  std::string code_of(const std::vector<std::uint32_t>& rows) {
+    std::map<std::string_view, double> times;
+    for (const std::uint32_t index : rows) {
+      const WallRow& row = times_.rows()[index];
+      if (row.stack != nullptr && !row.stack->frames.empty())
+        times[stacks_.code_at(row.stack->frames.front())] += row.time;
+    }
+    return heaviest_of(times);
   }
 
   // The longest first.
@@ -621,6 +635,7 @@ class Finder {
                        .threads = thread_names(part.threads),
                        .life = life_with_cpu(part.threads),
                        .rows = std::move(part.rows)};
+      made.code = code_of(made.rows);
       for (auto& [name, time] : part.callees) made.parts.push_back({name, time});
       take(std::move(made));
     }

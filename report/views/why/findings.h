@@ -29,7 +29,8 @@ struct TimeFinding {
   std::string subject;                    // lock, file, peer, or the process that had the CPU
   std::string disk;                       // of the file; empty: not known
   std::string call;                       // the system call; empty: none
-  std::vector<std::string> stack;         // root first: the heaviest call chain
+  std::string code;  // on the CPU: the function that has most of its samples; empty: no code of a file
+  std::vector<std::string> stack;  // root first: the heaviest call chain
   // On the CPU: the callees that share the time; without a CPU: the threads that had it.
   std::vector<NamedTime> parts;
   // Without a CPU: the functions for which the first of `parts` had it; its time, as samples divide that.

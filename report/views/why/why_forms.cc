@@ -420,43 +420,41 @@ void describe_finding(JsonFields& to, const TimeFinding& finding, double busy, c
   to.end_object();
 }
 
-// Code that is made at run time is not in the capture, if only a perf map names it.
-bool has_code(std::string_view function) {
-  return !function.empty() && function != "[unknown]" && !function.starts_with("JS:") &&
-         !function.starts_with("py::");
+// What had the CPU, by function.
+std::string report_of(const WhyText& how) {
+  const std::string event = how.clock.empty() ? "" : " --event " + cli::shell_word(how.clock);
+  return fmt::format("tacho report -i {}{} --no-children", file_of(how), event);
 }
 
 }  // namespace
 
 std::string more_of(const TimeFinding& finding, const WhyText& how) {
-  const std::string file = file_of(how);
-  if (!how.has_objects && finding.cause != Cause::Cpu && finding.cause != Cause::Spin &&
-      finding.cause != Cause::Syscall && finding.cause != Cause::Fork)
-    return fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
+  const std::string file = file_of(how), waits = fmt::format("tacho table -i {} --event offcpu", file),
+                    all = fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
+  if (finding.cause == Cause::Syscall || finding.cause == Cause::Fork) return report_of(how);
+  if (finding.cause == Cause::Cpu || finding.cause == Cause::Spin)
+    return finding.code.empty() ? report_of(how)
+                                : fmt::format("tacho annotate -i {} {}", file, cli::shell_word(finding.code));
+  if (!how.has_objects) return all;
+  if (finding.cause == Cause::Runnable)
+    return waits + " --where 'runq_ns > 0' --value runq_ns --by comm,runner";
+  if (finding.cause == Cause::Throttled)
+    return waits + " --where 'throttled == 1' --value runq_ns --by comm,runner";
+  // A lock without an address, as of SQLite, or a file or peer without a name is none in a table.
+  if (finding.subject.empty() || (finding.cause == Cause::Lock && finding.subject.front() == '[')) return all;
   switch (finding.cause) {
-    case Cause::Cpu:
-    case Cause::Spin:
-      if (!has_code(finding.function)) return fmt::format("tacho report -i {} --no-children", file);
-      return fmt::format("tacho annotate -i {} {}", file, cli::shell_word(finding.function));
-    case Cause::Syscall:
-    case Cause::Fork:
-      return fmt::format("tacho report -i {} --no-children", file);
     case Cause::Lock:
       // The stacks of a deadlock, as long as it lasts, name the owners.
       if (finding.unfinished > 0 && finding.holders.empty() && finding.pid != 0)
         return fmt::format("tacho stacks -p {}", finding.pid);
-      return fmt::format("tacho table -i {} --event offcpu --by lock,holder", file);
+      return waits + " --by lock,holder";
     case Cause::Condition:
-      return fmt::format("tacho table -i {} --event offcpu --by lock,waker", file);
+      return waits + " --by lock,waker";
     case Cause::Disk:
-    case Cause::Fault:
     case Cause::Network:
-      return fmt::format("tacho table -i {} --event offcpu --by object,name,comm", file);
-    case Cause::Runnable:
-    case Cause::Throttled:
-      return fmt::format("tacho table -i {} --event offcpu --where 'state == R' --by comm,runner", file);
+      return waits + " --by object,name,comm";
     default:
-      return fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
+      return all;
   }
 }
 

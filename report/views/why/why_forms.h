@@ -17,6 +17,7 @@ struct WhyText {
   bool is_kept = true;  // false: it is removed after this
   Names names = Names::Safe;
   std::size_t room = 0;              // columns; 0: as wide as needed
+  std::string clock;                 // the event that samples what has the CPU; empty: none
   bool has_objects = true;           // waits say what they are for: events of offcpu
   std::size_t most = 6;              // findings
   std::vector<std::string> missing;  // what could not be seen, safe to print
