@@ -376,6 +376,18 @@ class WaitObjects(programs.Scratch):
         self.record("-e", "offcpu", "-p", str(process.pid), "--duration", "0.2")
         self.assertEqual(self.found("call,object,began_before,runner", "unfinished == 1"), {("read", "pipe", "1", "")})
 
+    def test_a_name_that_is_cut_says_so(self):
+        for length, name in ((63, "p" * 63), (64, "p" * 60 + "...")):
+            os.mkfifo(self.folder / ("p" * length))
+            fd = os.open(self.folder / ("p" * length), os.O_RDWR)
+            self.addCleanup(os.close, fd)
+            process = subprocess.Popen(["cat"], stdin=fd)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            time.sleep(0.1)
+            self.record("-e", "offcpu", "-p", str(process.pid), "--duration", "0.2")
+            self.assertEqual(self.found("object,name", "unfinished == 1"), {("pipe", name)})
+
     def test_the_thread_that_had_the_cpu(self):
         self.record("-e", "offcpu/preempted/", "--", self.built / "busy")
         self.assertIn(("busy", "spins"), self.found("comm,runner", "state == R"))

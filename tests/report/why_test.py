@@ -242,6 +242,7 @@ class Why(MadeWaits):
         self.off(110, ONE, 100, ("schedule", "io_schedule", "main"), "file", name="log/a", disk="sda1")
         disk = self.finding("disk")
         self.assertEqual((disk["file"], disk["device"]), ("log/a", "sda1"))
+        self.assertIn(b"waits for the disk sda1 in main, file .../log/a\n", self.why().stdout)
 
     def test_page_faults_on_the_cpu_and_blocked_are_one_finding(self):
         self.runs(0, 50, ONE, "asm_exc_page_fault", "leaf_a")

@@ -106,9 +106,17 @@ static __always_inline bool is_accepted(const struct sock *sock) {
   return !is_bound && bucket && BPF_CORE_READ(bucket, fastreuse) >= 0;
 }
 
+/* A name that is longer ends with "...". `size`: of `name`. */
+static __always_inline void take_name(char *name, __u32 size, const void *from) {
+  char next = 0;
+  if (bpf_probe_read_kernel_str(name, size, from) < (long)size) return;
+  bpf_probe_read_kernel(&next, 1, from + size - 1);
+  if (next) __builtin_memcpy(name + size - sizeof "...", "...", sizeof "...");
+}
+
 static __always_inline void take_path(char name[OBJECT_NAME], const struct unix_address *address) {
   const char *path = (const char *)__builtin_preserve_access_index(&address->name[0].sun_path);
-  bpf_probe_read_kernel_str(name, OBJECT_NAME, path);
+  take_name(name, OBJECT_NAME, path);
   if (name[0]) return;
   name[0] = '@'; /* an abstract one, which begins with a NUL */
   bpf_probe_read_kernel_str(name + 1, OBJECT_NAME - 1, path + 1);
@@ -150,13 +158,13 @@ static __always_inline void take_file_name(char name[OBJECT_NAME], const struct 
   long bytes = 0;
   if (has_parent) bytes = bpf_probe_read_kernel_str(name, most, BPF_CORE_READ(entry, d_parent, d_name.name));
   if (bytes <= 2 || bytes >= most) {
-    bpf_probe_read_kernel_str(name, OBJECT_NAME, BPF_CORE_READ(entry, d_name.name));
+    take_name(name, OBJECT_NAME, BPF_CORE_READ(entry, d_name.name));
     return;
   }
   __asm__ volatile("" : "+r"(bytes)); /* the compiler would leave out the mask, which the verifier of Linux 6.1 needs */
   bytes &= most - 1;
   name[(bytes - 1) & (most - 1)] = '/';
-  bpf_probe_read_kernel_str(name + bytes, most, BPF_CORE_READ(entry, d_name.name));
+  take_name(name + bytes, most, BPF_CORE_READ(entry, d_name.name));
 }
 
 static __always_inline enum object describe_file(struct wait_object *to, struct file *opened) {

@@ -34,6 +34,12 @@ std::string time_text(double ns) {
   return fmt::format("{:.{}f} {}", ns, digits, kUnits[unit]);
 }
 
+// The recorder names a file with the last folder of its path only.
+std::string path_text(std::string name) {
+  const bool has_folder = name.find('/') != std::string::npos && name.front() != '/';
+  return has_folder ? ".../" + name : name;
+}
+
 double share(double part, double whole) { return whole <= 0 ? 0 : 100 * part / whole; }
 
 std::string file_of(const WhyText& how) {
@@ -118,7 +124,7 @@ class AnswerWords {
       case Cause::Disk:
         return fmt::format("waits for the disk{} in {}{}",
                            finding.disk.empty() ? "" : " " + safe(finding.disk), function,
-                           subject.empty() ? "" : ", file " + subject);
+                           subject.empty() ? "" : ", file " + path_text(subject));
       case Cause::Network:
         return fmt::format("waits for {} in {}", subject.empty() ? "a socket" : "the peer " + subject,
                            function);
@@ -209,7 +215,10 @@ class AnswerWords {
 
   std::string doing_text(const Doing& doing) const {
     const std::string in = doing.function.empty() ? "" : " in " + safe(doing.function);
-    const std::string of = doing.subject.empty() ? "" : " " + safe(doing.subject);
+    const std::string subject = safe(doing.subject),
+                      of = subject.empty()
+                               ? ""
+                               : " " + (doing.cause == Cause::Disk ? path_text(subject) : subject);
     if (doing.cause == Cause::Cpu) return "on the CPU" + in;
     if (doing.cause == Cause::Unknown)
       return "not recorded" + (doing.function.empty() ? "" : ", given back in " + safe(doing.function));
