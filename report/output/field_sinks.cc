@@ -111,6 +111,11 @@ void JsonFields::hex(std::string_view name, std::uint64_t value) {
   string(fmt::format("{:#x}", value));
 }
 
+void JsonFields::printed(std::string_view name, std::string_view value) {
+  key(name);
+  string(value);
+}
+
 void JsonFields::text(std::string_view name, std::string_view value) {
   key(name);
   string(printable_json(value));

@@ -67,6 +67,8 @@ class JsonFields : public FieldSink {
   void finish() { writer_.EndObject(); }
   // A value that is JSON already.
   void json(std::string_view name, std::string_view value);
+  // A text that printable() made.
+  void printed(std::string_view name, std::string_view value);
 
   void number(std::string_view name, std::uint64_t value) override;
   void signed_number(std::string_view name, std::int64_t value) override;

@@ -49,6 +49,13 @@ class PageOfAnAnswer(MadeWaits):
         self.off(300, TWO, 200, ("schedule", "io_schedule", "leaf_b"), "file", name="log/a", disk="sda1", queued=90)
         self.off(400, THREE, 300, ("schedule", "ep_poll", "main"), "epoll")
 
+    def test_names_are_escaped_once(self):
+        self.off(110, ONE, 100, ("schedule", "io_schedule", "main"), "file", name="log/\x1b[2J", disk="sda1")
+        page, _ = self.page()
+        title = page.head["why"]["findings"][0]["title"]
+        self.assertEqual(title, "waits for the disk sda1 in main, file .../log/\\x1b[2J")
+        self.assertIn(title, self.why().stdout.decode())
+
     def test_samples_of_findings_add_up_to_their_times(self):
         self.of_everything()
         page, parts = self.check()

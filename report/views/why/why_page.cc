@@ -34,7 +34,7 @@ bool is_wait(const WallSpan& span) { return span.end > span.begin; }
 
 void describe_list(JsonFields& to, std::string_view name, const std::vector<std::string>& texts) {
   to.begin_list(name);
-  for (const std::string& text : texts) to.text("", text);
+  for (const std::string& text : texts) to.printed("", text);
   to.end_list();
 }
 
@@ -140,9 +140,9 @@ void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
     const FindingText& text = words.findings[i];
     to.begin_object("");
     to.text("share", text.share);
-    to.text("title", text.title);
+    to.printed("title", text.title);
     describe_list(to, "evidence", text.evidence);
-    to.text("command", text.command);
+    to.printed("command", text.command);
     to.number("time_ns", static_cast<std::uint64_t>(answer.findings[i].time));
     to.number("samples", samples[i].size());
     to.end_object();
@@ -151,14 +151,14 @@ void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
   to.begin_list("idle");
   for (std::size_t i = 0; i < answer.waits_for_work.size(); ++i) {
     to.begin_object("");
-    to.text("title", words.idle[i].title);
+    to.printed("title", words.idle[i].title);
     describe_list(to, "evidence", words.idle[i].evidence);
     to.number("time_ns", static_cast<std::uint64_t>(answer.waits_for_work[i].time));
     to.number("samples", samples[answer.findings.size() + i].size());
     to.end_object();
   }
   to.end_list();
-  to.text("rest", words.rest);
+  to.printed("rest", words.rest);
   to.flag("kept", how.is_kept);
   to.end_object();
 }
