@@ -81,6 +81,21 @@ bool may_load_recorders() { return bpf::check_may_load() && bpf::find_tracefs({}
 // "./srv:handle_request" is a function, "tcp.lat_ns" is not.
 bool is_function(std::string_view operation) { return operation.find(':') != std::string_view::npos; }
 
+// "handle_request" is neither, unless an event of -e has that name.
+Result<> check_operation(const std::string& operation, const std::vector<EventRequest>& events) {
+  const std::string event = operation.substr(0, operation.find('.'));
+  const bool is_known =
+      event != operation || event.empty() || std::ranges::any_of(events, [&](const EventRequest& one) {
+        const bool is_file = one.object() != nullptr && one.recorder.empty();  // its events have any names
+        return is_file || one.text.find(event) != std::string::npos;
+      });
+  if (is_known) return Done{};
+  return use_error(
+      fmt::format("--of {}: a function is FILE:FUNCTION, as ./srv:handle_request; a field EVENT.FIELD, as "
+                  "syscall.lat_ns of -e syscall",
+                  operation));
+}
+
 // -e for the calls of that function.
 std::string calls_of(std::string_view operation) {
   const auto colon = operation.rfind(':');
@@ -122,7 +137,11 @@ CommandShape shape_of(WhyValues& to) {
          to.cgroups = parse_cgroup_list(text);
          return Done{};
        }},
-      passed_on("--json", Takes::Nothing, "", "One JSON object with the same facts (docs/why.md)", to.view),
+      passed_on("--json", Takes::Nothing, "",
+                "One JSON object with the same facts (docs/why.md). The output of COMMAND is on the same "
+                "standard output: "
+                "send that elsewhere, or give -p PID",
+                to.view),
       {"--page", Takes::Value, "FILE",
        "Also write a page for a browser, which opens on the answer: each finding selects its samples in the "
        "timeline, the flame graph and the values",
@@ -210,6 +229,8 @@ Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) 
       return std::move(added.error());
     options.events.back().refuses_exceptions = !to.may_abort;
     to.operation = "call";
+  } else if (auto known = check_operation(to.operation, options.events); !known) {
+    return std::move(known.error());
   }
   if (to.is_system && !options.target.ids.empty()) return use_error("-a and -p, -t exclude each other");
   if (to.is_system) options.target.watch = Watch::System;

@@ -140,6 +140,12 @@ class Why(Asked):
         answer = json.loads(self.run_program(TACHO, "why", "--json", "-a", "--for", "300ms", status=None).stdout)
         self.assertGreater(answer["processes"], 10)
 
+    def test_operations_without_a_file_or_a_field_are_refused_before_the_recording(self):
+        done = self.run_program(TACHO, "why", "--of", "handle_request", "--", "touch", "started", status=1)
+        self.assertIn("--of handle_request: a function is FILE:FUNCTION", done.stderr.decode())
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.run_program(TACHO, "why", "-e", "syscall", "--of", "syscall", "--", "true", status=None)
+
     def test_a_target_is_needed(self):
         done = self.run_program(TACHO, "why", status=1)
         self.assertIn("tacho why: of what? give -p PID", done.stderr.decode())
