@@ -38,7 +38,7 @@ struct Recording {
     OrderedRecord ordered;
     ordered.view = format::whole_record(bytes, std::endian::native);
     ordered.time = time;
-    window.take(ordered, attr);
+    window.take_record(ordered, attr);
     time += 10;
   }
   void ids(format::ByteWriter& body, std::uint32_t pid, std::uint32_t tid) const {
@@ -253,7 +253,7 @@ TEST(LiveWindow, RecordsThatAreTooShortAreLeftOut) {
       const std::vector<std::byte> bytes(record.view().begin(), record.view().end());
       OrderedRecord ordered;
       ordered.view = format::whole_record(bytes, std::endian::native);
-      window.take(ordered, attr);
+      window.take_record(ordered, attr);
     }
   }
   window.finish_round();

@@ -42,7 +42,7 @@ TEST(ReportView, WhatWasChosenIsFoundAgainInAnotherReading) {
 
 TEST(ReportView, OfARecordingItSaysWhatIsCounted) {
   ShownReport shown;
-  ReportView live(*shown.sink, shown.options, *shown.hits, ReportView::Source::Live);
+  ReportView live(*shown.table, shown.options, *shown.hits, ReportView::Source::Live);
   live.note("last 20 s");
   EXPECT_EQ(text_of(live.draw({120, 24}).rows[0]),
             "Samples: 10  of event 'cpu-clock', Event count (approx.): 100, last 20 s");
@@ -174,7 +174,7 @@ TEST(ReportView, QGoesBackWhereSomethingStandsInPlaceOfTheList) {
     EXPECT_TRUE(shown.view->is_at_list()) << keys;
   }
   TimeCounts times;
-  times.add(1'000'000);
+  times.add_time(1'000'000);
   shown.view->times(&times);
   shown.type("T");
   EXPECT_EQ(shown.type("q"), ReportView::Flow::Stay);
@@ -185,7 +185,7 @@ TEST(ReportView, QGoesBackWhereSomethingStandsInPlaceOfTheList) {
 TEST(ReportView, HintsFitEightyColumns) {
   ShownReport shown;
   TimeCounts times;
-  times.add(1'000'000);
+  times.add_time(1'000'000);
   shown.view->times(&times);
   const std::pair<std::string_view, std::string_view> views[] = {{"", ""},     {"x", "q"}, {"T", "q"},
                                                                  {"v", "q"},   {"g", "q"}, {"M\n", "q"},

@@ -11,6 +11,7 @@
 
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
+#include "report/views/report/report_sink.h"
 #include "report/views/tui/report_view.h"
 #include "tests/support/capture_builder.h"
 

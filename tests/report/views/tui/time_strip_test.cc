@@ -21,7 +21,7 @@ KeyPress key(Key key) { return {.key = key, .size = {}}; }
 TEST(TimeCounts, CountsStayWhateverTheTimesAre) {
   for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{1000}, kSecond, 1000 * kSecond}) {
     TimeCounts counts;
-    for (std::uint64_t i = 0; i < 10'000; ++i) counts.add(5 * kSecond + i * step);
+    for (std::uint64_t i = 0; i < 10'000; ++i) counts.add_time(5 * kSecond + i * step);
     EXPECT_LE(counts.begin(), 5 * kSecond);
     EXPECT_GT(counts.end(), 5 * kSecond + 9999 * step);
     for (const std::size_t columns : {std::size_t{1}, std::size_t{80}, std::size_t{200}, std::size_t{4096}}) {
@@ -34,11 +34,11 @@ TEST(TimeCounts, CountsStayWhateverTheTimesAre) {
 
 TEST(TimeCounts, OlderAndHostileTimesAreTakenToo) {
   TimeCounts counts;
-  counts.add(100 * kSecond);
-  counts.add(99 * kSecond);
-  counts.add(1);
-  counts.add(~std::uint64_t{0});
-  counts.add(0);
+  counts.add_time(100 * kSecond);
+  counts.add_time(99 * kSecond);
+  counts.add_time(1);
+  counts.add_time(~std::uint64_t{0});
+  counts.add_time(0);
   EXPECT_EQ(counts.begin(), 0U);
   EXPECT_EQ(sum(counts.columns(80)), 5U);
   EXPECT_TRUE(counts.columns(0).empty());
@@ -46,14 +46,14 @@ TEST(TimeCounts, OlderAndHostileTimesAreTakenToo) {
 
 TEST(TimeCounts, EachIntervalIsSeenWhereColumnsAreMore) {
   TimeCounts counts;
-  for (std::uint64_t i = 0; i < 13; ++i) counts.add(kSecond + i * 1'000'000);
+  for (std::uint64_t i = 0; i < 13; ++i) counts.add_time(kSecond + i * 1'000'000);
   for (const std::size_t columns : {std::size_t{13}, std::size_t{80}, std::size_t{200}})
     for (const std::uint64_t count : counts.columns(columns)) EXPECT_EQ(count, 1U);
 }
 
 TEST(TimeStrip, ARangeIsWhatTimeTakes) {
   TimeCounts counts;
-  for (std::uint64_t i = 0; i < 8000; ++i) counts.add(10 * kSecond + i * 1'000'000);
+  for (std::uint64_t i = 0; i < 8000; ++i) counts.add_time(10 * kSecond + i * 1'000'000);
   TimeStrip strip(counts, {});
   Frame frame({80, 24});
   strip.draw(frame, 18);
@@ -72,7 +72,7 @@ TEST(TimeStrip, ARangeIsWhatTimeTakes) {
 TEST(TimeStrip, BarsAreAsHighAsTheirCounts) {
   TimeCounts counts;
   for (std::uint64_t i = 0; i < 40; ++i)
-    for (std::uint64_t n = 0; n <= i; ++n) counts.add(kSecond + i * 1'000'000);
+    for (std::uint64_t n = 0; n <= i; ++n) counts.add_time(kSecond + i * 1'000'000);
   TimeStrip strip(counts, {.cursor = 2 * kSecond, .mark = {}, .chosen = {}});
   Frame frame({40, 6});
   strip.draw(frame, 0);
@@ -85,7 +85,7 @@ TEST(TimeStrip, BarsAreAsHighAsTheirCounts) {
 // Any keys at any size.
 TEST(TimeStrip, NoKeyLeavesTheScreen) {
   TimeCounts counts;
-  counts.add(7);
+  counts.add_time(7);
   TimeStrip strip(counts, {});
   for (std::uint16_t width = 1; width < 60; ++width) {
     Frame frame({width, 10});
