@@ -381,8 +381,7 @@ class Stacks(programs.Scratch):
             self.assertRegex(line, rf"^      begins_\w+\.\.\w+_ends  \({self.folder}/long\)$")
             self.assertLessEqual(len(line), width)
             one.type("clear")
-            one.run("stacks", "-p", process.pid, "--wide").wait_for(r"^ +main ")
-            self.assertIn(f" {name} ", one.text("-J"))
+            one.run("stacks", "-p", process.pid, "--wide").wait_for(f" {name} ", "-J")
             one.close()
         self.assertIn(name.encode(), self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid, "--wide").stdout)
 
@@ -526,6 +525,8 @@ class Stacks(programs.Scratch):
             while ours.poll() is None and state_of(runs.pid) != "t":  # the first thread that is stopped
                 time.sleep(0.001)
             time.sleep(random.random() * 0.2)
+            if ours.poll() is not None:
+                continue  # it was done before
             os.killpg(ours.pid, signal.SIGSTOP)  # to look while it works, and the child that stops threads
             met += any(state_of(f"{runs.pid}/task/{thread}") == "t" for thread in os.listdir(f"/proc/{runs.pid}/task"))
             ours.kill()

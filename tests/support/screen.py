@@ -98,11 +98,11 @@ class Screen:
     def lines(self):
         return self.text().split("\n")
 
-    def wait_for(self, pattern):
-        """Waits until a part of the screen matches, and returns the screen."""
+    def wait_for(self, pattern, *options):
+        """Waits until a part of the screen matches, and returns the screen. `options`: of text()."""
         end = time.monotonic() + PATIENCE
         while True:
-            text = self.text()
+            text = self.text(*options)
             if re.search(pattern, text, re.MULTILINE):
                 return text
             if time.monotonic() > end:

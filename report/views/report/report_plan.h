@@ -35,6 +35,7 @@ Result<std::unique_ptr<ReportPlan>> make_report_plan(Session& session, const Rep
 struct ReportPlan {
   ReportPlan(const ReportPlan&) = delete;
   ReportPlan& operator=(const ReportPlan&) = delete;
+  ~ReportPlan() = default;
 
   bool has_key(std::string_view name) const {
     return std::ranges::any_of(columns.keys, [&](const KeyUse& use) { return use.key->name == name; });

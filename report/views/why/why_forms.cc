@@ -438,8 +438,8 @@ std::string report_of(const WhyText& how) {
 }  // namespace
 
 std::string more_of(const TimeFinding& finding, const WhyText& how) {
-  const std::string file = file_of(how), waits = fmt::format("tacho table -i {} --event offcpu", file),
-                    all = fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
+  const std::string file = file_of(how), waits = fmt::format("tacho table -i {} --event offcpu", file);
+  std::string all = fmt::format("tacho flamegraph -i {} --wall -o wall.svg", file);
   if (finding.cause == Cause::Syscall || finding.cause == Cause::Fork) return report_of(how);
   if (finding.cause == Cause::Cpu || finding.cause == Cause::Spin)
     return finding.code.empty() ? report_of(how)

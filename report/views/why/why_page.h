@@ -21,6 +21,7 @@ class WhyPage {
   WhyPage(Session& session, Filter chosen);
   WhyPage(const WhyPage&) = delete;
   WhyPage& operator=(const WhyPage&) = delete;
+  ~WhyPage() = default;
 
   // Takes each sample before WallTimes does.
   void take(const ResolvedSample& sample);
