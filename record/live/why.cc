@@ -37,8 +37,8 @@ namespace {
 
 constexpr std::chrono::seconds kUsualTime{10};
 constexpr std::string_view kCapture = "why.data";
-// Each wait with what it waits for, its waker and the waker's stack; and what has the CPU. At the rate two
-// busy processors lose 3 % of their time at most, to waits and wake-ups; operations need all their waits.
+// Waits with what they are for, their wakers and the wakers' stacks; and what has the CPU. The rate bounds
+// the cost (bench/why_cost.py); operations need all their waits.
 constexpr std::string_view kEvents = "cpu-clock,offcpu/preempted=true,rate=1000/,waking/rate=1000/",
                            kEventsOfOperations = "cpu-clock,offcpu/preempted=true/,waking";
 // Without the rights for BPF programs: the stack with which a thread leaves the CPU, as far as the kernel's
@@ -207,19 +207,25 @@ Result<> check_page(const std::string& page, const RecordOptions& options) {
   return is_device ? Result<>(Done{}) : format::check_output(page);
 }
 
+// The options of `arguments`, and of what is recorded without them.
+Result<ParsedOptions> parse_with(std::string_view events, const std::vector<std::string>& arguments,
+                                 WhyValues& to) {
+  to = WhyValues();
+  std::vector<std::string> words{"-g", "-F", "99", "-e", std::string(events)};
+  if (events == kEventsWithoutBpf) words.emplace_back("--switch-events");
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return parse_options(words, shape_of(to));
+}
+
 Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) {
   WhyValues to;
-  const bool has_operations = std::ranges::any_of(
-      arguments, [](const std::string& word) { return word == "--of" || word.starts_with("--of="); });
-  std::vector<std::string> words{"-g", "-F", "99", "-e"};
-  if (has_operations)
-    words.emplace_back(kEventsOfOperations);
-  else if (may_load_recorders())
-    words.emplace_back(kEvents);
-  else
-    words.insert(words.end(), {std::string(kEventsWithoutBpf), "--switch-events"});
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  auto parsed = parse_options(words, shape_of(to));
+  auto parsed = parse_with(kEvents, arguments, to);
+  if (parsed && parsed->outcome != cli::Parsed::HelpShown) {
+    const std::string_view events = !to.operation.empty()  ? kEventsOfOperations
+                                    : may_load_recorders() ? kEvents
+                                                           : kEventsWithoutBpf;
+    if (events != kEvents) parsed = parse_with(events, arguments, to);
+  }
   if (!parsed) return std::move(parsed.error());
   WhyOptions out{.recording = std::move(*parsed), .view = {}};
   if (out.recording.outcome == cli::Parsed::HelpShown) return out;
