@@ -115,7 +115,7 @@ class WallTimes {
     WallState lead = WallState::OnCpu;
     std::uint64_t covered = 0;  // the end of the last wait so far
     double off = 0;             // waits so far
-    // Waits without events, and an estimate of their time by those that stand for them.
+    // Time of waits that have no events, and its estimate from the weights of waits that have.
     double skipped = 0, estimate = 0;
     double lost = 0;  // from waits without an end to the next wait
     // Between waits: it ran as far as samples show, or waited for something that was not recorded.

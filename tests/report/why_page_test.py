@@ -99,14 +99,7 @@ class PageOfAnAnswer(MadeWaits):
         self.assertEqual(list(parts[0][2].values()), [90 * MS])
 
     def test_switches_have_their_time_as_weight(self):
-        kind = made.USUAL | made.RAW | made.CALLCHAIN
-        fields = [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)]
-        self.begin(made.Event("sched:sched_switch", made.SOFTWARE, made_payload.BPF_OUTPUT, kind, 1),
-                   features={PAYLOAD_SCHEMAS: made_payload.schemas(**{"sched:sched_switch": fields})})
-        switch = lambda ms, tid, to, *stack: self.add(ms, "sched:sched_switch", tid, stack, struct.pack("<QII", 1, to, 0))
-        switch(0, ONE, TWO, "schedule", "io_schedule", "leaf_a", "main")
-        switch(100, TWO, ONE, "schedule", "ep_poll", "main")
-        switch(110, ONE, TWO, "schedule", "ep_poll", "main")
+        self.switches()
         _, parts = self.check()
         self.assertEqual(parts[0][0::2], ("waits for the disk in leaf_a", {0: 100 * MS}))
 

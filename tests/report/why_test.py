@@ -74,6 +74,17 @@ class MadeWaits(programs.Scratch):
     def wakes(self, ms, tid, whom, *stack):
         self.add(ms, "waking", tid, stack, struct.pack("<QII", MS, whom, 0))
 
+    def switches(self):
+        """100 ms for a disk, in sched:sched_switch alone."""
+        kind = made.USUAL | made.RAW | made.CALLCHAIN
+        fields = [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)]
+        self.begin(made.Event("sched:sched_switch", made.SOFTWARE, made_payload.BPF_OUTPUT, kind, 1),
+                   features={PAYLOAD_SCHEMAS: made_payload.schemas(**{"sched:sched_switch": fields})})
+        switch = lambda ms, tid, to, *stack: self.add(ms, "sched:sched_switch", tid, stack, struct.pack("<QII", 1, to, 0))
+        switch(0, ONE, TWO, "schedule", "io_schedule", "leaf_a", "main")
+        switch(100, TWO, ONE, "schedule", "ep_poll", "main")
+        switch(110, ONE, TWO, "schedule", "ep_poll", "main")
+
     def why(self, *words, status=0):
         (self.folder / "a.data").write_bytes(self.capture.file())
         return self.tacho("why", "-i", "a.data", "--kallsyms", "kallsyms", "--symfs", programs.ROOT / "tests/golden/symfs", *words,
@@ -497,14 +508,7 @@ class Why(MadeWaits):
         self.assertNotIn(b"lost while recording", self.why().stderr, "a second time")
 
     def test_sched_switch_alone_shows_waits(self):
-        kind = made.USUAL | made.RAW | made.CALLCHAIN
-        fields = [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)]
-        self.begin(made.Event("sched:sched_switch", made.SOFTWARE, made_payload.BPF_OUTPUT, kind, 1),
-                   features={PAYLOAD_SCHEMAS: made_payload.schemas(**{"sched:sched_switch": fields})})
-        switch = lambda ms, tid, to, *stack: self.add(ms, "sched:sched_switch", tid, stack, struct.pack("<QII", 1, to, 0))
-        switch(0, ONE, TWO, "schedule", "io_schedule", "leaf_a", "main")
-        switch(100, TWO, ONE, "schedule", "ep_poll", "main")
-        switch(110, ONE, TWO, "schedule", "ep_poll", "main")
+        self.switches()
         self.assertEqual(self.finding("disk")["time_ns"], 100 * MS)
         self.assertIn("no event says for which lock, file or peer", " ".join(self.answer()["missing"]))
 

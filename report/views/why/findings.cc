@@ -117,8 +117,9 @@ class Finder {
       if (cause == Cause::Child && answer_.processes > 1) cause = Cause::IdleChild;
   }
 
-  // What processes that live for a moment do themselves, starting them, and waits for their ends. Where they
-  // sleep or wait for work, they and those that wait for them would as one process, too.
+  // A storm is the time of processes that live for a moment, of starting them, and of waits for their ends.
+  // Their sleeps and waits for work, and waits for such processes, stay what they are: one process that did
+  // the same work would wait, too.
   void choose_storm() {
     struct Spent {
       double resting = 0, queued = 0;  // ns

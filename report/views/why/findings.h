@@ -37,8 +37,8 @@ struct TimeFinding {
   std::vector<NamedTime> runner_functions;
   std::vector<NamedTime> threads;   // by name, the longest time first
   std::vector<Holder> holders;      // of a lock or a condition, the longest time first
-  std::uint64_t began_before = 0;   // of the waits: those that began before the recording
-  std::uint64_t unfinished = 0;     // and those that went on when it ended
+  std::uint64_t began_before = 0;   // waits that had begun before the recording
+  std::uint64_t unfinished = 0;     // waits that had not ended with it
   std::uint32_t pid = 0;            // of a lock; 0: none
   double life = 0;                  // ns of the threads that have it
   std::vector<std::uint32_t> rows;  // indices of its rows of WallTimes; with --of its spans instead

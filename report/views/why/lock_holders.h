@@ -77,8 +77,8 @@ class LockHolders {
 
   Inputs in_;
   std::map<std::string, Sum> sums_;  // by family of names
-  double scale_ = 1;                 // the time of all waits per that of those that have events, by weight
-  double weight_ = 1;                // of the wait that is added: for how many it stands, by that scale
+  double scale_ = 1;   // `time` of of(), divided by the weighted time of the waits that have events
+  double weight_ = 1;  // of the wait that is added: the number of waits that it stands for, times scale_
   std::uint64_t steps_ = 0, left_out_ = 0;
 };
 

@@ -106,9 +106,9 @@ void WhyPage::add_rows(std::vector<SampleTimes>& to, const Answer& answer, const
   }
 }
 
-// Of a wait its length, and its part of the waits without events, by those that it stands for; of a sample on
-// the CPU its part of its row, by its period. Of slow operations the parts of waits in these, and samples on
-// the CPU in equal parts.
+// A wait has its length, and a part of the time of waits without events that is proportional to the waits it
+// stands for. A sample on the CPU has a part of its row's time, proportional to its period. With --of, a wait
+// has its parts inside slow operations, and samples on the CPU have equal parts.
 std::vector<WhyPage::SampleTimes> WhyPage::times_of_samples(const Answer& answer,
                                                             const WallTimes& times) const {
   std::vector<SampleTimes> found(answer.findings.size() + answer.waits_for_work.size());
