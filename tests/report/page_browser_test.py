@@ -28,7 +28,7 @@ NAMES = ["</script><img src=x onerror=window.hit=1>", "'\"`${window.hit=1}&lt;b&
 
 
 @browser.needs_browser
-class PageInABrowser(programs.Scratch):
+class PageInABrowser(browser.PageTest, programs.Scratch):
     @classmethod
     def setUpClass(cls):
         cls.browser = browser.Browser()
@@ -48,11 +48,6 @@ class PageInABrowser(programs.Scratch):
     def open(self, fragment=""):
         self.browser.open(self.folder / "page.html", fragment)
         self.wait_until("return document.documentElement.dataset.ready === 'yes'")
-
-    def wait_until(self, script):
-        self.browser.driver.set_script_timeout(60)
-        self.browser.driver.execute_async_script(f"""const done = arguments[0], ask = () => (() => {{{script}}})() ? done() : setTimeout(ask, 20);
-            ask();""")
 
     def open_payloads(self, names=NAMES):
         """A page of threads, payloads, files and functions with hostile names; sizes of 1 to 64 KiB."""
@@ -94,18 +89,6 @@ class PageInABrowser(programs.Scratch):
 
     def status(self, where):
         return self.browser.run("return document.querySelector(arguments[0] + ' .status').textContent", where)
-
-    def fragment(self):
-        return self.browser.run("return location.hash")
-
-    def settle(self):
-        """Waits for hashchange and drawing, which are asynchronous."""
-        self.browser.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 30);")
-
-    def press(self, *keys):
-        for key in keys:
-            ActionChains(self.browser.driver, duration=0).send_keys(key).perform()
-            self.settle()
 
     def focus(self, selector):
         self.browser.run("document.querySelector(arguments[0]).focus()", selector)

@@ -8,15 +8,12 @@ import programs
 from page_data import folded_lines
 from why_test import MS, ONE, THREE, TWO, USER, MadeWaits
 
-if browser.webdriver:
-    from selenium.webdriver.common.action_chains import ActionChains
-
 ENTER, END = "\ue007", "\ue010"
 NAME = "</script><img src=x onerror=window.hit=1>"
 
 
 @browser.needs_browser
-class AnswerInABrowser(MadeWaits):
+class AnswerInABrowser(browser.PageTest, MadeWaits):
     @classmethod
     def setUpClass(cls):
         cls.browser = browser.Browser()
@@ -44,19 +41,6 @@ class AnswerInABrowser(MadeWaits):
         self.browser.open(self.folder / "why.html", fragment)
         self.wait_until("return document.documentElement.dataset.ready === 'yes'")
 
-    def wait_until(self, script):
-        self.browser.driver.set_script_timeout(60)
-        self.browser.driver.execute_async_script(f"""const done = arguments[0], ask = () => (() => {{{script}}})() ? done() : setTimeout(ask, 20);
-            ask();""")
-
-    def settle(self):
-        self.browser.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 30);")
-
-    def press(self, *keys):
-        for key in keys:
-            ActionChains(self.browser.driver, duration=0).send_keys(key).perform()
-            self.settle()
-
     def choose(self, number):
         self.browser.run("document.querySelectorAll('.answer button.title')[arguments[0]].click()", number)
         self.settle()
@@ -74,9 +58,6 @@ class AnswerInABrowser(MadeWaits):
 
     def selection(self):
         return self.browser.run("return document.querySelector('#selection').innerText")
-
-    def fragment(self):
-        return self.browser.run("return location.hash")
 
     def test_the_page_opens_on_the_answer(self):
         self.record()

@@ -10,6 +10,7 @@ sys.path.append("/usr/lib/python3/dist-packages")  # Debian's packages, where an
 try:
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
 except ImportError:
     webdriver = None
 
@@ -69,3 +70,24 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent":
                 found.append(message["params"]["request"]["url"])
         return [url for url in found if not url.startswith(("file:", "about:", "data:"))]
+
+
+class PageTest:
+    """What tests do with a page or picture in their `browser`."""
+
+    def settle(self):
+        """Waits for hashchange and drawing, which are asynchronous."""
+        self.browser.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 30);")
+
+    def press(self, *keys):
+        for key in keys:
+            ActionChains(self.browser.driver, duration=0).send_keys(key).perform()
+            self.settle()
+
+    def wait_until(self, script):
+        self.browser.driver.set_script_timeout(60)
+        self.browser.driver.execute_async_script(f"""const done = arguments[0], ask = () => (() => {{{script}}})() ? done() : setTimeout(ask, 20);
+            ask();""")
+
+    def fragment(self):
+        return self.browser.run("return location.hash")
