@@ -145,7 +145,20 @@ Result<> KernelEvents::open_everywhere(const Plan& plan, const Host& host,
     }
     if (!any) return done;
   }
+  open_uninherited_events(plan);
   return Done{};
+}
+
+// Without one, the clocks of a thread that starts processes are as perf's without its BPF events: worse, no
+// error.
+void KernelEvents::open_uninherited_events(const Plan& plan) {
+  uninherited_.clear();
+  const auto is_inherited = [](const PlannedEvent& event) {
+    return !event.system_wide && event.attr.has(abi::kInherit);
+  };
+  if (std::ranges::none_of(planned_, is_inherited)) return;
+  for (const int task : plan.tasks)
+    if (auto opened = open_uninherited_event(task)) uninherited_.push_back(std::move(*opened));
 }
 
 Result<> KernelEvents::open_on_cpus(const Plan& plan, std::size_t event, int task, const Host& host) {

@@ -111,6 +111,7 @@ class KernelEvents {
  private:
   explicit KernelEvents(const Plan& plan);
   Result<> open_everywhere(const Plan& plan, const Host& host, const std::function<bool()>& stop);
+  void open_uninherited_events(const Plan& plan);
   Result<> open_on_cpus(const Plan& plan, std::size_t event, int task, const Host& host);
   Result<int> leader_of(std::size_t event, int task, int cpu) const;
   Result<> map_rings(const Host& host);
@@ -159,6 +160,7 @@ class KernelEvents {
   OnSwitch on_switch_;
   std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event
   std::vector<OpenEvent> events_;
+  std::vector<format::Fd> uninherited_;  // see open_uninherited_event()
   std::vector<PerfRing> rings_;
   std::vector<bool> holds_sideband_;  // by ring
   // Descriptors of events that lead a group, by event, task and CPU; owned by events_.

@@ -109,6 +109,19 @@ Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int 
   return format::Fd(static_cast<int>(fd));
 }
 
+Result<format::Fd> open_uninherited_event(int task) {
+  PlannedEvent event;
+  event.attr.size = format::kCompatibleAttrSize;
+  event.attr.type = abi::kSoftware;
+  event.attr.config = abi::kDummy;
+  event.attr.flags =
+      abi::kDisabled | abi::kExcludeKernel | abi::kExcludeHv | abi::kInherit | abi::kInheritThread;
+  auto opened = open_event(event, task, -1);
+  if (opened || opened.error().code != EINVAL) return opened;
+  event.attr.flags &= ~std::uint64_t{abi::kInherit | abi::kInheritThread};
+  return open_event(event, task, -1);
+}
+
 PlannedEvent trial_clock() {
   PlannedEvent event;
   event.attr.size = format::kCompatibleAttrSize;

@@ -17,6 +17,13 @@ namespace tacho::record {
 // makes a message of it.
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
 
+// A disabled event that child processes of a thread do not inherit, threads of its process do (since
+// Linux 5.13). Where a child has all events of its parent, the kernel switches between the two by swapping
+// their event contexts: the time to the parent's next clock sample goes to the child and ends with it, so
+// that a process that starts many short ones gets few samples, or none. Beside this event contexts are not
+// swapped.
+Result<format::Fd> open_uninherited_event(int task);
+
 // A disabled cpu-clock event for kernel and user code, to test what the kernel allows.
 PlannedEvent trial_clock();
 // Whether this process may sample itself but not the kernel (kernel.perf_event_paranoid 2, the usual setting,

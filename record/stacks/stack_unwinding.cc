@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <deque>
@@ -345,6 +346,7 @@ struct StackUnwinding::State {
   std::unordered_map<std::uint32_t, const CodeMaps::Ranges*> published;  // by process
   std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
+  std::atomic<std::uint64_t> all_ended{0};                               // their number since the start
   std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
   // Last: their threads use the members above.
   UnwindTables tables;
@@ -371,6 +373,7 @@ void StackUnwinding::State::apply(const MmapEvent& what) {
       return maps.exec(what.process, what.time);
     case MmapEvent::Kind::Exit:
       ended.emplace_back(Clock::now(), what.process);
+      ++all_ended;
       return;
   }
 }
@@ -548,10 +551,9 @@ Result<> StackUnwinding::reopen_cpu(int cpu, std::span<const OpenEvent> opened, 
 }
 
 std::uint64_t StackUnwinding::left_out_of(std::uint64_t due) const {
-  // The part of a period that each task has left at its end is not sampled: 3.5 % of the time of a shell that
-  // starts programs of 1.6 ms, at 4,000 Hz.
+  // The part of a period that each task has left at its end is not sampled: up to one sample of each process.
   constexpr std::uint64_t kLeast = 10, kLeastShare = 20;  // one twentieth
-  const std::uint64_t missing = due - std::min(due, state_->walker.samples());
+  const std::uint64_t missing = due - std::min(due, state_->walker.samples() + state_->all_ended);
   return missing < kLeast || missing < due / kLeastShare ? 0 : missing;
 }
 

@@ -116,8 +116,9 @@ class StackUnwinding {
   Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
   // Samples of clocks that the kernel dropped: `due` (KernelEvents::due_samples()) less those that reached
-  // the program. While another BPF program is active on the CPU, bpf_overflow_handler() drops a sample
-  // without counting it (bpf_prog_active). 0: so few that late ticks may explain them.
+  // the program, and one for each process that ended. While another BPF program is active on the CPU,
+  // bpf_overflow_handler() drops a sample without counting it (bpf_prog_active). 0: so few that late ticks
+  // may explain them.
   std::uint64_t left_out_of(std::uint64_t due) const;
   // For programs that call it themselves (kernel/kernel_events.h).
   bpf::StackWalker& walker();
