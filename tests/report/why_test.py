@@ -649,6 +649,29 @@ class Why(MadeWaits):
         for of, parts in ((lock, lock["holders"]), (lock["holder"], lock["holder"]["doings"])):
             self.assertAlmostEqual(sum(one["time_ns"] for one in parts) / MS, of["time_ns"] / MS, delta=0.01)
 
+    def test_a_holder_does_without_events_what_it_does_with_them(self):
+        """The holder waits for the disk in 10 of each 40 ms, and in 20 for something that has no event."""
+        disk = ("schedule", "io_schedule", "leaf_b", "main")
+        self.runs(0, 1, ONE, "leaf_a", "main")
+        for end in range(50, 550, 50):
+            self.off(end, TWO, 10, disk, "file", skipped=20)
+            self.off(end, ONE, 40, ("schedule", "futex_wait", "leaf_a", "main"), "mutex", lock=SINK, holder=TWO)
+        self.runs(3, 4, TWO, "mix", "main")
+        holder = self.finding("lock")["holder"]
+        self.assertEqual((holder["doing"], holder["function"]), ("disk", "leaf_b"))
+        self.assertAlmostEqual(holder["doings"][0]["time_ns"] / MS, 300, delta=1)
+        self.assertNotIn("unknown", [one["doing"] for one in holder["doings"]])
+
+    def test_short_times_of_a_holder_on_the_cpu_are_that_of_its_samples(self):
+        """Of ten times of 4 ms only the last two have samples, of two functions."""
+        for end in range(10, 110, 10):
+            if end > 80:
+                self.runs(end - 2, end - 1, TWO, *(("leaf_b",) if end == 90 else ("mix",)), "main")
+            self.off(end, ONE, 4, ("schedule", "futex_wait", "leaf_a", "main"), "mutex", lock=SINK, holder=TWO)
+        doings = self.finding("lock")["holder"]["doings"]
+        self.assertEqual([(one["doing"], one["function"], one["time_ns"]) for one in doings],
+                         [("cpu", "leaf_b", 20 * MS), ("cpu", "mix", 20 * MS)])
+
     def test_waits_skipped_before_the_first_event_are_said(self):
         self.runs(0, 1, ONE, "main")
         self.off(410, ONE, 100, ("schedule", "io_schedule", "main"), skipped=200)

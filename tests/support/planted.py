@@ -132,6 +132,10 @@ def check_finding(truth, finding):
         comm = (finding.get("holder") or {}).get("comm", "")
         if not fnmatch.fnmatchcase(comm, truth["holder"]["comm"]):
             wrong.append(f"holder {comm}, but it is {truth['holder']['comm']}")
+        doing = truth["holder"]["doing"]
+        for member in ["doing"] if doing == "cpu" else ["function", "doing"]:  # its function on the CPU has callees
+            if (finding.get("holder") or {}).get(member) != truth["holder"][member]:
+                wrong.append(f"{member} of holder {finding.get('holder')}, but it is {truth['holder']}")
     if "device" in truth and not (finding.get("device") and truth["device"].startswith(finding["device"])):  # vda of vda1
         wrong.append(f"device {finding.get('device')}, but it is {truth['device']}")
     for member in ["file", "peer", "by", "call"]:

@@ -27,6 +27,12 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits, double time
   for (const WallSpan& wait : waits) add(wait);
   std::vector<Holder> holders;
   for (auto& [name, sum] : sums_) {
+    // Waits without events are as those with events, and time on the CPU is that of the samples in all waits.
+    if (sum.without_events > 0)
+      divide(sum, sum.without_events, sum.waits, {{{Cause::Unknown, "", ""}, sum.without_events}});
+    double on_cpu = 0;
+    for (const auto& [key, part] : sum.on_cpu) on_cpu += part;
+    if (on_cpu > 0) divide(sum, on_cpu, sum.samples, sum.on_cpu);
     Holder made{.comm = name, .time = sum.time};
     if (sum.threads.size() == 1) {
       const WallThread& thread = in_.times.threads()[sum.threads.begin()->first];
@@ -109,12 +115,12 @@ LockHolders::Key LockHolders::doing_in(const WallSpan& span) {
   return {cause, std::string(own_function(frames)), subject};
 }
 
-void LockHolders::count(std::uint32_t thread, Sum& sum, Key key, double time) {
-  if (time <= 0) return;
-  time *= weight_;
-  sum.time += time;
-  sum.threads[thread] += time;
-  sum.doings[std::move(key)] += time;
+void LockHolders::divide(Sum& sum, double time, const std::map<Key, double>& parts,
+                         const std::map<Key, double>& otherwise) {
+  const std::map<Key, double>& known = parts.empty() ? otherwise : parts;
+  double all = 0;
+  for (const auto& [key, part] : known) all += part;
+  for (const auto& [key, part] : known) sum.doings[key] += time * part / all;
 }
 
 // Its function that ended the wait; empty: not known.
@@ -127,29 +133,42 @@ LockHolders::Sum& LockHolders::add_part(std::uint32_t thread, std::uint64_t begi
                                         const Waker* at_end) {
   Sum& sum = sums_[in_.families.of(in_.times.threads()[thread].comm)];
   double off = 0;
-  std::map<Key, double> on_cpu;
-  double samples = 0;
+  bool has_samples = false;
+  const auto take = [&](double time) {
+    sum.time += weight_ * time;
+    sum.threads[thread] += weight_ * time;
+    return weight_ * time;
+  };
   const auto spans = in_.spans.between(thread, begin, end);
   steps_ += spans.size();
   for (const WallSpan& span : spans) {
     if (span.begin == span.end) {
-      on_cpu[doing_in(span)] += 1;
-      ++samples;
+      sum.samples[doing_in(span)] += weight_;
+      has_samples = true;
       continue;
     }
     const std::uint64_t first = std::max(begin, span.begin), last = std::min(end, span.end);
     if (last <= first) continue;
     off += static_cast<double>(last - first);
-    count(thread, sum, doing_in(span), static_cast<double>(last - first));
+    const double time = take(static_cast<double>(last - first));
+    if (span.waits == 0) {
+      sum.without_events += time;
+    } else {
+      const Key key = doing_in(span);
+      sum.waits[key] += time;
+      sum.doings[key] += time;
+    }
   }
   const double on = static_cast<double>(end - begin) - off;
-  for (const auto& [key, hits] : on_cpu) count(thread, sum, key, on * hits / samples);
-  if (samples > 0) return sum;
+  if (on <= 0) return sum;
   // Without a sample: the function that gave the lock back. A clock of 99 Hz would have seen much more time.
   constexpr double kSeen = 3e7;  // ns
-  Key key{on < kSeen ? Cause::Cpu : Cause::Unknown, "", ""};
+  Key key{Cause::Cpu, "", ""};
   if (at_end != nullptr) std::get<1>(key) = function_of(*at_end);
-  count(thread, sum, std::move(key), on);
+  if (has_samples || on < kSeen)
+    sum.on_cpu[std::move(key)] += take(on);
+  else
+    sum.doings[{Cause::Unknown, std::get<1>(key), ""}] += take(on);
   return sum;
 }
 

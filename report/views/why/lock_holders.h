@@ -64,6 +64,11 @@ class LockHolders {
     double time = 0;
     std::map<std::uint32_t, double> threads;  // by number; kNobody: not recorded
     std::map<Key, double> doings;
+    // Of these its waits with events; ns of waits without events, which a rate limit left out.
+    std::map<Key, double> waits;
+    double without_events = 0;
+    // Samples of the clock meanwhile; and ns on the CPU, with what is known without a sample.
+    std::map<Key, double> samples, on_cpu;
     std::map<std::string_view, double> ends;  // by function
     std::vector<WaitTime> holds;
   };
@@ -71,7 +76,9 @@ class LockHolders {
   void add(const WallSpan& wait);
   // What the thread did in a part of the wait. `at_end`: the stack with which it ended the wait; may be null.
   Sum& add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end, const Waker* at_end);
-  void count(std::uint32_t thread, Sum& sum, Key key, double time);
+  // `parts`: in which proportion; none: `otherwise`.
+  static void divide(Sum& sum, double time, const std::map<Key, double>& parts,
+                     const std::map<Key, double>& otherwise);
   Key doing_in(const WallSpan& span);
   std::string_view function_of(const Waker& waker);
 
