@@ -81,7 +81,7 @@ def recorders(perf):
     made = {"alone": []}
     if shutil.which(perf):
         made["perf"] = [perf, "record", "-q", "-a", "-g", "-F", "99", "-e", "cpu-clock", "-e", "sched:sched_switch", "-o", "perf.data", "--"]
-    made["why"] = [*ours, EVENTS.format(",rate=1000", "/rate=1000/"), "--"]
+    made["why"] = [*ours, EVENTS.format(",rate=500", "/rate=500/"), "--"]
     made["each wait"] = [*ours, EVENTS.format("", ""), "--"]
     return made
 

@@ -39,7 +39,7 @@ constexpr std::chrono::seconds kUsualTime{10};
 constexpr std::string_view kCapture = "why.data";
 // Waits with what they are for, their wakers and the wakers' stacks; and what has the CPU. The rate bounds
 // the cost (bench/why_cost.py); operations need all their waits.
-constexpr std::string_view kEvents = "cpu-clock,offcpu/preempted=true,rate=1000/,waking/rate=1000/",
+constexpr std::string_view kEvents = "cpu-clock,offcpu/preempted=true,rate=500/,waking/rate=500/",
                            kEventsOfOperations = "cpu-clock,offcpu/preempted=true/,waking";
 // Without the rights for BPF programs: the stack with which a thread leaves the CPU, as far as the kernel's
 // part may be recorded; records of context switches say for how long.
