@@ -1,5 +1,6 @@
 #include "report/command.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,11 +11,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <stop_token>
 
 #include "cli/message_text.h"
 #include "format/records/perf_abi.h"
-#include "report/output/paired_output.h"
+#include "report/output/output_parts.h"
 #include "sandbox/job.h"
 #include "symbolize/files/debug_files.h"
 
@@ -35,10 +37,18 @@ Result<OutputFile> open_output(const ReadingOptions& options) {
   const Paging paging = options.follows ? Paging::Never : options.paging;
   auto text =
       options.is_standard_output() ? standard_output(paging) : create_output("-o", options.output, options);
-  if (!text || options.second_output.empty()) return text;
-  auto second = create_output(options.second_option, options.second_output, options);
-  if (!second) return second;
-  return paired_output(std::move(*text), std::move(*second));
+  if (!text || options.more_outputs.empty()) return text;
+  std::vector<OutputFile> files;
+  files.push_back(std::move(*text));
+  std::map<std::string, std::string> options_of{{options.output, "-o"}};
+  for (const MoreOutput& one : options.more_outputs) {
+    const auto [other, is_new] = options_of.emplace(one.path, one.option);
+    if (!is_new) return use_error(fmt::format("{} and {} name the same file", one.option, other->second));
+    auto file = create_output(one.option, one.path, options);
+    if (!file) return file;
+    files.push_back(std::move(*file));
+  }
+  return output_of_parts(std::move(files));
 }
 
 // The end of every command that prints: lines about the capture, and the exit status.

@@ -65,6 +65,12 @@ struct PerfBytes {
   bool leaves_out_guests = false;
 };
 
+// A further file, and the option that names it.
+struct MoreOutput {
+  std::string_view option;
+  std::string path;
+};
+
 struct ReadingOptions {
   SessionOptions session;
   std::string input_name;  // the input's name in messages; empty: session.input
@@ -72,10 +78,7 @@ struct ReadingOptions {
   PerfBytes perf_bytes;
   std::vector<std::string> other_inputs;  // further captures whose contents the output has
   std::string output;                     // a file for the text; empty: standard output
-  // Of a view that writes two files (output/paired_output.h): the second one, and the option that names it.
-  // Empty: there is none.
-  std::string second_output;
-  std::string_view second_option;
+  std::vector<MoreOutput> more_outputs;   // of a view that writes further files (output/output_parts.h)
   Paging paging = Paging::OnTerminal;
   std::size_t width = 0;  // columns of the terminal on standard output; 0: that is no terminal
   bool is_wide = false;   // --wide: no limit

@@ -11,7 +11,7 @@
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
-#include "report/output/paired_output.h"
+#include "report/output/output_parts.h"
 #include "report/profile/slow_intervals.h"
 #include "report/profile/wall_times.h"
 #include "report/query/gather.h"
@@ -60,8 +60,7 @@ cli::CommandLine describe(Options& options) {
          if (file.empty()) return use_error("--page: the name of the file is empty");
          if (file == "-")
            return use_error("--page -: standard output has the answer; name a file: --page why.html");
-         reading.second_output = file;
-         reading.second_option = "--page";
+         reading.more_outputs = {{"--page", std::string(file)}};
          return Done{};
        }});
   rows.push_back(
@@ -142,7 +141,7 @@ std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
 Result<Shown> show(Session& session, TextOutput& out, Options& options) {
   read_head(session);
   std::optional<WhyPage> page;
-  if (!options.reading.second_output.empty()) page.emplace(session, session.filter());
+  if (!options.reading.more_outputs.empty()) page.emplace(session, session.filter());
   options.waits.who = take_who(session.filter());
   std::optional<SlowIntervals> operations;
   if (!options.slow.of.empty()) {
@@ -178,7 +177,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
     out.text(text.view());
     return Shown(Symbols::Used);
   }
-  begin_pair(out, text.view());
+  write_part(out, text.view());
   if (auto written = page->write(out, answer, sink.times, how); !written) return std::move(written.error());
   Shown shown(Symbols::NotUsed);
   if (page->left_out() > 0)
@@ -192,8 +191,6 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
 Result<cli::ExitStatus> run_why(const std::vector<std::string>& arguments) {
   Options options;
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
-    if (!options.reading.output.empty() && options.reading.output == options.reading.second_output)
-      return use_error("--page and -o name the same file");
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

@@ -1,4 +1,4 @@
-#include "report/output/paired_output.h"
+#include "report/output/output_parts.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,13 +11,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tacho::report {
 namespace {
 
 constexpr mode_t kRights = 0666;
 
-class PairedOutputTest : public testing::Test {
+class OutputPartsTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = testing::TempDir() + "tacho-pair-XXXXXX";
@@ -32,34 +33,40 @@ class PairedOutputTest : public testing::Test {
     std::ifstream in(folder_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
+  std::vector<OutputFile> create_all() const {
+    std::vector<OutputFile> files;
+    for (const char* const name : {"text", "second", "third"}) files.push_back(std::move(*create(name)));
+    return files;
+  }
+  std::string contents() const { return content("text") + "|" + content("second") + "|" + content("third"); }
   std::filesystem::path folder_;
 };
 
-TEST_F(PairedOutputTest, EachFileGetsItsPart) {
+TEST_F(OutputPartsTest, EachFileGetsItsPart) {
   for (const std::string_view first : {"", "a text", "a text that is longer than what follows it"}) {
-    TextOutput out(paired_output(std::move(*create("text")), std::move(*create("second"))));
-    begin_pair(out, first);
-    out.text("the second");
+    TextOutput out(output_of_parts(create_all()));
+    write_part(out, first);
+    write_part(out, "the second");
+    out.text("the third");
     ASSERT_TRUE(out.finish());
-    EXPECT_EQ(content("text"), first);
-    EXPECT_EQ(content("second"), "the second");
+    EXPECT_EQ(contents(), std::string(first) + "|the second|the third");
   }
 }
 
-TEST_F(PairedOutputTest, PartsMayBeTornAnywhere) {
+TEST_F(OutputPartsTest, PartsMayBeTornAnywhere) {
   TextBuffer whole;
-  whole.text({"\4\0\0\0\0\0\0\0textsecond", 18});
+  whole.text({"\4\0\0\0\0\0\0\0text\0\0\0\0\0\0\0\0third", 25});
   for (std::size_t size = 1; size < whole.size(); ++size) {
-    OutputFile pair = paired_output(std::move(*create("text")), std::move(*create("second")));
+    OutputFile all = output_of_parts(create_all());
     for (std::size_t at = 0; at < whole.size(); at += size)
-      ASSERT_TRUE(pair.write(whole.view().substr(at, size)));
-    ASSERT_TRUE(pair.finish());
-    EXPECT_EQ(content("text") + "|" + content("second"), "text|second") << size;
+      ASSERT_TRUE(all.write(whole.view().substr(at, size)));
+    ASSERT_TRUE(all.finish());
+    EXPECT_EQ(contents(), "text||third") << size;
   }
 }
 
-TEST_F(PairedOutputTest, WhatIsNotFinishedIsNotThere) {
-  { OutputFile pair = paired_output(std::move(*create("text")), std::move(*create("second"))); }
+TEST_F(OutputPartsTest, WhatIsNotFinishedIsNotThere) {
+  { OutputFile all = output_of_parts(create_all()); }
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
