@@ -1,4 +1,4 @@
-# What the report makes of foreign bytes: payloads by schema, tracepoint formats, their print formats compiled, names,
+# What the report makes of foreign bytes: rule files of tacho check, payloads by schema, tracepoint formats, their print formats compiled, names,
 # folded lines, frames of the screen, and whole captures through the views and through convert.
 tacho_fuzz(tacho_report
-  fuzz_screen_frame fuzz_bpf_code fuzz_payload fuzz_tracepoint fuzz_print_format fuzz_names fuzz_views fuzz_two_threads fuzz_convert)
+  fuzz_check_rules fuzz_screen_frame fuzz_bpf_code fuzz_payload fuzz_tracepoint fuzz_print_format fuzz_names fuzz_views fuzz_two_threads fuzz_convert)

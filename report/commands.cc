@@ -20,6 +20,7 @@ constexpr Command kCommands[] = {
      run_heatmap},
     {"page", "a page for a browser: timeline, flame graph, tables, heat maps, events", run_page},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
+    {"check", "whether captures are as a rule file expects, for a build", run_check},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},
     {"dump", "every record with all of its fields, as text or JSON", run_dump},

@@ -336,7 +336,7 @@ class MessageReceiver {
     if (there >= sizeof(Head)) {
       std::memcpy(&message.head, buffer_.data() + start_, sizeof(Head));
       const Head& head = message.head;
-      if (head.kind > Kind::End || head.size > kMostText || head.detail > cli::kNoOutput)
+      if (head.kind > Kind::End || head.size > kMostText || head.detail > cli::kLastStatus)
         return Error{"the process that reads the files sent an invalid message"};
       if (there - sizeof(Head) >= head.size) {
         message.text = {buffer_.data() + start_ + sizeof(Head), head.size};

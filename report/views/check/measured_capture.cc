@@ -1,0 +1,153 @@
+#include "report/views/check/measured_capture.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/records/perf_abi.h"
+#include "report/query/field_choice.h"
+#include "report/query/gather.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+std::vector<EventBlock> blocks_of_all(Session& session) {
+  std::vector<EventBlock> blocks;
+  for (std::uint32_t event = 0; event < session.events().size(); ++event) blocks.push_back({event, 1});
+  return blocks;
+}
+
+bool is_time_sampled(const format::EventAttr& attr) {
+  return (attr.type == abi::kSoftware && (attr.config == abi::kCpuClock || attr.config == abi::kTaskClock)) ||
+         (attr.type == abi::kHardware && attr.config == 0);  // cycles
+}
+
+ExpressionValue value_in(const PayloadField& field, const ResolvedSample& sample) {
+  const auto value = read_field(field, sample.fields->raw, sample.order);
+  if (!value) return {};
+  if (const auto* const real = std::get_if<double>(&*value)) return ExpressionValue::of_real(*real);
+  if (const auto* const whole = std::get_if<std::uint64_t>(&*value)) return ExpressionValue::of(*whole);
+  if (const auto* const whole = std::get_if<std::int64_t>(&*value)) return ExpressionValue::of(*whole);
+  return {};
+}
+
+}  // namespace
+
+MeasuredCapture::MeasuredCapture(Session& session)
+    : session_(session),
+      schemas_(session.events(), session.features()),
+      periods_(schemas_),
+      weights_({}, session.events().size(), schemas_),
+      profile_(blocks_of_all(session), ProfileShape{.by_comm = false, .facts = {}}),
+      functions_(session) {}
+
+Result<std::size_t> MeasuredCapture::add_field(const FieldName& name) {
+  std::vector<std::string> events;
+  for (const format::Event& event : session_.events()) events.push_back(event.name);
+  const auto chosen = choose_field(events, schemas_, name.event, name.field, "tacho check");
+  if (!chosen) return chosen.error();
+  const CountedFields counted = counted_fields(*chosen->schema);
+  MeasuredField made{
+      .event = chosen->event, .field = chosen->field, .count = counted.count, .how = {}, .values = {}};
+  if (has_slots(*made.field)) {
+    made.how.slots = made.field;
+    made.how.sum = counted.sum;
+  }
+  made.how.is_total = is_total(*chosen->schema, *made.field);
+  fields_.push_back(std::move(made));
+  return fields_.size() - 1;
+}
+
+std::vector<FieldName> MeasuredCapture::value_fields() {
+  std::vector<FieldName> fields;
+  for (std::size_t event = 0; event < session_.events().size(); ++event) {
+    const PayloadSchema* const schema = schemas_.of(event);
+    const bool is_payload = session_.events()[event].attr.is_bpf_output();
+    const PayloadField* const field = schema == nullptr || !is_payload ? nullptr : value_field(*schema);
+    if (field != nullptr && !is_counted_by_value(*field))
+      fields.push_back({session_.events()[event].name, field->name});
+  }
+  return fields;
+}
+
+Sink::MergeBy MeasuredCapture::merge_by() const {
+  return has_sums() ? MergeBy::FrameFunction : MergeBy::Address;
+}
+
+SumView* MeasuredCapture::sum_view() { return has_sums() ? this : nullptr; }
+
+SumShape MeasuredCapture::shape() const { return {.by_comm = false, .merge_by = merge_by()}; }
+
+RowId MeasuredCapture::row_of(const SumGroup& group) {
+  return profile_.row_for({.event = group.event,
+                           .location = group.location,
+                           .thread = group.thread,
+                           .comm = group.comm,
+                           .stack = group.stack});
+}
+
+void MeasuredCapture::count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) {
+  profile_.count(row, event, {.period = weights_.of_sum(event, period, samples), .samples = samples});
+}
+
+Sink::Flow MeasuredCapture::on_sample(const ResolvedSample& sample) {
+  ++samples_;
+  profile_.add_sample(sample, weights_.of(sample).value_or(0));
+  periods_.see(sample);
+  for (MeasuredField& one : fields_)
+    if (one.event == sample.event_index)
+      add_values(one.values, one.how, value_in(*one.field, sample), count_of(one.count, sample), sample);
+  return Flow::Continue;
+}
+
+void MeasuredCapture::finish() {
+  lost_ = all_lost_samples(session_);
+  for (std::size_t event = 0; event < profile_.blocks().size(); ++event) {
+    describe_event(event);
+    for (const RowId id : profile_.rows_of(static_cast<std::uint32_t>(event)))
+      name_row(profile_.rows()[id], profile_.stack_of(id));
+  }
+}
+
+void MeasuredCapture::describe_event(std::size_t event) {
+  const format::Event& described = session_.events()[event];
+  MeasuredEvent& made = events_.emplace_back();
+  made.name = described.name;
+  made.unit = weight_unit({}, described, schemas_.of(event), periods_.of(event));
+  made.is_clock = is_time_sampled(described.attr);
+  rows_.emplace_back();
+}
+
+void MeasuredCapture::name_row(const ProfileRow& row, const Stack* stack) {
+  MeasuredEvent& event = events_[row.block];
+  const std::uint64_t samples = row.only.samples;
+  Row made{.begin = chains_.size(), .end = 0, .weight = row.only};
+  event.weight += row.only;
+  if (stack != nullptr && !stack->frames.empty()) {
+    event.has_stacks = true;
+    for (const LocationId frame : stack->frames)
+      std::ranges::copy(functions_.of_frame(frame), std::back_inserter(chains_));
+  } else {
+    chains_.push_back(functions_.of_location(row.location));
+  }
+  made.end = chains_.size();
+  for (std::size_t i = made.begin; i < made.end; ++i)
+    if (functions_[chains_[i]].has_symbol()) named_frames_ += samples;
+  frames_ += samples * (made.end - made.begin);
+  if (event.has_stacks) {
+    stacks_ += samples;
+    if (!functions_[chains_[made.end - 1]].has_symbol()) truncated_ += samples;
+  }
+  rows_[row.block].push_back(made);
+}
+
+void MeasuredCapture::each_stack(std::size_t event,
+                                 const std::function<void(FunctionStack, const Weight&)>& take) const {
+  for (const Row& row : rows_[event])
+    take(FunctionStack(chains_).subspan(row.begin, row.end - row.begin), row.weight);
+}
+
+double MeasuredCapture::lost() const { return percent_of(lost_, samples_ + lost_); }
+
+}  // namespace tacho::report

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""tacho check: rules against captures in which every sample is known, and its forms for CI systems."""
+import json
+import random
+import struct
+import xml.etree.ElementTree as ElementTree
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import Field
+
+AT = {"main": made.MAIN + 9, "leaf_a": made.LEAF_A + 4, "leaf_b": made.LEAF_B + 4, "recurse": made.RECURSE + 4, "nowhere": 0x10}
+LOST_SAMPLES = 13
+START = "tacho_check = 1\n"
+
+
+def rule(**keys):
+    lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+    return "[[rule]]\n" + "\n".join(lines) + "\n"
+
+
+class Check(programs.Scratch):
+    def write(self, stacks, name="a.data", values=(), lost=0):
+        """`stacks`: (functions, leaf first; number of samples). `values`: of op.lat, in us."""
+        schemas = {made_payload.PAYLOAD_SCHEMAS: made_payload.schemas(op=[Field("lat", unit="us", role="value")])}
+        clock = made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)
+        op = made.Event("op", made.SOFTWARE, made_payload.BPF_OUTPUT, made.USUAL | made.RAW, 1)
+        capture = made.Capture(clock, op, features=schemas).started()
+        for functions, count in stacks:
+            chain = [made.CONTEXT_USER, *(AT[one] for one in functions)]
+            for _ in range(count):
+                capture.sample(0, ip=chain[1], chain=chain, period=1000)
+        for value in values:
+            capture.sample(1, raw=struct.pack("<Q", value), period=1)
+        if lost:
+            capture.other(LOST_SAMPLES, 0, struct.pack("<Q", lost))
+        (self.folder / name).write_bytes(capture.file())
+
+    def check(self, rules, *words, status=0, captures=("a.data",)):
+        (self.folder / "rules.toml").write_text(START + rules)
+        return self.named("check", *words, "rules.toml", *captures, status=status)
+
+    def named(self, *words, **more):
+        (self.folder / "kallsyms").write_text(f"{made.KERNEL_TEXT:016x} T _text\n")
+        return self.tacho(*words, "--symfs", programs.ROOT / "tests/golden/symfs", "--kallsyms", "kallsyms", **more)
+
+    def checks(self, rules, status=0, captures=("a.data",)):
+        return json.loads(self.check(rules, "--format", "json", status=status, captures=captures).stdout)["checks"]
+
+    def test_shares_of_functions_modules_and_stacks(self):
+        self.write([(("leaf_a", "main"), 300), (("leaf_b", "recurse", "main"), 600), (("recurse", "recurse", "main"), 100)])
+        for keys, measure, value in (
+                ({"function": "leaf_a"}, "share", 30), ({"function": "leaf_a"}, "self", 30), ({"function": "main"}, "self", 0),
+                ({"function": "recurse"}, "share", 70), ({"function": "recurse"}, "self", 10), ({"function": "leaf_*"}, "share", 90),
+                ({"function": "/^leaf_[b]$/"}, "share", 60), ({"module": "*"}, "share", 100),
+                ({"stack": ["main", "recurse", "leaf_b"]}, "share", 60), ({"stack": ["main", "leaf_b"]}, "share", 60),
+                ({"stack": ["main", "recurse", "recurse"]}, "self", 10), ({"function": "leaf_*", "below": "recurse"}, "share", 60)):
+            check, = self.checks(rule(**keys, expect=f"{measure} < 100.1 %"))
+            self.assertAlmostEqual(check["value"], value, places=6, msg=keys)
+            self.assertLessEqual(check["low"], value)
+            self.assertGreaterEqual(check["high"], value)
+            self.assertEqual(check["verdict"], "passed")
+
+    def test_order_of_a_stack_counts(self):
+        self.write([(("leaf_b", "recurse", "main"), 600)])
+        check, = self.checks(rule(stack=["leaf_b", "main"], expect="share < 1 %"), status=5)
+        self.assertEqual((check["verdict"], check["message"]), ("failed", "nothing matches; optional = true lets a rule match nothing"))
+        check, = self.checks(rule(stack=["leaf_b", "main"], expect="share < 1 %", optional=True))
+        self.assertEqual(check["verdict"], "skipped")
+
+    def test_a_limit_in_the_interval_is_inconclusive(self):
+        self.write([(("leaf_a", "main"), 30), (("leaf_b", "main"), 70)])
+        verdicts = {}
+        for limit in (20, 33, 50):
+            check, = self.checks(rule(function="leaf_a", expect=f"share < {limit} %"), status=5 if limit == 20 else 0)
+            verdicts[limit] = check["verdict"]
+        # Wilson's interval of 30 of 100: 21.9 to 39.6 %.
+        self.assertEqual(verdicts, {20: "failed", 33: "inconclusive", 50: "passed"})
+        self.assertIn(b"would decide", self.check(rule(function="leaf_a", expect="share < 33 %")).stdout)
+        self.assertAlmostEqual(check["low"], 21.895, places=2)
+        self.assertAlmostEqual(check["high"], 39.585, places=2)
+        self.check(rule(function="leaf_a", expect="share < 33 %"), "--strict", status=5)
+
+    def test_of_several_captures_the_median_counts(self):
+        for number, share in enumerate((10, 12, 40)):
+            self.write([(("leaf_a", "main"), share), (("leaf_b", "main"), 100 - share)], f"{number}.data")
+        names = [f"{number}.data" for number in range(3)]
+        check, = self.checks(rule(function="leaf_a", expect="share < 50 %"), captures=["*.data"])
+        self.assertEqual((check["value"], check["low"], check["high"], check["values"]), (12, 10, 40, [10, 12, 40]))
+        check, = self.checks(rule(function="leaf_a", expect="share < 20 %"), captures=names)
+        self.assertEqual(check["verdict"], "inconclusive")
+        check, = self.checks(rule(function="leaf_a", expect="share < 5 %"), captures=names, status=5)
+        self.assertEqual(check["verdict"], "failed")
+
+    def test_values_of_fields(self):
+        chance = random.Random(3)
+        values = sorted(chance.randrange(1, 200) for _ in range(1000))
+        self.write([(("main",), 1)], values=values)
+        for measure, value in (("count", 1000), ("sum", sum(values)), ("min", values[0]), ("max", values[-1]), ("mean", sum(values) / 1000),
+                               ("p50", values[499]), ("p99", values[989])):
+            check, = self.checks(rule(field="op.lat", expect=f"{measure} < 1000000"))
+            self.assertAlmostEqual(check["value"], value, places=6, msg=measure)
+        check, = self.checks(rule(field="op.lat", expect="p50 < 1 ms"))  # the field is in us
+        self.assertEqual((check["value"], check["unit"]), (values[499] * 1000, "ns"))
+        check, = self.checks(rule(field="lat", expect="max < 100 us"), status=5)
+        self.assertEqual(check["verdict"], "failed")
+
+    def test_forbidden_functions(self):
+        self.write([(("leaf_a", "main"), 1), (("leaf_b", "recurse", "main"), 1)])
+        verdict = lambda **keys: self.checks(rule(**keys), status=keys.pop("status", 0))[0]["verdict"]
+        self.assertEqual(verdict(forbidden="gets"), "passed")
+        self.assertEqual(verdict(forbidden="leaf_a", below="recurse"), "passed")
+        for keys in ({"forbidden": "leaf_a"}, {"forbidden": "leaf_b", "below": "recurse"}, {"forbidden": "leaf_b", "below": "nothing"}):
+            check, = self.checks(rule(**keys), status=5)
+            self.assertEqual(check["verdict"], "failed", keys)
+        said = self.check(rule(forbidden="leaf_b", below="recurse"), status=5).stdout.decode()
+        self.assertIn("FAILED        rules.toml:2: no leaf_b below recurse: is nowhere: 1 samples\n", said)
+        self.assertIn("main > recurse > leaf_b\n", said)
+
+    def test_what_a_capture_must_be(self):
+        self.write([(("leaf_a", "nowhere"), 60), (("nowhere", "main"), 40)], lost=25)
+        found = {check["expectation"]: check for check in
+                 self.checks('[capture]\nexpect = ["lost < 50 %", "symbolized > 10 %", "truncated < 70 %", "samples >= 100"]\n')}
+        self.assertEqual([check["value"] for check in found.values()], [20, 50, 60, 100])
+
+    def test_costs_of_units_of_work(self):
+        self.write([(("leaf_a", "main"), 300), (("leaf_b", "main"), 100)], values=range(50))
+        check, = self.checks(rule(function="leaf_a", expect="cost < 1 s", per="op"))
+        self.assertAlmostEqual(check["value"], 300 * 1000 / 50)
+        check, = self.checks(rule(function="leaf_a", expect="self_cost < 1 s", work=3))
+        self.assertAlmostEqual(check["value"], 300 * 1000 / 3)
+
+    def test_errors_name_the_line(self):
+        self.write([(("main",), 1)])
+        for rules, said in (
+                ("[[rule]]\nfuction = 'a'\n", "rules.toml:3: 'fuction' is no key here; did you mean 'function'?"),
+                ("[[rule]]\nfunction = 'a'\nexpect = 'p99 < 3'\n", "rules.toml:4: 'p99 < 3': 'p99' is not measured here; known: share,"),
+                ("[[rule]]\nfunction = 'a'\nexpect = 'share < 3 ms'\n", "rules.toml:4: 'share < 3 ms': share is in percent"),
+                ("[[rule]]\nfunction = 'a'\nexpect = 'share 3'\n", "an expectation is MEASURE < NUMBER"),
+                ("[[rule]]\nfunction = 'a'\nexpect = 'share < x'\n", "a number is missing on the right"),
+                ("[[rule]]\nfunction = 'a'\nexpect = 'cost < 3'\n", "a cost is of a unit of work"),
+                ("[[rule]]\nfunction = 'a'\n", "rules.toml:2: expect = \"...\" is missing"),
+                ("[[rule]]\nfunction = 'a'\nmodule = 'b'\nexpect = 'share < 3'\n", "a rule has one of function, module"),
+                ("[[rule]]\nfunction = '/(/'\nexpect = 'share < 3 %'\n", "rules.toml:2: '/(/':"),
+                ("[[rule]]\nfunction = 3\nexpect = 'share < 3 %'\n", "rules.toml:3: function is a text"),
+                ("[rule]\nfunction = 'a'\n", "rule is a list of tables: [[rule]]"),
+                ("[[rule\n", "rules.toml:2: "), ("", "it has no rules")):
+            error = self.check(rules, status=1).stderr.decode()
+            self.assertIn(said, error)
+            self.assertEqual(error.count("\n"), 1, error)
+        (self.folder / "old.toml").write_text("tacho_check = 2\n")
+        self.assertIn(b"old.toml:1: this tacho knows version 1 of rules", self.tacho("check", "old.toml", "a.data", status=1).stderr)
+
+    def test_made_rules_pass(self):
+        self.write([(("leaf_a", "main"), 300), (("leaf_b", "main"), 100)], values=range(1, 51))
+        made_rules = self.named("check", "--init", "a.data").stdout.decode()
+        self.assertIn("# Measured: 75 % without its callees.\n[[rule]]\nfunction = \"leaf_a\"\n", made_rules)
+        (self.folder / "made.toml").write_text(made_rules)
+        verdicts = [check["verdict"] for check in json.loads(self.named("check", "--format", "json", "made.toml", "a.data").stdout)["checks"]]
+        self.assertEqual(verdicts, ["passed"] * 5)
+
+    def test_forms(self):
+        self.write([(("leaf_a", "main"), 30), (("leaf_b", "main"), 70)])
+        rules = (rule(name="a: 50%, <b>\u202e", function="leaf_a", expect="share < 20 %") + rule(function="leaf_b", expect="share < 90 %") +
+                 rule(function="leaf_a", expect="share < 33 %") + rule(function="gone", expect="share < 3 %", optional=True))
+        forms = ["json", "markdown", "junit", "github", "gitlab", "sarif"]
+        text = self.check(rules, *(word for form in forms for word in (f"--{form}", f"out.{form}")), status=5).stdout.decode()
+        self.assertTrue(text.endswith("rules.toml: 1 passed, 1 failed, 1 inconclusive, 1 skipped\n"), text)
+        out = {form: (self.folder / f"out.{form}").read_text() for form in forms}
+        for form in forms:
+            self.assertEqual(self.check(rules, "--format", form, status=5).stdout.decode(), out[form])
+            self.assertNotIn("\u202e", out[form])
+        suite = ElementTree.fromstring(out["junit"]).find("testsuite")
+        self.assertEqual({key: suite.get(key) for key in ("tests", "failures", "skipped")}, {"tests": "4", "failures": "1", "skipped": "1"})
+        self.assertIn("<b>", suite[0].get("name"))
+        self.assertEqual([len(case.findall("failure")) for case in suite], [1, 0, 0, 0])
+        lines = out["github"].splitlines()
+        self.assertEqual([line.split("::")[1].split(" ")[0] for line in lines], ["error", "warning"])
+        self.assertTrue(lines[0].startswith("::error file=rules.toml,line=5,title=a%3A 50%25%2C <b>\\xe2\\x80\\xae::a: 50%25, <b>"), lines[0])
+        self.assertIn("%0Amain > leaf_a", lines[0])
+        quality = json.loads(out["gitlab"])
+        self.assertEqual([(one["severity"], one["location"]["path"]) for one in quality], [("major", "rules.toml"), ("minor", "rules.toml")])
+        self.assertEqual(len({one["fingerprint"] for one in quality}), 2)
+        run, = json.loads(out["sarif"])["runs"]
+        self.assertEqual([one["level"] for one in run["results"]], ["error", "none", "warning", "none"])
+        self.assertEqual(run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"], 5)
+        self.assertIn("| **failed** | a: 50%, &lt;b&gt;", out["markdown"])
+
+    def test_forms_stay_under_the_limits_of_ci_systems(self):
+        self.write([(("leaf_a", "main"), 30)])
+        out = self.check("".join(rule(name=f"rule {number} " + "x" * 100, function="leaf_a", expect="share < 20 %") for number in range(6000)),
+                         "--github", "out.github", "--sarif", "out.sarif", "--format", "markdown", status=5).stdout
+        self.assertLess(len(out), 64_000)
+        self.assertIn(b" more are left out here.", out)
+        lines = (self.folder / "out.github").read_text().splitlines()
+        self.assertEqual(len(lines), 10)
+        self.assertIn("5991 more", lines[-1])
+        self.assertEqual(len(json.loads((self.folder / "out.sarif").read_text())["runs"][0]["results"]), 5000)
+
+
+if __name__ == "__main__":
+    programs.main()
