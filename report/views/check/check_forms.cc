@@ -29,7 +29,8 @@ void write_check_text(TextBuffer& out, const CheckReport& report) {
     if (!check.evidence.empty()) out.text(fmt::format("{:13} {}\n", "", check.evidence));
   }
   std::string counts;
-  for (const Verdict verdict : {Verdict::Passed, Verdict::Failed, Verdict::Inconclusive, Verdict::Skipped})
+  for (const CheckVerdict verdict :
+       {CheckVerdict::Passed, CheckVerdict::Failed, CheckVerdict::Inconclusive, CheckVerdict::Skipped})
     if (const std::size_t count = report.count(verdict); count > 0)
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name_of(verdict));
   out.text(fmt::format("{}: {}\n", printable(report.rules), counts));
@@ -108,7 +109,7 @@ void write_junit(TextBuffer& out, const CheckReport& report) {
   for (const Check& check : report.checks) failures += report.fails(check) ? 1 : 0;
   const std::string rules = xml_text(printable(report.rules));
   const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-                                         report.checks.size(), failures, report.count(Verdict::Skipped));
+                                         report.checks.size(), failures, report.count(CheckVerdict::Skipped));
   out.text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
   out.text(fmt::format("<testsuites name=\"tacho check\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n",
                        report.checks.size(), failures));
@@ -122,7 +123,7 @@ void write_junit(TextBuffer& out, const CheckReport& report) {
           ">\n      <failure message=\"{}\" type=\"{}\">{}:{}: {}{}{}</failure>\n    </testcase>\n", said,
           name_of(check.verdict), rules, check.line, said, check.evidence.empty() ? "" : "\n",
           xml_text(check.evidence)));
-    else if (check.verdict == Verdict::Skipped)
+    else if (check.verdict == CheckVerdict::Skipped)
       out.text(fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", said));
     else
       out.text(fmt::format(">\n      <system-out>{}: {}</system-out>\n    </testcase>\n",
@@ -138,7 +139,7 @@ void write_github(TextBuffer& out, const CheckReport& report) {
   std::size_t errors = 0, warnings = 0;
   for (const Check& check : report.checks) {
     const bool fails = report.fails(check);
-    if (!fails && check.verdict != Verdict::Inconclusive) continue;
+    if (!fails && check.verdict != CheckVerdict::Inconclusive) continue;
     std::size_t& count = fails ? errors : warnings;
     ++count;
     // The last one says how many more there are.
@@ -169,7 +170,7 @@ void write_gitlab(TextBuffer& out, const CheckReport& report) {
   out.character('[');
   bool is_first = true;
   for (const Check& check : report.checks) {
-    if (!report.fails(check) && check.verdict != Verdict::Inconclusive) continue;
+    if (!report.fails(check) && check.verdict != CheckVerdict::Inconclusive) continue;
     out.text(is_first ? "\n" : ",\n");
     is_first = false;
     JsonFields to(out);
@@ -230,10 +231,10 @@ void write_sarif(TextBuffer& out, const CheckReport& report) {
     const bool fails = report.fails(check);
     to.begin_object("");
     to.text("ruleId", check.rule);
-    to.text("kind", fails || check.verdict == Verdict::Inconclusive ? "fail"
-                    : check.verdict == Verdict::Skipped             ? "notApplicable"
-                                                                    : "pass");
-    to.text("level", fails ? "error" : check.verdict == Verdict::Inconclusive ? "warning" : "none");
+    to.text("kind", fails || check.verdict == CheckVerdict::Inconclusive ? "fail"
+                    : check.verdict == CheckVerdict::Skipped             ? "notApplicable"
+                                                                         : "pass");
+    to.text("level", fails ? "error" : check.verdict == CheckVerdict::Inconclusive ? "warning" : "none");
     to.begin_object("message");
     to.text("text", line_of(check) + (check.evidence.empty() ? "" : "\n" + check.evidence));
     to.end_object();
@@ -273,7 +274,7 @@ constexpr CheckForm kForms[] = {
 
 }  // namespace
 
-std::size_t CheckReport::count(Verdict verdict) const {
+std::size_t CheckReport::count(CheckVerdict verdict) const {
   return static_cast<std::size_t>(std::ranges::count(checks, verdict, &Check::verdict));
 }
 

@@ -20,9 +20,10 @@ struct CheckReport {
   std::vector<Check> checks;
   bool is_strict = false;  // what is inconclusive fails
 
-  std::size_t count(Verdict verdict) const;
+  std::size_t count(CheckVerdict verdict) const;
   bool fails(const Check& check) const {
-    return check.verdict == Verdict::Failed || (is_strict && check.verdict == Verdict::Inconclusive);
+    return check.verdict == CheckVerdict::Failed ||
+           (is_strict && check.verdict == CheckVerdict::Inconclusive);
   }
   bool has_failed() const;
 };

@@ -264,15 +264,15 @@ Result<std::size_t> event_of_rule(const Rule& rule, const MeasuredCapture& captu
   return Error{fmt::format("several events have samples: {}; event = \"NAME\" chooses one", listed(names))};
 }
 
-std::string_view name_of(Verdict verdict) {
+std::string_view name_of(CheckVerdict verdict) {
   switch (verdict) {
-    case Verdict::Passed:
+    case CheckVerdict::Passed:
       return "passed";
-    case Verdict::Failed:
+    case CheckVerdict::Failed:
       return "failed";
-    case Verdict::Inconclusive:
+    case CheckVerdict::Inconclusive:
       return "inconclusive";
-    case Verdict::Skipped:
+    case CheckVerdict::Skipped:
       return "skipped";
   }
   return "";
@@ -308,9 +308,9 @@ Judged judge(const Expectation& expectation, const std::vector<Measured>& captur
     made.low = values[rank], made.high = values[count - 1 - rank];
   }
   const bool low_holds = expectation.holds(made.low), high_holds = expectation.holds(made.high);
-  made.verdict = low_holds && high_holds     ? Verdict::Passed
-                 : !low_holds && !high_holds ? Verdict::Failed
-                                             : Verdict::Inconclusive;
+  made.verdict = low_holds && high_holds     ? CheckVerdict::Passed
+                 : !low_holds && !high_holds ? CheckVerdict::Failed
+                                             : CheckVerdict::Inconclusive;
   return made;
 }
 
@@ -412,7 +412,7 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
     if (capture[number].is_found) found.push_back(capture[number]);
   if (found.empty()) {
     const std::string why = captures.empty() ? std::string() : captures.front()[number].evidence;
-    made.verdict = rule.is_optional ? Verdict::Skipped : Verdict::Failed;
+    made.verdict = rule.is_optional ? CheckVerdict::Skipped : CheckVerdict::Failed;
     made.message = why.empty() ? "nothing matches" : why;
     if (!rule.is_optional) made.message += "; optional = true lets a rule match nothing";
     return made;
@@ -426,7 +426,7 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
   if (rule.subject == Subject::Forbidden || rule.subject == Subject::Capture) {
     const auto worst =
         std::ranges::find_if(found, [&](const Measured& one) { return !expectation.holds(one.value); });
-    made.verdict = worst == found.end() ? Verdict::Passed : Verdict::Failed;
+    made.verdict = worst == found.end() ? CheckVerdict::Passed : CheckVerdict::Failed;
     if (worst != found.end()) made.value = worst->value;
     if (worst == found.end() && rule.subject == Subject::Capture)
       made.value = (expectation.holds(0) ? std::ranges::max_element(found, {}, &Measured::value)
@@ -435,12 +435,13 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
     made.low = made.high = made.value;
   }
   const auto heaviest = std::ranges::max_element(found, {}, &Measured::value);
-  if (made.verdict != Verdict::Passed) made.evidence = heaviest->evidence;
+  if (made.verdict != CheckVerdict::Passed) made.evidence = heaviest->evidence;
   made.message = shown_value(made.value, made.unit);
   if (made.low != made.high)
     made.message +=
         fmt::format(" ({} to {})", shown_value(made.low, made.unit), shown_value(made.high, made.unit));
-  if (made.verdict == Verdict::Inconclusive) made.message += what_would_decide(expectation, judged, found);
+  if (made.verdict == CheckVerdict::Inconclusive)
+    made.message += what_would_decide(expectation, judged, found);
   return made;
 }
 

@@ -17,8 +17,8 @@ namespace tacho::report {
 
 // Inconclusive: the limit is inside the interval of what was measured, so that the next capture may be on its
 // other side. Skipped: an optional rule matches nothing.
-enum class Verdict : std::uint8_t { Passed, Failed, Inconclusive, Skipped };
-std::string_view name_of(Verdict verdict);
+enum class CheckVerdict : std::uint8_t { Passed, Failed, Inconclusive, Skipped };
+std::string_view name_of(CheckVerdict verdict);
 
 // What one rule measured in one capture.
 struct Measured {
@@ -35,7 +35,7 @@ struct Check {
   std::string rule;  // its name
   std::uint32_t line = 0;
   std::string expectation;  // "share < 12 %"
-  Verdict verdict = Verdict::Passed;
+  CheckVerdict verdict = CheckVerdict::Passed;
   std::string message;  // one line: what is measured, and what was expected
   double value = 0, low = 0, high = 0;
   std::string unit;
@@ -70,7 +70,7 @@ class RuleChecks {
 // The verdict of an expectation: by the values of several captures and the interval of their median, or by
 // the one capture's own interval.
 struct Judged {
-  Verdict verdict = Verdict::Passed;
+  CheckVerdict verdict = CheckVerdict::Passed;
   double value = 0, low = 0, high = 0;
 };
 Judged judge(const Expectation& expectation, const std::vector<Measured>& captures);

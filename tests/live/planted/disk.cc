@@ -108,8 +108,7 @@ static void look_up_pages(Thread& me) {
   for (long i = 0; !me.is_over(); i += together) {
     if (i % pages == 0) drop_pages(mapped, size, file, begin);
     const Times before = me.now();
-    for (long k = i; k < i + together; ++k)
-      touch_page(static_cast<char*>(mapped) + k * 1021 % pages * 4096);
+    for (long k = i; k < i + together; ++k) touch_page(static_cast<char*>(mapped) + k * 1021 % pages * 4096);
     me.cause += me.now() - before;
   }
   munmap(mapped, size);
