@@ -24,6 +24,7 @@
 #include "record/session/packing.h"
 #include "record/session/pinned_files.h"
 #include "record/session/record_capture.h"
+#include "record/session/repeated_recording.h"
 #include "record/session/workload.h"
 #include "record/stat/command_stat.h"
 
@@ -56,7 +57,8 @@ int run_record(const std::vector<std::string>& command_line) {
   if (const auto status = answer_help_request(options.events, "record")) return *status;
   if (options.show_version) return print_line(fmt::format("tacho {}", version()));
   if (options.sampling.show_registers) return print_line("available registers: " + register_names());
-  return record_capture(options, command_line);
+  return options.repeat.is_on() ? record_repeatedly(options, command_line)
+                                : record_capture(options, command_line);
 }
 
 int run_program(const std::vector<std::string>& command_line) {

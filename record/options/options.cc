@@ -249,6 +249,7 @@ std::vector<cli::Option> rows(Gathered& to) {
   add_sampling_rows(rows, options.sampling, options.events);
   add_time_options(options.time, rows);
   add_output_options(options.output, options.files, rows);
+  add_repeat_options(options.repeat, rows);
   rows.push_back(
       {"--switch-output-event", Takes::Value, "EVENT",
        "Start another file (with --overwrite: write a capture) when EVENT happens; repeated or separated by "
@@ -293,6 +294,7 @@ Examples:
   tacho record -a -g -e sched:sched_switch -- sleep 5
   tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3
   tacho record -e open/failed/ -a -- sleep 5   files that programs look for and do not find
+  tacho record --repeat 10 --interleave -g -- ./old.sh ./new.sh   ten captures of each, to be compared
 
 All other options of perf record are accepted: their effect is the default here (-T, -P, -N), or they have no
 effect, which a message says (--threads, --aio), or they are refused with the option to use instead.
@@ -359,7 +361,10 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments,
                                     std::optional<CommandShape> shape) {
   Gathered gathered;
   cli::CommandLine line = command_line(gathered);
-  if (shape) reshape(line, std::move(*shape));
+  if (shape) {
+    std::erase_if(line.options, [](const cli::Option& option) { return is_about_series(option.names); });
+    reshape(line, std::move(*shape));
+  }
   const auto outcome = cli::parse(line, arguments);
   if (!outcome) return outcome.error();
   ParsedOptions out{*outcome, {}};
@@ -375,6 +380,8 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments,
   if (!target) return std::move(target.error());
   options.target = std::move(*target);
   if (auto checked = check_time_options(options.time, !options.command.empty()); !checked)
+    return std::move(checked.error());
+  if (auto checked = check_repeat_options(options.repeat, !options.command.empty()); !checked)
     return std::move(checked.error());
   if (options.events.empty()) {
     if (auto added = add_events(options.events, "cpu-clock"); !added) return std::move(added.error());

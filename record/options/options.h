@@ -11,6 +11,7 @@
 #include "record/events/event_spec.h"
 #include "record/events/target.h"
 #include "record/options/output_options.h"
+#include "record/options/repeat_options.h"
 #include "record/options/sampling_options.h"
 #include "record/options/time_options.h"
 
@@ -28,6 +29,7 @@ struct RecordOptions {
   std::optional<int> compression_level = 1;  // zstd; nothing: plain
   std::string output = "perf.data";
   OutputOptions files;
+  RepeatOptions repeat;
   TimeOptions time;
   bool quiet = false, verbose = false;
   bool says_losses = true;         // false: the view that reads the capture says what was lost

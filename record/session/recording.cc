@@ -279,6 +279,7 @@ Result<PreparedRecording> prepare_recording(const RecordOptions& options, const 
                                                 : Workload::Output::AsOurs;
     auto workload = Workload::create(options.command, output, objects->environment);
     if (!workload) return std::move(workload.error());
+    if (auto pinned = workload->pin(options.repeat.cpus); !pinned) return std::move(pinned.error());
     out.workload.emplace(std::move(*workload));
   }
   set_own_pids(out.objects, out.workload ? static_cast<int>(out.workload->pid()) : 0, out.numbers);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -162,6 +163,21 @@ Workload::~Workload() {
   go_ = format::Fd();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+Result<> Workload::pin(const std::vector<int>& cpus) const {
+  if (cpus.empty()) return Done{};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu >= CPU_SETSIZE) return use_error("--pin: there is no CPU " + std::to_string(cpu));
+    CPU_SET(static_cast<std::size_t>(cpu), &set);
+  }
+  if (sched_setaffinity(pid_, sizeof set, &set) == 0) return Done{};
+  Error error = system_error("--pin", errno);
+  if (error.code == EINVAL)
+    error = use_error("--pin: none of these CPUs is there, or may be used by this process");
+  return error;
 }
 
 Result<> Workload::start(const std::function<bool()>& stop) {

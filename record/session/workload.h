@@ -74,6 +74,8 @@ class Workload {
   // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
   int end_fd() const { return pidfd_.get(); }
 
+  // Before start(): the command and its children run on these CPUs only. Empty: on all.
+  Result<> pin(const std::vector<int>& cpus) const;
   // Lets the child exec the command; an error when the exec failed, or when `stop` says that a signal came
   // meanwhile.
   Result<> start(const std::function<bool()>& stop = {});

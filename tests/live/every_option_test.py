@@ -65,7 +65,7 @@ FILES = [
     ["--switch-output=1M", "--switch-max-files", "2"], ["--timestamp-filename"],
     ["--overwrite"], ["--overwrite", "--switch-output-event", "sched:sched_process_exit"],
     ["--switch-output-event", "sched:sched_process_exec"], ["--max-size", "20M"], ["--max-size=20971520B"],
-    ["--min-free", "1M"], ["--threads"], ["--threads=core"], ["--threads=0-1/0-1"], ["--aio"], ["--aio=2"], ["--affinity=cpu"],
+    ["--min-free", "1M"], ["--pin", "0"], ["--threads"], ["--threads=core"], ["--threads=0-1/0-1"], ["--aio"], ["--aio=2"], ["--affinity=cpu"],
     ["--mmap-flush=64K"], ["--no-buffering"], ["--num-thread-synthesize=2"], ["--proc-map-timeout=500"], ["--tail-synthesize"],
     ["-m", "auto"], ["-m", "auto,8M"], ["-m", "16"], ["-m", "512K"], ["--mmap-pages=1M"], ["-z"], ["-z0"], ["-z9"],
     ["--compression-level=3"], ["--no-pack"], ["--max-pack-time", "5"], ["-q"], ["-v"], ["--redact"],
