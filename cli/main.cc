@@ -44,9 +44,6 @@ constexpr AbsentCommand kAbsentCommands[] = {
     {"daemon",
      "tacho record -a -g --switch-output=50M --switch-max-files 20, as a service (docs/recording.md)"},
     {"data", "tacho convert rewrites captures, tacho script --json prints them"},
-    {"diff",
-     "tacho report --base BEFORE -i AFTER lists the shares of both; tacho flamegraph --base BEFORE -i AFTER "
-     "-o difference.svg draws them"},
     {"ftrace",
      "tacho record -e func/name='vfs_*'/ counts and times functions of the kernel, -e follow prints the way "
      "of an object"},

@@ -8,6 +8,7 @@ constexpr Command kCommands[] = {
     {"summary", "one screen about a capture, and the commands that show more", run_summary},
     {"script", "every sample as text, as perf script prints it", run_script},
     {"report", "samples counted by thread, module and function", run_report},
+    {"diff", "what changed between two sides of captures, and whether it is certain", run_verdict},
     {"tui", "a report on the terminal, to be walked through: call graphs, zooms, annotated code", run_tui},
     {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},
     {"hist", "the distribution of a field's values", run_hist},

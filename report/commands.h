@@ -15,6 +15,7 @@ std::span<const Command> commands();
 // Rows, annotated code and a comparison are in views/tui: interactive on a terminal, otherwise text.
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_verdict(const std::vector<std::string>& arguments);  // diff with --to; views/diff
 Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments);
 // Run by tacho-record, which writes the running recording to standard input.
 Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments);

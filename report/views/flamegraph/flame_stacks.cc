@@ -9,6 +9,7 @@
 
 #include "format/base/parse_text.h"
 #include "report/output/text_output.h"
+#include "report/profile/unit_count.h"
 #include "report/profile/weight.h"
 #include "report/samples/event_choice.h"
 
@@ -53,41 +54,6 @@ class FlameNames : public StackNames {
   FlameFrames& frames_;
   FrameAddresses addresses_;
   FrameNames code_;
-};
-
-// Counts the event that costs are divided by, and gives all other samples to a sink.
-class UnitCount : public Sink {
- public:
-  static Result<UnitCount> of(Session& session, const std::string& name) {
-    const std::vector<std::string> names = event_names(session.events());
-    const auto event = find_event(name, names);
-    if (!event) return not_one_event("--per", name, names);
-    return UnitCount(*event, names[*event]);
-  }
-  void run(Sink& others, const RunSession& run) {
-    others_ = &others;
-    run(*this);
-  }
-  void give(FlameFacts& facts) const {
-    facts.per = name_;
-    facts.units = count_;
-  }
-
-  MergeBy merge_by() const override { return others_->merge_by(); }
-  bool takes_non_samples() const override { return others_->takes_non_samples(); }
-  Flow on_non_sample(const NonSampleRecord& record) override { return others_->on_non_sample(record); }
-  Flow on_sample(const ResolvedSample& sample) override {
-    if (sample.event_index != event_) return others_->on_sample(sample);
-    count_ += sample.period == 0 ? 1 : static_cast<double>(sample.period);
-    return Flow::Continue;
-  }
-
- private:
-  UnitCount(std::size_t event, std::string name) : event_(event), name_(std::move(name)) {}
-  std::size_t event_;
-  std::string name_;
-  double count_ = 0;
-  Sink* others_ = nullptr;
 };
 
 using EventUnits = std::map<std::size_t, std::string>;  // of weights, by event with stacks
@@ -179,7 +145,10 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
   const auto read = source.is_of_times() ? read_waiting : read_samples;
   auto facts = read(session, source, names, run_counted, source.is_reversed ? take_reversed : take);
   if (!facts) return facts;
-  if (units) units->give(*facts);
+  if (units) {
+    facts->per = units->name();
+    facts->units = units->count();
+  }
   facts->addresses = names.take_addresses();
   return facts;
 }

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
+#include <numeric>
 #include <random>
+#include <sstream>
+#include <string>
 #include <vector>
 
 namespace tacho::report {
@@ -194,6 +198,90 @@ TEST(Statistics, ASimulatedChangeIsFoundAndNamed) {
   EXPECT_GE(found, 90);
   EXPECT_EQ(others, 0);
 }
+
+// Recorded captures of a program of 40 functions, before and after one of them takes 5 % of the total more
+// (tests/support/record_runs.py): each function's share, by capture.
+struct RecordedRuns {
+  std::vector<std::vector<double>> before, after;
+  static constexpr std::size_t kSlow = 17;
+
+  static RecordedRuns read(const std::string& name) {
+    RecordedRuns runs;
+    std::ifstream file(std::string(TACHO_TEST_DATA) + "/" + name);
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+      std::istringstream words(line);
+      std::string side;
+      words >> side;
+      std::vector<double> shares;
+      for (double count = 0; words >> count;) shares.push_back(count);
+      const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
+      for (double& share : shares) share /= total;
+      (side == "before" ? runs.before : runs.after).push_back(std::move(shares));
+    }
+    return runs;
+  }
+};
+
+// Five captures of one list, and five of another; of the same list if there is one only, all different.
+Rows five_each(std::mt19937_64& random, std::vector<std::vector<double>> first,
+               std::vector<std::vector<double>> second) {
+  constexpr std::size_t kCaptures = 5;
+  std::shuffle(first.begin(), first.end(), random);
+  std::shuffle(second.begin(), second.end(), random);
+  if (second.empty()) second.assign(first.begin() + kCaptures, first.end());
+  Rows rows(first[0].size());
+  for (std::size_t f = 0; f < rows.size(); ++f) {
+    for (std::size_t i = 0; i < kCaptures; ++i) rows[f].push_back(first[i][f]);
+    for (std::size_t i = 0; i < kCaptures; ++i) rows[f].push_back(second[i][f]);
+  }
+  return rows;
+}
+
+// Of 100 comparisons: those with each verdict, and where the slow function and no other changed.
+struct Rates {
+  int changed = 0, same = 0, inconclusive = 0, named = 0;
+};
+Rates rates_of(std::mt19937_64& random, const std::vector<std::vector<double>>& first,
+               const std::vector<std::vector<double>>& second, double minimal_effect) {
+  Rates rates;
+  for (int i = 0; i < 100; ++i) {
+    TestOptions options;
+    options.minimal_effect = minimal_effect;
+    const auto run = compare_sides(five_each(random, first, second), 5, options);
+    rates.changed += run.verdict == Verdict::Changed ? 1 : 0;
+    rates.same += run.verdict == Verdict::Same ? 1 : 0;
+    rates.inconclusive += run.verdict == Verdict::Inconclusive ? 1 : 0;
+    const auto changed = std::ranges::count(run.of, Verdict::Changed, &Tested::verdict);
+    rates.named += changed == 1 && run.of[RecordedRuns::kSlow].verdict == Verdict::Changed ? 1 : 0;
+  }
+  return rates;
+}
+
+class Recorded : public testing::TestWithParam<const char*> {};
+
+TEST_P(Recorded, CapturesOfOneProgramAreSeldomCalledDifferent) {
+  const auto runs = RecordedRuns::read(GetParam());
+  ASSERT_EQ(runs.before.size(), 24U);
+  std::mt19937_64 random(5);
+  for (const auto* const side : {&runs.before, &runs.after})
+    for (const double minimal_effect : {0.03, 0.005}) {  // with the smaller one all functions can matter
+      const Rates rates = rates_of(random, *side, {}, minimal_effect);
+      EXPECT_LE(rates.changed, 5) << minimal_effect;
+    }
+}
+
+TEST_P(Recorded, AChangeOfFivePercentIsFoundAndNamed) {
+  const auto runs = RecordedRuns::read(GetParam());
+  std::mt19937_64 random(6);
+  const Rates rates = rates_of(random, runs.before, runs.after, 0.03);
+  EXPECT_GE(rates.named, 90);
+  EXPECT_EQ(rates.same, 0);  // what cannot be decided is never the same
+}
+
+INSTANTIATE_TEST_SUITE_P(Statistics, Recorded,
+                         testing::Values("compared-runs.txt", "compared-runs-busy.txt"));
 
 }  // namespace
 }  // namespace tacho::report

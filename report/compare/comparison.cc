@@ -1,0 +1,557 @@
+#include "report/compare/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "format/base/printable.h"
+#include "report/profile/unit_count.h"
+
+namespace tacho::report {
+
+namespace {
+
+// Parts of a name that compilers and linkers add, with the number that may follow.
+constexpr std::string_view kCloneMarks[] = {".cold", ".isra",     ".part",      ".constprop",
+                                            ".llvm", ".lto_priv", ".localalias"};
+constexpr std::size_t kRustHash = 19;  // "::h" and 16 digits
+
+bool is_rust_hash(std::string_view end) {
+  return end.starts_with("::h") && end.find_first_not_of("0123456789abcdef", 3) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string_view name_across_builds(std::string_view name) {
+  for (const std::string_view mark : kCloneMarks) {
+    const auto at = name.find(mark);
+    if (at == std::string_view::npos || at == 0) continue;
+    const char next = at + mark.size() < name.size() ? name[at + mark.size()] : '.';
+    if (next == '.') name = name.substr(0, at);
+  }
+  if (name.size() > kRustHash && is_rust_hash(name.substr(name.size() - kRustHash)))
+    name.remove_suffix(kRustHash);
+  return name;
+}
+
+// The functions of a capture's stacks.
+class ComparedNames : public StackNames {
+ public:
+  ComparedNames(Session& session, Comparison& to)
+      : to_(to),
+        code_(session, FrameNames::Of::Functions,
+              [this](const symbolize::Frame& frame, const FrameAddress& /*address*/,
+                     std::vector<std::uint32_t>& numbers) { numbers.push_back(function_of(frame)); }) {}
+  FrameNames& code_below(std::string_view /*root*/) override { return code_; }
+  std::uint32_t number_of(std::string_view text, FrameKind /*kind*/) override {
+    return to_.function_of(std::string(text), "", false);
+  }
+
+ private:
+  std::uint32_t function_of(const symbolize::Frame& frame) {
+    const std::string name = name_of_frame(frame, {});
+    return to_.function_of(std::string(name_across_builds(name)),
+                           std::string(frame.module == nullptr ? "" : frame.module->short_name),
+                           kind_of_code(frame) == FrameKind::Kernel);
+  }
+  Comparison& to_;
+  FrameNames code_;
+};
+
+namespace {
+
+// Samples without a call chain, by event and location; gives all others to another sink.
+class StacklessSums : public Sink {
+ public:
+  StacklessSums(Session& session, const StackSource& source)
+      : events_(session, source.event, source.weight, false) {}
+  // Whether a capture may have such samples.
+  static bool is_needed(const Session& session) {
+    return std::ranges::any_of(session.events(), [](const format::Event& event) {
+      return !event.attr.is_dummy() && !event.attr.samples(format::abi::kSampleCallchain);
+    });
+  }
+  void run(Sink& others, const RunSession& run) {
+    others_ = &others;
+    run(*this);
+  }
+  const std::map<std::pair<std::size_t, LocationId>, std::uint64_t>& sums() const { return sums_; }
+
+  MergeBy merge_by() const override { return others_->merge_by(); }
+  bool takes_non_samples() const override { return others_->takes_non_samples(); }
+  Flow on_non_sample(const NonSampleRecord& record) override { return others_->on_non_sample(record); }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (sample.stack != nullptr) return others_->on_sample(sample);
+    if (!events_.takes(sample)) return Flow::Continue;
+    if (const auto weight = events_.weight_of(sample))
+      sums_[{sample.event_index, sample.location_id}] += *weight;
+    return Flow::Continue;
+  }
+
+ private:
+  StackEvents events_;
+  std::map<std::pair<std::size_t, LocationId>, std::uint64_t> sums_;
+  Sink* others_ = nullptr;
+};
+
+std::string text_of(std::optional<std::uint32_t> number) { return number ? std::to_string(*number) : ""; }
+
+std::vector<std::pair<std::string, std::string>> facts_of(const Session& session) {
+  const format::Environment& host = session.features().environment;
+  std::vector<std::pair<std::string, std::string>> facts{{"CPU", host.cpu_description.value_or("")},
+                                                         {"CPUs online", text_of(host.cpus_online)},
+                                                         {"kernel", host.os_release.value_or("")},
+                                                         {"machine", host.arch.value_or("")},
+                                                         {"recorded by version", host.version.value_or("")}};
+  std::string events;
+  for (const format::Event& event : session.events()) {
+    if (event.attr.is_dummy()) continue;
+    const bool is_rate = event.attr.has(format::abi::kFreq);
+    events += fmt::format("{}{} ({} {})", events.empty() ? "" : ", ", event.name,
+                          is_rate ? "frequency" : "period", event.attr.sample_period);
+  }
+  facts.emplace_back("events", std::move(events));
+  std::string command;
+  for (const std::string& word : host.command_line) command += (command.empty() ? "" : " ") + word;
+  facts.emplace_back("command", std::move(command));
+  return facts;
+}
+
+std::string values_of(std::span<const SideCapture> captures, std::size_t fact, bool is_after) {
+  std::set<std::string> values;
+  for (const SideCapture& capture : captures)
+    if (capture.is_after == is_after) values.insert(capture.facts[fact].second);
+  std::string text;
+  for (const std::string& value : values)
+    text +=
+        (text.empty() ? "" : " or ") + (value.empty() ? std::string("unknown") : format::printable(value));
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> differences_of(std::span<const SideCapture> captures) {
+  std::vector<std::string> lines;
+  if (captures.empty()) return lines;
+  for (std::size_t fact = 0; fact < captures[0].facts.size(); ++fact) {
+    const bool is_equal = std::ranges::all_of(captures, [&](const SideCapture& capture) {
+      return capture.facts[fact].second == captures[0].facts[fact].second;
+    });
+    if (is_equal) continue;
+    const std::string before = values_of(captures, fact, false), after = values_of(captures, fact, true);
+    const std::string& name = captures[0].facts[fact].first;
+    lines.push_back(before == after ? fmt::format("{}: {} on both sides", name, before)
+                                    : fmt::format("{}: {} before, {} after", name, before, after));
+  }
+  return lines;
+}
+
+std::uint32_t Comparison::function_of(std::string name, std::string module, bool is_kernel) {
+  const auto next = static_cast<std::uint32_t>(functions_.size());
+  const auto [at, is_new] = by_key_.try_emplace(name + '\0' + module + (is_kernel ? 'k' : 'u'), next);
+  if (is_new) functions_.push_back({std::move(name), std::move(module), is_kernel});
+  return at->second;
+}
+
+void Comparison::add_stack(Tree& tree, std::span<const std::uint32_t> stack, double weight) {
+  const auto [here, there] = std::ranges::mismatch(stack, tree.last);
+  const auto shared = static_cast<std::size_t>(here - stack.begin());
+  tree.last_nodes.resize(shared);
+  std::uint32_t node = shared == 0 ? 0 : tree.last_nodes.back();
+  for (const std::uint32_t function : stack.subspan(shared)) {
+    const auto next = static_cast<std::uint32_t>(tree.nodes.size());
+    const auto [at, is_new] = tree.by_place.try_emplace(std::uint64_t{node} << 32 | function, next);
+    if (is_new) tree.nodes.push_back({node, function});
+    node = at->second;
+    tree.last_nodes.push_back(node);
+  }
+  tree.last.assign(stack.begin(), stack.end());
+  if (tree.self.size() < tree.nodes.size() * most_) tree.self.resize(tree.nodes.size() * most_);
+  tree.self[node * most_ + captures_.size() - 1] += weight;
+}
+
+Result<std::vector<std::string>> Comparison::add(Session& session, const std::string& name, bool is_after,
+                                                 const RunSession& run) {
+  std::optional<UnitCount> units;
+  if (!question_.per.empty()) {
+    auto found = UnitCount::of(session, question_.per);
+    if (!found) return std::move(found.error());
+    units.emplace(std::move(*found));
+  }
+  StackSource source = question_.source;
+  source.roots.clear();
+  ComparedNames names(session, *this);
+  NamedStacks stacks;
+  StackSums sums(session, source, {}, names, stacks);
+  const RunSession run_counted = [&](Sink& sink) { units ? units->run(sink, run) : run(sink); };
+  std::optional<StacklessSums> stackless;
+  if (StacklessSums::is_needed(session)) stackless.emplace(session, source);
+  const RunSession run_all = [&](Sink& sink) {
+    stackless ? stackless->run(sink, run_counted) : run_counted(sink);
+  };
+  if (auto sound = sums.read(run_all); !sound) return std::move(sound.error());
+  captures_.push_back({name, is_after, static_cast<double>(question_.work), facts_of(session)});
+  if (units) captures_.back().units = units->count();
+  if (units && units->count() == 0)
+    return use_error("--per: " + format::printable(name) + " has no sample of " +
+                     format::printable(question_.per));
+  std::vector<Tree*> of_events;
+  sums.each([&](const StackSums::Sum& sum) {
+    if (sum.event >= of_events.size()) of_events.resize(sum.event + 1);
+    if (of_events[sum.event] == nullptr) of_events[sum.event] = &events_[session.events()[sum.event].name];
+    // The first name of a stack is that of its event.
+    add_stack(*of_events[sum.event], stacks[sum.stack].subspan(1), static_cast<double>(sum.weight));
+  });
+  if (!stackless || stackless->sums().empty()) return sums.notes(StackEvents::Several::Apart);
+  std::vector<std::uint32_t> stack;
+  for (const auto& [place, weight] : stackless->sums()) {
+    stack.clear();
+    names.code_below("").append(std::span(&place.second, 1), FrameNames::Order::RootFirst, stack);
+    add_stack(events_[session.events()[place.first].name], stack, static_cast<double>(weight));
+  }
+  return std::vector<std::string>{
+      "samples without a stack: a function has no callers; record with -g to see them"};
+}
+
+// Which sides have each function.
+void Comparison::mark_sides(const Tree& tree, std::vector<ComparedFrame>& frames) const {
+  std::vector<std::array<bool, 2>> sides(tree.nodes.size());
+  for (std::size_t node = tree.nodes.size(); node-- > 1;) {
+    for (std::size_t capture = 0; capture < captures_.size(); ++capture) {
+      const std::size_t at = node * most_ + capture;
+      if (at < tree.self.size() && tree.self[at] > 0) sides[node][captures_[capture].is_after ? 1 : 0] = true;
+    }
+    const Node& of = tree.nodes[node];
+    for (const std::size_t side : {0U, 1U})
+      sides[of.parent][side] = sides[of.parent][side] || sides[node][side];
+    frames[of.function].is_before |= sides[node][0];
+    frames[of.function].is_after |= sides[node][1];
+  }
+}
+
+std::string Comparison::match_modules() {
+  std::vector<ComparedFrame> frames;
+  for (const ComparedFunction& function : functions_)
+    frames.push_back({function.name, function.module, function.is_kernel ? 'k' : 'u'});
+  for (const auto& [name, tree] : events_) mark_sides(tree, frames);
+  const MatchedFrames matched = match_renamed_modules(frames);
+  if (matched.modules.empty()) return {};
+  for (auto& [name, tree] : events_) {
+    Tree renamed;
+    std::vector<std::uint32_t> new_node(tree.nodes.size());
+    renamed.self.resize(most_);
+    for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
+      if (node > 0) {
+        const std::uint32_t parent = new_node[tree.nodes[node].parent];
+        const std::uint32_t function = matched.same[tree.nodes[node].function];
+        const auto [at, is_new] = renamed.by_place.try_emplace(
+            std::uint64_t{parent} << 32 | function, static_cast<std::uint32_t>(renamed.nodes.size()));
+        if (is_new) renamed.nodes.push_back({parent, function});
+        new_node[node] = at->second;
+        renamed.self.resize(renamed.nodes.size() * most_);
+      }
+      for (std::size_t capture = 0; capture < most_ && node * most_ + capture < tree.self.size(); ++capture)
+        renamed.self[new_node[node] * most_ + capture] += tree.self[node * most_ + capture];
+    }
+    tree = std::move(renamed);
+  }
+  return matched.modules;
+}
+
+// Judges one event: its values by function, their tests, and what explains them.
+class EventJudge {
+ public:
+  EventJudge(const Comparison& comparison, const Comparison::Tree& tree)
+      : all_(comparison), tree_(tree), captures_(comparison.captures_.size()) {
+    before_ = static_cast<std::size_t>(std::ranges::count(all_.captures_, false, &SideCapture::is_after));
+  }
+
+  ComparedEvent judge(const std::string& name) {
+    event_.name = name;
+    sum_up();
+    make_values();
+    TestOptions test = all_.question_.test;
+    // Shares have a total of 1; costs are compared with the mean of all captures, whichever their side.
+    event_.minimal_effect = test.minimal_effect *= all_.question_.is_of_shares() ? 1 : mean_cost();
+    event_.run = compare_sides(values_, before_, test);
+    event_.functions = functions_.size();
+    take_findings();
+    for (FunctionChange& finding : event_.findings)
+      if (finding.tested.verdict == Verdict::Changed || is_indicative(finding)) explain(finding);
+    sort_findings();
+    event_.run.of.clear();
+    return std::move(event_);
+  }
+
+ private:
+  using Node = std::uint32_t;
+  using FunctionOf = std::uint32_t;  // a function's number in the comparison
+  static constexpr std::uint32_t kNone = Comparison::kNone;
+
+  double self_weight(std::size_t node, std::size_t capture) const {
+    const std::size_t at = node * all_.most_ + capture;
+    return at < tree_.self.size() ? tree_.self[at] : 0;
+  }
+  bool is_indicative(const FunctionChange& finding) const {
+    return finding.tested.verdict == Verdict::Indicative &&
+           std::abs(finding.tested.shift) >= event_.minimal_effect;
+  }
+
+  // Totals of captures, the unit of each, and each node's differences.
+  void sum_up() {
+    const std::size_t nodes = tree_.nodes.size();
+    event_.totals.assign(captures_, 0);
+    for (std::size_t node = 0; node < nodes; ++node)
+      for (std::size_t capture = 0; capture < captures_; ++capture)
+        event_.totals[capture] += self_weight(node, capture);
+    for (std::size_t capture = 0; capture < captures_; ++capture) {
+      const double units =
+          all_.question_.is_of_shares() ? event_.totals[capture] : all_.captures_[capture].units;
+      scale_.push_back(units > 0 ? 1 / units : 0);
+    }
+    self_delta_.assign(nodes, 0);
+    delta_.assign(nodes, 0);
+    children_.resize(nodes);
+    for (std::size_t node = nodes; node-- > 0;) {
+      for (std::size_t capture = 0; capture < captures_; ++capture)
+        self_delta_[node] += self_weight(node, capture) * scale_[capture] * side(capture);
+      delta_[node] += self_delta_[node];
+      if (node == 0) break;
+      const Node parent = tree_.nodes[node].parent;
+      delta_[parent] += delta_[node];
+      children_[parent].push_back(static_cast<Node>(node));
+    }
+  }
+  // A mean after minus the mean before is the sum of values times this.
+  double side(std::size_t capture) const {
+    return capture < before_ ? -1 / static_cast<double>(before_)
+                             : 1 / static_cast<double>(captures_ - before_);
+  }
+  double mean_cost() const {
+    double sum = 0;
+    for (std::size_t capture = 0; capture < captures_; ++capture)
+      sum += event_.totals[capture] * scale_[capture];
+    return sum / static_cast<double>(captures_);
+  }
+
+  // Two rows for each function with weight, those of its own code and of its total, in the order of numbers;
+  // and the topmost nodes of each function.
+  void make_values() {
+    const std::size_t all = all_.functions_.size();
+    std::vector<std::vector<double>> self(all), total(all);
+    top_.assign(all, {});
+    std::vector<double> totals(tree_.nodes.size() * captures_);
+    for (std::size_t node = tree_.nodes.size(); node-- > 1;) {
+      const Comparison::Node& of = tree_.nodes[node];
+      for (std::size_t capture = 0; capture < captures_; ++capture) {
+        double& here = totals[node * captures_ + capture];
+        here += self_weight(node, capture) * scale_[capture];
+        totals[of.parent * captures_ + capture] += here;
+      }
+    }
+    find_topmost();
+    for (std::size_t node = 1; node < tree_.nodes.size(); ++node) {
+      const FunctionOf function = tree_.nodes[node].function;
+      for (auto* const row : {&self[function], &total[function]}) row->resize(captures_);
+      for (std::size_t capture = 0; capture < captures_; ++capture)
+        self[function][capture] += self_weight(node, capture) * scale_[capture];
+      if (!is_topmost_[node]) continue;
+      top_[function].push_back(static_cast<Node>(node));
+      for (std::size_t capture = 0; capture < captures_; ++capture)
+        total[function][capture] += totals[node * captures_ + capture];
+    }
+    for (FunctionOf function = 0; function < all; ++function) {
+      if (total[function].empty()) continue;
+      functions_.push_back(function);
+      values_.push_back(std::move(self[function]));
+      values_.push_back(std::move(total[function]));
+    }
+  }
+
+  // Whether a node's function is in none of its callers. A walk of the whole tree, with the functions on its
+  // way.
+  void find_topmost() {
+    is_topmost_.assign(tree_.nodes.size(), false);
+    std::vector<std::uint32_t> on_path(all_.functions_.size());
+    std::vector<std::pair<Node, std::size_t>> path{{0, 0}};
+    while (!path.empty()) {
+      auto& [node, next] = path.back();
+      if (next < children_[node].size()) {
+        const Node child = children_[node][next++];
+        is_topmost_[child] = on_path[tree_.nodes[child].function]++ == 0;
+        path.emplace_back(child, 0);
+        continue;
+      }
+      if (node != 0) --on_path[tree_.nodes[node].function];
+      path.pop_back();
+    }
+  }
+
+  // One finding for each function: of its own code, unless only its total changed, or says more.
+  void take_findings() {
+    const auto rank = [](Verdict verdict) {
+      return verdict == Verdict::Changed ? 0 : verdict == Verdict::Inconclusive ? 1 : 2;
+    };
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
+      const Tested &self = event_.run.of[2 * i], &total = event_.run.of[2 * i + 1];
+      const bool is_self_larger = std::abs(self.shift) >= 0.9 * std::abs(total.shift);
+      const bool takes_self = rank(self.verdict) != rank(total.verdict)
+                                  ? rank(self.verdict) < rank(total.verdict)
+                                  : is_self_larger;
+      event_.findings.push_back({functions_[i],
+                                 takes_self ? CostPart::Self : CostPart::Total,
+                                 takes_self ? self : total,
+                                 ChangeCause::None,
+                                 {},
+                                 {}});
+    }
+  }
+
+  double sum_of(const std::vector<Node>& nodes, const std::vector<double>& of) const {
+    return std::accumulate(nodes.begin(), nodes.end(), 0.0,
+                           [&](double sum, Node node) { return sum + of[node]; });
+  }
+  static bool is_about(double value, double expected) {
+    return std::abs(value - expected) <= 0.3 * std::abs(expected);
+  }
+  bool is_zero(FunctionOf function, bool is_after) const {
+    const auto at = std::ranges::lower_bound(functions_, function) - functions_.begin();
+    const std::vector<double>& total = values_[2 * static_cast<std::size_t>(at) + 1];
+    for (std::size_t capture = 0; capture < captures_; ++capture)
+      if ((capture >= before_) == is_after && total[capture] > 0) return false;
+    return true;
+  }
+
+  void explain(FunctionChange& finding) const {
+    const bool is_new = is_zero(finding.function, false), is_gone = is_zero(finding.function, true);
+    if (is_new || is_gone) {
+      finding.cause = is_new ? ChangeCause::Appeared : ChangeCause::Vanished;
+      if (take_inlining(finding)) finding.cause = is_new ? ChangeCause::Outlined : ChangeCause::Inlined;
+      return;
+    }
+    if (finding.part == CostPart::Self) {
+      finding.cause = ChangeCause::OwnCode;
+    } else {
+      walk_down(finding);
+    }
+    if (finding.cause != ChangeCause::Callee) take_trade(finding);
+  }
+
+  // The deepest frame that explains the change: down while one child has 90 % of it.
+  void walk_down(FunctionChange& finding) const {
+    std::vector<Node> at = top_[finding.function];
+    const double whole = sum_of(at, delta_);
+    for (;;) {
+      std::map<FunctionOf, std::vector<Node>> below;
+      for (const Node node : at)
+        for (const Node child : children_[node]) below[tree_.nodes[child].function].push_back(child);
+      const auto most = std::ranges::max_element(
+          below, {}, [&](const auto& one) { return sum_of(one.second, delta_) / whole; });
+      if (most == below.end() || sum_of(most->second, delta_) / whole < 0.9) break;
+      finding.path.push_back(most->first);
+      at = most->second;
+    }
+    const bool is_own = sum_of(at, self_delta_) / whole >= 0.5;
+    if (finding.path.empty()) {
+      finding.cause = is_own ? ChangeCause::OwnCode : ChangeCause::Callees;
+      return;
+    }
+    finding.cause = ChangeCause::Callee;
+    finding.others = {finding.path.back()};
+  }
+
+  // The callers' own code of a function that is new or gone.
+  bool take_inlining(FunctionChange& finding) const {
+    std::map<FunctionOf, double> callers;
+    std::set<Node> seen;
+    for (const Node node : top_[finding.function]) {
+      const Node parent = tree_.nodes[node].parent;
+      if (parent != 0 && seen.insert(parent).second)
+        callers[tree_.nodes[parent].function] += self_delta_[parent];
+    }
+    double sum = 0;
+    for (const auto& [function, delta] : callers) {
+      if (delta * finding.tested.shift >= 0) continue;
+      sum += delta;
+      finding.others.push_back(function);
+    }
+    if (!finding.others.empty() && is_about(sum, -finding.tested.shift)) return true;
+    finding.others.clear();
+    return false;
+  }
+
+  // Another function below the same caller that has what this one lost, while the caller stays. With shares,
+  // a caller of nearly everything always stays, so it says nothing.
+  void take_trade(FunctionChange& finding) const {
+    std::set<FunctionOf> callers;
+    for (const Node node : top_[finding.function])
+      if (tree_.nodes[node].parent != 0) callers.insert(tree_.nodes[tree_.nodes[node].parent].function);
+    const double whole = sum_of(top_[finding.function], delta_);
+    for (const FunctionOf caller : callers) {
+      if (std::abs(sum_of(top_[caller], delta_)) > 0.3 * std::abs(whole)) continue;
+      if (all_.question_.is_of_shares() && share_of(caller) > 0.9) continue;
+      std::map<FunctionOf, double> deltas;
+      for (const Node node : top_[caller])
+        for (const Node child : children_[node]) deltas[tree_.nodes[child].function] += delta_[child];
+      for (const auto& [function, delta] : deltas) {
+        if (function == finding.function || !is_about(delta, -whole)) continue;
+        finding.cause = ChangeCause::Moved;
+        finding.others = {function, caller};
+        return;
+      }
+    }
+  }
+  double share_of(FunctionOf function) const {
+    const auto at = std::ranges::lower_bound(functions_, function) - functions_.begin();
+    const std::vector<double>& total = values_[2 * static_cast<std::size_t>(at) + 1];
+    return std::accumulate(total.begin(), total.end(), 0.0) / static_cast<double>(captures_);
+  }
+
+  void sort_findings() {
+    const auto rank = [this](const FunctionChange& finding) {
+      const bool is_through = finding.cause == ChangeCause::Callee || finding.cause == ChangeCause::Callees;
+      switch (finding.tested.verdict) {
+        case Verdict::Changed:
+          return is_through ? 1 : 0;
+        case Verdict::Inconclusive:
+          return 2;
+        case Verdict::Indicative:
+          return is_indicative(finding) && !is_through ? 0 : 3;
+        case Verdict::Same:
+          break;
+      }
+      return 3;
+    };
+    std::ranges::sort(event_.findings, [&](const FunctionChange& a, const FunctionChange& b) {
+      if (rank(a) != rank(b)) return rank(a) < rank(b);
+      if (std::abs(a.tested.shift) != std::abs(b.tested.shift))
+        return std::abs(a.tested.shift) > std::abs(b.tested.shift);
+      return a.function < b.function;
+    });
+  }
+
+  const Comparison& all_;
+  const Comparison::Tree& tree_;
+  std::size_t captures_, before_ = 0;
+  ComparedEvent event_;
+  std::vector<double> scale_;               // by capture
+  std::vector<double> delta_, self_delta_;  // by node: the means' difference
+  std::vector<std::vector<Node>> children_;
+  std::vector<bool> is_topmost_;
+  std::vector<std::vector<Node>> top_;  // by function: its topmost nodes
+  std::vector<FunctionOf> functions_;   // with weight, ascending
+  std::vector<std::vector<double>> values_;
+};
+
+Result<std::vector<ComparedEvent>> Comparison::judge() const {
+  std::vector<ComparedEvent> judged;
+  for (const auto& [name, tree] : events_) judged.push_back(EventJudge(*this, tree).judge(name));
+  if (judged.empty()) return Error{"no capture has a sample that the options ask for"};
+  return judged;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""tacho diff BEFORE... --to AFTER...: what changed, whether it is certain, and what explains it."""
+import json
+import re
+
+import made_capture as made
+import programs
+
+GOLDEN = programs.ROOT / "tests/golden"
+SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
+AT = {"main": made.MAIN + 9, "leaf_a": made.LEAF_A + 4, "leaf_b": made.LEAF_B + 4, "recurse": made.RECURSE + 4}
+QUIET = (-3, 1, 0, 2, -1, 3)  # thousandths by which captures differ
+
+
+class Diff(programs.Scratch):
+    def capture(self, name, stacks, requests=0, stackless=False, **more):
+        """`stacks`: {"main leaf_a": weight}, root first."""
+        bits = made.USUAL if stackless else made.USUAL | made.CALLCHAIN
+        events = [made.Event("cycles", made.HARDWARE, 0, bits)]
+        if requests:
+            events.append(made.Event("app:request", made.TRACEPOINT, 77, bits, 1))
+        capture = made.Capture(*events, **more).started()
+        for stack, weight in stacks.items():
+            chain = [AT[name] for name in reversed(stack.split())]
+            if weight:
+                capture.sample(ip=chain[0], period=weight, chain=[made.CONTEXT_USER, *chain])
+        for _ in range(requests):
+            capture.sample(1, ip=made.MAIN, period=1, chain=[made.CONTEXT_USER, made.MAIN + 9])
+        (self.folder / name).write_bytes(capture.file())
+        return name
+
+    def side(self, prefix, stacks, count=4, noise=QUIET, noisy="main", **more):
+        return [self.capture(f"{prefix}{i}", {**stacks, noisy: stacks[noisy] + noise[i % len(noise)]}, **more)
+                for i in range(count)]
+
+    def diff(self, before, after, *words, status=0):
+        return self.tacho("diff", *before, "--to", *after, *SYMBOLS, *words, status=status)
+
+    def judged(self, before, after, *words, event="cycles"):
+        document = json.loads(self.diff(before, after, "--json", *words).stdout)
+        return next(one for one in document["events"] if one["event"] == event), document
+
+    def finding(self, judged, function):
+        return next(one for one in judged["findings"] if one["function"] == function)
+
+    def test_a_function_that_costs_more_is_named(self):
+        before = self.side("b", {"main": 400, "main leaf_a": 300, "main leaf_b": 300})
+        after = self.side("a", {"main": 400, "main leaf_a": 400, "main leaf_b": 300})
+        judged, document = self.judged(before, after)
+        self.assertEqual((document["verdict"], judged["verdict"]), ("changed", "changed"))
+        self.assertAlmostEqual(judged["p"], 2 / 70, places=6)
+        self.assertEqual(judged["labellings"], 70)
+        found = self.finding(judged, "leaf_a")
+        self.assertEqual((found["verdict"], found["part"], found["cause"]), ("changed", "self", "own code"))
+        self.assertAlmostEqual(found["change"], 400 / 1100 - 0.3, delta=0.002)
+        self.assertLess(found["low"], found["change"])
+        text = self.diff(before, after).stdout.decode()
+        self.assertRegex(text, r"cycles: changed: \d functions?, by 3.00 % or more \(p 0.029; all 70 labellings")
+        self.assertRegex(text, r"(29.9|30.0)\d % +36.\d\d % +\+6.\d\d .* changed +self +leaf_a  \(its own code\)")
+        self.assertIn("tacho flamegraph --base b0,b1,b2,b3 -i a0 --also a1,a2,a3 -o difference.svg", text)
+        self.assertEqual(text, self.diff(before, after).stdout.decode())
+
+    def test_equal_sides_are_the_same(self):
+        before, after = (self.side(name, {"main": 400, "main leaf_a": 600}) for name in "ba")
+        self.assertEqual(self.judged(before, after)[0]["verdict"], "same")
+
+    def test_noise_that_hides_a_change_is_inconclusive(self):
+        noise = (-250, 200, 0, 150)
+        before = self.side("b", {"main": 400, "main leaf_a": 600}, noise=noise)
+        after = self.side("a", {"main": 450, "main leaf_a": 600}, noise=noise[::-1])
+        judged, _ = self.judged(before, after)
+        self.assertEqual(judged["verdict"], "inconclusive")
+        self.assertGreater(judged["detectable"], 0.1)
+        self.assertGreater(judged["captures_needed"], 20)
+        self.assertRegex(self.diff(before, after).stdout.decode(), r"about \d+ captures a side find 3.00 %")
+
+    def test_few_captures_give_no_verdict(self):
+        before, after = ["b"], ["a"]
+        self.capture("b", {"main": 500, "main leaf_a": 500})
+        self.capture("a", {"main": 100, "main leaf_a": 900})
+        judged, _ = self.judged(before, after)
+        self.assertEqual(judged["verdict"], "indicative")
+        self.assertIn("4 a side or more", self.diff(before, after).stdout.decode())
+
+    def test_a_callee_explains_its_callers(self):
+        # recurse calls leaf_b, which costs more; leaf_a stays.
+        before = self.side("b", {"main": 500, "main leaf_a": 300, "main recurse": 50, "main recurse leaf_b": 150})
+        after = self.side("a", {"main": 500, "main leaf_a": 300, "main recurse": 50, "main recurse leaf_b": 350})
+        judged, _ = self.judged(before, after, "--work", "1")
+        found = self.finding(judged, "recurse")
+        self.assertEqual((found["part"], found["cause"], found["path"]), ("total", "callee", ["leaf_b"]))
+        names = [one["function"] for one in judged["findings"]]
+        self.assertEqual(names[0], "leaf_b", "a cause comes before what it explains")
+        self.assertIn("recurse  (through leaf_b)", self.diff(before, after, "--work", "1").stdout.decode())
+
+    def test_recursion_counts_once(self):
+        before = self.side("b", {"main": 500, "main recurse recurse recurse": 500})
+        after = self.side("a", {"main": 300, "main recurse recurse recurse": 700})
+        found = self.finding(self.judged(before, after)[0], "recurse")
+        self.assertAlmostEqual(found["after"], 0.7, delta=0.01)
+
+    def test_cost_that_moved_is_not_called_added(self):
+        # Below recurse 200 go from leaf_a to leaf_b.
+        before = self.side("b", {"main": 500, "main recurse leaf_a": 300, "main recurse leaf_b": 200})
+        after = self.side("a", {"main": 500, "main recurse leaf_a": 100, "main recurse leaf_b": 400})
+        judged, _ = self.judged(before, after)
+        found = self.finding(judged, "leaf_b")
+        self.assertEqual((found["cause"], found["others"]), ("moved", ["leaf_a", "recurse"]))
+        text = self.diff(before, after).stdout.decode()
+        self.assertIn("leaf_b  (moved from leaf_a, below recurse)", text)
+        self.assertIn("leaf_a  (moved to leaf_b, below recurse)", text)
+
+    def test_a_function_that_was_inlined_is_not_called_faster(self):
+        before = self.side("b", {"main": 500, "main recurse": 200, "main recurse leaf_a": 300})
+        after = self.side("a", {"main": 500, "main recurse": 500, "main recurse leaf_a": 0})
+        self.assertEqual(self.finding(self.judged(before, after)[0], "leaf_a")["cause"], "inlined")
+        self.assertIn("leaf_a  (gone: inlined into recurse)", self.diff(before, after).stdout.decode())
+        self.assertIn("leaf_a  (new: was inlined into recurse)", self.diff(after, before).stdout.decode())
+        gone = self.side("g", {"main": 500, "main recurse": 200})
+        self.assertIn("leaf_a  (gone)", self.diff(before, gone, "--work", "1").stdout.decode())
+
+    def test_costs_per_event(self):
+        before = self.side("b", {"main": 4000, "main leaf_a": 6000}, requests=10)
+        after = self.side("a", {"main": 8000, "main leaf_a": 12000}, requests=20)
+        self.assertEqual(self.judged(before, after, "--per", "request", "--event", "cycles")[0]["verdict"], "same")
+        judged, _ = self.judged(before, after, "--work", "1", "--event", "cycles")
+        self.assertAlmostEqual(self.finding(judged, "leaf_a")["change"], 6000, delta=1)
+        self.assertIn("there is no event 'reqest'",
+                      self.diff(before, after, "--per", "reqest", status=1).stderr.decode())
+
+    def test_pairs(self):
+        # All captures of a pair drift alike: seen in pairs only.
+        noise = (-300, -150, 0, 150, 300, 450)
+        before = self.side("b", {"main": 400, "main leaf_a": 600}, count=6, noise=noise)
+        after = self.side("a", {"main": 460, "main leaf_a": 600}, count=6, noise=noise)
+        self.assertEqual(self.judged(before, after)[0]["verdict"], "inconclusive")
+        options = ["--work", "1", "--paired"]
+        self.assertEqual(self.judged(before, after, *options)[0]["verdict"], "changed")
+        self.assertIn("as many of both", self.diff(before, after[:5], "--paired", status=1).stderr.decode())
+
+    def test_samples_without_stacks_have_functions(self):
+        before = self.side("b", {"main": 500, "leaf_a": 500}, stackless=True)
+        after = self.side("a", {"main": 500, "leaf_a": 700}, stackless=True)
+        self.assertEqual(self.finding(self.judged(before, after)[0], "leaf_a")["verdict"], "changed")
+        self.assertIn("record with -g", self.diff(before, after).stderr.decode())
+
+    def test_different_machines_are_said_first(self):
+        version = 4
+        feature = lambda text: {version: made.header_string(text)}
+        before = [self.capture(f"b{i}", {"main": 1, "main leaf_a": 1}, features=feature("6.1.0")) for i in range(2)]
+        after = [self.capture(f"a{i}", {"main": 1, "main leaf_a": 1}, features=feature("6.9.0")) for i in range(2)]
+        first = self.diff(before, after).stdout.decode().splitlines()[0]
+        self.assertRegex(first, r"^different .*: 6.1.0 before, 6.9.0 after$")
+
+    def test_markdown_has_twenty_functions_and_no_markup_of_names(self):
+        before = self.side("b", {"main": 500, "main leaf_a": 500})
+        after = self.side("a", {"main": 500, "main leaf_a": 700})
+        text = self.diff(before, after, "--markdown").stdout.decode()
+        self.assertIn("**changed**", text)
+        self.assertRegex(text, r"\| changed \| self \| leaf\\_a \| its own code \|")
+
+    def test_a_finding_of_many_captures_is_one_line(self):
+        before = self.side("b", {"main": 500, "main leaf_a": 500})
+        done = self.tacho("diff", *before, "--to", *before, "--symfs", self.folder, status=None)
+        self.assertEqual(len(re.findall("no symbols: .*spin", done.stderr.decode())), 1, done.stderr.decode())
+
+    def test_refusals(self):
+        self.capture("a", {"main": 1})
+        self.assertIn("BEFORE... --to AFTER...", self.tacho("diff", "a", status=1).stderr.decode())
+        self.assertIn("give one of them", self.diff(["a"], ["a"], "--per", "x", "--work", "1", status=1).stderr.decode())
+        self.assertIn("no.data", self.diff(["a"], ["no.data"], status=2).stderr.decode())
+        self.assertIn("no percentage", self.diff(["a"], ["a"], "--min-effect", "0", status=1).stderr.decode())
+        self.assertIn("-i", self.diff(["a"], ["a"], "-i", "a", status=1).stderr.decode())
+
+
+if __name__ == "__main__":
+    programs.main()
