@@ -131,6 +131,32 @@ class Check(programs.Scratch):
         check, = self.checks(rule(function="leaf_a", expect="self_cost < 1 s", work=3))
         self.assertAlmostEqual(check["value"], 300 * 1000 / 3)
 
+    def write_runs(self, name, share, chance):
+        """Five captures in which leaf_a has about this share of 2,000 samples."""
+        for number in range(5):
+            own = sum(chance.random() < share for _ in range(2000))
+            self.write([(("leaf_a", "main"), own), (("leaf_b", "main"), 2000 - own)], f"{name}{number}.data")
+
+    def test_regressions_against_a_base(self):
+        chance = random.Random(7)
+        for name, share in (("base", 0.3), ("same", 0.3), ("slow", 0.4), ("fast", 0.2)):
+            self.write_runs(name, share, chance)
+        rules, words = "[[regression]]\nmin_effect = '5 %'\n", ("--base", "base*.data", "--format", "json")
+        found = {name: json.loads(self.check(rules, *words, captures=[f"{name}*.data"], status=5 if name in ("slow", "fast") else 0).stdout)["checks"]
+                 for name in ("same", "slow", "fast")}
+        self.assertEqual([(check["verdict"], check["message"]) for check in found["same"]], [("passed", "no function changed by 5 % or more")])
+        self.assertEqual([check["verdict"] for check in found["slow"]], ["failed"])
+        self.assertRegex(found["slow"][0]["message"], r"^leaf_a costs (9|10|11)\.?\d* % more: (29|30|31).* % before, (39|40|41).* % after \(p 0.00\d\)$")
+        # Shares add up to 100 %: leaf_b has more where leaf_a has less.
+        self.assertRegex(found["fast"][0]["message"], "^leaf_b costs ")
+        one, = json.loads(self.check(rules + "function = 'leaf_a'\n", *words, captures=["fast*.data"]).stdout)["checks"]
+        self.assertEqual((one["verdict"], one["message"]), ("passed", "no function costs more"))
+        few, = json.loads(self.check(rules, "--base", "base0.data", "--format", "json", captures=["slow0.data"]).stdout)["checks"]
+        self.assertEqual(few["verdict"], "inconclusive")
+        self.assertIn(b"--base names the captures", self.check(rules, status=1, captures=["same0.data"]).stderr)
+        self.assertIn(b"--base is for [[regression]]", self.check(rule(function="a", expect="self < 1 %"), "--base", "base0.data",
+                                                                 status=1, captures=["same0.data"]).stderr)
+
     def test_errors_name_the_line(self):
         self.write([(("main",), 1)])
         for rules, said in (

@@ -12,6 +12,7 @@
 #include "report/output/output_parts.h"
 #include "report/views/check/check_forms.h"
 #include "report/views/check/init_rules.h"
+#include "report/views/check/regressions.h"
 #include "report/views/check/rules.h"
 
 namespace tacho::report {
@@ -27,7 +28,7 @@ constexpr std::string_view kExamples =
 struct Options {
   ReadingOptions reading;
   std::string rules;
-  std::vector<std::string> captures;
+  std::vector<std::string> captures, base;
   const CheckForm* form = &check_forms().front();
   std::vector<const CheckForm*> more_forms;  // of ReadingOptions::more_outputs
   bool is_strict = false;
@@ -105,6 +106,16 @@ cli::CommandLine describe(Options& options) {
        [&options](std::string_view name) { return set_form(options, name); }});
   for (const CheckForm& form : check_forms())
     if (form.name != "text") rows.push_back(file_option(options, form));
+  rows.push_back(
+      {"--base", cli::Takes::Value, "FILES",
+       "the captures that [[regression]] compares with: a file or a pattern ('base/*.data'); may be given "
+       "several times",
+       [&options](std::string_view word) -> Result<> {
+         auto named = files_named(std::string(word));
+         if (!named) return std::move(named.error());
+         std::ranges::move(*named, std::back_inserter(options.base));
+         return Done{};
+       }});
   rows.push_back(cli::flag("--init",
                            "print a rule file made from what the captures have, with limits above it",
                            options.makes_rules));
@@ -132,6 +143,24 @@ Result<Shown> read_captures(To& to, const SessionOptions& wanted, TextOutput& ou
   return shown;
 }
 
+// The checks of a rule about regressions.
+Result<std::vector<Check>> check_regression(const RegressionRule& rule, const SessionOptions& wanted,
+                                            TextOutput& out, const Options& options) {
+  RegressionCheck check(rule, options.base.size() + options.captures.size());
+  for (const bool is_of_base : {true, false})
+    for (const std::string& name : is_of_base ? options.base : options.captures) {
+      SessionOptions one = wanted;
+      one.input = name;
+      auto session = Session::open(std::move(one));
+      if (!session) return std::move(session.error());
+      read_head(*session);
+      auto added = check.add_capture(*session, name, is_of_base,
+                                     [&](Sink& sink) { run_with_progress(*session, sink, out); });
+      if (!added) return std::move(added.error());
+    }
+  return check.checks();
+}
+
 Result<Shown> show_rules(const SessionOptions& wanted, TextOutput& out, const Options& options) {
   InitRules rules;
   auto shown = read_captures(rules, wanted, out, options);
@@ -148,9 +177,15 @@ Result<Shown> show_checks(const SessionOptions& wanted, const RuleFile& rules, T
   auto read = read_captures(checks, wanted, out, options);
   if (!read) return read;
   Shown shown = std::move(*read);
+  std::vector<Check> all = checks.checks();
+  for (const RegressionRule& rule : rules.regressions) {
+    auto found = check_regression(rule, wanted, out, options);
+    if (!found) return std::move(found.error());
+    std::ranges::move(*found, std::back_inserter(all));
+  }
   const CheckReport report{.rules = options.rules,
                            .captures = options.captures,
-                           .checks = checks.checks(),
+                           .checks = std::move(all),
                            .is_strict = options.is_strict};
   TextBuffer text;
   options.form->write(text, report);
@@ -183,6 +218,11 @@ Result<cli::ExitStatus> run_check(const std::vector<std::string>& arguments) {
       });
     const auto rules = read_rules(options.rules);
     if (!rules) return use_error(rules.error().what);
+    if (rules->regressions.empty() != options.base.empty())
+      return use_error(options.base.empty()
+                           ? options.rules + " has [[regression]]: --base names the captures to compare with"
+                           : "--base is for [[regression]], which " + options.rules + " does not have");
+    std::ranges::copy(options.base, std::back_inserter(options.reading.other_inputs));
     return show_alone(options.reading, nullptr, [&](const SessionOptions& wanted, TextOutput& out) {
       return show_checks(wanted, *rules, out, options);
     });

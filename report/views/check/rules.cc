@@ -431,24 +431,16 @@ class RulesReader {
   Result<> read_regression(const toml::table& table, std::uint32_t line) {
     RegressionRule rule;
     rule.line = line;
-    const std::array keys = {text("name", rule.name),
-                             text("event", rule.event),
-                             text("field", rule.field),
-                             text("function", rule.functions),
-                             text("per", rule.per),
-                             number("work", 1e18, rule.work),
-                             percent("min_effect", rule.min_effect),
+    const std::array keys = {text("name", rule.name),          text("event", rule.event),
+                             text("function", rule.functions), text("per", rule.per),
+                             number("work", 1e18, rule.work),  percent("min_effect", rule.min_effect),
                              number("alpha", 0.5, rule.alpha)};
     if (auto read = read_keys(table, keys); !read) return read;
-    if (!rule.field.empty() && (!rule.functions.empty() || !rule.per.empty() || rule.work != 0))
-      return error_at(line, "a regression of a field has no function, per or work");
     if (!rule.per.empty() && rule.work != 0)
       return error_at(line, "per counts units of work, and work says their number: give one of them");
     if (auto sound = check_patterns({}, rule.functions, line); !sound) return sound;
     if (rule.name.empty())
-      rule.name = "no regression" + (!rule.field.empty()       ? " of " + rule.field
-                                     : !rule.functions.empty() ? " of " + rule.functions
-                                                               : std::string());
+      rule.name = rule.functions.empty() ? "no regression" : "no regression of " + rule.functions;
     into_.regressions.push_back(std::move(rule));
     return Done{};
   }

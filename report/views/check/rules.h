@@ -96,14 +96,15 @@ struct Rule {
   std::vector<Expectation> expectations;  // all of them must hold; of Forbidden none
 };
 
-// No function, or distribution of a field, is worse than in the captures of --base.
+// No function costs more than in the captures of --base.
 struct RegressionRule {
   std::string name;
   std::uint32_t line = 0;
-  std::string event, field, per;
+  std::string event;  // empty: all, each by itself
+  std::string per;
   double work = 0;
-  std::string functions;  // empty: all
-  double min_effect = 3;  // percent of the total, or of a field's percentile
+  std::string functions;  // see RulePattern; empty: all
+  double min_effect = 3;  // percent of the total
   double alpha = 0.05;
 };
 
