@@ -326,6 +326,21 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
   cli::mark_common(rows, first);
 }
 
+cli::Option stable_option(const std::string& help, symbolize::SymbolOptions& symbols,
+                          std::function<Result<>()> set) {
+  return {
+      "--stable", cli::Takes::Nothing, "",
+      "text that stays the same on every host and with every version of tacho: names come from the capture "
+      "(tacho pack) alone and are not demangled; for captures that a build keeps. Includes " +
+          help,
+      [&symbols, set = std::move(set)](std::string_view) -> Result<> {
+        symbols.symfs = symbolize::kNoFiles;
+        symbols.demangle = symbolize::Demangle::No;
+        symbols.cut_mark = symbolize::CutMark::None;
+        return set();
+      }};
+}
+
 cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
   return {"--truncated-stacks", cli::Takes::Value, "HOW",
           "which truncated stack copies end with a frame at address -1: 'all'; 'perf' (the default): as perf "

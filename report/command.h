@@ -121,6 +121,11 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
 // --truncated-stacks, for a command that shows stacks.
 cli::Option truncated_stacks_option(symbolize::CutMark& mark);
 
+// --stable: text that is the same on every host and with every version: names come from the capture alone, as
+// linker names. `set` chooses the form; `help`: its options.
+cli::Option stable_option(const std::string& help, symbolize::SymbolOptions& symbols,
+                          std::function<Result<>()> set);
+
 // --follow, for a command that reads a capture while it grows.
 cli::Option follow_option(ReadingOptions& options);
 

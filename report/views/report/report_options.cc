@@ -236,6 +236,12 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
        "a line of CSV (RFC 4180) for every row and event: event, the keys, samples, period, percent, "
        "and with children children_samples, children_period, children_percent; the first line names them",
        [&options](std::string_view) { return set_form(options, ReportForm::Csv); }});
+  rows.push_back(stable_option("--csv --no-children --sort comm,dso,symbol", options.reading.session.symbols,
+                               [&options]() -> Result<> {
+                                 options.wants_children = false;
+                                 options.columns.sort = "comm,dso,symbol";
+                                 return set_form(options, ReportForm::Csv);
+                               }));
   rows.push_back(cli::text("-t,--field-separator", "SEP", "separate columns by SEP, without alignment",
                            options.look.separator));
   rows.push_back({"-w,--column-widths", Takes::Value, "N,N",

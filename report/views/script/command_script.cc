@@ -196,6 +196,10 @@ cli::CommandLine describe(Options& options) {
          return options.fields.apply(text, options.remarks);
        }});
   add_form_options(rows, options);
+  rows.push_back(stable_option("--ns", options.reading.session.symbols, [&options]() -> Result<> {
+    options.nanoseconds = true;
+    return Done{};
+  }));
   rows.push_back(
       flag("-G,--hide-call-graph", "one line a sample, without its call chain", options.hide_chains));
   rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
