@@ -205,9 +205,9 @@ struct RecordedRuns {
   std::vector<std::vector<double>> before, after;
   static constexpr std::size_t kSlow = 17;
 
-  static RecordedRuns read(const std::string& name) {
+  static RecordedRuns read() {
     RecordedRuns runs;
-    std::ifstream file(std::string(TACHO_TEST_DATA) + "/" + name);
+    std::ifstream file(std::string(TACHO_TEST_DATA) + "/compared-runs.txt");
     std::string line;
     std::getline(file, line);
     while (std::getline(file, line)) {
@@ -259,10 +259,8 @@ Rates rates_of(std::mt19937_64& random, const std::vector<std::vector<double>>& 
   return rates;
 }
 
-class Recorded : public testing::TestWithParam<const char*> {};
-
-TEST_P(Recorded, CapturesOfOneProgramAreSeldomCalledDifferent) {
-  const auto runs = RecordedRuns::read(GetParam());
+TEST(Statistics, RecordedCapturesOfOneProgramAreSeldomCalledDifferent) {
+  const auto runs = RecordedRuns::read();
   ASSERT_EQ(runs.before.size(), 24U);
   std::mt19937_64 random(5);
   for (const auto* const side : {&runs.before, &runs.after})
@@ -272,16 +270,13 @@ TEST_P(Recorded, CapturesOfOneProgramAreSeldomCalledDifferent) {
     }
 }
 
-TEST_P(Recorded, AChangeOfFivePercentIsFoundAndNamed) {
-  const auto runs = RecordedRuns::read(GetParam());
+TEST(Statistics, ARecordedChangeOfFivePercentIsFoundAndNamed) {
+  const auto runs = RecordedRuns::read();
   std::mt19937_64 random(6);
   const Rates rates = rates_of(random, runs.before, runs.after, 0.03);
   EXPECT_GE(rates.named, 90);
   EXPECT_EQ(rates.same, 0);  // what cannot be decided is never the same
 }
-
-INSTANTIATE_TEST_SUITE_P(Statistics, Recorded,
-                         testing::Values("compared-runs.txt", "compared-runs-busy.txt"));
 
 }  // namespace
 }  // namespace tacho::report
