@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -472,48 +470,6 @@ FrameNames::NameList FrameNames::kept(std::span<const std::uint32_t> names) {
   const auto first = static_cast<std::uint32_t>(several_.size());
   several_.insert(several_.end(), names.begin(), names.end());
   return {static_cast<std::uint32_t>(names.size()), first};
-}
-
-MatchedFrames match_renamed_modules(std::span<const ComparedFrame> frames) {
-  struct Sides {
-    bool is_before = false, is_after = false;
-  };
-  std::map<std::string_view, Sides> modules;
-  for (const ComparedFrame& frame : frames) {
-    if (frame.module.empty()) continue;  // no code
-    Sides& sides = modules[frame.module];
-    sides.is_before |= frame.is_before;
-    sides.is_after |= frame.is_after;
-  }
-  const auto is_only = [&](const ComparedFrame& frame, bool Sides::*here, bool Sides::*there) {
-    const auto found = modules.find(frame.module);
-    return found != modules.end() && found->second.*here && !(found->second.*there);
-  };
-  constexpr std::uint32_t kSeveral = ~std::uint32_t{0};
-  std::map<std::pair<std::string_view, char>, std::uint32_t> after;
-  for (std::uint32_t i = 0; i < frames.size(); ++i) {
-    if (!is_only(frames[i], &Sides::is_after, &Sides::is_before)) continue;
-    if (const auto [known, is_new] = after.try_emplace({frames[i].name, frames[i].kind}, i); !is_new)
-      known->second = kSeveral;
-  }
-  MatchedFrames matched;
-  std::set<std::pair<std::string_view, std::string_view>> pairs;
-  for (std::uint32_t i = 0; i < frames.size(); ++i) {
-    matched.same.push_back(i);
-    if (!is_only(frames[i], &Sides::is_before, &Sides::is_after)) continue;
-    const auto found = after.find({frames[i].name, frames[i].kind});
-    if (found == after.end() || found->second == kSeveral) continue;
-    matched.same[i] = found->second;
-    pairs.emplace(frames[i].module, frames[found->second].module);
-  }
-  constexpr std::size_t kShown = 4;
-  std::size_t shown = 0;
-  for (const auto& [old, now] : pairs) {
-    if (++shown > kShown) break;
-    matched.modules += fmt::format("{}{} with {}", shown == 1 ? "" : ", ", old, now);
-  }
-  if (pairs.size() > kShown) matched.modules += fmt::format(", and {} more", pairs.size() - kShown);
-  return matched;
 }
 
 }  // namespace tacho::report

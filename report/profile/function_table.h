@@ -412,20 +412,4 @@ class FrameNames {
   std::vector<std::uint32_t> several_, made_;
 };
 
-// Frames of two captures in one picture.
-
-struct ComparedFrame {
-  std::string_view name, module;  // no module: empty
-  char kind = 0;
-  bool is_before = false, is_after = false;  // the captures that have it
-};
-struct MatchedFrames {
-  std::vector<std::uint32_t> same;  // by frame: itself, or for one before the frame after that it becomes
-  std::string modules;              // "old with new, ..."; empty: no frame becomes another
-};
-// Matches functions by name where only one capture has their module, as with two builds of a program under
-// different names, or two versions of a library. A function before becomes the one after, if there is exactly
-// one of that name and kind.
-MatchedFrames match_renamed_modules(std::span<const ComparedFrame> frames);
-
 }  // namespace tacho::report

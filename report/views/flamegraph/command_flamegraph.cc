@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "report/commands.h"
+#include "report/compare/function_match.h"
 #include "report/filter_options.h"
 #include "report/output/frame_colours.h"
 #include "report/output/text_output.h"
@@ -326,7 +327,7 @@ std::string totals_text(const std::string& unit, const FlameWeight& sum) {
 
 // Returns the line about modules whose functions are compared by name; empty: there are none.
 std::string match_frames(Picture& picture) {
-  std::vector<ComparedFrame> frames;
+  std::vector<FunctionToMatch> frames;
   for (std::uint32_t i = 0; i < picture.frames.size(); ++i) {
     const FlameFrame& frame = picture.frames[i];
     frames.push_back({frame.name, frame.module, static_cast<char>(frame.kind)});
@@ -341,10 +342,10 @@ std::string match_frames(Picture& picture) {
       frames[nodes[i].frame].is_after |= totals[i].after > 0;
     }
   }
-  const MatchedFrames matched = match_renamed_modules(frames);
-  if (matched.modules.empty()) return {};
+  const MatchedFunctions matched = match_functions(frames);
+  if (!matched.is_any()) return {};
   for (Graph& graph : picture.graphs) graph.tree.replace_frames(matched.same);
-  return "functions compared by name: " + matched.modules;
+  return matched.modules.empty() ? std::string() : "functions compared by name: " + matched.modules;
 }
 
 // Whether no frame at the depth of the root frames (--by) has weights both before and after, although both

@@ -10,6 +10,7 @@
 #include "cli/message_text.h"
 #include "report/command.h"
 #include "report/commands.h"
+#include "report/compare/function_match.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
 #include "report/views/page/page_file.h"
@@ -104,7 +105,7 @@ struct CommonFrames {
 CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base) {
   const std::vector<bool> after = samples.used_frames(), before = base.used_frames();
   bool is_in_both = false, is_in_one = false;
-  std::vector<ComparedFrame> frames;
+  std::vector<FunctionToMatch> frames;
   for (std::uint32_t i = 0; i < before.size(); ++i) {
     const PageFrame& frame = parts.tree.frames()[i];
     frames.push_back({parts.texts[frame.name], parts.texts[frame.module], static_cast<char>(frame.kind),
@@ -113,8 +114,8 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
     is_in_both |= before[i] && after[i];
     is_in_one |= before[i] != after[i];
   }
-  MatchedFrames matched = match_renamed_modules(frames);
-  if (!matched.modules.empty()) {
+  MatchedFunctions matched = match_functions(frames);
+  if (matched.is_any()) {
     const std::vector<std::uint32_t> moved = parts.tree.replace_frames(matched.same);
     samples.move_nodes(moved);
     base.move_nodes(moved);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -12,7 +13,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "format/base/parse_text.h"
 #include "report/command.h"
+#include "report/compare/function_match.h"
 #include "report/output/terminal.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_forms.h"
@@ -20,27 +23,110 @@
 
 namespace tacho::report {
 
+namespace {
+
+// The identities of rows of two captures: the texts of their keys, with the names of functions that the
+// captures have in common although their builds differ.
+class RowIdentities {
+ public:
+  enum class Side : std::uint8_t { Before, After };
+  struct Identity {
+    std::string text;
+    bool is_renamed = false;  // the row's own name is another one
+  };
+
+  // Call it for all rows of both sides, then match().
+  void learn(const ReportRows& rows, std::size_t row, Side side) {
+    if (!has_symbol(rows, row)) return;
+    FunctionToMatch& known = functions_[number_of(rows, row)];
+    (side == Side::Before ? known.is_before : known.is_after) = true;
+  }
+  void match() { matched_ = match_functions(functions_); }
+  const std::string& matched_modules() const { return matched_.modules; }
+
+  Identity of(const ReportRows& rows, std::size_t row) {
+    if (!matched_.is_any() || !has_symbol(rows, row)) return {rows.identity(row)};
+    const std::uint32_t own = number_of(rows, row), same = matched_.same[own];
+    if (same == own) return {rows.identity(row)};
+    Identity identity{{}, true};
+    for (auto& [key, text] : texts_of(rows, row)) {
+      const KeyTexts& now = *names_[same];
+      identity.text += key == "symbol" ? now.symbol : key == "dso" ? now.module : text;
+      identity.text += '\n';
+    }
+    return identity;
+  }
+
+ private:
+  // The texts of a function's keys. `symbol` begins with the level, as "[.] ".
+  struct KeyTexts {
+    std::string symbol, module;
+    auto operator<=>(const KeyTexts&) const = default;
+  };
+
+  static bool has_symbol(const ReportRows& rows, std::size_t row) {
+    if (!rows.has_function()) return false;
+    const Function* const function = rows.facts(row).function;
+    return function != nullptr && function->has_symbol();
+  }
+  static std::vector<std::pair<std::string_view, std::string>> texts_of(const ReportRows& rows,
+                                                                        std::size_t row) {
+    const std::string identity = rows.identity(row);
+    std::string_view rest = identity;
+    std::vector<std::pair<std::string_view, std::string>> texts;
+    for (const KeyUse& use : rows.keys()) texts.emplace_back(use.key->name, format::take_until(rest, '\n'));
+    return texts;
+  }
+  std::uint32_t number_of(const ReportRows& rows, std::size_t row) {
+    KeyTexts names;
+    for (auto& [key, text] : texts_of(rows, row)) {
+      if (key == "symbol") names.symbol = std::move(text);
+      if (key == "dso") names.module = std::move(text);
+    }
+    const auto [found, is_new] =
+        numbers_.try_emplace(std::move(names), static_cast<std::uint32_t>(functions_.size()));
+    if (!is_new) return found->second;
+    // Keys of a map stay where they are.
+    const KeyTexts& kept = found->first;
+    constexpr std::size_t kLevel = 4;
+    const std::string_view name = std::string_view(kept.symbol).substr(std::min(kLevel, kept.symbol.size()));
+    functions_.push_back({name, kept.module, kept.symbol.size() > 1 ? kept.symbol[1] : '.'});
+    names_.push_back(&kept);
+    return found->second;
+  }
+
+  std::map<KeyTexts, std::uint32_t> numbers_;
+  std::vector<const KeyTexts*> names_;  // by number
+  std::vector<FunctionToMatch> functions_;
+  MatchedFunctions matched_;
+};
+
+}  // namespace
+
 void ComparedRows::changed(Of of) {
   of_ = of;
   rows_.clear();
+  using Side = RowIdentities::Side;
+  const auto for_each = [&](auto&& visit) {
+    for (std::size_t row = 0; of != Of::Before && row < after_->size(); ++row)
+      if (after_->share(row, has_callees_) != 0) visit(*after_, row, Side::After);
+    for (std::size_t row = 0; of != Of::After && row < before_->size(); ++row)
+      if (before_->share(row, has_callees_) != 0) visit(*before_, row, Side::Before);
+  };
+  RowIdentities identities;
+  for_each([&](const ReportRows& rows, std::size_t row, Side side) { identities.learn(rows, row, side); });
+  identities.match();
+  matched_modules_ = identities.matched_modules();
   std::unordered_map<std::string, std::size_t> by_keys;
-  for (std::size_t row = 0; of != Of::Before && row < after_->size(); ++row) {
-    const double share = after_->share(row, has_callees_);
-    if (share == 0) continue;
-    by_keys.emplace(after_->identity(row), rows_.size());
-    rows_.push_back({.after = row, .before = {}, .share_after = share, .share_before = 0});
-  }
-  for (std::size_t row = 0; of != Of::After && row < before_->size(); ++row) {
-    const double share = before_->share(row, has_callees_);
-    if (share == 0) continue;
-    const auto found = by_keys.find(before_->identity(row));
-    if (found == by_keys.end()) {
-      rows_.push_back({.after = {}, .before = row, .share_after = 0, .share_before = share});
-    } else {
-      rows_[found->second].before = row;
-      rows_[found->second].share_before = share;
-    }
-  }
+  for_each([&](const ReportRows& rows, std::size_t row, Side side) {
+    const auto identity = identities.of(rows, row);
+    const auto [found, is_new] = by_keys.try_emplace(identity.text, rows_.size());
+    if (is_new) rows_.emplace_back();
+    Row& compared = rows_[found->second];
+    std::vector<std::size_t>& own = side == Side::After ? compared.after : compared.before;
+    own.insert(identity.is_renamed ? own.end() : own.begin(), row);
+    (side == Side::After ? compared.share_after : compared.share_before) += rows.share(row, has_callees_);
+  });
   sort();
 }
 
@@ -83,16 +169,18 @@ std::vector<BrowsedRows::Cell> ComparedRows::cells(std::size_t number) const {
   const auto share = [](double part, bool is_there) {
     return Cell{is_there ? fmt::format("{:7.2f}%", part) : std::string(8, ' '), part};
   };
-  std::vector<Cell> cells = {share(row.share_before, row.before.has_value()),
-                             share(row.share_after, row.after.has_value()),
+  std::vector<Cell> cells = {share(row.share_before, !row.before.empty()),
+                             share(row.share_after, !row.after.empty()),
                              {fmt::format("{:+7.2f}%", row.delta()), std::abs(row.delta())}};
-  for (Cell& key : row.after ? after_->key_cells(*row.after) : before_->key_cells(*row.before))
+  for (Cell& key : !row.after.empty() ? after_->key_cells(row.after[0]) : before_->key_cells(row.before[0]))
     cells.push_back(std::move(key));
   return cells;
 }
 
 std::string ComparedRows::identity(std::size_t row) const {
-  return rows_[row].after ? after_->identity(*rows_[row].after) : before_->identity(*rows_[row].before);
+  const Row& compared = rows_[row];
+  return !compared.after.empty() ? after_->identity(compared.after[0])
+                                 : before_->identity(compared.before[0]);
 }
 
 namespace {
@@ -216,6 +304,8 @@ class ComparisonText : public ComparisonForm {
   void write(const EventRows& event) override {
     write_side("# before: ", before_, event.before);
     write_side("# after:  ", after_, event.after);
+    if (const std::string& modules = event.rows.matched_modules(); !modules.empty())
+      out_.text("# functions compared by name: " + printable(modules, reading_.names) + "\n");
     out_.text("#\n");
     TableText table(event.rows, reading_.room(), out_);
     table.write_header();
@@ -235,17 +325,21 @@ class ComparisonText : public ComparisonForm {
   const ReadingOptions& reading_;
 };
 
-// The weight of a row in one capture. Of a group of events it is the first one's, by which rows are compared.
+// The weight of rows in one capture. Of a group of events it is the first one's, by which rows are compared.
 struct RowWeight {
   std::uint64_t samples = 0, period = 0;
   double percent = 0;
 };
-std::optional<RowWeight> weight_of(const ReportRows* rows, std::optional<std::size_t> row) {
-  if (rows == nullptr || !row) return std::nullopt;
+std::optional<RowWeight> weight_of(const ReportRows* rows, std::span<const std::size_t> numbers) {
+  if (rows == nullptr || numbers.empty()) return std::nullopt;
   const RowBlock block = rows->block();
-  const Weight& self = block.entries->totals(block.rows[*row], 0).self;
-  return RowWeight{self.samples, block.entries->value(Column::Kind::Overhead, block.rows[*row], 0),
-                   rows->share(*row, false)};
+  RowWeight sum;
+  for (const std::size_t row : numbers) {
+    sum.samples += block.entries->totals(block.rows[row], 0).self.samples;
+    sum.period += block.entries->value(Column::Kind::Overhead, block.rows[row], 0);
+    sum.percent += rows->share(row, false);
+  }
+  return sum;
 }
 
 class ComparisonJson : public ComparisonForm {
@@ -301,8 +395,8 @@ class ComparisonJson : public ComparisonForm {
     const RowBlock block = (after ? event.after : event.before)->block();
     to_.begin_object("");
     describe_row_keys(to_, named.columns, named.rows.facts(), block, block.rows[after ? *after : *before]);
-    describe_weight("before", weight_of(event.before, before));
-    describe_weight("after", weight_of(event.after, after));
+    describe_weight("before", weight_of(event.before, event.rows.rows_before(row)));
+    describe_weight("after", weight_of(event.after, event.rows.rows_after(row)));
     to_.real("difference", event.rows.delta(row));
     to_.end_object();
   }
@@ -349,8 +443,8 @@ class ComparisonCsv : public ComparisonForm {
       for (const RawColumn& column : after_.columns)
         after ? write_key(column.name, after_, *event.after, *after)
               : write_key(column.name, before_, *event.before, *before);
-      write_weight(event.before, before);
-      write_weight(event.after, after);
+      write_weight(event.before, event.rows.rows_before(row));
+      write_weight(event.after, event.rows.rows_after(row));
       lines_.real(event.rows.delta(row));
       lines_.end_line();
     }
@@ -365,8 +459,8 @@ class ComparisonCsv : public ComparisonForm {
     if (column == side.columns.end() || !is_of_block(*column->use, *block.events)) return lines_.empty();
     lines_.value(raw_value(*column->use, side.rows.facts(), block.entries->facts(block.rows[row])));
   }
-  void write_weight(const ReportRows* rows, std::optional<std::size_t> row) {
-    if (const auto weight = weight_of(rows, row)) {
+  void write_weight(const ReportRows* rows, std::span<const std::size_t> numbers) {
+    if (const auto weight = weight_of(rows, numbers)) {
       lines_.number(weight->samples);
       lines_.number(weight->period);
       lines_.real(weight->percent);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace tacho::report {
 
 class ComparedRows : public BrowsedRows {
  public:
-  // Both must outlive it. Rows are matched by the texts of their keys.
+  // Both must outlive it. Rows are matched by the texts of their keys, functions as compare/function_match
+  // says.
   ComparedRows(const ReportRows& after, const ReportRows& before) : after_(&after), before_(&before) {
     changed(Of::Both);
   }
@@ -34,9 +36,15 @@ class ComparedRows : public BrowsedRows {
   Order order() const { return order_; }
   void order_by(Order order);
 
-  // The row's number in `after` and in `before`; nullopt: only the other has it.
-  std::optional<std::size_t> row_after(std::size_t row) const { return rows_[row].after; }
-  std::optional<std::size_t> row_before(std::size_t row) const { return rows_[row].before; }
+  // The row's numbers in `after` and in `before`: several where clones of a function are one; empty: only the
+  // other has it.
+  std::span<const std::size_t> rows_after(std::size_t row) const { return rows_[row].after; }
+  std::span<const std::size_t> rows_before(std::size_t row) const { return rows_[row].before; }
+  // The first of them.
+  std::optional<std::size_t> row_after(std::size_t row) const { return first_of(rows_[row].after); }
+  std::optional<std::size_t> row_before(std::size_t row) const { return first_of(rows_[row].before); }
+  // "old with new": modules whose functions are matched by name. Empty: none.
+  const std::string& matched_modules() const { return matched_modules_; }
   // Percent, of the capture in which the row has more.
   double largest_share(std::size_t row) const {
     return std::max(rows_[row].share_after, rows_[row].share_before);
@@ -48,16 +56,19 @@ class ComparedRows : public BrowsedRows {
   std::vector<Cell> cells(std::size_t row) const override;
   std::string identity(std::size_t row) const override;
   bool has_graph(std::size_t row) const override {
-    return rows_[row].after && after_->has_graph(*rows_[row].after);
+    return row_after(row) && after_->has_graph(*row_after(row));
   }
-  std::vector<BrowsedNode> graph(std::size_t row) const override { return after_->graph(*rows_[row].after); }
+  std::vector<BrowsedNode> graph(std::size_t row) const override { return after_->graph(*row_after(row)); }
 
  private:
   struct Row {
-    std::optional<std::size_t> after, before;
+    std::vector<std::size_t> after, before;    // the one with the name that is shown is first
     double share_after = 0, share_before = 0;  // percent
     double delta() const { return share_after - share_before; }
   };
+  static std::optional<std::size_t> first_of(const std::vector<std::size_t>& rows) {
+    return rows.empty() ? std::nullopt : std::optional(rows.front());
+  }
   void sort();
 
   const ReportRows* after_;
@@ -66,6 +77,7 @@ class ComparedRows : public BrowsedRows {
   bool has_callees_ = false;
   Order order_ = Order::Delta;
   std::vector<Row> rows_;
+  std::string matched_modules_;
 };
 
 // `tacho report --base FILE` as text, JSON or CSV: prints the rows of the capture of `options` and of `base`,

@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/views/report/report_table.h"
@@ -84,6 +86,7 @@ class ReportRows : public BrowsedRows {
   // A sort key other than those of thread, module and function; null: none.
   const SortKey* other_key() const;
   bool has_key(std::string_view name) const;
+  std::span<const KeyUse> keys() const { return columns_.keys; }
   // The shown rows with their weights, valid until another choice.
   RowBlock block() const {
     return {&table_->profile().blocks()[choice_.block], entries_.get(), rows_, &totals_};

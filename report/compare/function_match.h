@@ -1,0 +1,58 @@
+// Which functions of two captures are the same although their builds differ: compilers rename clones,
+// programs and libraries get other file names, and authors rename functions. All views that compare captures
+// ask this once, for their distinct functions, so that their totals of a function agree.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tacho::report {
+
+// The name without what compilers add to clones and parts of a function: ".cold", ".isra.0", ".part.1",
+// ".constprop.0", ".llvm.123", ".lto_priv.0", the same as demanglers write it (" [clone .cold]"),
+// a Rust hash ("::h" and 16 digits), and ABI tags
+// ("[abi:cxx11]").
+std::string name_of_source(std::string_view name);
+
+struct FunctionToMatch {
+  std::string_view name, module;             // no module: empty
+  char kind = 0;                             // functions of different kinds (kernel, user) are different
+  bool is_before = false, is_after = false;  // the captures that have it
+};
+
+struct CallToMatch {
+  std::uint32_t caller, callee;  // indices of functions
+  bool is_before = false, is_after = false;
+};
+
+// How a function became another one.
+enum class MatchedBy : std::uint8_t {
+  Itself,  // it did not
+  Clone,   // of the same source function in the same module
+  Module,  // of the same name in a module that only the other capture has
+  Calls,   // the same callers and callees under another name
+};
+
+struct MatchedFunctions {
+  std::vector<std::uint32_t> same;  // by function: itself, or the function that it becomes
+  std::vector<MatchedBy> by;        // by function
+  std::string modules;              // "old with new, ..."; empty: none was matched by its module
+  std::string renames;              // "old as new, ...", of those matched by calls
+  bool is_any() const;              // a function becomes another
+};
+
+// Of functions that only one capture has:
+// - Clones of a source function become one function. It is one that both captures have, if there is one.
+// - A function of a module that only the capture before has becomes that of the same name in a module that
+// only the
+//   capture after has, if there is exactly one.
+// - With `calls`, a function becomes one of another name in the same module if both have the same callers and
+//   callees, and no third function has. This is repeated, as each match makes callers and callees of others
+//   equal.
+MatchedFunctions match_functions(std::span<const FunctionToMatch> functions,
+                                 std::span<const CallToMatch> calls = {});
+
+}  // namespace tacho::report
