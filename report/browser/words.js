@@ -40,3 +40,10 @@ export const exactAmount = (value, unit) => {
         shown = amount(value, unit);
   return exact === shown ? exact : `${exact} (${shown})`;
 };
+
+// A BigInt in a unit of a power of ten, with so many digits behind the point: more than a number of JavaScript has.
+export const fixed = (number, unit, digits) => {
+  const scale = BigInt(unit), left = 10n ** BigInt(digits), whole = (number * left + scale / 2n) / scale;
+  const part = digits > 0 ? `.${String(whole % left).padStart(digits, '0')}` : '';
+  return `${whole / left}${part}`;
+};

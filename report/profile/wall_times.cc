@@ -225,6 +225,10 @@ void WallTimes::keep_span(const WallSpan& span) {
   if (observer_.facts_of && span.row != kNoRow) spans_.push_back(span);
 }
 
+void WallTimes::keep_gap(const Track& track, std::uint64_t begin, std::uint64_t end, WallState state) {
+  if (observer_.facts_of && begin < end) gaps_.push_back({begin, end, track.number, state});
+}
+
 // Of waits without events only their time is known: it was before the next event.
 void WallTimes::add_skipped(Track& track, std::uint64_t from, std::uint64_t to) {
   const double skipped = chosen(from, to);
@@ -304,6 +308,7 @@ void WallTimes::add_lost(const Wait& wait) {
   Track& track = track_of(wait.tid);
   if (!track.has_waits) begin_at(track, wait.begin(), WallState::OnCpu);
   track.lost += chosen(std::max(wait.begin(), track.covered), wait.end);
+  keep_gap(track, std::max(wait.begin(), track.covered), wait.end, WallState::Unknown);
   track.covered = std::max(track.covered, wait.end);
   ++lost_;
 }
@@ -321,10 +326,12 @@ void WallTimes::add_queue(Track& track) {
   const Wait queue = *std::exchange(track.queue, std::nullopt);
   const std::uint64_t begin = queue.begin();
   const bool has_slept = queue.was_woken && (track.has_waits ? begin > track.covered : !track.is_forked);
-  if (!track.has_waits)
+  if (!track.has_waits) {
     begin_at(track, begin, has_slept ? WallState::Before : WallState::OnCpu);
-  else if (has_slept)
+  } else if (has_slept) {
     track.vague += chosen(track.covered, begin);
+    keep_gap(track, track.covered, begin, WallState::Blocked);
+  }
   track.has_unseen_sleeps |= has_slept;
   Wait known = queue;
   known.stack = nullptr;
@@ -402,8 +409,10 @@ double WallTimes::finish(Track& track) {
   threads_.push_back({track.pid, track.tid, track.thread != nullptr ? track.thread->comm : std::string_view(),
                       begin, end, life});
   // If none of its sleeps is recorded, it may sleep at the end as well.
-  if (is_clock_ && track.has_unseen_sleeps && !track.has_seen_sleeps)
+  if (is_clock_ && track.has_unseen_sleeps && !track.has_seen_sleeps) {
     track.vague += chosen(std::max(begin, track.covered), end);
+    keep_gap(track, std::max(begin, track.covered), end, WallState::Blocked);
+  }
   double on_cpu = 0;
   if (!track.has_waits) {
     // It never left the CPU, though the capture would show it. But recorders leave out waits of tacho itself.
@@ -411,6 +420,7 @@ double WallTimes::finish(Track& track) {
         (waits_.has_switches() || waits_.has_queues()) && track.sampled > 0 && !track.left_cpu;
     on_cpu = is_always_on ? life : is_clock_ ? std::min(life, sampled) : 0;
     count(track, WallState::Unknown, nullptr, life - on_cpu);
+    if (!is_always_on) keep_gap(track, begin, end, WallState::Unknown);
   } else {
     const double lead = track.lead == WallState::Before ? chosen(begin, track.known_from) : 0;
     const double vague = track.vague + (track.was_off_before ? 0 : lead);
@@ -420,6 +430,8 @@ double WallTimes::finish(Track& track) {
     const double more = is_clock_ ? std::max(sampled - sure, 0.0) : 0;  // according to samples
     const double in_lost = std::min(more, track.lost), in_vague = std::min(more - in_lost, vague);
     on_cpu = sure + in_lost + in_vague;
+    if (lead > 0) keep_gap(track, begin, track.known_from, WallState::Before);
+    if (unseen > 0) keep_gap(track, begin, end, WallState::Unknown);
     const double before = track.was_off_before ? lead : std::min(lead, vague - in_vague);
     count(track, WallState::Before, nullptr, before);
     count(track, WallState::Blocked, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
@@ -512,6 +524,8 @@ void WallTimes::keep_shown(const std::vector<std::uint32_t>& shown, const std::v
     rows.push_back(row);
   }
   rows_ = std::move(rows);
+  std::erase_if(gaps_, [&](const WallGap& gap) { return shown[gap.thread] == kNotShown; });
+  for (WallGap& gap : gaps_) gap.thread = shown[gap.thread];
   for (WallSpan& span : spans_) span.row = moved[span.row];
   std::erase_if(spans_, [](const WallSpan& span) { return span.row == kNoRow; });
 }

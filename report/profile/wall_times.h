@@ -63,8 +63,15 @@ struct WallSpan {
   std::uint32_t kept = 0;  // what WallObserver::keep returned for its sample; 0: it has none
 };
 
+// A part of a thread's time outside of waits in which no event or sample says that it was on the CPU.
+struct WallGap {
+  std::uint64_t begin = 0, end = 0;  // ns, of the recording clock
+  std::uint32_t thread = 0;          // number in threads()
+  WallState state = WallState::Unknown;
+};
+
 // For a view that looks at single waits. Waits with different facts have rows of their own, which have no
-// wakers in their chains; and spans are kept, with 32 bytes each.
+// wakers in their chains; and spans and gaps are kept, with 32 bytes each.
 struct WallObserver {
   // Called for each sample that begins a wait, and on the CPU. Its number is in Wait::kept and
   // WallSpan::kept.
@@ -90,6 +97,10 @@ class WallTimes {
   const std::vector<WallRow>& rows() const { return rows_; }
   // With an observer: in the order of their ends, as far as events tell.
   const std::vector<WallSpan>& spans() const { return spans_; }
+  // With an observer. Where a gap and a wait overlap, the thread waited.
+  const std::vector<WallGap>& gaps() const { return gaps_; }
+  // Whether events say when threads wait.
+  bool has_waits() const { return has_waits_; }
   const WaitChains& chains() const { return chains_; }
   // The ns in [begin, end) that options select.
   double chosen(std::uint64_t begin, std::uint64_t end) const;
@@ -134,6 +145,7 @@ class WallTimes {
   std::uint32_t count(const Track& track, WallState state, const Stack* stack, double time,
                       std::uint32_t facts = 0);
   void keep_span(const WallSpan& span);
+  void keep_gap(const Track& track, std::uint64_t begin, std::uint64_t end, WallState state);
   void add_skipped(Track& track, std::uint64_t from, std::uint64_t to);
   // Adds the estimate for the waits without events that a part of `wait`, with `time`, stands for.
   void add_estimate(Track& track, std::uint32_t row, const Wait& wait, double time);
@@ -167,6 +179,7 @@ class WallTimes {
   std::vector<WallThread> threads_;
   std::vector<WallRow> rows_;
   std::vector<WallSpan> spans_;
+  std::vector<WallGap> gaps_;
   IndexTable<> by_row_;
   std::unordered_map<LocationId, WallState> states_;  // Unknown: it shows no state
   std::unordered_map<const Stack*, WallState> state_of_stack_;

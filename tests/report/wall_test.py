@@ -7,115 +7,11 @@ import made_capture as made
 import made_payload
 import programs
 from flame_graph import Picture
-from made_payload import Field
-
-FUNCTIONS = ["schedule", "do_nanosleep", "futex_wait", "io_schedule", "do_wake", "busy", "entry", "worker_thread"]
-AT = {name: made.KERNEL_TEXT + 0x1000 * (i + 1) for i, name in enumerate(FUNCTIONS)}
-MAIN, WORKER, OTHER = made.PID, 4300, 4400
-RUNNING, SLEEPING, DEAD = 0, 1, 32
-MS = 1_000_000
-FORK, EXIT = 7, 4
-CLOCK = made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)
-SLEEP, LOCK = ("schedule", "do_nanosleep", "entry"), ("schedule", "futex_wait", "entry")
-
-SWITCHES = {"sched:sched_switch": [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)],
-            "sched:sched_waking": [Field("pid", size=4), Field("pad", size=4)]}
-RECORDERS = {"offcpu": [Field("off_ns", unit="ns", role="value"), Field("runq_ns", unit="ns", role="queued")],
-             "waking": [Field("blocked_ns", unit="ns", role="value"), Field("woken_tid", size=4, role="wakes"),
-                        Field("pad", size=4)],
-             "runqlat": [Field("wait_ns", unit="ns", role="value"),
-                         Field("why", made_payload.ENUM, 4, role="why_queued",
-                               enumerators=((0, "woken"), (1, "created"), (2, "preempted"))), Field("pad", size=4)]}
+from page_data import Page
+from states_capture import MAIN, MS, OTHER, SLEEPING, RUNNING, SWITCHES, RECORDERS, WORKER, StatesCapture
 
 
-class Wall(programs.Scratch):
-    def setUp(self):
-        super().setUp()
-        lines = [("_text", made.KERNEL_TEXT), *AT.items(), ("_etext", made.KERNEL_TEXT + 0x2000000)]
-        (self.folder / "kallsyms").write_text("".join(f"{at:016x} T {name}\n" for name, at in lines))
-
-    def begin(self, events, clock=True):
-        sample_type = made.USUAL | made.RAW | made.CALLCHAIN
-        channels = [made.Event(name, made.SOFTWARE, made_payload.BPF_OUTPUT, sample_type, 1) for name in events]
-        self.names = [*events, "cpu-clock"]
-        self.capture = made.Capture(*channels, *([CLOCK] if clock else []),
-                                    features={made_payload.PAYLOAD_SCHEMAS: made_payload.schemas(**events)})
-        self.zero = self.capture.time
-        self.capture.time = 0  # before the recording
-        self.capture.started()
-        for name, tid in (("main", MAIN), ("other", OTHER)):
-            self.capture.named(name, tid)
-
-    def at(self, ms):
-        self.capture.time = self.zero + round(ms * MS)
-
-    def take(self, ms, event, tid, functions, *values, period=1000):
-        """Adds a sample of a thread with a kernel stack, leaf first."""
-        self.at(ms)
-        self.capture.time -= made.STEP
-        chain = [made.CONTEXT_KERNEL, *(AT[name] + 4 for name in functions)] if functions else []
-        self.capture.sample(self.names.index(event), ip=chain[1] if chain else made.MAIN, misc=made.KERNEL, chain=chain,
-                            tid=tid, raw=struct.pack(*values) if values else b"", period=period)
-
-    def task(self, ms, type_, tid):
-        self.at(ms)
-        self.capture.other(type_, 0, struct.pack("<IIIIQ", MAIN, MAIN, tid, MAIN, self.capture.time))
-        if type_ == FORK:
-            self.capture.named("worker", tid)
-
-    def switch(self, ms, tid, state, to, functions=SLEEP):
-        self.take(ms, "sched:sched_switch", tid, functions, "<QII", state, to, 0)
-
-    def wakes(self, ms, tid, whom, functions=("do_wake", "entry")):
-        self.take(ms, "sched:sched_waking", tid, functions, "<II", whom, 0)
-
-    def runs(self, ms, tid, *functions):
-        self.take(ms, "cpu-clock", tid, functions)
-
-    def off(self, ms, tid, off, queued, functions=SLEEP):
-        self.take(ms, "offcpu", tid, functions, "<QQ", round(off * MS), round(queued * MS))
-
-    def queued(self, ms, tid, wait, why):
-        self.take(ms, "runqlat", tid, (), "<QII", round(wait * MS), {"woken": 0, "created": 1, "preempted": 2}[why], 0)
-
-    def view(self, name, *words, status=0):
-        (self.folder / "perf.data").write_bytes(self.capture.file())
-        return self.tacho(name, "--kallsyms", "kallsyms", "--wall", *words, status=status)
-
-    def times(self, *words):
-        """({(tid, state and stack): ms} of folded text, stderr)."""
-        done = self.view("folded", "--tid", *words)
-        times = {}
-        for line in done.stdout.decode().splitlines():
-            stack, weight = line.rsplit(" ", 1)
-            thread, rest = stack.split(";", 1)
-            times[int(thread.rsplit("/", 1)[1]), rest] = int(weight) / MS
-        return times, done.stderr.decode()
-
-    def states(self, times, tid):
-        sums = {}
-        for (thread, rest), ms in times.items():
-            if thread == tid:
-                state = rest.split(";")[0]
-                sums[state] = round(sums.get(state, 0) + ms, 3)
-        return sums
-
-    def switches(self):
-        """main sleeps while the worker is forked, runs, is preempted, wakes main and exits."""
-        self.begin(SWITCHES)
-        self.runs(0, MAIN, "busy", "entry")
-        self.runs(3, MAIN, "busy", "entry")
-        self.task(5, FORK, WORKER)
-        self.switch(10, MAIN, SLEEPING, WORKER)
-        self.runs(20, WORKER, "entry")
-        self.switch(30, WORKER, RUNNING, OTHER, ("schedule", "entry"))
-        self.switch(40, OTHER, SLEEPING, WORKER, LOCK)
-        self.wakes(45, WORKER, MAIN)
-        self.task(49, EXIT, WORKER)
-        self.switch(50, WORKER, DEAD, MAIN)
-        self.runs(58, MAIN, "busy", "entry")
-        self.runs(60, MAIN, "entry")
-
+class Wall(StatesCapture):
     def test_every_moment_between_switches_counts_once(self):
         self.switches()
         times, said = self.times()
@@ -130,24 +26,6 @@ class Wall(programs.Scratch):
         self.assertEqual(times[OTHER, "[blocked: lock];entry;futex_wait;schedule"], 20)  # until the recording ends
         self.assertEqual(times[OTHER, "[on-CPU]"], 10)  # no sample has its stack
         self.assertEqual(said, "")
-
-    def recorders(self):
-        """The same as events of -e offcpu,waking,runqlat. Waits at the start of the recording are not seen."""
-        self.begin(RECORDERS)
-        self.runs(0, MAIN, "busy", "entry")
-        self.runs(3, MAIN, "busy", "entry")
-        self.task(5, FORK, WORKER)
-        self.queued(10, WORKER, 5, "created")
-        self.runs(20, WORKER, "entry")
-        self.queued(30, OTHER, 2, "woken")
-        self.queued(40, WORKER, 10, "preempted")
-        self.take(45, "waking", WORKER, ("do_wake", "entry"), "<QII", 35 * MS, MAIN, 0)
-        self.task(49, EXIT, WORKER)
-        self.queued(50, MAIN, 5, "woken")  # before the offcpu event of the same wait; in other tests after it
-        self.off(50, MAIN, 40, 5)
-        self.runs(58, MAIN, "busy", "entry")
-        self.runs(60, MAIN, "entry")
-        self.off(60, OTHER, 20, 0, LOCK)
 
     def test_recorders_tell_the_same_as_switches(self):
         self.recorders()
@@ -239,6 +117,57 @@ class Wall(programs.Scratch):
             self.assertEqual({"o", "r", "w"} - set(states.values()), set())
             legend = dict(re.findall(r'class="([orw])0"[^>]*/><text[^>]*>([^<]*)<', self.view("flamegraph").stdout.decode()))
             self.assertEqual(legend, {"o": "on the CPU", "r": "runnable", "w": "waiting"})
+
+    def lanes(self, *words):
+        """{tid: [(state, begin, end in ms, waker's number)]} of a page, and {tid: {state: ms}} that it states as sums."""
+        (self.folder / "perf.data").write_bytes(self.capture.file())
+        page = Page(self.tacho("page", "--kallsyms", "kallsyms", *words).stdout.decode())
+        names, columns, lanes, sums, at = page.head["state_names"], page.columns, {}, {}, 0
+        start = int(page.head["capture"]["start"]) - self.zero
+        for lane, thread in enumerate(columns["state.thread"]):
+            tid, time, parts = columns["threads.tid"][thread], columns["state.start"][lane] + start, []
+            for i in range(at, at + columns["state.count"][lane]):
+                length = columns["state.length"][i]
+                parts.append((names[columns["state.state"][i]], time / MS, (time + length) / MS, columns["state.waker"][i]))
+                time += length
+            at += columns["state.count"][lane]
+            lanes[tid] = parts
+            of_thread = columns["state.sums"][lane * len(names):][:len(names)]
+            sums[tid] = {f"[{name}]": ns / MS for name, ns in zip(names, of_thread) if ns > 0}
+        return lanes, sums, page
+
+    def test_the_lanes_of_a_page_add_up_to_what_folded_prints(self):
+        for make in (self.switches, self.recorders):
+            make()
+            lanes, sums, page = self.lanes()
+            times, _ = self.times()
+            for tid in (MAIN, WORKER, OTHER):
+                states = self.states(times, tid)
+                self.assertEqual(sums[tid], states)
+                added = {}
+                for state, begin, end, _ in lanes[tid]:
+                    added[f"[{state}]"] = round(added.get(f"[{state}]", 0) + end - begin, 3)
+                self.assertEqual(added, states)
+                for (_, _, end, _), (_, begin, _, _) in zip(lanes[tid], lanes[tid][1:]):
+                    self.assertEqual(end, begin)
+            worker = page.columns["threads.tid"].index(WORKER) + 3
+            self.assertEqual(lanes[MAIN], [("on-CPU", 0, 10, 0), ("blocked: sleep", 10, 45, worker), ("runnable", 45, 50, worker),
+                                           ("on-CPU", 50, 60, 0)])
+
+    def test_a_page_of_a_part_of_the_time_has_its_lanes(self):
+        self.switches()
+        zero = self.zero / 1e9
+        lanes, sums, page = self.lanes("--time", f"{zero + 0.015:.6f},{zero + 0.042:.6f}")
+        self.assertEqual(page.columns["time"], [0, 10 * MS, 20 * MS])  # at 20, 30 and 40 ms
+        self.assertEqual(lanes[MAIN], [("blocked: sleep", 15, 42.000001, page.columns["threads.tid"].index(WORKER) + 3)])
+        self.assertEqual(lanes[WORKER][-1], ("on-CPU", 40, 42.000001, 0))
+        self.assertEqual(sums[WORKER], {"[on-CPU]": 17.000001, "[runnable]": 10})  # with the last nanosecond
+        lanes, _, page = self.lanes("--tid", str(MAIN))
+        self.assertEqual(list(lanes), [MAIN])
+        self.assertEqual(page.folded(1), {})
+        for words in (("--where", "cpu == 0"), ("--event", "cpu-clock")):
+            (self.folder / "perf.data").write_bytes(self.capture.file())
+            self.assertNotIn("state_names", Page(self.tacho("page", *words).stdout.decode()).head, words)
 
     def test_threads_are_as_wide_as_their_life_by_default(self):
         self.switches()

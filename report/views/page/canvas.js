@@ -1,7 +1,9 @@
 // Canvases: colours, a pen, an axis of times, drags; and the page's tooltip.
 import {element} from '../../browser/dom.js';
 import {FONT} from '../../browser/labels.js';
+import {roundStep} from '../../browser/ticks.js';
 import {fillTip, tipPlace} from '../../browser/tip.js';
+import {fixed} from '../../browser/words.js';
 
 // The colour of a custom property of the style sheet, which knows dark and light.
 const colours = new Map();
@@ -28,22 +30,21 @@ export const pen = (canvas, width, height) => {
   return context;
 };
 
-// The least of 1, 2, 5, 10, 20, ... that is not below.
-const roundStep = (least) => {
-  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
-  return power * [1, 2, 5, 10].find((times) => times * power >= least);
-};
-// A time axis at the bottom of a canvas: ns from the start of the capture, with as many digits as neighbours differ in.
+// px at the left of all canvases with times, for the names of rows.
+export const gutter = (width) => (width < 600 ? 124 : 190);
+
+// A time axis at the bottom of a canvas: of ns from the start of the capture, with as many digits as neighbours differ in.
+// `zero`: the time of that start on the axis, a BigInt.
 export const AXIS = 18;
-export const drawAxis = (context, from, to, width, y) => {
-  const step = roundStep((to - from) / Math.max(Math.floor(width / 110), 1));
-  const [unit, name] = to >= 1e9 ? [1e9, 's'] : to >= 1e6 ? [1e6, 'ms'] : to >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
-  const digits = Math.max(Math.round(Math.log10(unit) - Math.floor(Math.log10(step))), 0);
+export const drawAxis = (context, from, to, width, y, zero) => {
+  const step = roundStep((to - from) / Math.max(Math.floor(width / 110), 1)), first = zero + BigInt(Math.ceil(from));
+  const [unit, name] = zero > 0n || to >= 1e9 ? [1e9, 's'] : to >= 1e6 ? [1e6, 'ms'] : to >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  const digits = Math.max(Math.round(Math.log10(unit) - Math.floor(Math.log10(step))), 0), each = BigInt(step);
   context.fillStyle = colour('muted');
   context.textAlign = 'center';
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
-    const words = at === 0 ? '0' : `${(at / unit).toFixed(digits)} ${name}`, half = context.measureText(words).width / 2;
-    const x = (at - from) / (to - from) * width;
+  for (let time = (first + each - 1n) / each * each; time - zero <= BigInt(Math.floor(to)); time += each) {
+    const words = time === 0n ? '0' : `${fixed(time, unit, digits)} ${name}`, half = context.measureText(words).width / 2;
+    const x = (Number(time - zero) - from) / (to - from) * width;
     context.fillText(words, Math.min(Math.max(x, half), width - half), y + AXIS / 2 + 1);
     context.fillRect(Math.min(x, width - 1), y, 1, 3);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "report/views/page/page_head.h"
 #include "report/views/page/page_names.h"
 #include "report/views/page/page_samples.h"
+#include "report/views/page/page_states.h"
 #include "report/views/page/page_tree.h"
 
 namespace tacho::report {
@@ -123,6 +125,34 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
   return {std::move(matched.modules), is_in_both || !is_in_one || samples.empty() || base.empty()};
 }
 
+// Reads the samples of a page, and the states of threads if the capture has waits (null: it has none).
+class PageSink : public Sink {
+ public:
+  PageSink(PageSamples& samples, PageStates* states, Filter chosen)
+      : samples_(samples), states_(states), chosen_(std::move(chosen)) {}
+
+  MergeBy merge_by() const override { return samples_.merge_by(); }
+  bool takes_non_samples() const override { return states_ != nullptr; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (states_ == nullptr) return samples_.on_sample(sample);
+    const std::uint64_t before = samples_.size();
+    const bool is_chosen = chosen_.accepts_start(*sample.fields) && chosen_.accepts_comm(sample.comm);
+    if (is_chosen) (void)samples_.on_sample(sample);
+    states_->take(
+        sample, samples_.size() > before ? std::optional(static_cast<std::uint32_t>(before)) : std::nullopt);
+    return Flow::Continue;
+  }
+  Flow on_non_sample(const NonSampleRecord& event) override {
+    states_->take(event);
+    return Flow::Continue;
+  }
+
+ private:
+  PageSamples& samples_;
+  PageStates* states_;
+  Filter chosen_;  // which samples are in the page
+};
+
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
   auto aliases = options.key.empty() ? Aliases::create() : Aliases::of_key(options.key);
   if (!aliases) return std::move(aliases.error());
@@ -131,7 +161,10 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   Shown shown(Symbols::NotUsed);
   read_head(session);
   PageSamples samples(session, names, parts, options.most, PageSamples::Take::Everything, options.roots);
-  run_with_progress(session, samples, out);
+  Filter chosen = session.filter();
+  const std::unique_ptr<PageStates> states = PageStates::find(session);
+  PageSink sink(samples, states.get(), std::move(chosen));
+  run_with_progress(session, sink, out);
   samples.name_new_rows();
   session.report_missing_symbols();
   samples.look_up_lines();
@@ -162,6 +195,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
           "--by none leaves thread names out");
   }
 
+  // Threads without samples get names.
+  std::vector<PackedColumn> of_states = states ? states->columns(samples) : std::vector<PackedColumn>();
   const PageTree::Order order = parts.tree.order(parts.texts);
   TextBuffer json;
   JsonFields head(json);
@@ -177,8 +212,10 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     head.end_object();
   }
   describe_colours(head);
+  if (states) describe_states(head);
   head.finish();
   std::vector<PackedColumn> columns = samples.columns(order);
+  std::ranges::move(of_states, std::back_inserter(columns));
   if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));
   if (auto written =
           write_page(out, std::string(json.view()), parts, order, std::move(columns), session.pool());

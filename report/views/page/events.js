@@ -1,14 +1,15 @@
 // The samples of the selection one by one, with payload and stack. The rows in sight alone are elements.
 import {element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
-import {amount, exactAmount, grouped} from '../../browser/words.js';
+import {exactAmount, grouped} from '../../browser/words.js';
 
 import {weightsOf} from './model.js';
+import {makePayload} from './payload.js';
 
 const ROW = 24, MOST_HEIGHT = 15000000;  // px: browsers have a limit
 
 export const makeEvents = (app) => {
-  const {model} = app, {samples, threads, tree, frames, ordinal} = model;
+  const {model} = app, {samples, frames} = model, payload = makePayload(model);
   const list = element('div', {
     class: 'spacer',
     role: 'listbox',
@@ -19,29 +20,6 @@ export const makeEvents = (app) => {
         details = element('div', {class: 'details', 'aria-live': 'polite'});
   const status = element('p', {class: 'status'});
   let rows = new Uint32Array(0), chosen = -1;
-
-  const payload = (i, number = amount) => {
-    const at = ordinal[i], shown = [];
-    for (const field of model.events[samples.event[i]].fields) {
-      if (field.missing && field.missing[at]) continue;
-      shown.push(
-          [field.name, field.isText ? model.text(field.values[at]) : number(field.values[at], field.unit)]);
-    }
-    return shown;
-  };
-  const commOf = (i) => {
-    let at = samples.node[i];
-    while (tree.parent[at] !== tree.root && tree.parent[at] >= 0) at = tree.parent[at];
-    return frames.name(tree.frame[at]);
-  };
-  const threadOf = (i) => {
-    const thread = samples.thread[i];
-    const pid = threads.pid[thread], tid = threads.tid[thread];
-    return `${commOf(i)} ${pid === tid ? tid : `${pid}/${tid}`}`;
-  };
-  const cpuOf = (i) => (samples.cpu[i] === 0 ? '' : `CPU ${samples.cpu[i] - 1}`);
-  const what = (i) => payload(i).map(([name, value]) => `${name}=${value}`).join(' ') ||
-      frames.name(tree.frame[samples.node[i]]);
 
   // More rows than fit into a browser's longest element are reached by scrolling in larger steps.
   const shownHeight = () => Math.min(rows.length * ROW, MOST_HEIGHT);
@@ -63,9 +41,9 @@ export const makeEvents = (app) => {
             'aria-selected': String(row === chosen),
             onclick: () => choose(row)
           },
-          element('span', {class: 'when'}, model.seconds(samples.time[i])),
-          element('span', {class: 'who'}, threadOf(i)), element('span', {class: 'where'}, cpuOf(i)),
-          element('span', {class: 'what'}, what(i)));
+          element('span', {class: 'when'}, app.when(samples.time[i], 1000)),
+          element('span', {class: 'who'}, payload.thread(i)), element('span', {class: 'where'}, payload.cpu(i)),
+          element('span', {class: 'what'}, payload.words(i)));
       line.style.top = `${top + (row - first) * ROW}px`;
       made.push(line);
     }
@@ -75,21 +53,19 @@ export const makeEvents = (app) => {
 
   const choose = (row) => {
     chosen = row;
-    const i = rows[row], {name, unit} = model.events[samples.event[i]], chain = [];
-    for (let at = samples.node[i]; at !== tree.root && chain.length < 500; at = tree.parent[at])
-      chain.push(at);
+    const i = rows[row], {name, unit} = model.events[samples.event[i]];
     const facts = [
-      ['time', `${model.seconds(samples.time[i])} s`], ['event', name], ['thread', threadOf(i)],
-      ['CPU', cpuOf(i)], ['weight', exactAmount(samples.weight[i], unit)],
+      ['time', `${model.seconds(samples.time[i])} s`], ['event', name], ['thread', payload.thread(i)],
+      ['CPU', payload.cpu(i)], ['weight', exactAmount(samples.weight[i], unit)],
       ['in the finding', app.state.finding === null ? '' : exactAmount(weightsOf(model, app.state)[i], 'ns')],
-      ...payload(i, exactAmount)
+      ...payload.fields(i, exactAmount)
     ].filter(([, value]) => value !== '');
     details.replaceChildren(
         element('h3', {}, `Sample ${grouped(row + 1)} of ${grouped(rows.length)}`),
         element(
             'dl', {}, ...facts.flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, value)])),
-        element('ol', {class: 'chain'}, ...chain.map((at) => {
-          const frame = tree.frame[at], module = frames.module(frame);
+        element('ol', {class: 'chain'}, ...payload.chain(i, 500).map((frame) => {
+          const module = frames.module(frame);
           return element(
               'li', {}, frames.name(frame),
               element('span', {class: 'module'}, ` ${module} ${frames.line(frame)}`));

@@ -3,6 +3,9 @@
 // Nodes stand callees first, and so a node and all below it are a row of numbers. With the weights of the
 // nodes added up from the left, each node's place and width in a flame graph are two differences.
 
+import {firstFrom} from './search_times.js';
+import {readStates} from './states.js';
+
 // The tree of call chains, and what never changes of it.
 const readTree = (columns) => {
   const behind = columns.get('node.parent'), frame = columns.get('node.frame'), count = frame.length;
@@ -124,6 +127,7 @@ export const makeModel = ({head, columns, text, texts}) => {
   return {
     head,
     capture,
+    states: readStates(head.state_names, columns),
     answer: readAnswer(head.why, columns, samples.event),
     base,
     text,
@@ -134,23 +138,11 @@ export const makeModel = ({head, columns, text, texts}) => {
     events,
     threads,
     ordinal,
+    start,
     seconds,
     offsetOf,
     span: count > 0 ? time[count - 1] : 0
   };
-};
-
-// The first sample that is not before a time.
-export const firstFrom = (time, wanted) => {
-  let low = 0, high = time.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (time[middle] < wanted)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
 };
 
 // By node: whether the frame with that name, or one of its callers, is in the chain.

@@ -3,7 +3,7 @@ import {button, element} from '../../browser/dom.js';
 import {keyList, onKeys} from '../../browser/keys.js';
 import {openData} from '../../browser/packed_data.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
-import {amount, counted, grouped, share} from '../../browser/words.js';
+import {amount, fixed, grouped, share} from '../../browser/words.js';
 
 import {makeAnswer} from './answer.js';
 import {forgetColours} from './canvas.js';
@@ -26,6 +26,7 @@ const KEYS = [
   ['1, 2, 3', 'stacks, values, samples'], ['drag', 'select a time in the timeline, a box in the heat map'],
   ['arrows', 'walk: through frames, times, cells, samples'],
   ['Shift + arrows', 'select a time in the timeline'],
+  ['w', 'in states of threads: to the waker of the chosen wait'],
   ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
   ['f', 'only stacks with the chosen function'], ['n, N', 'next and previous match'], ['back', 'undo'],
   ['?', 'this list']
@@ -37,6 +38,13 @@ const start = async () => {
   const app = {model, state: null, selection: null, matches: {frames: null, sample: null, fault: ''}};
   app.weightUnit = () => (app.state.finding !== null ? 'ns' : model.events[app.state.event].unit);
   app.unit = () => (app.state.by === 'samples' ? 'samples' : app.weightUnit());
+  // What times are counted from, and a time with as many digits as `step` ns needs: usually half a pixel of the timeline.
+  app.zero = () => (app.state.clock === 'recorded' ? model.start : 0n);
+  app.when = (offset, step = (app.state.viewTo - app.state.viewFrom) / 2000) => {
+    const digits = Math.min(Math.max(9 - Math.floor(Math.log10(Math.max(step, 1))), 0), 9);
+    const time = app.zero() + BigInt(Math.round(offset));
+    return `${time < 0n ? '−' : ''}${fixed(time < 0n ? -time : time, 1e9, digits)} s`;
+  };
   // A step that "back" undoes: all of them go through the address.
   app.go = (changes) => {
     const address = addressOf(model, {...app.state, ...changes});
@@ -79,7 +87,7 @@ const start = async () => {
     values: [makeValues(app)],
     events: [makeEvents(app)]
   };
-  const overview = makeOverview(app), timeline = makeTimeline(app),
+  const overview = makeOverview(app), timeline = app.timeline = makeTimeline(app),
         answer = model.answer === null ? null : makeAnswer(app);
   const tabs = {}, panels = {};
   for (const name of TABS) {
@@ -173,7 +181,7 @@ const start = async () => {
         button(`${words} ✕`, 'take this out of the selection', () => app.go(changes), {class: 'chip'}));
     if (state.finding !== null) chip(model.answer.parts[state.finding].title, {finding: null});
     if (state.from !== null)
-      chip(`${model.seconds(state.from)} to ${model.seconds(state.to)} s`, {from: null, to: null});
+      chip(`${app.when(state.from)} to ${app.when(state.to)}`, {from: null, to: null});
     state.cpus.forEach(
         (cpu) => chip(
             cpu < 0 ? 'CPU not recorded' : `CPU ${cpu}`, {cpus: state.cpus.filter((one) => one !== cpu)}));

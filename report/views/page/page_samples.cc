@@ -97,6 +97,7 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   const RowId row = row_of(sample);
   rows_.count(row, 0, {.period = weight, .samples = 1});
   if (samples_++ == 0) first_time_ = sample.fields->time;
+  last_time_ = sample.fields->time;
   if (take_ == Take::Everything) add_columns(event, sample, row, weight);
   if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while others read on
   return Flow::Continue;
@@ -209,6 +210,13 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
     thread.comm = parts_.tree.frames()[comm->second].name;
   else
     thread.comm = parts_.texts.number_of(names_.of(Content::Comm, sample.comm));
+  return known->second;
+}
+
+std::uint32_t PageSamples::thread_number(std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
+  const auto [known, is_new] = thread_numbers_.try_emplace(std::uint64_t{pid} << 32 | tid,
+                                                           static_cast<std::uint32_t>(threads_.size()));
+  if (is_new) threads_.push_back({pid, tid, parts_.texts.number_of(names_.of(Content::Comm, comm))});
   return known->second;
 }
 

@@ -49,6 +49,10 @@ class PageSamples : public Sink {
   std::uint64_t left_out() const { return left_out_; }
   bool empty() const { return samples_ == 0; }
   std::uint64_t size() const { return samples_; }
+  std::uint64_t first_time() const { return first_time_; }  // ns, of the recording clock
+  std::uint64_t last_time() const { return last_time_; }
+  // The number of a thread in the page, which gets it if it has no sample.
+  std::uint32_t thread_number(std::uint32_t pid, std::uint32_t tid, std::string_view comm);
 
   // The columns, with nodes numbered in the page's order. Called once: they are moved out.
   std::vector<PackedColumn> columns(const PageTree::Order& order);
@@ -111,7 +115,7 @@ class PageSamples : public Sink {
   std::vector<EventColumns> events_;
 
   // Columns with an entry for each sample, encoded at once to save memory. Empty with Take::Stacks.
-  std::uint64_t samples_ = 0, first_time_ = 0;
+  std::uint64_t samples_ = 0, first_time_ = 0, last_time_ = 0;
   PackedColumn times_{"time", ColumnForm::Differences}, cpus_{"cpu", ColumnForm::Numbers},
       of_threads_{"thread", ColumnForm::Numbers}, of_events_{"event", ColumnForm::Numbers},
       rows_of_samples_{"", ColumnForm::Numbers}, weights_of_samples_{"weight", ColumnForm::Wide},

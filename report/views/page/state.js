@@ -5,7 +5,7 @@ const LISTS = {
   pids: 'pid',
   tids: 'tid'
 };
-export const ROWS = ['cpu', 'process', 'thread', 'container'];
+export const ROWS = ['cpu', 'process', 'thread', 'container', 'state'];
 export const TABS = ['stacks', 'values', 'events'];
 
 // A page opens with an event that has stacks: a clock or counter unless it has hardly a sample, else the one with the most
@@ -28,6 +28,8 @@ export const initialState = (model) => {
     viewFrom: 0,
     viewTo: model.span,
     rows: 'cpu',
+    wait: '',  // an interval of a thread's states: "TID,SECONDS"
+    clock: 'start',  // what times are counted from: 'start', or 'recorded': as tacho script prints them
     cpus: [],
     pids: [],
     tids: [],
@@ -59,7 +61,9 @@ export const readState = (model, fragment) => {
   const [viewFrom, viewTo = null] = times('view');
   if (viewFrom !== null && viewTo !== null && viewFrom < viewTo)
     [state.viewFrom, state.viewTo] = [Math.max(viewFrom, 0), Math.min(viewTo, model.span)];
-  if (ROWS.includes(asked.get('rows'))) state.rows = asked.get('rows');
+  if (ROWS.includes(asked.get('rows')) && (asked.get('rows') !== 'state' || model.states)) state.rows = asked.get('rows');
+  state.wait = asked.get('wait') || '';
+  if (asked.get('clock') === 'recorded') state.clock = 'recorded';
   for (const list in LISTS) state[list] = asked.getAll(LISTS[list]).map(finite).filter((one) => one !== null);
   state.groups = asked.getAll('container');
   state.focus = asked.get('function') || '';
@@ -97,6 +101,8 @@ export const addressOf = (model, state) => {
     fragment.set('low', state.low);
     fragment.set('high', state.high);
   }
+  if (state.wait !== '') fragment.set('wait', state.wait);
+  if (state.clock !== usual.clock) fragment.set('clock', state.clock);
   if (state.side !== usual.side) fragment.set('side', state.side);
   if (state.sort !== usual.sort) fragment.set('sort', state.sort);
   return `#${fragment}`;

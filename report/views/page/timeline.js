@@ -1,18 +1,21 @@
 // The timeline: all samples of the event by time, in rows of processors, processes, threads or containers.
 // Dragging selects a time, the names at the left select rows. The rows in sight are counted and drawn, no
-// others.
+// others. With the states of threads, rows are lanes (lanes.js).
 //
 // The strip at the top is the whole capture and frames the view, the time that the rows show. Both have the same left
 // edge and width, so that without a zoom a time has the same place in both, and each has an axis of its own times.
 import {button, element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
-import {amount, grouped, share} from '../../browser/words.js';
+import {amount, counted, grouped, share} from '../../browser/words.js';
 
-import {AXIS, colour, dragOn, drawAxis, pen, showTip} from './canvas.js';
-import {firstFrom, nodesOf, weightsOf} from './model.js';
+import {AXIS, colour, dragOn, drawAxis, gutter, pen, showTip} from './canvas.js';
+import {makeLanes} from './lanes.js';
+import {nodesOf, weightsOf} from './model.js';
+import {firstFrom} from './search_times.js';
 import {ROWS} from './state.js';
 
-const ROW = 22, STRIP = 54, BIN = 2;
+const ROW = 22, STRIP = 44, BIN = 2;
+const KINDS = {cpu: 'by CPU', process: 'by process', thread: 'by thread', container: 'by container', state: 'states of threads'};
 
 // What a sample's row is: keys[of[i]], a number from 0 up; and what the row is called.
 const rowsOf = (model, kind) => {
@@ -39,7 +42,7 @@ const rowsOf = (model, kind) => {
       list: 'groups',
       value: (key) => model.text(key)
     };
-  if (kind === 'thread')
+  if (kind === 'thread' || kind === 'state')
     return {
       of: thread,
       keys: itself(thread),
@@ -73,7 +76,7 @@ export const makeTimeline = (app) => {
   });
   const bars = element(
       'canvas',
-      {class: 'bars', role: 'img', 'aria-label': 'Samples by time, a row for each name at the left'});
+      {class: 'bars', role: 'img', tabindex: 0, 'aria-label': 'Samples by time, a row for each name at the left'});
   const labels = element('div', {class: 'labels'});
   const spacer = element('div', {class: 'spacer'}, labels, bars),
         box = element('div', {class: 'scroll rows'}, spacer);
@@ -81,22 +84,26 @@ export const makeTimeline = (app) => {
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const kinds = element(
       'select', {'aria-label': 'rows of the timeline', onchange: () => app.go({rows: kinds.value})},
-      ...ROWS.filter((kind) => kind !== 'container' || samples.cgroup)
-          .map((kind) => element('option', {value: kind}, `by ${kind === 'cpu' ? 'CPU' : kind}`)));
-  let rows = null, order = [], totals = new Float64Array(0), sum = 0, counted = '', overview = null,
-      overviewOf = '', mark = null, markOf = '', cursor = null, drag = null, weight = null;
+      ...ROWS.filter((kind) => kind === 'container' ? samples.cgroup : kind !== 'state' || model.states)
+          .map((kind) => element('option', {value: kind}, KINDS[kind])));
+  const clock = element(
+      'select', {'aria-label': 'times', onchange: () => app.go({clock: clock.value})},
+      element('option', {value: 'start'}, 'times from the start'), element('option', {value: 'recorded'}, 'times as recorded'));
+  const lanes = model.states ? makeLanes(app) : null, isStates = () => app.state.rows === 'state';
+  let rows = null, order = [], totals = new Float64Array(0), sum = 0, countedOf = '', overview = null,
+      overviewOf = '', mark = null, markOf = '', cursor = null, drag = null, weight = null, shown = null, points = [];
 
   const ownWeight = (i) => (app.state.by === 'samples' ? 1 : weight[i]);
   const ofWhat = () => `${app.state.event} ${app.state.finding} ${app.state.by}`;
   const view = () => [app.state.viewFrom, Math.max(app.state.viewTo, app.state.viewFrom + 1)];
-  const left = () => (box.clientWidth < 600 ? 124 : 190);
+  const left = () => gutter(box.clientWidth);
   const wide = () => Math.max(box.clientWidth - left(), 50);
 
   // Heaviest first; processors by their number.
   const count = () => {
     const wanted = `${app.state.rows} ${ofWhat()}`;
-    if (wanted === counted) return;
-    counted = wanted;
+    if (wanted === countedOf) return;
+    countedOf = wanted;
     rows = rowsOf(model, app.state.rows);
     const {of, keys} = rows, most = keys.reduce((a, b) => Math.max(a, b), 0),
                isThere = new Uint8Array(most + 1);
@@ -112,7 +119,10 @@ export const makeTimeline = (app) => {
     order = [];
     for (let key = 0; key <= most; key++)
       if (isThere[key]) order.push(key);
-    if (app.state.rows !== 'cpu') order.sort((a, b) => totals[b] - totals[a] || a - b);
+    if (isStates())
+      order = lanes.order();
+    else if (app.state.rows !== 'cpu')
+      order.sort((a, b) => totals[b] - totals[a] || a - b);
   };
 
   // Sums by bin, of the rows `from` to `to` or of all together. With a selected function, the sums of its samples
@@ -184,9 +194,26 @@ export const makeTimeline = (app) => {
       context.fillStyle = colour('focus');
       context.fillRect(cursor / end * width - 1, 0, 2, STRIP);
     }
-    drawAxis(context, 0, end, width, STRIP);
+    drawAxis(context, 0, end, width, STRIP, app.zero());
   };
 
+  // Wakes, points, the selected time and the chosen interval.
+  const drawOnLanes = (context, first, last, top) => {
+    const places = new Map();
+    for (let row = first; row < last; row++) places.set(order[row], row * ROW - top + ROW / 2);
+    lanes.paintWakes(context, places, shown);
+    points = lanes.pointsOf(places, weight, shown);
+    lanes.paintPoints(context, points, shown.width);
+    const scale = shown.width / (shown.to - shown.from), i = lanes.chosen(), picked = selected();
+    context.strokeStyle = colour('focus');
+    context.lineWidth = 2;
+    if (picked !== null)
+      context.strokeRect((picked[0] - shown.from) * scale, 1, Math.max((picked[1] - picked[0]) * scale, 2), context.canvas.clientHeight - 2);
+    if (i < 0 || !places.has(model.states.thread[i])) return;
+    const x = Math.max((model.states.begin[i] - shown.from) * scale, 0), end = Math.min((model.states.end[i] - shown.from) * scale, shown.width);
+    context.strokeStyle = colour('ink');
+    if (end >= 0) context.strokeRect(x, places.get(model.states.thread[i]) - ROW / 2 + 1, Math.max(end - x, 3), ROW - 2);
+  };
   const drawRows = () => {
     const height = Math.max(Math.min(box.clientHeight || 200, order.length * ROW), ROW), top = box.scrollTop,
           width = wide();
@@ -194,23 +221,29 @@ export const makeTimeline = (app) => {
     bars.style.left = `${left()}px`;
     labels.style.width = `${left()}px`;
     const first = Math.floor(top / ROW), last = Math.min(Math.ceil((top + height) / ROW), order.length);
-    const all = binned(first, last, viewFrom, viewTo, bins),
-          most = all.sums.reduce((a, b) => Math.max(a, b), 0) || 1;
+    const all = isStates() ? null : binned(first, last, viewFrom, viewTo, bins),
+          most = (all?.sums.reduce((a, b) => Math.max(a, b), 0)) || 1;
     const chosen = selected();
-    if (chosen !== null) shade(context, ...chosen, viewFrom, viewTo, width, height);
+    shown = {all, first, bins, from: viewFrom, to: viewTo, width};
+    if (chosen !== null && !isStates()) shade(context, ...chosen, viewFrom, viewTo, width, height);
     const made = [];
     for (let row = first; row < last; row++) {
       const key = order[row], name = rows.name(key), isOn = app.state[rows.list].includes(rows.value(key));
-      paint(context, all, row - first, bins, row * ROW - top + 2, ROW - 4, most, width, viewFrom, viewTo);
-      const label = button(name, `${name}: ${amount(totals[key], app.unit())}`, () => {
+      if (isStates())
+        lanes.paint(context, key, shown, row * ROW - top + 2, ROW - 4);
+      else
+        paint(context, all, row - first, bins, row * ROW - top + 2, ROW - 4, most, width, viewFrom, viewTo);
+      const said = isStates() ? lanes.sumText(model.states.totals(key)) : amount(totals[key], app.unit());
+      const label = button(name, `${name}: ${said}`, () => {
         const list = app.state[rows.list], value = rows.value(key);
         app.go({[rows.list]: isOn ? list.filter((one) => one !== value) : [...list, value]});
       }, {class: 'label', 'aria-pressed': String(isOn)});
       label.style.top = `${row * ROW}px`;
       made.push(label);
     }
+    if (isStates()) drawOnLanes(context, first, last, top);
     axis.style.marginLeft = `${left() + box.clientLeft}px`;
-    drawAxis(pen(axis, width, AXIS), viewFrom, viewTo, width, 0);
+    drawAxis(pen(axis, width, AXIS), viewFrom, viewTo, width, 0, app.zero());
     const had = labels.contains(document.activeElement) ? document.activeElement.title : null;
     labels.replaceChildren(...made);
     if (had !== null) made.find((label) => label.title === had)?.focus({preventScroll: true});
@@ -220,9 +253,9 @@ export const makeTimeline = (app) => {
     const {from, to} = app.state, {indexes, all} = app.selection, words = [];
     const [viewFrom, viewTo] = view();
     if (viewFrom > 0 || viewTo < model.span)
-      words.push(`rows show ${model.seconds(viewFrom)} to ${model.seconds(viewTo)}`);
+      words.push(`rows show ${app.when(viewFrom)} to ${app.when(viewTo)}`);
     if (from !== null)
-      words.push(`selected ${model.seconds(from)} to ${model.seconds(to)}, ${amount(to - from, 'ns')}`);
+      words.push(`selected ${app.when(from)} to ${app.when(to)}, ${amount(to - from, 'ns')}`);
     words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of ${
         app.state.finding === null ? 'all' : 'the finding'}`);
     status.textContent = words.join(' · ');
@@ -231,6 +264,15 @@ export const makeTimeline = (app) => {
     weight = weightsOf(model, app.state);
     count();
     kinds.value = app.state.rows;
+    clock.value = app.state.clock;
+    if (lanes !== null) {
+      lanes.legend.hidden = lanes.about.hidden = !isStates();
+      if (isStates()) {
+        lanes.drawLegend();
+        lanes.describe();
+        showChosen();
+      }
+    }
     if (app.state.focus !== markOf) {
       markOf = app.state.focus;
       mark = markOf === '' ? null : nodesOf(model, markOf);
@@ -240,6 +282,18 @@ export const makeTimeline = (app) => {
     drawRows();
     describe();
   };
+
+  // The row of what was chosen by another step is brought into sight.
+  const showChosen = () => {
+    const i = lanes.chosen(), isNew = app.state.wait !== lastWait;
+    lastWait = app.state.wait;
+    if (i < 0 || !isNew) return;
+    const y = order.indexOf(model.states.thread[i]) * ROW;
+    spacer.style.height = `${order.length * ROW}px`;
+    if (y < box.scrollTop) box.scrollTop = y;
+    if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
+  };
+  let lastWait = '';
 
   // Pointers and keys.
   const clamp = (at) => Math.min(Math.max(Math.round(at), 0), model.span);
@@ -254,19 +308,41 @@ export const makeTimeline = (app) => {
       drag = null;
       app.go({from, to});
     },
-    clicked: () => app.go({from: null, to: null})
+    clicked: (x, y) => {
+      if (canvas === strip || !isStates()) return app.go({from: null, to: null});
+      const row = Math.floor((y + box.scrollTop) / ROW);
+      if (row < order.length) lanes.choose(order[row], whenAt(x));
+    }
   });
   dragging(strip, (x) => clamp(x / strip.clientWidth * model.span));
   dragging(bars, (x) => clamp(view()[0] + x / wide() * (view()[1] - view()[0])));
+  const whenAt = (x) => clamp(view()[0] + x / wide() * (view()[1] - view()[0]));
+  // What is at a time: the samples in the bar there.
+  const barFacts = ({sums}, row, bins, from, to, x, width) => {
+    const bin = Math.min(Math.floor(x / width * bins), bins - 1), each = (to - from) / bins, sum = sums[row * bins + bin];
+    return [
+      `${app.when(from + bin * each)} to ${app.when(from + (bin + 1) * each)}`,
+      app.unit() === 'samples' ? counted(sum, 'sample') : amount(sum, app.unit())
+    ];
+  };
+  const laneFacts = (row, x, y) => {
+    const point = points.find(([px, py]) => Math.abs(px - x) < 5 && Math.abs(py - y) < 5);
+    if (point) return lanes.pointFacts(point[2]);
+    const i = model.states.at(order[row], whenAt(x));
+    return i < 0 ? null : lanes.facts(i);
+  };
   bars.addEventListener('pointermove', (moved) => {
     const row = Math.floor((moved.offsetY + box.scrollTop) / ROW);
-    if (row >= order.length) return showTip(moved, null);
-    const when = view()[0] + moved.offsetX / wide() * (view()[1] - view()[0]);
+    if (row >= order.length || row < shown.first) return showTip(moved, null);
+    if (isStates()) return showTip(moved, laneFacts(row, moved.offsetX, moved.offsetY));
     showTip(moved, [
-      rows.name(order[row]), `${model.seconds(clamp(when))} s`,
+      rows.name(order[row]), ...barFacts(shown.all, row - shown.first, shown.bins, shown.from, shown.to, moved.offsetX, shown.width),
       `${amount(totals[order[row]], app.unit())} in the whole ${app.state.finding === null ? 'capture' : 'finding'}`
     ]);
   });
+  strip.addEventListener('pointermove', (moved) => showTip(
+      moved, barFacts(overview, 0, overview.sums.length, 0, Math.max(model.span, 1), moved.offsetX, strip.clientWidth)));
+  strip.addEventListener('pointerleave', (gone) => showTip(gone, null));
   bars.addEventListener('pointerleave', (gone) => showTip(gone, null));
   const zoomBy = (factor, around) => {
     const [from, to] = view(), middle = around === undefined ? (from + to) / 2 : around;
@@ -287,7 +363,7 @@ export const makeTimeline = (app) => {
     const size = model.span / 100, was = cursor === null ? view()[0] : cursor;
     cursor = clamp(was + sign * size);
     if (!isSelecting) {
-      status.textContent = `cursor at ${model.seconds(cursor)}`;
+      status.textContent = `cursor at ${app.when(cursor)}`;
       return drawStrip();
     }
     const {from, to} = app.state;
@@ -302,10 +378,34 @@ export const makeTimeline = (app) => {
     '-': () => zoomBy(2, cursor ?? undefined),
     Escape: () => app.go({from: null, to: null})
   });
+  // The chosen interval of a lane; without one the first that is in sight.
+  const inLane = (does) => () => {
+    if (!isStates()) return false;
+    if (lanes.chosen() < 0) return lanes.choose(order[Math.floor(box.scrollTop / ROW)], clamp(view()[0]));
+    does(lanes.chosen());
+  };
+  const toRow = (sign) => (i) => {
+    const row = order.indexOf(model.states.thread[i]) + sign, middle = (model.states.begin[i] + model.states.end[i]) / 2;
+    if (row >= 0 && row < order.length) lanes.choose(order[row], clamp(middle));
+  };
+  onKeys(bars, {
+    ArrowLeft: inLane(() => lanes.step(-1)),
+    ArrowRight: inLane(() => lanes.step(1)),
+    ArrowUp: inLane(toRow(-1)),
+    ArrowDown: inLane(toRow(1)),
+    w: inLane((i) => lanes.toWaker(i)),
+    Enter: inLane((i) => {
+      const {begin, end} = model.states, around = Math.max(end[i] - begin[i], 1000);
+      app.go({viewFrom: clamp(begin[i] - around), viewTo: clamp(end[i] + around)});
+    }),
+    '+': () => zoomBy(0.5),
+    '-': () => zoomBy(2),
+    Escape: () => app.go(app.state.wait === '' ? {from: null, to: null} : {wait: ''})
+  });
   box.addEventListener('scroll', drawRows);
 
   const tools = element(
-      'p', {class: 'tools'}, kinds,
+      'p', {class: 'tools'}, kinds, clock,
       button('Zoom to selection', 'the selected time alone (Enter)', toSelection),
       button('+', 'zoom in', () => zoomBy(0.5)), button('−', 'zoom out', () => zoomBy(2)),
       button('Whole time', 'zoom out to everything', () => app.go({viewFrom: 0, viewTo: model.span})));
@@ -313,7 +413,9 @@ export const makeTimeline = (app) => {
     element: element(
         'section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
         element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip),
-        box, axis, status),
-    draw
+        box, axis, ...(lanes === null ? [] : [lanes.legend, lanes.about]), status),
+    draw,
+    // Where times are, in px: of all canvases.
+    place: () => ({left: left(), width: wide()})
   };
 };

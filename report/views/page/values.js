@@ -3,6 +3,7 @@
 import {button, element} from '../../browser/dom.js';
 import {areaFacts, areaOf, boxAt, makeChoice, nearestBox, placeOf} from '../../browser/heat_map.js';
 import {onKeys} from '../../browser/keys.js';
+import {linearTicks, logTicks} from '../../browser/ticks.js';
 import {amount, grouped, share} from '../../browser/words.js';
 
 import {AXIS, colour, dragOn, drawAxis, pen, showTip} from './canvas.js';
@@ -49,7 +50,7 @@ export const makeValues = (app) => {
     'aria-label': 'Heat map of time and value. Arrow keys choose a box, with Shift several, Enter selects ' +
         'its samples; the table below has the distribution.'
   });
-  const title = element('h3'),
+  const ruler = element('canvas', {class: 'ruler', 'aria-hidden': 'true'}), title = element('h3'),
         status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const choice = element(
       'select',
@@ -84,7 +85,9 @@ export const makeValues = (app) => {
         rows,
         of: (value) => Math.min(Math.floor(value / size), rows - 1),
         low: (row) => Math.ceil(row * size),
-        high: (row) => Math.ceil((row + 1) * size) - 1
+        high: (row) => Math.ceil((row + 1) * size) - 1,
+        place: (value) => value / size,
+        ticks: linearTicks(0, 1e9, 8)
       };
     }
     const step = (value) => (value < 1 ? 0 : 1 + Math.floor(Math.log2(value) * PARTS + 1e-9));
@@ -97,7 +100,9 @@ export const makeValues = (app) => {
       of: (value) => step(value) - first,
       low: (row) => from(row + first),
       high: (row) =>
-          (isWhole ? Math.max(from(row + first + 1) - 1, from(row + first)) : from(row + first + 1))
+          (isWhole ? Math.max(from(row + first + 1) - 1, from(row + first)) : from(row + first + 1)),
+      place: (value) => 1 + Math.log2(value) * PARTS - first,
+      ticks: logTicks(Math.max(from(first), 1), from(first + rows), chosen.unit === 'bytes')
     };
   };
 
@@ -124,7 +129,7 @@ export const makeValues = (app) => {
   };
 
   const drawMap = (chosen, read, around, scale) => {
-    const width = Math.max(canvas.parentElement.clientWidth, 100), context = pen(canvas, width, HEIGHT + AXIS);
+    const {left, width} = app.timeline.place(), context = pen(canvas, width, HEIGHT + AXIS);
     context.fillStyle = colour('muted');
     map = null;
     if (scale === null) return context.fillText('No sample of the selection has this field.', 8, 20);
@@ -167,8 +172,8 @@ export const makeValues = (app) => {
       }
     }
     context.globalAlpha = 1;
-    drawScale(context, chosen, scale);
-    drawAxis(context, viewFrom, viewFrom + span, width, HEIGHT);
+    drawScale(left, chosen, scale);
+    drawAxis(context, viewFrom, viewFrom + span, width, HEIGHT, app.zero());
     const {low, high, from, to} = app.state, area = boxes.area();
     context.strokeStyle = colour('focus');
     context.lineWidth = 2;
@@ -185,19 +190,17 @@ export const makeValues = (app) => {
     }
   };
 
-  // Some rows' least values at the left.
-  const drawScale = (context, chosen, scale) => {
-    const labels = Math.min(scale.rows, 5);
-    for (let label = 0; label < labels; label++) {
-      const row = labels > 1 ? Math.round(label * (scale.rows - 1) / (labels - 1)) : 0;
-      const words = amount(scale.low(row), chosen.unit);
-      const y = Math.max(HEIGHT - (row + 0.5) * map.tall, 8), wide = context.measureText(words).width;
-      context.fillStyle = colour('paper');
-      context.globalAlpha = 0.8;
-      context.fillRect(0, Math.min(y, HEIGHT - 8) - 8, wide + 6, 16);
-      context.globalAlpha = 1;
-      context.fillStyle = colour('muted');
-      context.fillText(words, 3, Math.min(y, HEIGHT - 8));
+  // Round numbers in the gutter, as many as have room.
+  const drawScale = (left, chosen, scale) => {
+    const context = pen(ruler, left, HEIGHT + AXIS), tall = HEIGHT / scale.rows, taken = [];
+    context.fillStyle = colour('muted');
+    context.textAlign = 'right';
+    for (const value of scale.ticks) {
+      const y = HEIGHT - scale.place(value) * tall;
+      if (taken.some((other) => Math.abs(other - y) < 14)) continue;
+      taken.push(y);
+      context.fillText(amount(value, chosen.unit), left - 7, Math.min(Math.max(y, 8), HEIGHT - 8));
+      context.fillRect(left - 4, Math.min(y, HEIGHT - 1), 4, 1);
     }
   };
 
@@ -257,7 +260,7 @@ export const makeValues = (app) => {
     const {from, to, low, high} = selectionOf(area), {unit} = map.chosen;
     return areaFacts(map, area, {
       total: map.total,
-      times: `${model.seconds(from)} s to ${model.seconds(to)} s`,
+      times: `${app.when(from)} to ${app.when(to)}`,
       values: `${amount(low, unit)} to ${amount(high, unit)}`
     });
   };
@@ -298,7 +301,7 @@ export const makeValues = (app) => {
   return {
     element: element(
         'div', {class: 'values'}, element('p', {class: 'tools'}, element('label', {}, 'Field ', choice)),
-        title, element('div', {class: 'heatbox'}, canvas), status, facts,
+        title, element('div', {class: 'heatbox'}, ruler, canvas), status, facts,
         element('div', {class: 'scroll'}, table)),
     draw
   };

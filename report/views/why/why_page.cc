@@ -9,6 +9,7 @@
 
 #include "report/views/page/page_file.h"
 #include "report/views/page/page_head.h"
+#include "report/views/page/page_states.h"
 
 namespace tacho::report {
 namespace {
@@ -180,7 +181,19 @@ std::vector<PackedColumn> WhyPage::columns_of(const std::vector<SampleTimes>& pa
   return {std::move(sample), std::move(time)};
 }
 
-Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& times, const WhyText& how) {
+std::vector<PackedColumn> WhyPage::states_of(const WallTimes& times, const WaitFactsTable& facts) {
+  if (!times.has_waits()) return {};
+  Filter::TimeRange range = chosen_.times.size() == 1 ? chosen_.times.front() : Filter::TimeRange{};
+  if (samples_.left_out() > 0) range.last = std::min(range.last, samples_.last_time());
+  return state_columns(times, samples_, range, [&](std::uint32_t kept, std::uint32_t of_wait) {
+    PageWait wait{.waker = facts[of_wait].waker};
+    if (kept_[kept].sample != kNotInPage && kept != 0) wait.sample = kept_[kept].sample;
+    return wait;
+  });
+}
+
+Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& times,
+                        const WaitFactsTable& facts, const WhyText& how) {
   samples_.name_new_rows();
   session_.report_missing_symbols();
   samples_.look_up_lines();
@@ -189,6 +202,7 @@ Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& 
   WhyText shown = how;
   shown.names = Names::Safe;
   shown.most = std::numeric_limits<std::size_t>::max();
+  std::vector<PackedColumn> of_states = states_of(times, facts);
   const PageTree::Order order = parts_.tree.order(parts_.texts);
   TextBuffer json;
   JsonFields head(json);
@@ -199,10 +213,12 @@ Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& 
   describe_capture(head, session_, samples_, names_, parts_.texts, how.is_kept ? how.input : "");
   head.end_object();
   describe(head, answer, shown, parts);
+  if (times.has_waits()) describe_states(head);
   describe_colours(head);
   head.finish();
   std::vector<PackedColumn> columns = samples_.columns(order);
   std::ranges::move(columns_of(parts), std::back_inserter(columns));
+  std::ranges::move(of_states, std::back_inserter(columns));
   return write_page(out, std::string(json.view()), parts_, order, std::move(columns), session_.pool());
 }
 

@@ -11,6 +11,7 @@
 #include "report/samples/session.h"
 #include "report/views/page/page_samples.h"
 #include "report/views/why/findings.h"
+#include "report/views/why/wait_facts.h"
 #include "report/views/why/why_forms.h"
 
 namespace tacho::report {
@@ -31,7 +32,8 @@ class WhyPage {
   std::uint32_t facts_of(std::uint32_t kept) const { return kept_[kept].facts; }
 
   // After the last sample. `how.input` is empty if the capture is not kept.
-  Result<> write(TextOutput& out, const Answer& answer, const WallTimes& times, const WhyText& how);
+  Result<> write(TextOutput& out, const Answer& answer, const WallTimes& times, const WaitFactsTable& facts,
+                 const WhyText& how);
   std::uint64_t left_out() const { return samples_.left_out(); }
 
  private:
@@ -50,6 +52,7 @@ class WhyPage {
   void add_rows(std::vector<SampleTimes>& to, const Answer& answer, const WallTimes& times) const;
   // Of each finding, then of each of Answer::waits_for_work. The samples ascend.
   std::vector<SampleTimes> times_of_samples(const Answer& answer, const WallTimes& times) const;
+  std::vector<PackedColumn> states_of(const WallTimes& times, const WaitFactsTable& facts);
   static std::vector<PackedColumn> columns_of(const std::vector<SampleTimes>& parts);
   void describe(JsonFields& to, const Answer& answer, const WhyText& how,
                 const std::vector<SampleTimes>& samples) const;

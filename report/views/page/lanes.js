@@ -1,0 +1,196 @@
+// Lanes: the states of threads in the rows of the timeline, wakes as arrows between them, and the samples of the event as
+// points.
+import {button, element} from '../../browser/dom.js';
+import {amount} from '../../browser/words.js';
+
+import {colour} from './canvas.js';
+import {makePayload} from './payload.js';
+import {firstFrom} from './search_times.js';
+
+const MOST_WAKES = 200, MOST_POINTS = 400, ON_CPU = 0;  // in sight
+const MOST_FRAMES = 12;
+
+export const makeLanes = (app) => {
+  const {model} = app, {states, threads, samples, frames} = model, payload = makePayload(model);
+  const nameOf = (thread) => `${threads.comm(thread)} ${threads.tid[thread]}`;
+  const legend = element('p', {class: 'legend'}), about = element('div', {class: 'wait', 'aria-live': 'polite'});
+
+  // States by their time: "on-CPU 1.2 s, blocked: lock 300 ms".
+  const sumText = (sums) => {
+    const found = [];
+    sums.forEach((time, i) => { if (time > 0) found.push([time, states.names[i]]); });
+    return found.sort((a, b) => b[0] - a[0]).map(([time, name]) => `${name} ${amount(time, 'ns')}`).join(', ');
+  };
+
+  // A column of a px has its states one above the other, as high as their parts of its time; equal columns are one bar.
+  const paint = (context, thread, {from, to, width}, y, height) => {
+    const count = states.names.length, scale = width / (to - from), bins = Math.ceil(width);
+    const times = new Float64Array(bins * count), isThere = new Uint8Array(bins);
+    states.each(thread, from, to, (i, begin, end) => {
+      const first = (begin - from) * scale, last = (end - from) * scale, state = states.state[i];
+      for (let bin = Math.floor(first); bin < Math.min(last, bins); bin++) {
+        times[bin * count + state] += Math.min(last, bin + 1) - Math.max(first, bin);
+        isThere[bin] = 1;
+      }
+    });
+    const isSame = (a, b) => {
+      for (let state = 0; state < count; state++)
+        if (Math.abs(times[a * count + state] - times[b * count + state]) > 0.01) return false;
+      return isThere[a] === isThere[b];
+    };
+    for (let bin = 0; bin < bins;) {
+      let end = bin + 1;
+      while (end < bins && isSame(bin, end)) end++;
+      let top = y + height, whole = 0;
+      for (let state = 0; state < count; state++) whole += times[bin * count + state];
+      for (let state = 0; state < count && whole > 0; state++) {
+        const tall = height * times[bin * count + state] / whole;
+        if (tall === 0) continue;
+        top -= tall;
+        context.fillStyle = colour(`state-${state}`);
+        context.fillRect(bin, top, end - bin, tall);
+      }
+      bin = end;
+    }
+  };
+
+  // The wakes in sight: [from y, to y, x]; null: too many to be told apart.
+  const wakesOf = (places, {from, to, width}) => {
+    const found = [];
+    for (const [thread, y] of places) {
+      let isTooMuch = false;
+      states.each(thread, from, to, (i) => {
+        const waker = states.waker(i);
+        if (waker === null || waker.time < from || waker.time > to || !places.has(waker.thread) || waker.thread === thread) return;
+        isTooMuch = isTooMuch || found.length >= MOST_WAKES * 2;
+        if (!isTooMuch) found.push([places.get(waker.thread), y, Math.round((waker.time - from) / (to - from) * width), i]);
+      });
+      if (isTooMuch) return null;
+    }
+    // The end of a wait and the time in the run queue that follows have the same wake.
+    const seen = new Set(), once = found.filter(([a, b, x]) => !seen.has(`${a} ${b} ${x}`) && seen.add(`${a} ${b} ${x}`));
+    return once.length > MOST_WAKES ? null : once;
+  };
+  const paintWakes = (context, places, shown) => {
+    const wakes = wakesOf(places, shown);
+    if (wakes === null) return;
+    context.strokeStyle = context.fillStyle = colour('ink');
+    context.lineWidth = 1;
+    for (const [start, end, x] of wakes) {
+      const sign = end > start ? -1 : 1;
+      context.beginPath();
+      context.moveTo(x + 0.5, start);
+      context.lineTo(x + 0.5, end);
+      context.stroke();
+      context.beginPath();
+      context.moveTo(x + 0.5, end);
+      context.lineTo(x - 2.5, end + 5 * sign);
+      context.lineTo(x + 3.5, end + 5 * sign);
+      context.fill();
+    }
+  };
+
+  // The samples of the event that are in sight, with their payloads if there is room: [x, y, number].
+  const pointsOf = (places, weight, {from, to, width}) => {
+    const found = [], end = firstFrom(samples.time, to + 1);
+    for (let i = firstFrom(samples.time, from); i < end; i++) {
+      if (weight[i] < 0 || !places.has(samples.thread[i])) continue;
+      if (found.length === MOST_POINTS) return [];
+      found.push([(samples.time[i] - from) / (to - from) * width, places.get(samples.thread[i]), i]);
+    }
+    return found;
+  };
+  const paintPoints = (context, points, width) => {
+    const next = new Map();  // by row: where the point to the right is
+    context.textBaseline = 'middle';
+    for (const [x, y, i] of points.slice().reverse()) {
+      const words = payload.words(i).slice(0, 60), room = (next.has(y) ? next.get(y) : width) - x - 10;
+      context.fillStyle = colour('paper');
+      context.strokeStyle = colour('ink');
+      context.lineWidth = 1.5;
+      context.beginPath();
+      context.arc(x, y, 3, 0, 7);
+      context.fill();
+      context.stroke();
+      const wide = context.measureText(words).width;
+      if (wide < room) {
+        context.globalAlpha = 0.85;
+        context.fillRect(x + 5, y - 7, wide + 4, 14);
+        context.globalAlpha = 1;
+        context.fillStyle = colour('ink');
+        context.fillText(words, x + 7, y);
+      }
+      next.set(y, x - 4);
+    }
+  };
+
+  // An interval in words; its thread first.
+  const facts = (i) => {
+    const waker = states.waker(i), sample = states.sample(i), length = states.end[i] - states.begin[i];
+    const step = Math.max(length / 1000, 1);
+    const lines = [
+      nameOf(states.thread[i]), `${states.names[states.state[i]]}, ${amount(length, 'ns')}`,
+      `${app.when(states.begin[i], step)} to ${app.when(states.end[i], step)}`
+    ];
+    if (waker !== null) lines.push(`woken by ${waker.thread < 0 ? waker.words : nameOf(waker.thread)}`);
+    if (sample >= 0) lines.push(...payload.chain(sample, 4).map((frame) => frames.name(frame)));
+    return lines;
+  };
+  const pointFacts = (i) =>
+      [model.events[samples.event[i]].name, app.when(samples.time[i], 1000), ...payload.fields(i).map(([name, value]) => `${name}: ${value}`),
+       ...payload.chain(i, 4).map((frame) => frames.name(frame))];
+
+  // What is chosen: `wait` of the state is "TID,SECONDS".
+  const chosen = () => {
+    const form = /^(\d+),([\d.]+)$/.exec(app.state.wait);
+    if (!form) return -1;
+    const time = model.offsetOf(form[2]);
+    if (time === null) return -1;
+    return states.threads.filter((one) => threads.tid[one] === Number(form[1]))
+        .reduce((found, one) => (found < 0 ? states.at(one, time) : found), -1);
+  };
+  const waitAt = (thread, time) => `${threads.tid[thread]},${model.seconds(time)}`;
+  const choose = (thread, time) => app.go({wait: waitAt(thread, time)});
+  // To the thread that ended a wait, at that time: what it did then.
+  const toWaker = (i) => {
+    const waker = i < 0 ? null : states.waker(i);
+    if (waker !== null && waker.thread >= 0) choose(waker.thread, Math.max(waker.time - 1, 0));
+  };
+  const describe = () => {
+    const i = chosen();
+    about.replaceChildren();
+    if (i < 0) return;
+    const [name, ...rest] = facts(i), waker = states.waker(i), sample = states.sample(i);
+    const tools = [button('Select this time', 'the samples of that time', () => app.go({
+      from: Math.max(Math.round(states.begin[i]), 0), to: Math.min(Math.round(states.end[i]), model.span)
+    }))];
+    if (waker !== null && waker.thread >= 0)
+      tools.unshift(button(`To the waker: ${nameOf(waker.thread)}`, 'what it did when it ended the wait (w)', () => toWaker(i)));
+    const chain = sample < 0 ? [] : payload.chain(sample, MOST_FRAMES);
+    about.append(
+        element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
+        element('p', {class: 'module'}, chain.map((frame) => frames.name(frame)).join(' ← ')));
+  };
+  // From a chosen interval: to the one before or after it, or to the same time in another thread.
+  const step = (sign) => {
+    const i = chosen(), next = i + sign;
+    if (i >= 0 && next >= 0 && next < states.thread.length && states.thread[next] === states.thread[i])
+      choose(states.thread[next], states.begin[next]);
+  };
+  const occurring = new Set(states.state);
+  const drawLegend = () => legend.replaceChildren(...states.names.flatMap((name, i) => {
+    if (!occurring.has(i)) return [];
+    const mark = element('span', {class: 'mark'});
+    mark.style.background = colour(`state-${i}`);
+    return [element('span', {}, mark, name)];
+  }));
+  // Threads with the most time on the CPU or waiting for one first.
+  const order = () => states.threads.slice().sort((a, b) => {
+    const busy = (one) => states.totals(one)[ON_CPU] + states.totals(one)[ON_CPU + 1];
+    return busy(b) - busy(a) || a - b;
+  });
+  return {
+    legend, about, sumText, paint, paintWakes, pointsOf, paintPoints, facts, pointFacts, chosen, choose, toWaker, describe, step,
+    drawLegend, order, wakesOf
+  };
+};

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""States of threads in the timeline of a page: lanes, single waits, wakers; times and counts below the pointer."""
+import re
+
+import browser
+import programs
+from states_capture import MAIN, MS, OTHER, WORKER, StatesCapture
+
+if browser.webdriver:
+    from selenium.webdriver.common.actions.action_builder import ActionBuilder
+
+
+@browser.needs_browser
+class StatesInABrowser(browser.PageTest, StatesCapture):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.switches()
+        (self.folder / "perf.data").write_bytes(self.capture.file())
+        self.tacho("page", "--kallsyms", "kallsyms", "-o", "page.html", status=None)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+
+    def open(self, fragment="#rows=state"):
+        self.browser.open(self.folder / "page.html", fragment)
+        self.wait_until("return document.documentElement.dataset.ready === 'yes'")
+
+    def tids(self):
+        return self.browser.run("return [...document.querySelectorAll('.label')].map((label) => Number(label.textContent.split(' ').pop()))")
+
+    def point(self, canvas, ms, row=0, click=False):
+        """Moves the pointer to a time, of the 60 ms of the capture."""
+        x, y, width = self.browser.run("""const element = document.querySelector(arguments[0]);
+            element.scrollIntoView({block: 'center'});
+            const box = element.getBoundingClientRect();
+            return [box.x, box.y, box.width];""", canvas)
+        actions = ActionBuilder(self.browser.driver, duration=0)
+        actions.pointer_action.move_to_location(int(x + width * ms / 60), int(y + 22 * row + 11))
+        if click:
+            actions.pointer_action.click()
+        actions.perform()
+        self.settle()
+
+    def tip(self):
+        return self.browser.run("return [...document.querySelector('.tip').children].map((line) => line.textContent)")
+
+    def about(self):
+        return self.browser.run("return document.querySelector('.wait').innerText")
+
+    def test_names_of_lanes_have_the_times_that_folded_prints(self):
+        self.open()
+        times, _ = self.times()
+        titles = self.browser.run("return [...document.querySelectorAll('.label')].map((label) => label.title)")
+        self.assertEqual(len(titles), 3)
+        for title in titles:
+            name, said = title.split(": ", 1)
+            shown = {f"[{state}]": float(ms) for state, ms in re.findall(r"([a-zA-Z-][^,]*?) ([\d.]+) ms", said)}
+            self.assertEqual(shown, self.states(times, int(name.split()[-1])))
+
+    def test_a_lane_shows_each_state_at_its_time(self):
+        self.open()
+        row = self.tids().index(MAIN)
+        found = self.browser.run("""const [row] = arguments, bars = document.querySelector('canvas.bars'), pen = bars.getContext('2d');
+            const line = pen.getImageData(0, row * 22 + 3, bars.width, 1).data;
+            return [5, 25, 47, 55].map((ms) => 4 * Math.round(bars.width * ms / 60)).map((at) => [...line.slice(at, at + 3)]);""", row)
+        of = lambda number: self.browser.run("""const digits = getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim();
+            return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));""", f"--state-{number}")
+        self.assertEqual(found, [of(0), of(4), of(1), of(0)])  # on the CPU, asleep, runnable, on the CPU
+
+    def test_a_wait_leads_to_its_waker(self):
+        self.open()
+        rows = self.tids()
+        self.point("canvas.bars", 20, rows.index(MAIN))
+        self.assertEqual(self.tip(), [f"main {MAIN}", "blocked: sleep, 35 ms", "0.01000 s to 0.04500 s", f"woken by worker {WORKER}",
+                                      "schedule", "do_nanosleep", "entry", "main"])
+        self.point("canvas.bars", 20, rows.index(MAIN), click=True)
+        self.assertIn(f"wait={MAIN}%2C", self.fragment())
+        self.assertIn("schedule ← do_nanosleep ← entry", self.about())
+        self.browser.run("document.querySelector('.wait button').click()")
+        self.settle()
+        self.assertIn(f"wait={WORKER}%2C", self.fragment())
+        self.assertIn(f"worker {WORKER} on-CPU, 10 ms · 0.04000 s to 0.05000 s", self.about())
+        self.browser.run("history.back()")
+        self.settle()
+        self.settle()
+        self.browser.run("document.querySelector('canvas.bars').focus()")
+        self.press("w")
+        self.assertIn(f"worker {WORKER} on-CPU", self.about())
+
+    def test_keys_walk_through_waits(self):
+        self.open(f"#rows=state&wait={OTHER},{(self.zero + 5 * MS) / 1e9:.9f}")
+        self.assertIn("since before the recording, 30 ms", self.about())
+        self.browser.run("document.querySelector('canvas.bars').focus()")
+        self.press("\ue014", "\ue014")
+        self.assertIn("blocked: lock, 20 ms", self.about())
+        self.browser.run("[...document.querySelectorAll('.wait button')].find((one) => one.textContent === 'Select this time').click()")
+        self.settle()
+        self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0400+ s to 0\.0600+ s")
+        self.press("\ue007")
+        self.assertIn("view=", self.fragment())
+
+    def test_times_are_from_the_start_or_as_recorded(self):
+        first, last = (f"{(self.zero + ms * MS) / 1e9:.9f}" for ms in (2, 4))
+        self.open(f"#time={first},{last}")
+        chip = lambda: self.browser.run("return document.querySelector('.chip').textContent")
+        self.assertEqual(chip(), "0.00200 s to 0.00400 s ✕")
+        self.browser.run("const box = document.querySelector('[aria-label=times]'); box.value = 'recorded'; box.dispatchEvent(new Event('change'))")
+        self.settle()
+        self.assertEqual(chip(), f"{first[:-4]} s to {last[:-4]} s ✕")
+
+    def test_the_pointer_shows_the_count_of_its_moment(self):
+        self.open("#by=samples")
+        for canvas, at in (("canvas.strip", 0), ("canvas.bars", 1)):
+            self.point(canvas, 3.01)
+            self.assertEqual(self.tip()[at + 1], "1 sample", canvas)
+            self.point(canvas, 33)
+            self.assertEqual(self.tip()[at + 1], "0 samples", canvas)
+
+
+if __name__ == "__main__":
+    programs.main()
