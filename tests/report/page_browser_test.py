@@ -318,6 +318,33 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.press("0")
         self.assertEqual(self.browser.run("return document.querySelector('#found').textContent"), "")
 
+    def test_the_first_screen_has_timeline_and_stacks(self):
+        self.open_golden("unwound")
+        box = lambda selector: self.browser.run("const {top, bottom} = document.querySelector(arguments[0]).getBoundingClientRect(); return [top, bottom]", selector)
+        self.assertGreater(box("canvas.strip")[0], 0)
+        self.assertLess(box("canvas.flame")[0], 400)
+        self.assertFalse(self.browser.run("return document.querySelector('.overview details').open"))
+        gist = self.browser.run("return document.querySelector('.overview summary').innerText")
+        self.assertIn(f"{self.samples()} samples of 1 event", gist)
+        self.browser.run("scrollTo(0, 1000)")
+        self.settle()
+        self.assertLess(abs(box("#search")[0]), 20, "the search stays in sight")
+
+    def test_a_search_is_seen_while_it_is_typed(self):
+        self.open_golden("unwound")
+        name = self.browser.run("return document.querySelector('.functions td.name button').textContent")
+        look = lambda: self.browser.driver.find_element(By.CSS_SELECTOR, "canvas.flame").screenshot_as_png
+        before, length = look(), self.browser.run("return history.length")
+        self.press("/", *name)
+        self.assertIn("of the selection", self.browser.run("return document.querySelector('#found').textContent"))
+        self.assertNotEqual(look(), before, "what does not match is pale")
+        self.assertEqual(self.browser.run("return history.length"), length)
+        self.press(ENTER)
+        self.assertIn("search=", self.fragment())
+        self.assertEqual(self.browser.run("return document.activeElement.localName"), "body")
+        self.press("n")
+        self.assertIn(name, self.status(".flameview"))
+
     def test_a_function_of_the_table_selects_its_stacks(self):
         self.open_golden("unwound")
         name = self.browser.run("return document.querySelector('.functions td.name button').textContent")

@@ -312,6 +312,7 @@ std::string style() {
       "g.labels{pointer-events:none}"
       ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
       "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
+      ".searching g.frames rect:not(.match){opacity:.4}"
       "rect.cursor{fill:none;stroke:#000;stroke-width:3;pointer-events:none}"
       ".live .head{overflow:visible}foreignObject{pointer-events:none}.headbox,.help{pointer-events:auto}"
       ".headbox,.tip,.foot,.help{font:12px system-ui,sans-serif;color:#1b1b1b;overflow-wrap:anywhere}"

@@ -198,7 +198,7 @@ const showRoot = () => {
   picture.placeAround();
 };
 const draw = () => {
-  svg.setAttribute('class', 'live ' + state.palette);
+  svg.setAttribute('class', `live ${state.palette}${panes.some((pane) => pane.isMatch.includes(true)) ? ' searching' : ''}`);
   legendText.replaceChildren(...legendOf(legend()));
   let top;
   ({width, top} = picture.begin());

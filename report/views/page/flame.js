@@ -74,6 +74,7 @@ export const makeFlame = (app) => {
     const context = pen(canvas, layout.width, Math.max(height, ROW)), ink = colour('ink');
     canvas.style.top = '0px';
     canvas.drawn = [];  // of what is in sight: [node, x, y, width]
+    const isSearch = app.matches.frames !== null && app.matches.frames.includes(1);
     context.fillStyle = ink;
     if (sides().all === 0) return context.fillText('No sample of the selection has a weight.', 8, ROW / 2);
     const firstRow = Math.max(Math.floor(top / ROW), 0),
@@ -81,9 +82,11 @@ export const makeFlame = (app) => {
     for (let place = layout.starts[firstRow]; place < layout.starts[endRow]; place++) {
       const i = layout.nodes[place], x = layout.x[place], y = layout.row[place] * ROW - top, w = layout.w[place];
       canvas.drawn.push([i, x, y, w]);
-      context.globalAlpha = layout.row[place] < layout.upTo ? 0.6 : 1;
+      const isPale = isSearch && !isMatch(i);
+      context.globalAlpha = isPale ? 0.35 : layout.row[place] < layout.upTo ? 0.6 : 1;
       context.fillStyle = isMatch(i) ? colour('match') : fillOf(i);
-      context.fillRect(x, y, Math.max(w - 0.5, 0.3), ROW - 1);
+      context.fillRect(x, y, Math.max(w - 0.5, isMatch(i) ? 2 : 0.3), ROW - 1);
+      context.globalAlpha = isPale ? 0.75 : context.globalAlpha;
       const words = fitted(frames.name(tree.frame[i]), w - 6, context);
       if (words !== '') {
         context.fillStyle = isMatch(i) ? colour('match-ink') : ink;
@@ -130,7 +133,9 @@ export const makeFlame = (app) => {
   };
   const toMatch = (step) => {
     const next = matchAfter(layout, chosen, step, isMatch);
-    if (next >= 0) choose(next);
+    if (next < 0) return;
+    choose(next);
+    box.scrollIntoView({block: 'nearest'});
   };
   const shown = () => (layout.places.has(chosen) ? chosen : app.state.zoom);
   onKeys(canvas, {
@@ -144,9 +149,7 @@ export const makeFlame = (app) => {
     },
     f: () => {
       if (shown() !== tree.root) app.go({focus: frames.name(tree.frame[shown()]), zoom: tree.root});
-    },
-    n: () => toMatch(1),
-    N: () => toMatch(-1)
+    }
   });
   dragOn(canvas, {
     moved: () => {},
@@ -181,6 +184,7 @@ export const makeFlame = (app) => {
       element('option', {value: 'before'}, 'as wide as before'));
   return {
     element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), without, legend, box, status),
+    toMatch,
     draw: () => {
       side.value = app.state.side;
       const event = model.events[app.state.event];

@@ -1,7 +1,7 @@
 // What the capture is: where and how it was recorded, its events, what is missing, the processes and
 // containers.
 import {button, element} from '../../browser/dom.js';
-import {amount, grouped, share} from '../../browser/words.js';
+import {amount, counted, grouped, share} from '../../browser/words.js';
 
 import {ofEvent} from './state.js';
 
@@ -66,6 +66,17 @@ export const makeOverview = (app) => {
     ['threads', grouped(threads.count)], ['CPUs with samples', grouped(cpus)]
   ];
 
+  // The overview in a line.
+  const gist = () => {
+    const has = model.events.filter((event) => event.samples > 0).length;
+    const words = [
+      ...(capture.host === undefined ? [] : [model.text(capture.host)]),
+      `${counted(samples.count, 'sample')} of ${counted(has, 'event')} in ${amount(model.span, 'ns')}`,
+      `${counted(threads.count, 'thread')}`, counted(cpus, 'CPU')
+    ];
+    return [...words, lines.length === 0 ? 'nothing lost' : lines[0].replace(/\.$/, '')].join(' · ');
+  };
+
   const tableOf = (title, {all, rows, count}, name, unit) => element(
       'table', {}, element('caption', {}, title),
       element(
@@ -121,8 +132,8 @@ export const makeOverview = (app) => {
       [element('h3', {}, 'Compared with, as it was before'), list(factsOf(model, model.base))] :
       [];
   const details = element(
-      'details', {open: innerWidth > 800 && model.answer === null},
-      element('summary', {}, element('h2', {}, 'Overview')),
+      'details', {},
+      element('summary', {}, element('h2', {}, 'Overview'), element('span', {class: 'gist'}, gist())),
       element(
           'div', {class: 'facts'}, element('div', {}, list(factsOf(model, capture)), list(stated), ...was),
           table, weights),

@@ -56,7 +56,7 @@ const start = async () => {
                                                  'A capture of tacho';
   document.title = `${title.slice(0, 100)} - tacho`;
 
-  const search = makeSearchField((text) => app.go({search: text}), {id: 'search'});
+  const search = makeSearchField((text) => app.go({search: text}), {id: 'search', oninput: () => typed(search.value)});
   const events = element(
       'select', {
         id: 'event',
@@ -82,8 +82,9 @@ const start = async () => {
     foldedBox.showModal();
   };
 
+  const flame = makeFlame(app);
   const views = {
-    stacks: [makeFlame(app), makeFunctions(app)],
+    stacks: [flame, makeFunctions(app)],
     values: [makeValues(app)],
     events: [makeEvents(app)]
   };
@@ -129,7 +130,7 @@ const start = async () => {
   };
   document.getElementById('page').replaceChildren(
       element(
-          'header', {}, element('h1', {}, title),
+          'header', {}, element('h1', {title}, title),
           element(
               'p', {class: 'tools'}, search, events, weights, button('Reset', 'select everything (0)', reset),
               button(
@@ -137,8 +138,8 @@ const start = async () => {
                   showFolded),
               button('?', 'keys (?)', () => help.showModal())),
           found),
-      ...(answer === null ? [] : [answer.element]), overview.element, timeline.element, chips, tabList, ...TABS.map((name) => panels[name]), help,
-      foldedBox);
+      ...(answer === null ? [] : [answer.element]), overview.element, timeline.element,
+      element('div', {class: 'chosenbar'}, tabList, chips), ...TABS.map((name) => panels[name]), help, foldedBox);
 
   // What the search finds: frames, and of the list the samples with a match in names, stack or
   // payload.
@@ -209,6 +210,13 @@ const start = async () => {
                   app.unit())}, by the same event and function, of the whole capture`));
   };
 
+  // Matches are shown while typing. Enter, or leaving the field, adds the search to the history.
+  const typed = (text) => {
+    app.state = {...app.state, search: text};
+    findMatches();
+    showMatches();
+    draw();
+  };
   const draw = () => {
     const {state} = app;
     answer?.draw();
@@ -236,7 +244,10 @@ const start = async () => {
     draw();
   };
 
-  const keys = {'/': () => search.focus(), 0: reset, '?': () => help.showModal()};
+  const toMatch = (step) => (app.state.tab === 'stacks' && app.matches.frames !== null ? flame.toMatch(step) : false);
+  const keys = {
+    '/': () => search.focus(), 0: reset, '?': () => help.showModal(), n: () => toMatch(1), N: () => toMatch(-1)
+  };
   TABS.forEach((name, i) => {
     keys[i + 1] = () => app.go({tab: name});
   });

@@ -405,14 +405,14 @@ export const makeTimeline = (app) => {
   box.addEventListener('scroll', drawRows);
 
   const tools = element(
-      'p', {class: 'tools'}, kinds, clock,
+      'p', {class: 'tools'}, element('h2', {id: 'timeline-title'}, 'Timeline'), kinds, clock,
       button('Zoom to selection', 'the selected time alone (Enter)', toSelection),
       button('+', 'zoom in', () => zoomBy(0.5)), button('−', 'zoom out', () => zoomBy(2)),
       button('Whole time', 'zoom out to everything', () => app.go({viewFrom: 0, viewTo: model.span})));
   return {
     element: element(
         'section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
-        element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip),
+        tools, element('div', {class: 'stripbox'}, strip),
         box, axis, ...(lanes === null ? [] : [lanes.legend, lanes.about]), status),
     draw,
     // Where times are, in px: of all canvases.

@@ -178,7 +178,8 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
     return Shown(Symbols::Used);
   }
   write_part(out, text.view());
-  if (auto written = page->write(out, answer, sink.times, sink.facts, how); !written) return std::move(written.error());
+  if (auto written = page->write(out, answer, sink.times, sink.facts, how); !written)
+    return std::move(written.error());
   Shown shown(Symbols::NotUsed);
   if (page->left_out() > 0)
     shown.notes.push_back(
