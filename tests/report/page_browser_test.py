@@ -2,6 +2,7 @@
 """tacho page in a browser: timeline, flame graph, tables, heat map and samples show one selection; keys, search, history,
 dark and light, narrow windows; names stay text; no network."""
 import collections
+import json
 import re
 import struct
 
@@ -374,6 +375,29 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.press("2")
         self.focus("canvas.heat")
         self.press(ESCAPE, "0", LEFT)
+
+    def test_a_box_is_explained_as_heatmap_explains_it(self):
+        """By threads, functions and fields with the same counts and the same G2; ranges of numbers are heatmap's alone."""
+        fields = [Field("took", unit="ns", role="value"), Field("kind", size=4), Field("pad", size=4)]
+        events = made_payload.capture(True, io=fields).named("reader", 101).named("writer", 103)
+        for i in range(400):
+            is_slow = i % 10 == 3
+            events.sample(raw=struct.pack("<QII", 5_000_000 + i if is_slow else 1000 + i * 7, i % 3 + is_slow, 0), tid=103 if is_slow else 101,
+                          chain=[CHAIN[0], made.LEAF_B + 4 if is_slow else CHAIN[1], CHAIN[2]])
+        (self.folder / "perf.data").write_bytes(events.file())
+        box = json.loads(self.tacho("heatmap", "--json", "--box", "..,4000000..6000000", "--field", "took", *SYMBOLS, status=None).stdout)
+        self.tacho("page", "-o", "page.html", *SYMBOLS, status=None)
+        self.open("#tab=values&field=took&low=4000000&high=6000000")
+        self.assertEqual(self.samples(), 40)
+        rows = self.browser.run("return [...document.querySelectorAll('.frequent tbody tr')].map((row) => [row.cells[0].textContent, row.cells[3].textContent])")
+        wanted = {(f"{row['g2']:.1f}", row["kind"], row["name"]) for row in box["rows"] if row["kind"] != "stack"}
+        self.assertEqual({what.split(' ')[0] for _, what in rows} & {'thread', 'function'}, {'thread', 'function'}, rows)
+        self.assertIn('took 4 ms to 6 ms', self.selection())
+        for g2, what in rows:
+            self.assertTrue(any(g2 == one and name in what for one, _, name in wanted), (g2, what, wanted))
+        self.assertIn("360 outside", self.browser.run("return document.querySelector('.beside p').textContent"))
+        points = self.browser.run("return document.querySelector('canvas.heat').cells.points.length")
+        self.assertEqual(points, 400, "few samples in sight are single values")
 
     def test_keys_choose_boxes_of_the_heat_map(self):
         self.open_payloads(["a", "b", "c"])

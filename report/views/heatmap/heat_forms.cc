@@ -9,6 +9,7 @@
 
 #include "cli/expression.h"
 #include "report/output/field_sinks.h"
+#include "report/output/heat_colours.h"
 #include "report/query/expressions.h"
 #include "report/samples/filter.h"
 
@@ -401,16 +402,6 @@ constexpr int kLeft = 86, kGap = 10, kLabelRoom = 90;              // px; heatma
 constexpr double kPlotHeight = 512, kLeastRow = 8, kMostRow = 26;  // px
 constexpr std::uint64_t kLabelSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
 
-// From few samples to many: YlGnBu of ColorBrewer (Brewer 2002), with steps between. They
-// differ in lightness, which readers with red-green colour blindness see. The colour of one sample differs
-// enough from the background to be seen.
-constexpr std::uint32_t kLight[] = {0x9fd9b9, 0x7fcdbb, 0x5fc0c0, 0x41b6c4, 0x2fa3c2,
-                                    0x1d91c0, 0x2078b4, 0x225ea8, 0x253494, 0x0b1f5c};
-constexpr std::uint32_t kDark[] = {0x2a4a9c, 0x225ea8, 0x2078b4, 0x1d91c0, 0x2fa3c2,
-                                   0x41b6c4, 0x60c1c0, 0x8ed3b9, 0xc7e9b4, 0xffffd9};
-constexpr std::size_t kCount = std::size(kLight);
-static_assert(std::size(kDark) == kCount);
-
 std::string style() {
   std::string css =
       "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:isolate;"
@@ -429,12 +420,15 @@ std::string style() {
       ".help{margin:20px auto;padding:4px 16px;max-width:480px}"
       ".help dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px}.help dt{font-weight:600}"
       ".help dd{margin:0}svg:focus,svg:focus-visible{outline:none}";
-  for (std::size_t i = 0; i < kCount; ++i) css += fmt::format(".h{}{{fill:#{:06x}}}", i, kLight[i]);
+  const HeatColours colours = heat_colours();
+  for (std::size_t i = 0; i < colours.light.size(); ++i)
+    css += fmt::format(".h{}{{fill:#{:06x}}}", i, colours.light[i]);
   css +=
       "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}.ground{fill:#23262c}"
       "rect.chosen{stroke:#ff9ad5}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"
       ".tip,.foot,.help{background:#22252b}";
-  for (std::size_t i = 0; i < kCount; ++i) css += fmt::format(".h{}{{fill:#{:06x}}}", i, kDark[i]);
+  for (std::size_t i = 0; i < colours.dark.size(); ++i)
+    css += fmt::format(".h{}{{fill:#{:06x}}}", i, colours.dark[i]);
   return css + "}";
 }
 
@@ -446,7 +440,7 @@ class Picture {
         map_(map),
         facts_(facts),
         width_(width),
-        classes_(count_classes(map, facts, kCount)),
+        classes_(count_classes(map, facts, heat_colours().light.size())),
         row_(std::clamp(kPlotHeight / static_cast<double>(std::max<std::size_t>(map.rows.size(), 1)),
                         kLeastRow, kMostRow)) {}
 
@@ -468,7 +462,9 @@ class Picture {
   }
   double wide() const { return width_ - kLeft - 2.0 * kGap; }
   double column() const { return wide() / static_cast<double>(map_.columns); }
-  std::size_t colour_of(std::size_t number) const { return spread(number, classes_, kCount); }
+  std::size_t colour_of(std::size_t number) const {
+    return spread(number, classes_, heat_colours().light.size());
+  }
 
   void begin(double height) {
     text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -583,10 +579,6 @@ class Picture {
 };
 
 }  // namespace
-
-HeatColours heat_colours() {
-  return {{std::begin(kLight), std::end(kLight)}, {std::begin(kDark), std::end(kDark)}};
-}
 
 void write_heat_svg(TextOutput& out, const HeatMap& map, const HeatFacts& facts, unsigned width) {
   Picture(out, map, facts, width).write();

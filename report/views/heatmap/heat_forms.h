@@ -94,10 +94,4 @@ void write_heat_json(TextOutput& out, const HeatMap& map, const HeatFacts& facts
 // print (printable.h).
 void write_heat_svg(TextOutput& out, const HeatMap& map, const HeatFacts& facts, unsigned width);
 
-// The colours of boxes from few samples to many, on a light ground and on a dark one, for tests.
-struct HeatColours {
-  std::vector<std::uint32_t> light, dark;  // 0xrrggbb
-};
-HeatColours heat_colours();
-
 }  // namespace tacho::report

@@ -12,6 +12,7 @@ export const colour = (name) => {
     colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
   return colours.get(name);
 };
+export const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
 export const forgetColours = () => colours.clear();
 
 // A canvas as large as it is shown, in pixels of the screen; drawing is in those of the page.

@@ -7,11 +7,9 @@ import {onKeys} from '../../browser/keys.js';
 import {fitted} from '../../browser/labels.js';
 import {amount} from '../../browser/words.js';
 
-import {colour, dragOn, pen, showTip} from './canvas.js';
+import {colour, dragOn, isDark, pen, showTip} from './canvas.js';
 
 const ROW = 18, LEAST = 0.4;
-
-const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
 
 export const makeFlame = (app) => {
   const {model} = app, {tree, frames} = model;

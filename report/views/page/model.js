@@ -202,7 +202,7 @@ const prefixSums = (own) => {
 };
 
 // Self and total of each function, and of the nodes as sums from the left.
-const addUp = (model, own) => {
+export const addUp = (model, own) => {
   const {count, first, frame, isOuter} = model.tree, sums = prefixSums(own);
   const self = new Float64Array(model.frames.count), total = new Float64Array(model.frames.count);
   for (let i = 0; i < count; i++) {

@@ -190,10 +190,12 @@ const start = async () => {
     state.tids.forEach((tid) => chip(`thread ${tid}`, {tids: state.tids.filter((one) => one !== tid)}));
     state.groups.forEach(
         (group) => chip(`container ${group}`, {groups: state.groups.filter((one) => one !== group)}));
-    if (state.low !== null)
+    if (state.low !== null) {
+      const unit = state.field === '' ? 'ns' : model.events[state.event].fields.find((one) => one.name === state.field)?.unit || '';
       chip(
-          `${state.field || 'time within its second'} ${state.low} to ${state.high}`,
+          `${state.field || 'time within its second'} ${amount(state.low, unit)} to ${amount(state.high, unit)}`,
           {low: null, high: null});
+    }
     if (state.focus !== '') chip(`stacks with ${state.focus}`, {focus: ''});
     chips.replaceChildren(
         element('span', {}, hasSelection(state) ? 'Selected: ' : 'Everything is selected. '), ...made,

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <optional>
 
 #include "report/command.h"
 #include "report/output/frame_colours.h"
+#include "report/output/heat_colours.h"
 
 namespace tacho::report {
 namespace {
@@ -69,6 +71,15 @@ void describe_colours(JsonFields& to) {
     to.end_list();
   }
   to.end_object();
+  const HeatColours heats = heat_colours();
+  to.begin_list("heats");
+  for (std::size_t i = 0; i < heats.light.size(); ++i) {
+    to.begin_list("");
+    to.text("", fmt::format("#{:06x}", heats.light[i]));
+    to.text("", fmt::format("#{:06x}", heats.dark[i]));
+    to.end_list();
+  }
+  to.end_list();
 }
 
 }  // namespace tacho::report

@@ -15,7 +15,7 @@ void describe_hiding(JsonFields& to, const PageNames& names);
 // Where a capture was recorded, its events, and what is missing.
 void describe_capture(JsonFields& to, Session& session, PageSamples& samples, const PageNames& names,
                       PageTexts& texts, const std::string& input);
-// The fills of the classes of frames, light and dark.
+// The fills of the classes of frames and of the boxes of heat maps, light and dark.
 void describe_colours(JsonFields& to);
 
 }  // namespace tacho::report

@@ -350,11 +350,12 @@ export const makeTimeline = (app) => {
           viewTo = clamp(middle + (to - middle) * factor);
     if (viewTo - viewFrom >= 1000 || factor > 1) app.go({viewFrom, viewTo});
   };
-  bars.addEventListener('wheel', (turned) => {
+  const onWheel = (turned) => {
     if (!turned.ctrlKey) return;
     turned.preventDefault();
     zoomBy(turned.deltaY > 0 ? 1.5 : 1 / 1.5, view()[0] + turned.offsetX / wide() * (view()[1] - view()[0]));
-  }, {passive: false});
+  };
+  bars.addEventListener('wheel', onWheel, {passive: false});
   const toSelection = () => {
     if (app.state.from !== null && app.state.to > app.state.from)
       app.go({viewFrom: app.state.from, viewTo: app.state.to});
@@ -415,6 +416,8 @@ export const makeTimeline = (app) => {
         tools, element('div', {class: 'stripbox'}, strip),
         box, axis, ...(lanes === null ? [] : [lanes.legend, lanes.about]), status),
     draw,
+    zoomBy,
+    onWheel,
     // Where times are, in px: of all canvases.
     place: () => ({left: left(), width: wide()})
   };

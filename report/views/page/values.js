@@ -4,12 +4,15 @@ import {button, element} from '../../browser/dom.js';
 import {areaFacts, areaOf, boxAt, makeChoice, nearestBox, placeOf} from '../../browser/heat_map.js';
 import {onKeys} from '../../browser/keys.js';
 import {linearTicks, logTicks} from '../../browser/ticks.js';
-import {amount, grouped, share} from '../../browser/words.js';
+import {amount, counted, grouped, share} from '../../browser/words.js';
 
-import {AXIS, colour, dragOn, drawAxis, pen, showTip} from './canvas.js';
+import {boxFacts} from './box_facts.js';
+import {AXIS, colour, dragOn, drawAxis, isDark, pen, showTip} from './canvas.js';
+import {makeFlame} from './flame.js';
 import {select} from './model.js';
+import {makePayload} from './payload.js';
 
-const HEIGHT = 260, CELL = 6, PARTS = 2;  // rows for each power of two
+const HEIGHT = 260, CELL = 6, MOST_POINTS = 400, MOST_FACTS = 20, PARTS = 2;  // rows for each power of two
 const OFFSET = {
   name: '',
   unit: 'ns',
@@ -64,6 +67,13 @@ export const makeValues = (app) => {
               'tr', {}, element('th', {scope: 'col'}, 'from'), element('th', {scope: 'col'}, 'to'),
               element('th', {scope: 'col'}, 'samples'), element('th', {scope: 'col'}, 'share'))),
       body);
+  const payload = makePayload(model), flame = makeFlame(app), frequent = element('tbody'), said = element('p');
+  const beside = element(
+      'div', {class: 'beside', hidden: true}, element('h3', {}, 'More frequent in the box'), said,
+      element('table', {class: 'frequent'},
+          element('thead', {}, element('tr', {}, ...['G2', 'inside', 'outside', 'what'].map((words) => element('th', {scope: 'col'}, words)))),
+          frequent),
+      button('Its samples', 'the samples of the box one by one (3)', () => app.go({tab: 'events'})), flame.element);
   let map = null;
 
   const fields = () => [...model.events[app.state.event].fields.filter((field) => !field.isText), OFFSET];
@@ -126,6 +136,7 @@ export const makeValues = (app) => {
     const scale = least <= most ? scaleOf(chosen, least, most) : null;
     drawMap(chosen, read, around, scale);
     drawTable(chosen, read, scale);
+    drawBox(chosen, around);
   };
 
   const drawMap = (chosen, read, around, scale) => {
@@ -138,13 +149,14 @@ export const makeValues = (app) => {
         chosen === OFFSET ? Math.min(Math.floor(width / CELL), Math.ceil(span / 1e9)) :
                             Math.floor(width / CELL),
         1);
-    const counts = new Uint32Array(columns * scale.rows);
+    const counts = new Uint32Array(columns * scale.rows), inSight = [];
     let top = 0;
     for (const i of around) {
       const value = read(i), at = samples.time[i] - viewFrom;
       if (Number.isNaN(value) || at < 0 || at > span) continue;
       const place = scale.of(value) * columns + Math.min(Math.floor(at / span * columns), columns - 1);
       if (++counts[place] > top) top = counts[place];
+      if (inSight.length <= MOST_POINTS) inSight.push(i);
     }
     map = {
       columns,
@@ -157,21 +169,16 @@ export const makeValues = (app) => {
       chosen,
       viewFrom,
       span,
-      total: around.length
+      total: around.length,
+      points: inSight.length > MOST_POINTS ? [] : inSight.map((i) => [
+        (samples.time[i] - viewFrom) / span * width, HEIGHT - Math.max(scale.place(read(i)), 0) * HEIGHT / scale.rows, i
+      ])
     };
     canvas.cells = map;
-    for (let row = 0; row < scale.rows; row++) {
-      for (let column = 0; column < columns; column++) {
-        const counted = counts[row * columns + column];
-        if (counted === 0) continue;
-        context.globalAlpha = 0.2 + 0.8 * Math.log(counted + 1) / Math.log(top + 1);
-        context.fillStyle = colour('heat');
-        context.fillRect(
-            column * map.wide, HEIGHT - (row + 1) * map.tall, Math.max(map.wide - 0.4, 0.8),
-            Math.max(map.tall - 0.4, 0.8));
-      }
-    }
-    context.globalAlpha = 1;
+    if (map.points.length > 0)
+      drawPoints(context);
+    else
+      drawCells(context, top);
     drawScale(left, chosen, scale);
     drawAxis(context, viewFrom, viewFrom + span, width, HEIGHT, app.zero());
     const {low, high, from, to} = app.state, area = boxes.area();
@@ -188,6 +195,52 @@ export const makeValues = (app) => {
           x0 + 1, HEIGHT - (rowOf(high) + 1) * map.tall + 1, Math.max(x1 - x0 - 2, 3),
           (rowOf(high) - rowOf(low) + 1) * map.tall - 2);
     }
+  };
+
+  const heats = model.head.heats || [['#0b1f5c', '#ffffd9']];
+  const heatOf = (part) => heats[Math.round(part * (heats.length - 1))][isDark() ? 1 : 0];
+  const drawCells = (context, top) => {
+    for (let row = 0; row < map.rows; row++) {
+      for (let column = 0; column < map.columns; column++) {
+        const number = map.count(column, row);
+        if (number === 0) continue;
+        context.fillStyle = heatOf(top > 1 ? Math.log(number) / Math.log(top) : 1);
+        context.fillRect(
+            column * map.wide, HEIGHT - (row + 1) * map.tall, Math.max(map.wide - 0.4, 0.8), Math.max(map.tall - 0.4, 0.8));
+      }
+    }
+  };
+  // Few samples in sight are single values.
+  const drawPoints = (context) => {
+    context.fillStyle = heatOf(0.5);
+    for (const [x, y] of map.points) {
+      context.beginPath();
+      context.arc(x, y, 3, 0, 7);
+      context.fill();
+    }
+  };
+  const pointFacts = (i) => [
+    payload.thread(i), app.when(samples.time[i], 1000), ...payload.fields(i).map(([name, value]) => `${name}: ${value}`),
+    ...payload.chain(i, 4).map((frame) => model.frames.name(frame))
+  ];
+
+  // What is more frequent in the box, beside its flame graph.
+  const drawBox = (chosen, around) => {
+    const inside = app.selection.indexes;
+    beside.hidden = app.state.low === null;
+    if (beside.hidden) return;
+    const found = boxFacts(model, inside, around, chosen), others = around.length - inside.length;
+    said.textContent = `${counted(inside.length, 'sample')} in the box, ${grouped(others)} outside` +
+        (found.length === 0 ? '; nothing is significantly more frequent in the box' : '');
+    frequent.replaceChildren(...found.slice(0, MOST_FACTS).map((one) => element(
+        'tr', {}, element('td', {class: 'number'}, one.g2.toFixed(1)), element('td', {class: 'number'}, share(one.inside, inside.length)),
+        element('td', {class: 'number'}, share(one.outside, others)), element('td', {class: 'name'}, factText(one)))));
+    flame.draw();
+  };
+  const factText = ({kind, name, value, others}) => {
+    if (kind === 'thread') return `thread ${name} (${value})`;
+    if (kind !== 'function') return `${name} ${value}`;
+    return `function ${name}${value === '' ? '' : ` (${value})`}${others > 0 ? ` and ${others} with the same counts` : ''}`;
   };
 
   // Round numbers in the gutter, as many as have room.
@@ -207,11 +260,11 @@ export const makeValues = (app) => {
   const drawTable = (chosen, read, scale) => {
     const {indexes} = app.selection;
     const counts = new Uint32Array(scale === null ? 0 : scale.rows), values = new Float64Array(indexes.length);
-    let counted = 0, sum = 0, least = Infinity, most = -Infinity;
+    let number = 0, sum = 0, least = Infinity, most = -Infinity;
     for (let at = 0; at < indexes.length; at++) {
       const value = read(indexes[at]);
       if (Number.isNaN(value)) continue;
-      values[counted++] = value;
+      values[number++] = value;
       sum += value;
       if (value < least) least = value;
       if (value > most) most = value;
@@ -223,9 +276,9 @@ export const makeValues = (app) => {
     for (let row = 0; row < counts.length; row++)
       if (counts[row] > 0) rows.push(row);
     facts.textContent = '';
-    if (counted > 0) {
-      const all = values.subarray(0, counted);
-      facts.textContent = `${grouped(counted)} values: mean ${shown(sum / counted)}, least ${shown(least)}, median ${
+    if (number > 0) {
+      const all = values.subarray(0, number);
+      facts.textContent = `${grouped(number)} values: mean ${shown(sum / number)}, least ${shown(least)}, median ${
                               shown(percentile(all, 0.5))}, ` +
           `99 % up to ${shown(percentile(all, 0.99))}, largest ${shown(most)}`;
     }
@@ -241,7 +294,7 @@ export const makeValues = (app) => {
                   () => app.go({field: chosen.name, low: scale.low(row), high: scale.high(row)}))),
           element('td', {class: 'number'}, shown(scale.high(row))),
           element('td', {class: 'number'}, grouped(counts[row])),
-          element('td', {class: 'meterbox'}, share(counts[row], counted), bar));
+          element('td', {class: 'meterbox'}, share(counts[row], number), bar));
     }));
   };
 
@@ -285,13 +338,18 @@ export const makeValues = (app) => {
     }
   });
   canvas.addEventListener('pointermove', (event) => {
+    const point = map?.points.find(([x, y]) => Math.abs(x - event.offsetX) < 5 && Math.abs(y - event.offsetY) < 5);
+    if (point) return showTip(event, pointFacts(point[2]));
     const box = map === null ? null : boxAt(map, event.offsetX, event.offsetY);
     showTip(event, box !== null && map.count(...box) > 0 ? textOf(areaOf(box, box)) : null);
   });
+  canvas.addEventListener('wheel', (turned) => app.timeline.onWheel(turned), {passive: false});
   canvas.addEventListener('pointerleave', (event) => showTip(event, null));
   onKeys(canvas, {
     ...boxes.keys,
     Enter: selectChosen,
+    '+': () => app.timeline.zoomBy(0.5),
+    '-': () => app.timeline.zoomBy(2),
     Escape: () => {
       boxes.clear();
       app.go({low: null, high: null});
@@ -302,7 +360,7 @@ export const makeValues = (app) => {
     element: element(
         'div', {class: 'values'}, element('p', {class: 'tools'}, element('label', {}, 'Field ', choice)),
         title, element('div', {class: 'heatbox'}, ruler, canvas), status, facts,
-        element('div', {class: 'scroll'}, table)),
+        element('div', {class: 'valuesbelow'}, element('div', {class: 'scroll'}, table), beside)),
     draw
   };
 };

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "report/output/heat_colours.h"
 #include "report/views/heatmap/heat_box.h"
 #include "report/views/heatmap/heat_forms.h"
 
@@ -180,6 +181,15 @@ double lightness(std::uint32_t colour) {
   };
   const double y = 0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0);
   return 116 * std::cbrt(y) - 16;
+}
+
+double luminance(std::uint32_t colour) { return std::pow((lightness(colour) + 16) / 116, 3); }
+
+TEST(HeatSvg, OneSampleStandsOutFromTheGround) {
+  const HeatColours colours = heat_colours();
+  constexpr std::uint32_t kGround = 0xf3f3f1, kDarkGround = 0x23262c;
+  EXPECT_GT((luminance(kGround) + 0.05) / (luminance(colours.light.front()) + 0.05), 3);
+  EXPECT_GT((luminance(colours.dark.front()) + 0.05) / (luminance(kDarkGround) + 0.05), 3);
 }
 
 TEST(HeatSvg, ColoursAreOrderedByLightness) {
