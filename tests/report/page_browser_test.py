@@ -413,6 +413,27 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.press(ESCAPE)
         self.assertEqual(self.status(".values"), "")
 
+    def test_folded_text_is_copied(self):
+        self.open_golden("threads")
+        self.browser.driver.find_element(By.XPATH, "//button[text()='Folded text']").click()
+        self.browser.driver.find_element(By.XPATH, "//button[text()='Copy']").click()
+        length, chosen, said = self.browser.run("""const box = document.querySelector('#folded textarea');
+            return [box.value.length, box.selectionEnd - box.selectionStart, document.querySelector('#folded button').textContent]""")
+        self.assertEqual((chosen, said), (length, "Copied"))
+        self.press(ESCAPE)
+
+    def test_weights_in_samples_are_offered_once(self):
+        self.open_golden("threads")
+        is_hidden = "return document.querySelector('#by').hidden"
+        self.assertFalse(self.browser.run(is_hidden))
+        events = made_payload.capture(True, read=[Field("count")])
+        for i in range(20):
+            events.sample(raw=struct.pack("<Q", i), chain=CHAIN, period=1)
+        (self.folder / "perf.data").write_bytes(events.file())
+        self.tacho("page", "-o", "page.html", status=None)
+        self.open()
+        self.assertTrue(self.browser.run(is_hidden))
+
     def test_samples_are_shown_with_payload_and_stack(self):
         self.open_payloads(["a", "b", "needle"])
         self.press("3")

@@ -76,7 +76,11 @@ const start = async () => {
   const foldedText = element('textarea', {readonly: true, 'aria-label': 'folded stacks', rows: 20});
   const foldedBox = element(
       'dialog', {id: 'folded', 'aria-label': 'folded stacks of the selection'}, foldedText,
-      button('Close', 'close (Escape)', () => foldedBox.close()));
+      button('Copy', 'copy the text', (event) => {
+        foldedText.select();
+        event.target.textContent = document.execCommand('copy') ? 'Copied' : 'Press Ctrl+C';
+      }),
+      ' ', button('Close', 'close (Escape)', () => foldedBox.close()));
   const showFolded = () => {
     foldedText.value = folded(model, app.selection);
     foldedBox.showModal();
@@ -240,6 +244,7 @@ const start = async () => {
     if (document.activeElement !== search) search.value = app.state.search;
     events.value = String(app.state.event);
     weights.value = app.state.by;
+    weights.hidden = app.weightUnit() === 'samples';
     weights.options[0].textContent = app.weightUnit() || 'weight';
     showMatches();
     showSelection();

@@ -154,13 +154,13 @@ export const makeTimeline = (app) => {
     for (let bin = 0; bin < bins; bin++) {
       const sum = sums[row * bins + bin];
       if (sum === 0) continue;
-      const tall = Math.max(height * sum / most, 1);
+      const tall = Math.max(height * sum / most, 1), x = Math.round(bin * each), w = Math.max(Math.round((bin + 1) * each) - x, 1);
       context.fillStyle = colour(parts === null && !isPale(bin) ? 'bar' : 'bar-rest');
-      context.fillRect(bin * each, y + height - tall, Math.max(each - 0.3, 0.7), tall);
+      context.fillRect(x, y + height - tall, w, tall);
       if (parts === null || parts[row * bins + bin] === 0) continue;
       const part = Math.max(height * parts[row * bins + bin] / most, 1);
       context.fillStyle = colour('bar');
-      context.fillRect(bin * each, y + height - part, Math.max(each - 0.3, 0.7), part);
+      context.fillRect(x, y + height - part, w, part);
     }
   };
   const shade = (context, from, to, viewFrom, viewTo, width, height) => {
