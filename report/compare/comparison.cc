@@ -13,31 +13,6 @@
 
 namespace tacho::report {
 
-namespace {
-
-// Parts of a name that compilers and linkers add, with the number that may follow.
-constexpr std::string_view kCloneMarks[] = {".cold", ".isra",     ".part",      ".constprop",
-                                            ".llvm", ".lto_priv", ".localalias"};
-constexpr std::size_t kRustHash = 19;  // "::h" and 16 digits
-
-bool is_rust_hash(std::string_view end) {
-  return end.starts_with("::h") && end.find_first_not_of("0123456789abcdef", 3) == std::string_view::npos;
-}
-
-}  // namespace
-
-std::string_view name_across_builds(std::string_view name) {
-  for (const std::string_view mark : kCloneMarks) {
-    const auto at = name.find(mark);
-    if (at == std::string_view::npos || at == 0) continue;
-    const char next = at + mark.size() < name.size() ? name[at + mark.size()] : '.';
-    if (next == '.') name = name.substr(0, at);
-  }
-  if (name.size() > kRustHash && is_rust_hash(name.substr(name.size() - kRustHash)))
-    name.remove_suffix(kRustHash);
-  return name;
-}
-
 // The functions of a capture's stacks.
 class ComparedNames : public StackNames {
  public:
@@ -54,7 +29,7 @@ class ComparedNames : public StackNames {
  private:
   std::uint32_t function_of(const symbolize::Frame& frame) {
     const std::string name = name_of_frame(frame, {});
-    return to_.function_of(std::string(name_across_builds(name)),
+    return to_.function_of(name_of_source(name),
                            std::string(frame.module == nullptr ? "" : frame.module->short_name),
                            kind_of_code(frame) == FrameKind::Kernel);
   }
@@ -217,8 +192,8 @@ Result<std::vector<std::string>> Comparison::add(Session& session, const std::st
       "samples without a stack: a function has no callers; record with -g to see them"};
 }
 
-// Which sides have each function.
-void Comparison::mark_sides(const Tree& tree, std::vector<ComparedFrame>& frames) const {
+// Which sides have each function, and which calls.
+void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions, Calls& calls) const {
   std::vector<std::array<bool, 2>> sides(tree.nodes.size());
   for (std::size_t node = tree.nodes.size(); node-- > 1;) {
     for (std::size_t capture = 0; capture < captures_.size(); ++capture) {
@@ -228,38 +203,52 @@ void Comparison::mark_sides(const Tree& tree, std::vector<ComparedFrame>& frames
     const Node& of = tree.nodes[node];
     for (const std::size_t side : {0U, 1U})
       sides[of.parent][side] = sides[of.parent][side] || sides[node][side];
-    frames[of.function].is_before |= sides[node][0];
-    frames[of.function].is_after |= sides[node][1];
+    functions[of.function].is_before |= sides[node][0];
+    functions[of.function].is_after |= sides[node][1];
+    if (of.parent == 0) continue;
+    const std::uint32_t caller = tree.nodes[of.parent].function;
+    CallToMatch& call =
+        calls.try_emplace({caller, of.function}, CallToMatch{caller, of.function}).first->second;
+    call.is_before |= sides[node][0];
+    call.is_after |= sides[node][1];
   }
 }
 
-std::string Comparison::match_modules() {
-  std::vector<ComparedFrame> frames;
+std::string Comparison::match_sides() {
+  std::vector<FunctionToMatch> functions;
   for (const ComparedFunction& function : functions_)
-    frames.push_back({function.name, function.module, function.is_kernel ? 'k' : 'u'});
-  for (const auto& [name, tree] : events_) mark_sides(tree, frames);
-  const MatchedFrames matched = match_renamed_modules(frames);
-  if (matched.modules.empty()) return {};
-  for (auto& [name, tree] : events_) {
-    Tree renamed;
-    std::vector<std::uint32_t> new_node(tree.nodes.size());
-    renamed.self.resize(most_);
-    for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
-      if (node > 0) {
-        const std::uint32_t parent = new_node[tree.nodes[node].parent];
-        const std::uint32_t function = matched.same[tree.nodes[node].function];
-        const auto [at, is_new] = renamed.by_place.try_emplace(
-            std::uint64_t{parent} << 32 | function, static_cast<std::uint32_t>(renamed.nodes.size()));
-        if (is_new) renamed.nodes.push_back({parent, function});
-        new_node[node] = at->second;
-        renamed.self.resize(renamed.nodes.size() * most_);
-      }
-      for (std::size_t capture = 0; capture < most_ && node * most_ + capture < tree.self.size(); ++capture)
-        renamed.self[new_node[node] * most_ + capture] += tree.self[node * most_ + capture];
+    functions.push_back({function.name, function.module, function.is_kernel ? 'k' : 'u'});
+  Calls by_ends;
+  for (const auto& [name, tree] : events_) mark_sides(tree, functions, by_ends);
+  std::vector<CallToMatch> calls;
+  for (const auto& [ends, call] : by_ends) calls.push_back(call);
+  const MatchedFunctions matched = match_functions(functions, calls);
+  if (!matched.is_any()) return {};
+  for (auto& [name, tree] : events_) rename_functions(tree, matched.same);
+  std::string text = matched.modules;
+  if (!matched.renames.empty())
+    text += (text.empty() ? "" : "; ") + std::string("renamed: ") + matched.renames;
+  return text;
+}
+
+void Comparison::rename_functions(Tree& tree, std::span<const std::uint32_t> same) const {
+  Tree renamed;
+  std::vector<std::uint32_t> new_node(tree.nodes.size());
+  renamed.self.resize(most_);
+  for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
+    if (node > 0) {
+      const std::uint32_t parent = new_node[tree.nodes[node].parent];
+      const std::uint32_t function = same[tree.nodes[node].function];
+      const auto [at, is_new] = renamed.by_place.try_emplace(
+          std::uint64_t{parent} << 32 | function, static_cast<std::uint32_t>(renamed.nodes.size()));
+      if (is_new) renamed.nodes.push_back({parent, function});
+      new_node[node] = at->second;
+      renamed.self.resize(renamed.nodes.size() * most_);
     }
-    tree = std::move(renamed);
+    for (std::size_t capture = 0; capture < most_ && node * most_ + capture < tree.self.size(); ++capture)
+      renamed.self[new_node[node] * most_ + capture] += tree.self[node * most_ + capture];
   }
-  return matched.modules;
+  tree = std::move(renamed);
 }
 
 // Judges one event: its values by function, their tests, and what explains them.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "report/compare/function_match.h"
 #include "report/compare/statistics.h"
 #include "report/profile/stack_sums.h"
 #include "report/samples/session.h"
@@ -83,9 +84,6 @@ struct ComparedEvent {
 // The environment's differences between the captures, one line each.
 std::vector<std::string> differences_of(std::span<const SideCapture> captures);
 
-// Names of functions without what compilers add to clones (".cold", ".isra.0", ".llvm.123", Rust's hashes).
-std::string_view name_across_builds(std::string_view name);
-
 class Comparison {
  public:
   // `captures`: how many are going to be added.
@@ -95,9 +93,9 @@ class Comparison {
   // Adds a capture: all of one side, then those of the other. Returns notes about it.
   Result<std::vector<std::string>> add(Session& session, const std::string& name, bool is_after,
                                        const RunSession& run);
-  // Functions that only one side has become one where only their module's name differs. After all captures.
-  // Returns which modules are taken for each other, or nothing.
-  std::string match_modules();
+  // Functions that only one side has become those of the other side that they are (function_match.h). After
+  // all captures. Returns which modules and functions are taken for each other, or nothing.
+  std::string match_sides();
 
   const std::vector<SideCapture>& captures() const { return captures_; }
   const std::vector<ComparedFunction>& functions() const { return functions_; }
@@ -119,7 +117,9 @@ class Comparison {
   };
   friend class EventJudge;
   std::uint32_t function_of(std::string name, std::string module, bool is_kernel);
-  void mark_sides(const Tree& tree, std::vector<ComparedFrame>& frames) const;
+  using Calls = std::map<std::pair<std::uint32_t, std::uint32_t>, CallToMatch>;  // by caller and callee
+  void mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions, Calls& calls) const;
+  void rename_functions(Tree& tree, std::span<const std::uint32_t> same) const;
   void add_stack(Tree& tree, std::span<const std::uint32_t> stack, double weight);
 
   ComparisonQuestion question_;

@@ -19,9 +19,9 @@ constexpr std::size_t kNoField = ~std::size_t{0};
 constexpr double kTwoSided95 = 1.959963984540054;  // quantile of the normal distribution
 
 // Whether a function or a module matches, looked up once for each.
-class MatchedFunctions {
+class PatternMatches {
  public:
-  MatchedFunctions(const MeasuredCapture& capture, const std::string& pattern, bool by_module)
+  PatternMatches(const MeasuredCapture& capture, const std::string& pattern, bool by_module)
       : capture_(capture), pattern_(pattern), by_module_(by_module) {}
 
   bool matches(FunctionId id) {
@@ -99,8 +99,8 @@ class StackRule {
 
   const Rule& rule_;
   const MeasuredCapture& capture_;
-  std::vector<MatchedFunctions> patterns_;
-  std::optional<MatchedFunctions> below_;
+  std::vector<PatternMatches> patterns_;
+  std::optional<PatternMatches> below_;
 };
 
 // A percentile's interval: that of its rank.

@@ -91,7 +91,7 @@ Check RegressionCheck::check_of_all(const ComparedEvent& event) const {
 }
 
 Result<std::vector<Check>> RegressionCheck::checks() {
-  (void)comparison_.match_modules();
+  (void)comparison_.match_sides();
   const auto events = comparison_.judge();
   if (!events) return events.error();
   std::vector<Check> all;

@@ -159,7 +159,7 @@ Result<Shown> show(Session& first, const SessionOptions& wanted, TextOutput& out
     for (std::size_t i = is_after ? 0 : 1; i < names.size(); ++i)
       if (auto read = reader.read(names[i], is_after, wanted, out); !read) return std::move(read.error());
   }
-  const std::string matched = comparison.match_modules();
+  const std::string matched = comparison.match_sides();
   const auto differences = differences_of(comparison.captures());
   const auto events = comparison.judge();
   if (!events) return events.error();
