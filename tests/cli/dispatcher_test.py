@@ -60,7 +60,7 @@ class Dispatcher(programs.Scratch):
     def test_perfs_commands_that_are_not_here_say_what_to_do(self):
         """The commands of perf 6.1 and 7 that tacho does not have."""
         self.add_programs()
-        for word in ("archive bench buildid-cache buildid-list c2c config daemon data diff ftrace inject iostat kallsyms "
+        for word in ("archive bench buildid-cache buildid-list c2c config daemon data ftrace inject iostat kallsyms "
                      "kmem kvm kwork lock mem probe sched test timechart trace").split():
             for words in ([word], ["help", word]):
                 out, said = self.call(*words, status=1)

@@ -103,6 +103,7 @@ class ComparedBuilds(programs.Scratch):
             with self.subTest(before=before, after=after):
                 right = self.both(before, after)
                 self.assertEqual(self.of_csv("report", "--base", before, "-i", after), right)
+                self.assertEqual(self.of_csv("diff", before, after), right)
                 self.assertEqual(self.of_picture(before, after), right)
                 self.assertEqual(self.of_page(before, after), right)
 

@@ -166,7 +166,7 @@ class Diff(programs.Scratch):
 
     def test_refusals(self):
         self.capture("a", {"main": 1})
-        self.assertIn("BEFORE... --to AFTER...", self.tacho("diff", "a", status=1).stderr.decode())
+        self.assertIn("BEFORE... --to AFTER...", self.tacho("diff", "a", "--to", status=1).stderr.decode())
         self.assertIn("give one of them", self.diff(["a"], ["a"], "--per", "x", "--work", "1", status=1).stderr.decode())
         self.assertIn("no.data", self.diff(["a"], ["no.data"], status=2).stderr.decode())
         self.assertIn("no percentage", self.diff(["a"], ["a"], "--min-effect", "0", status=1).stderr.decode())
