@@ -204,7 +204,7 @@ for each in planted.CAUSES:
 TRUTH = {"cause": "lock", "function": "store_under_lock", "lock": "cache_lock", "share": 0.6,
          "holder": {"comm": "flush*", "function": "flush_log", "doing": "disk"}}
 FINDING = {"cause": "lock", "function": "__lll_lock_wait", "callers": ["store_under_lock(Thread&)", "store"], "share": 0.63,
-           "lock": "(anonymous namespace)::cache_lock+0x8", "holder": {"comm": "flusher"}}
+           "lock": "(anonymous namespace)::cache_lock+0x8", "holder": {"comm": "flusher", "doing": "disk"}}
 
 
 class Checks(programs.unittest.TestCase):

@@ -129,13 +129,7 @@ def check_finding(truth, finding):
     if "lock" in truth and name_of(finding.get("lock")) != truth["lock"]:
         wrong.append(f"lock {finding.get('lock')}, but it is {truth['lock']}")
     if "holder" in truth:
-        comm = (finding.get("holder") or {}).get("comm", "")
-        if not fnmatch.fnmatchcase(comm, truth["holder"]["comm"]):
-            wrong.append(f"holder {comm}, but it is {truth['holder']['comm']}")
-        doing = truth["holder"]["doing"]
-        for member in ["doing"] if doing == "cpu" else ["function", "doing"]:  # its function on the CPU has callees
-            if (finding.get("holder") or {}).get(member) != truth["holder"][member]:
-                wrong.append(f"{member} of holder {finding.get('holder')}, but it is {truth['holder']}")
+        wrong += check_holder(truth["holder"], finding.get("holder") or {})
     if "device" in truth and not (finding.get("device") and truth["device"].startswith(finding["device"])):  # vda of vda1
         wrong.append(f"device {finding.get('device')}, but it is {truth['device']}")
     for member in ["file", "peer", "by", "call"]:
@@ -149,3 +143,8 @@ def check_finding(truth, finding):
     if not is_near(finding["share"], truth["share"]) and not least <= finding["share"] <= most:
         wrong.append(f"share {finding['share']}, but it is {truth['share']}")
     return wrong
+
+
+def check_holder(truth, holder):
+    is_right = fnmatch.fnmatchcase(holder.get("comm", ""), truth["comm"]) and holder.get("doing") == truth["doing"]
+    return [] if is_right else [f"holder {holder}, but it is {truth}"]

@@ -155,8 +155,7 @@ def peer():
 
 CAUSES = {
     "hot": lambda: ({"cause": "cpu", "function": "hot_function", "native": ["_PyEval_EvalFrameDefault"]}, "cpu", [("worker", serve)]),
-    "fsync": lambda: ({"cause": "lock", "function": "store_under_lock", "native": ["PyThread_acquire_lock_timed"],
-                       "holder": {"comm": "flusher", "function": "flush_log", "doing": "disk"}},
+    "fsync": lambda: ({"cause": "lock", "function": "store_under_lock", "native": ["PyThread_acquire_lock_timed"]},
                       "blocked", [("flusher", flush), *((f"worker-{i}", store) for i in range(3))]),
     "peer": peer,
     "forks": lambda: ({"cause": "fork", "function": "spawn_helper", "native": ["subprocess_fork_exec", "fork_exec", "os_waitpid"]},

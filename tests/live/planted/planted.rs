@@ -97,7 +97,7 @@ fn store(me: &mut Worker) {
 #[inline(never)]
 fn flush_log(file: &File) {
     let _count = CACHE_LOCK.lock().unwrap();
-    for part in 0..4 {
+    for part in 0..16 {
         file.write_all_at(&[0; 16 << 10], part << 20).unwrap();
         file.sync_all().unwrap();
     }
