@@ -296,6 +296,7 @@ std::string shown_value(double value, const std::string& unit) {
 
 Judged judge(const Expectation& expectation, const std::vector<Measured>& captures) {
   std::vector<double> values;
+  values.reserve(captures.size());
   for (const Measured& one : captures) values.push_back(one.value);
   std::ranges::sort(values);
   Judged made;
@@ -421,6 +422,7 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
   made.verdict = judged.verdict;
   made.value = judged.value, made.low = judged.low, made.high = judged.high;
   made.unit = found.front().unit;
+  made.values.reserve(found.size());
   for (const Measured& one : found) made.values.push_back(one.value);
   // Of a forbidden function any capture counts; of a capture's own quality the worst.
   if (rule.subject == Subject::Forbidden || rule.subject == Subject::Capture) {
