@@ -777,6 +777,11 @@ Slot slot_of(const PayloadField& field, Int128 number) {
   return {low, low + step - 1};
 }
 
+ExpressionValue value_in_sample(const PayloadField& field, const ResolvedSample& sample) {
+  const auto value = read_field(field, sample.fields->raw, sample.order);
+  return value ? as_value(*value) : ExpressionValue();
+}
+
 void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& value, std::uint64_t count,
                 const ResolvedSample& sample) {
   if (how.is_total) return to.add_value(value, 1);

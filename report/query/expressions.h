@@ -196,6 +196,9 @@ struct Slot {
 };
 Slot slot_of(const PayloadField& field, Int128 number);
 
+// The value of a field in a sample; nothing: the payload is too short.
+ExpressionValue value_in_sample(const PayloadField& field, const ResolvedSample& sample);
+
 // How the values of a sample are added to a Summary.
 struct ValueOfMany {
   const PayloadField* sum = nullptr;    // the field with their sum; null: the value times the count

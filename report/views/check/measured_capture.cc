@@ -23,15 +23,6 @@ bool is_time_sampled(const format::EventAttr& attr) {
          (attr.type == abi::kHardware && attr.config == 0);  // cycles
 }
 
-ExpressionValue value_in(const PayloadField& field, const ResolvedSample& sample) {
-  const auto value = read_field(field, sample.fields->raw, sample.order);
-  if (!value) return {};
-  if (const auto* const real = std::get_if<double>(&*value)) return ExpressionValue::of_real(*real);
-  if (const auto* const whole = std::get_if<std::uint64_t>(&*value)) return ExpressionValue::of(*whole);
-  if (const auto* const whole = std::get_if<std::int64_t>(&*value)) return ExpressionValue::of(*whole);
-  return {};
-}
-
 }  // namespace
 
 MeasuredCapture::MeasuredCapture(Session& session)
@@ -97,7 +88,8 @@ Sink::Flow MeasuredCapture::on_sample(const ResolvedSample& sample) {
   periods_.see(sample);
   for (MeasuredField& one : fields_)
     if (one.event == sample.event_index)
-      add_values(one.values, one.how, value_in(*one.field, sample), count_of(one.count, sample), sample);
+      add_values(one.values, one.how, value_in_sample(*one.field, sample), count_of(one.count, sample),
+                 sample);
   return Flow::Continue;
 }
 
@@ -124,7 +116,8 @@ void MeasuredCapture::name_row(const ProfileRow& row, const Stack* stack) {
   const std::uint64_t samples = row.only.samples;
   Row made{.begin = chains_.size(), .end = 0, .weight = row.only};
   event.weight += row.only;
-  if (stack != nullptr && !stack->frames.empty()) {
+  const bool has_stack = stack != nullptr && !stack->frames.empty();
+  if (has_stack) {
     event.has_stacks = true;
     for (const LocationId frame : stack->frames)
       std::ranges::copy(functions_.of_frame(frame), std::back_inserter(chains_));
@@ -135,7 +128,7 @@ void MeasuredCapture::name_row(const ProfileRow& row, const Stack* stack) {
   for (std::size_t i = made.begin; i < made.end; ++i)
     if (functions_[chains_[i]].has_symbol()) named_frames_ += samples;
   frames_ += samples * (made.end - made.begin);
-  if (event.has_stacks) {
+  if (has_stack) {
     stacks_ += samples;
     if (!functions_[chains_[made.end - 1]].has_symbol()) truncated_ += samples;
   }

@@ -43,15 +43,6 @@ constexpr std::uint64_t kFew = 20;  // samples of a clock or counter: with fewer
 
 bool is_kernel(const Location& location) { return location.cpumode == abi::kCpumodeKernel; }
 
-ExpressionValue value_of(const PayloadField& field, const ResolvedSample& sample) {
-  const auto value = read_field(field, sample.fields->raw, sample.order);
-  if (!value) return {};
-  if (const auto* const real = std::get_if<double>(&*value)) return ExpressionValue::of_real(*real);
-  if (const auto* const whole = std::get_if<std::uint64_t>(&*value)) return ExpressionValue::of(*whole);
-  if (const auto* const whole = std::get_if<std::int64_t>(&*value)) return ExpressionValue::of(*whole);
-  return {};
-}
-
 // A field of a payload, and what its values add up to.
 struct SummedField {
   const PayloadField* field = nullptr;
@@ -101,7 +92,7 @@ class Summarizer : public Sink, private SumView {
     if (!event.fields.empty()) {
       const std::uint64_t count = count_of(event.count, sample);
       for (SummedField& one : event.fields)
-        add_values(one.summary.values, one.how, value_of(*one.field, sample), count, sample);
+        add_values(one.summary.values, one.how, value_in_sample(*one.field, sample), count, sample);
     }
     if (!waits_) return Flow::Continue;
     if (const auto wait = waits_->take(sample)) add_wait(*wait);
