@@ -22,7 +22,8 @@ std::string folder_name(std::string_view command) {
   return std::string(dot == 0 ? name : name.substr(0, dot));
 }
 
-// Equal names, and those that are no names of folders, get numbers: "1-run", "2-run".
+// Gives each command a folder of its own: a name that is empty, hidden or used twice gets its number in
+// front, "2-run".
 void make_names_distinct(std::vector<RepeatedCommand>& commands) {
   std::vector<std::string> names;
   for (const RepeatedCommand& one : commands) names.push_back(one.name);

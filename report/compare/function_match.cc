@@ -137,7 +137,7 @@ class FunctionMatcher {
 
   std::span<const FunctionToMatch> functions_;
   std::vector<std::string> sources_;  // name_of_source()
-  std::vector<Sides> sides_;          // of a function and those that became it
+  std::vector<Sides> sides_;          // by function; matched ones are added to their match
   std::map<std::string_view, Sides> modules_;
   std::map<std::string_view, std::string_view> renamed_modules_;  // before, after
   std::set<std::pair<std::string_view, std::string_view>> module_pairs_, renames_;

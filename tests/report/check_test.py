@@ -30,7 +30,7 @@ class Check(programs.Scratch):
         for functions, count in stacks:
             chain = [made.CONTEXT_USER, *(AT[one] for one in functions)]
             for _ in range(count):
-                capture.sample(0, ip=chain[1], chain=chain, period=1000)
+                capture.sample(0, ip=chain[1] if functions else AT["leaf_a"], chain=chain if functions else [], period=1000)
         for value in values:
             capture.sample(1, raw=struct.pack("<Q", value), period=1)
         if lost:
@@ -115,7 +115,7 @@ class Check(programs.Scratch):
             check, = self.checks(rule(**keys), status=5)
             self.assertEqual(check["verdict"], "failed", keys)
         said = self.check(rule(forbidden="leaf_b", below="recurse"), status=5).stdout.decode()
-        self.assertIn("FAILED        rules.toml:2: no leaf_b below recurse: is nowhere: 1 samples\n", said)
+        self.assertIn("FAILED        rules.toml:2: no leaf_b below recurse: is nowhere: 1 sample\n", said)
         self.assertIn("main > recurse > leaf_b\n", said)
 
     def test_what_a_capture_must_be(self):
@@ -123,6 +123,16 @@ class Check(programs.Scratch):
         found = {check["expectation"]: check for check in
                  self.checks('[capture]\nexpect = ["lost < 50 %", "symbolized > 10 %", "truncated < 70 %", "samples >= 100"]\n')}
         self.assertEqual([check["value"] for check in found.values()], [20, 50, 60, 100])
+
+    def test_samples_without_a_stack_are_no_truncated_stacks(self):
+        self.write([(("leaf_a", "main"), 60), (("leaf_a", "nowhere"), 40), ((), 100)])
+        check, = self.checks('[capture]\nexpect = "truncated < 50 %"\n')
+        self.assertEqual(check["value"], 40)
+
+    def test_what_captures_of_the_base_lack_is_said(self):
+        self.write([(("leaf_a", "main"), 60)], "base.data", lost=25)
+        self.write([(("leaf_a", "main"), 60)])
+        self.assertIn(b"base.data: lost while recording", self.check("[[regression]]\n", "--base", "base.data").stderr)
 
     def test_costs_of_units_of_work(self):
         self.write([(("leaf_a", "main"), 300), (("leaf_b", "main"), 100)], values=range(50))

@@ -279,6 +279,7 @@ std::string_view name_of(CheckVerdict verdict) {
 }
 
 std::string shown_value(double value, const std::string& unit) {
+  if (unit == "samples" && value == 1) return "1 sample";
   if (unit == "%") return fmt::format("{:.3g} %", value);
   if (unit == "ns" && value >= 0 && value < 1e18)
     return interval_text(static_cast<std::uint64_t>(std::llround(value)));

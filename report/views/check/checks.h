@@ -39,7 +39,7 @@ struct Check {
   std::string message;  // one line: what is measured, and what was expected
   double value = 0, low = 0, high = 0;
   std::string unit;
-  std::vector<double> values;  // by capture; those that have one
+  std::vector<double> values;  // one for each capture in which the rule matches
   std::string evidence;
 };
 

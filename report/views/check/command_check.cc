@@ -124,6 +124,13 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
+// What the capture lacks, as lines of `shown`.
+void tell_lacks(Session& session, const std::string& name, Shown& shown) {
+  session.report_missing_symbols();
+  std::ranges::move(findings_text(session.diagnostics(), name), std::back_inserter(shown.notes));
+  if (session.diagnostics().incomplete()) shown.status = cli::kIncomplete;
+}
+
 // Gives each capture to `to`, which is RuleChecks or InitRules.
 template <class To>
 Result<Shown> read_captures(To& to, const SessionOptions& wanted, TextOutput& out, const Options& options) {
@@ -136,16 +143,14 @@ Result<Shown> read_captures(To& to, const SessionOptions& wanted, TextOutput& ou
     read_head(*session);
     auto added = to.add_capture(*session, name, [&](Sink& sink) { run_with_progress(*session, sink, out); });
     if (!added) return std::move(added.error());
-    session->report_missing_symbols();
-    std::ranges::move(findings_text(session->diagnostics(), name), std::back_inserter(shown.notes));
-    if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+    tell_lacks(*session, name, shown);
   }
   return shown;
 }
 
-// The checks of a rule about regressions.
+// The checks of a rule about regressions. `shown`: gets what captures of the base lack; null: nothing does.
 Result<std::vector<Check>> check_regression(const RegressionRule& rule, const SessionOptions& wanted,
-                                            TextOutput& out, const Options& options) {
+                                            TextOutput& out, const Options& options, Shown* shown) {
   RegressionCheck check(rule, options.base.size() + options.captures.size());
   for (const bool is_of_base : {true, false})
     for (const std::string& name : is_of_base ? options.base : options.captures) {
@@ -157,6 +162,7 @@ Result<std::vector<Check>> check_regression(const RegressionRule& rule, const Se
       auto added = check.add_capture(*session, name, is_of_base,
                                      [&](Sink& sink) { run_with_progress(*session, sink, out); });
       if (!added) return std::move(added.error());
+      if (is_of_base && shown != nullptr) tell_lacks(*session, name, *shown);
     }
   return check.checks();
 }
@@ -179,7 +185,8 @@ Result<Shown> show_checks(const SessionOptions& wanted, const RuleFile& rules, T
   Shown shown = std::move(*read);
   std::vector<Check> all = checks.checks();
   for (const RegressionRule& rule : rules.regressions) {
-    auto found = check_regression(rule, wanted, out, options);
+    const bool is_first = &rule == &rules.regressions.front();
+    auto found = check_regression(rule, wanted, out, options, is_first ? &shown : nullptr);
     if (!found) return std::move(found.error());
     std::ranges::move(*found, std::back_inserter(all));
   }
