@@ -12,6 +12,7 @@
 
 #include "cli/message_text.h"
 #include "cli/option_rows.h"
+#include "report/output/quantity_text.h"
 #include "report/output/text_output.h"
 #include "report/query/expressions.h"
 #include "report/query/field_choice.h"
@@ -51,14 +52,6 @@ Result<double> parse_slow_share(std::string_view option, std::string_view text) 
 }
 
 }  // namespace
-
-std::string interval_text(std::uint64_t ns) {
-  constexpr std::pair<double, std::string_view> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-  for (const auto& [size, unit] : kUnits)
-    if (static_cast<double>(ns) >= size)
-      return fmt::format("{:.3f} {}", static_cast<double>(ns) / size, unit);
-  return fmt::format("{} ns", ns);
-}
 
 void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::string_view shows) {
   rows.push_back(
@@ -280,7 +273,7 @@ void SlowIntervals::split(const Take& take) {
 std::vector<std::string> SlowIntervals::legend() const {
   const std::size_t others = intervals_.size() - slow_intervals_;
   const std::size_t outside = seen_.size() - slow_samples_ - other_samples_;
-  const std::string from = slow_intervals_ == 0 ? "" : ", from " + interval_text(least_slow_) + " up";
+  const std::string from = slow_intervals_ == 0 ? "" : ", from " + quantity_text(static_cast<double>(least_slow_), "ns") + " up";
   return {
       fmt::format("slow: {} of {} of {}{}: {}", slow_intervals_, cli::counted(intervals_.size(), "interval"),
                   name_, from, cli::counted(slow_samples_, "sample")),

@@ -29,9 +29,6 @@ struct SlowQuestion {
   bool is_asked_for() const { return share > 0 || condition != nullptr; }
 };
 
-// 3210000 -> "3.210 ms".
-std::string interval_text(std::uint64_t ns);
-
 // Adds --slowest, --slow-where, --of, --between and --key. `shows`: what the view does with the two sides, as
 // the start of a sentence.
 void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::string_view shows);

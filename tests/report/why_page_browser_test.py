@@ -214,7 +214,7 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
     def test_slow_operations(self):
         self.slow_operations()
         self.open("--of", "call")
-        self.assertIn("+88.0 ms waits for the lock sink in leaf_a", self.titles()[0])
+        self.assertIn("+88 ms waits for the lock sink in leaf_a", self.titles()[0])
         self.choose(0)
         self.assertEqual(sum(self.folded().values()), 90 * MS)
 

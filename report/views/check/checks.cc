@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "report/output/quantity_text.h"
 #include "report/output/text_output.h"
 #include "report/profile/slow_intervals.h"
 
@@ -278,23 +279,6 @@ std::string_view name_of(CheckVerdict verdict) {
   return "";
 }
 
-std::string shown_value(double value, const std::string& unit) {
-  if (unit == "samples" && value == 1) return "1 sample";
-  if (unit == "%") return fmt::format("{:.3g} %", value);
-  if (unit == "ns" && value >= 0 && value < 1e18)
-    return interval_text(static_cast<std::uint64_t>(std::llround(value)));
-  if (unit == "bytes") {
-    constexpr std::array<std::string_view, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    std::size_t power = 0;
-    while (std::abs(value) >= 1024 && power + 1 < kUnits.size()) value /= 1024, ++power;
-    return fmt::format("{:.4g} {}", value, kUnits[power]);
-  }
-  const std::string number = std::abs(value) < 1e15 && value == std::floor(value)
-                                 ? with_commas(value)
-                                 : fmt::format("{:.4g}", value);
-  return unit.empty() ? number : number + " " + unit;
-}
-
 Judged judge(const Expectation& expectation, const std::vector<Measured>& captures) {
   std::vector<double> values;
   values.reserve(captures.size());
@@ -439,10 +423,10 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
   }
   const auto heaviest = std::ranges::max_element(found, {}, &Measured::value);
   if (made.verdict != CheckVerdict::Passed) made.evidence = heaviest->evidence;
-  made.message = shown_value(made.value, made.unit);
+  made.message = quantity_text(made.value, made.unit);
   if (made.low != made.high)
     made.message +=
-        fmt::format(" ({} to {})", shown_value(made.low, made.unit), shown_value(made.high, made.unit));
+        fmt::format(" ({} to {})", quantity_text(made.low, made.unit), quantity_text(made.high, made.unit));
   if (made.verdict == CheckVerdict::Inconclusive)
     made.message += what_would_decide(expectation, judged, found);
   return made;

@@ -83,7 +83,4 @@ double number_of(const ExpressionValue& value);  // nothing: 0
 // A function's name; "[unknown]" without a symbol.
 std::string name_of_function(const Function& function);
 
-// "14.2 %", "2.1 ms", "1,204".
-std::string shown_value(double value, const std::string& unit);
-
 }  // namespace tacho::report

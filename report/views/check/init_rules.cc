@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "report/output/quantity_text.h"
 #include "report/views/check/checks.h"
 
 namespace tacho::report {
@@ -141,7 +142,7 @@ void InitRules::write_fields(TextBuffer& out) const {
     if (values.percentile <= 0) continue;
     out.text(
         fmt::format("\n# Measured: p99 {} of {} values.\n[[rule]]\nfield = {}\nexpect = [\"p99 < {}\"]\n",
-                    shown_value(values.percentile, values.unit), values.count, toml_text(name),
+                    quantity_text(values.percentile, values.unit), values.count, toml_text(name),
                     limit_text(round_limit(1.5 * values.percentile), values.unit)));
   }
 }

@@ -18,6 +18,7 @@
 #include "report/compare/function_match.h"
 #include "report/filter_options.h"
 #include "report/output/frame_colours.h"
+#include "report/output/quantity_text.h"
 #include "report/output/text_output.h"
 #include "report/profile/entries.h"
 #include "report/samples/filter.h"
@@ -270,7 +271,7 @@ std::string joined(const std::vector<std::string>& names) {
 std::string events_and_weight(const Graph& graph) {
   const std::string events = printable(joined(graph.events));
   const double weight = graph.tree.width();
-  if (graph.unit == "ns") return events + ", " + interval_text(static_cast<std::uint64_t>(weight));
+  if (graph.unit == "ns") return events + ", " + quantity_text(weight, graph.unit);
   return events + ", " + with_commas(weight) +
          (graph.unit.empty() || graph.unit == events ? "" : " " + graph.unit);
 }
@@ -316,11 +317,8 @@ void divide_by_units(Picture& picture, Graph& graph) {
 
 // The weights of both sides: shares alone do not say that the program became faster.
 std::string totals_text(const std::string& unit, const FlameWeight& sum) {
-  const auto text_of = [&unit](double weight) {
-    if (unit == "ns") return interval_text(static_cast<std::uint64_t>(weight));
-    return fmt::format("{:.6g}{}{}", weight, unit.empty() ? "" : " ", unit);
-  };
-  std::string text = fmt::format("total: {} before, {} after", text_of(sum.before), text_of(sum.after));
+  std::string text = fmt::format("total: {} before, {} after", quantity_text(sum.before, unit),
+                                 quantity_text(sum.after, unit));
   if (sum.before > 0) text += fmt::format(" ({:+.1f} %)", 100 * (sum.after / sum.before - 1));
   return text;
 }

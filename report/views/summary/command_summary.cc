@@ -16,6 +16,7 @@
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"
+#include "report/output/quantity_text.h"
 #include "report/output/terminal.h"
 #include "report/views/summary/capture_summary.h"
 
@@ -164,34 +165,10 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// Three digits and a unit: "3.21 ms", "2.00 MiB".
-std::string scaled(double value, double step, std::span<const std::string_view> units) {
-  std::size_t unit = 0;
-  while (unit + 1 < units.size() && std::fabs(value) >= step) {
-    value /= step;
-    ++unit;
-  }
-  const bool is_whole = unit == 0 && value == std::floor(value);
-  const int digits = is_whole || std::fabs(value) >= 100 ? 0 : std::fabs(value) >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f} {}", value, digits, units[unit]);
-}
-std::string time_text(double ns) {
-  constexpr std::string_view kUnits[] = {"ns", "us", "ms", "s"};
-  return scaled(ns, 1000, kUnits);
-}
-std::string amount(double value, std::string_view unit) {
-  constexpr std::string_view kBytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  if (unit == "ns") return time_text(value);
-  if (unit == "us") return time_text(1e3 * value);
-  if (unit == "ms") return time_text(1e6 * value);
-  if (unit == "bytes") return scaled(value, 1024, kBytes);
-  const std::string number = fmt::format("{:.{}f}", value, value == std::floor(value) ? 0 : 2);
-  return unit.empty() ? number : number + " " + std::string(unit);
-}
 std::string amount(const ExpressionValue& value, std::string_view unit) {
   if (value.is_nothing()) return "-";
-  return amount(value.kind == ExpressionValue::Kind::Whole ? static_cast<double>(value.whole) : value.real,
-                unit);
+  return quantity_text(
+      value.kind == ExpressionValue::Kind::Whole ? static_cast<double>(value.whole) : value.real, unit);
 }
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
@@ -281,7 +258,7 @@ class SummaryText {
     const format::Environment& recorded = session_.features().environment;
     const format::CaptureLayout& layout = session_.layout();
     std::string capture = input_ == "-" ? "standard input" : safe(input_);
-    if (!layout.is_pipe) capture += ": " + amount(static_cast<double>(layout.file_size), "bytes");
+    if (!layout.is_pipe) capture += ": " + quantity_text(static_cast<double>(layout.file_size), "bytes");
     if (recorded.version)
       capture +=
           ", recorded by " +
@@ -331,7 +308,8 @@ class SummaryText {
   std::string when() const {
     if (!summary_.time) return "the samples have no times";
     const auto [first, last] = *summary_.time;
-    std::string text = time_text(static_cast<double>(last - first)) + " from the first sample to the last";
+    std::string text =
+        quantity_text(static_cast<double>(last - first), "ns") + " from the first sample to the last";
     if (const auto& clock = session_.features().environment.clock_data) {
       const auto second =
           static_cast<std::time_t>((clock->wall_ns + (first - clock->clock_ns)) / 1'000'000'000);
@@ -357,7 +335,7 @@ class SummaryText {
       if (event.unit == event.name)
         weight = event.period == event.samples ? "" : fmt::format("{} hits", event.period);
       else if (event.unit != "samples")
-        weight = amount(static_cast<double>(event.period), event.unit);
+        weight = quantity_text(static_cast<double>(event.period), event.unit);
       rows.push_back({count_of(event.samples, "sample", "samples"), weight, about});
     }
     write_rows(out_, std::move(rows), {false, false, true}, room_);
@@ -395,11 +373,12 @@ class SummaryText {
     if (!summary_.waits || summary_.waits->waits == 0) return;
     const WaitsSummary& waits = *summary_.waits;
     title(fmt::format("waits: {}, {} in all, the longest {}", waits.waits,
-                      time_text(static_cast<double>(waits.time)),
-                      time_text(static_cast<double>(waits.longest))));
+                      quantity_text(static_cast<double>(waits.time), "ns"),
+                      quantity_text(static_cast<double>(waits.longest), "ns")));
     std::vector<std::vector<std::string>> rows;
     for (const WaitSummary& row : first_of(waits.heaviest, kWaits))
-      rows.push_back({time_text(static_cast<double>(row.time)), count_of(row.waits, "wait", "waits"),
+      rows.push_back({quantity_text(static_cast<double>(row.time), "ns"),
+                      count_of(row.waits, "wait", "waits"),
                       safe(row.comm) + (row.function.empty() ? "" : " in " + safe(row.function))});
     write_rows(out_, std::move(rows), {false, false, true}, room_);
   }

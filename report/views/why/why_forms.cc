@@ -9,6 +9,7 @@
 
 #include "cli/message_text.h"
 #include "report/output/field_sinks.h"
+#include "report/output/quantity_text.h"
 #include "report/output/terminal.h"
 
 namespace tacho::report {
@@ -21,18 +22,6 @@ constexpr std::size_t kMostIdle = 5, kMostParts = 4;
 constexpr double kMuchUnknown = 0.1;
 // Who ends waits for work is printed if these take such a part of the threads' time.
 constexpr double kMuchOfThreads = 0.2;
-
-// 1.23 ms
-std::string time_text(double ns) {
-  constexpr std::string_view kUnits[] = {"ns", "us", "ms", "s"};
-  std::size_t unit = 0;
-  while (unit + 1 < std::size(kUnits) && ns >= 1000) {
-    ns /= 1000;
-    ++unit;
-  }
-  const int digits = unit == 0 || ns >= 100 ? 0 : ns >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f} {}", ns, digits, kUnits[unit]);
-}
 
 // The recorder names a file with the last folder of its path only.
 std::string path_text(std::string name) {
@@ -75,20 +64,22 @@ class AnswerWords {
 
   std::vector<std::string> head_text() const {
     const auto of = [&](double part) { return fmt::format("{:.0f} %", share(part, answer_.wall)); };
-    std::string line = fmt::format("{} of {}: {} of thread time", time_text(answer_.span),
-                                   cli::counted(answer_.threads, "thread"), time_text(answer_.wall));
+    std::string line =
+        fmt::format("{} of {}: {} of thread time", quantity_text(answer_.span, "ns"),
+                    cli::counted(answer_.threads, "thread"), quantity_text(answer_.wall, "ns"));
     if (answer_.processes > 1) line += " of " + cli::counted(answer_.processes, "process");
     line += fmt::format("; {} waits for work", of(answer_.idle));
     if (share(answer_.unknown, answer_.wall) >= 1)
       line += fmt::format(", {} is not recorded", of(answer_.unknown));
     if (answer_.findings.empty()) return {line};
-    return {line, fmt::format("shares are of the other {} ({})", of(busy_), time_text(busy_))};
+    return {line, fmt::format("shares are of the other {} ({})", of(busy_), quantity_text(busy_, "ns"))};
   }
 
   static std::string side_text(const Operations::Side& side) {
     if (side.count == 0) return "none";
-    return fmt::format("{}, median {}, from {} up", side.count, time_text(static_cast<double>(side.median)),
-                       time_text(static_cast<double>(side.least)));
+    return fmt::format("{}, median {}, from {} up", side.count,
+                       quantity_text(static_cast<double>(side.median), "ns"),
+                       quantity_text(static_cast<double>(side.least), "ns"));
   }
 
   static std::vector<std::string> operations_text(const Operations& operations) {
@@ -146,8 +137,9 @@ class AnswerWords {
   }
 
   FindingText finding_text(const TimeFinding& finding) const {
-    FindingText made{.share = answer_.operations ? "+" + time_text(finding.of_slow - finding.of_others)
-                                                 : fmt::format("{:.1f} %", share(finding.time, busy_)),
+    FindingText made{.share = answer_.operations
+                                  ? "+" + quantity_text(finding.of_slow - finding.of_others, "ns")
+                                  : fmt::format("{:.1f} %", share(finding.time, busy_)),
                      .title = title_of(finding),
                      .evidence = {evidence_of(finding)},
                      .command = more_of(finding, how_)};
@@ -173,14 +165,15 @@ class AnswerWords {
 
   static std::string waits_text(std::uint64_t count, std::uint64_t median, std::uint64_t longest) {
     return fmt::format("{}, median {}, longest {}", cli::counted(count, "wait"),
-                       time_text(static_cast<double>(median)), time_text(static_cast<double>(longest)));
+                       quantity_text(static_cast<double>(median), "ns"),
+                       quantity_text(static_cast<double>(longest), "ns"));
   }
 
   std::string evidence_of(const TimeFinding& finding) const {
-    std::string text = answer_.operations
-                           ? fmt::format("{} of a slow one, {} of another", time_text(finding.of_slow),
-                                         time_text(finding.of_others))
-                           : time_text(finding.time);
+    std::string text = answer_.operations ? fmt::format("{} of a slow one, {} of another",
+                                                        quantity_text(finding.of_slow, "ns"),
+                                                        quantity_text(finding.of_others, "ns"))
+                                          : quantity_text(finding.time, "ns");
     const bool is_on_cpu = finding.median == 0;
     if (is_on_cpu)
       text += ", " + cli::counted(finding.count, finding.cause == Cause::Fork ? "process" : "sample");
@@ -240,8 +233,9 @@ class AnswerWords {
         has_end && !holder.ends_in.empty() ? " in " + safe(holder.ends_in) : "", share(holder.time, time),
         has_end || holder.median_hold == 0
             ? ""
-            : fmt::format(", {} at a time, longest {}", time_text(static_cast<double>(holder.median_hold)),
-                          time_text(static_cast<double>(holder.longest_hold))));
+            : fmt::format(", {} at a time, longest {}",
+                          quantity_text(static_cast<double>(holder.median_hold), "ns"),
+                          quantity_text(static_cast<double>(holder.longest_hold), "ns")));
     std::size_t count = 0;
     for (const Doing& doing : holder.doings) {
       if (share(doing.time, holder.time) < 100 * kLeastPart || count == 3) break;
@@ -268,7 +262,7 @@ class AnswerWords {
   }
 
   IdleText idle_text(const IdleTime& one) const {
-    IdleText made{.title = fmt::format("{}: {} in {}{}", time_text(one.time), name_of(one.cause),
+    IdleText made{.title = fmt::format("{}: {} in {}{}", quantity_text(one.time, "ns"), name_of(one.cause),
                                        one.function.empty() ? "[unknown]" : safe(one.function),
                                        one.threads.empty() ? "" : "; " + safe(one.threads)),
                   .evidence = {}};

@@ -17,7 +17,7 @@ format::Event event_of(std::uint32_t type, std::uint64_t sample_type, std::uint6
 
 constexpr std::uint64_t kPlain = abi::kSampleIp | abi::kSampleTid | abi::kSampleTime;
 
-struct Case {
+struct FieldsCase {
   FieldChoice choice;
   std::vector<std::string> remarks;
   format::EventSet events;
@@ -29,7 +29,7 @@ struct Case {
 };
 
 TEST(ScriptFields, DropsDefaultsThatWereNotSampled) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.settle());
   EXPECT_FALSE(c.fields().has(Field::Cpu));
@@ -37,7 +37,7 @@ TEST(ScriptFields, DropsDefaultsThatWereNotSampled) {
 }
 
 TEST(ScriptFields, RefusesAFieldThatWasAskedForAndNotSampled) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("comm,cpu"));
   const auto settled = c.settle();
@@ -48,7 +48,7 @@ TEST(ScriptFields, RefusesAFieldThatWasAskedForAndNotSampled) {
 }
 
 TEST(ScriptFields, AListReplacesAndSignsChange) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("comm,time"));
   EXPECT_FALSE(c.fields().has(Field::Event));
@@ -59,20 +59,20 @@ TEST(ScriptFields, AListReplacesAndSignsChange) {
 }
 
 TEST(ScriptFields, MixingAListWithChangesIsRefused) {
-  Case c;
+  FieldsCase c;
   EXPECT_FALSE(c.apply("comm,-time"));
   EXPECT_FALSE(c.apply("+comm,time"));
 }
 
 TEST(ScriptFields, AListThatNamesBpfOutputAddsToTheDefaultAsInPerf) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("comm,bpf-output"));
   EXPECT_TRUE(c.fields().has(Field::Period));
 }
 
 TEST(ScriptFields, ATypeLimitsTheChange) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain));
   c.events.add_event(event_of(abi::kTracepoint, kPlain));
   ASSERT_TRUE(c.apply("trace:time,event"));
@@ -83,7 +83,7 @@ TEST(ScriptFields, ATypeLimitsTheChange) {
 }
 
 TEST(ScriptFields, UnknownFieldsAndOnesThatAreNotComputedAreToldApart) {
-  Case c;
+  FieldsCase c;
   const auto unknown = c.apply("comm,nosuch");
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().what.find("no field 'nosuch'"), std::string::npos);
@@ -93,7 +93,7 @@ TEST(ScriptFields, UnknownFieldsAndOnesThatAreNotComputedAreToldApart) {
 }
 
 TEST(ScriptFields, OneOfANamedTypeThatWasNotSampledIsDroppedAndSaid) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain));
   ASSERT_TRUE(c.apply("sw:ip,iregs"));
   ASSERT_TRUE(c.settle());
@@ -104,7 +104,7 @@ TEST(ScriptFields, OneOfANamedTypeThatWasNotSampledIsDroppedAndSaid) {
 }
 
 TEST(ScriptFields, FlagsAreForAllTypesAndChangeNone) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kHardware, kPlain));
   ASSERT_TRUE(c.apply("+flags"));
   EXPECT_TRUE(c.choice.shows_flags());
@@ -115,7 +115,7 @@ TEST(ScriptFields, FlagsAreForAllTypesAndChangeNone) {
 }
 
 TEST(ScriptFields, CodeBetweenBranchesNeedsStacksOfAllBranches) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kRaw, kPlain | abi::kSampleBranchStack));
   ASSERT_TRUE(c.apply("+brstackinsn"));
   EXPECT_FALSE(c.settle());
@@ -126,19 +126,19 @@ TEST(ScriptFields, CodeBetweenBranchesNeedsStacksOfAllBranches) {
 }
 
 TEST(ScriptFields, EventsThatPerfMadeOfTracesHaveATypeOfTheirOwn) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSynth, kPlain));
   EXPECT_TRUE(c.fields().has(Field::Synth));
   EXPECT_FALSE(c.fields().has(Field::Period));
 }
 
 TEST(ScriptFields, TracepointsShowTheirStacksWhenThereAreAny) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kTracepoint, kPlain | abi::kSampleCallchain));
   ASSERT_TRUE(c.apply("+payload"));
   ASSERT_TRUE(c.settle());
   EXPECT_TRUE(c.fields().has(Field::Ip)) << "our own field does not count as a change of perf's";
-  Case hidden;
+  FieldsCase hidden;
   hidden.events.add_event(event_of(abi::kTracepoint, kPlain | abi::kSampleCallchain));
   ASSERT_TRUE(hidden.settle(CallChains::Hide));
   EXPECT_FALSE(hidden.fields().has(Field::Ip));
@@ -146,7 +146,7 @@ TEST(ScriptFields, TracepointsShowTheirStacksWhenThereAreAny) {
 }
 
 TEST(ScriptFields, APipesCallChainsAreShownWhateverIsListed) {
-  Case c;
+  FieldsCase c;
   c.events.add_event(event_of(abi::kSoftware, kPlain | abi::kSampleCallchain));
   ASSERT_TRUE(c.apply("comm,time"));
   ASSERT_TRUE(c.settle(CallChains::Show, Origin::Pipe));
