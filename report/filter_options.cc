@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
+#include "report/command.h"
 #include "report/profile/stack_sums.h"
 #include "report/query/expressions.h"
 
@@ -116,6 +117,13 @@ cli::Option event_option(Filter& filter) {
             std::ranges::move(parse_name_list(text), std::back_inserter(filter.events));
             return Done{};
           }};
+}
+
+cli::Option no_renames_option(bool& matches_calls) {
+  return sets(
+      "--no-renames",
+      "functions under different names are different, also if their callers and callees are equal",
+      matches_calls, false);
 }
 
 cli::Option event_list_option(std::string names, std::string help, std::string& list) {

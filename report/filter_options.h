@@ -27,6 +27,9 @@ cli::Option event_option(Filter& filter);
 // parentheses.
 cli::Option event_list_option(std::string names, std::string help, std::string& list);
 
+// --no-renames, which sets `matches_calls` to false (compare/function_match.h).
+cli::Option no_renames_option(bool& matches_calls);
+
 // An option of redaction that takes classes of content: `set` is Redaction::keep, hide, drop or hash.
 cli::Option class_option(std::string name, std::string help, Redaction& redaction,
                          Result<> (Redaction::*set)(std::string_view classes));

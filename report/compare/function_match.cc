@@ -265,6 +265,23 @@ std::string name_of_source(std::string_view name) {
   return text;
 }
 
+void CallsToMatch::add(const CallToMatch& call) {
+  CallToMatch& known = by_ends_.try_emplace({call.caller, call.callee}, call).first->second;
+  known.is_before |= call.is_before;
+  known.is_after |= call.is_after;
+}
+
+std::vector<CallToMatch> CallsToMatch::all() const {
+  std::vector<CallToMatch> calls;
+  for (const auto& [ends, call] : by_ends_) calls.push_back(call);
+  return calls;
+}
+
+std::string MatchedFunctions::text() const {
+  if (renames.empty()) return modules;
+  return modules + (modules.empty() ? "" : "; ") + "renamed: " + renames;
+}
+
 bool MatchedFunctions::is_any() const {
   return std::ranges::any_of(by, [](MatchedBy one) { return one != MatchedBy::Itself; });
 }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tacho::report {
@@ -28,6 +30,16 @@ struct CallToMatch {
   bool is_before = false, is_after = false;
 };
 
+// Distinct calls, from the nodes of call trees.
+class CallsToMatch {
+ public:
+  void add(const CallToMatch& call);
+  std::vector<CallToMatch> all() const;
+
+ private:
+  std::map<std::pair<std::uint32_t, std::uint32_t>, CallToMatch> by_ends_;
+};
+
 // How a function became another one.
 enum class MatchedBy : std::uint8_t {
   Itself,  // it did not
@@ -42,6 +54,7 @@ struct MatchedFunctions {
   std::string modules;              // "old with new, ..."; empty: none was matched by its module
   std::string renames;              // "old as new, ...", of those matched by calls
   bool is_any() const;              // a function becomes another
+  std::string text() const;         // modules and renames: "old with new; renamed: old as new"
 };
 
 // Of functions that only one capture has:

@@ -57,6 +57,7 @@ struct Options {
   std::vector<std::string> base;                // the captures before, for a difference
   WidthOf width_of = WidthOf::After;
   bool is_normalized = false;
+  bool matches_calls = true;  // of a difference: renamed functions are found by their calls
 
   bool is_difference() const { return !base.empty() || source.slow.is_asked_for(); }
   // Whether each side has several captures, so that noise is known.
@@ -141,6 +142,7 @@ cli::CommandLine describe(Options& options) {
                            options.source.is_reversed));
   rows.push_back(files_option("--also", "more captures (with --folded: folded stacks) to add to that of -i",
                               options.also));
+  rows.push_back(no_renames_option(options.matches_calls));
   rows.push_back(
       files_option("--base",
                    "draw the difference from the sum of these captures (with --folded: folded stacks): "
@@ -323,27 +325,39 @@ std::string totals_text(const std::string& unit, const FlameWeight& sum) {
   return text;
 }
 
-// Returns the line about modules whose functions are compared by name; empty: there are none.
-std::string match_frames(Picture& picture) {
+bool is_code(FrameKind kind) {
+  return kind == FrameKind::User || kind == FrameKind::Kernel || kind == FrameKind::Inlined ||
+         kind == FrameKind::Jit || kind == FrameKind::Bpf;
+}
+
+// Returns the line about functions that are compared by name; empty: there are none.
+std::string match_frames(Picture& picture, bool matches_calls) {
   std::vector<FunctionToMatch> frames;
   for (std::uint32_t i = 0; i < picture.frames.size(); ++i) {
     const FlameFrame& frame = picture.frames[i];
     frames.push_back({frame.name, frame.module, static_cast<char>(frame.kind)});
   }
+  CallsToMatch calls;
   for (const Graph& graph : picture.graphs) {
     const std::vector<FlameTree::Node>& nodes = graph.tree.nodes();
     std::vector<FlameWeight> totals(nodes.size());
     for (std::size_t i = nodes.size(); i-- > 0;) {
       totals[i] += nodes[i].self;
-      if (nodes[i].parent != FlameTree::kNone) totals[nodes[i].parent] += totals[i];
-      frames[nodes[i].frame].is_before |= totals[i].before > 0;
-      frames[nodes[i].frame].is_after |= totals[i].after > 0;
+      const bool is_before = totals[i].before > 0, is_after = totals[i].after > 0;
+      frames[nodes[i].frame].is_before |= is_before;
+      frames[nodes[i].frame].is_after |= is_after;
+      if (nodes[i].parent == FlameTree::kNone) continue;
+      totals[nodes[i].parent] += totals[i];
+      const std::uint32_t caller = nodes[nodes[i].parent].frame;
+      if (matches_calls && is_code(picture.frames[caller].kind))
+        calls.add({caller, nodes[i].frame, is_before, is_after});
     }
   }
-  const MatchedFunctions matched = match_functions(frames);
+  const MatchedFunctions matched = match_functions(frames, calls.all());
   if (!matched.is_any()) return {};
   for (Graph& graph : picture.graphs) graph.tree.replace_frames(matched.same);
-  return matched.modules.empty() ? std::string() : "functions compared by name: " + matched.modules;
+  const std::string text = matched.text();
+  return text.empty() ? text : "functions compared by name: " + text;
 }
 
 // Whether no frame at the depth of the root frames (--by) has weights both before and after, although both
@@ -449,7 +463,7 @@ Result<> draw(Picture& picture, TextOutput& out, const Options& options, std::ve
   if (picture.has_several())
     look.notes.emplace_back("weights of different units are not added up: each has its own graph");
   if (!options.base.empty())
-    if (std::string matched = match_frames(picture); !matched.empty())
+    if (std::string matched = match_frames(picture, options.matches_calls); !matched.empty())
       look.notes.push_back(std::move(matched));
   for (Graph& graph : picture.graphs) add_up(picture, graph, options);
   look.title = title_of(options, look.is_difference);

@@ -36,6 +36,7 @@ struct Options {
   std::uint64_t most = 2'000'000;
   PageSamples::Roots roots = PageSamples::Roots::Comm;
   Redaction redaction;
+  bool matches_calls = true;  // with a base: renamed functions are found by their calls
 };
 
 cli::Option hide_option(std::string name, std::string help, Redaction& redaction, std::string_view classes) {
@@ -60,6 +61,7 @@ cli::CommandLine describe(Options& options) {
                            "compare with this earlier capture; functions of a program or library that only "
                            "one of them has are compared by name",
                            options.base));
+  rows.push_back(no_renames_option(options.matches_calls));
   rows.push_back(
       {"--by", cli::Takes::Value, "comm|none",
        "what stacks begin with: the thread's name (the default), or nothing, to compare programs of "
@@ -104,25 +106,33 @@ struct CommonFrames {
   bool has_threads = true;  // a thread's name; if not, every frame is new or gone
 };
 
-CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base) {
-  const std::vector<bool> after = samples.used_frames(), before = base.used_frames();
-  bool is_in_both = false, is_in_one = false;
+CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base, bool matches_calls) {
+  const std::vector<bool> after = samples.used_nodes(), before = base.used_nodes();
   std::vector<FunctionToMatch> frames;
-  for (std::uint32_t i = 0; i < before.size(); ++i) {
-    const PageFrame& frame = parts.tree.frames()[i];
-    frames.push_back({parts.texts[frame.name], parts.texts[frame.module], static_cast<char>(frame.kind),
-                      before[i], after[i]});
-    if (frame.kind != FrameKind::Group) continue;
-    is_in_both |= before[i] && after[i];
-    is_in_one |= before[i] != after[i];
+  for (const PageFrame& frame : parts.tree.frames())
+    frames.push_back({parts.texts[frame.name], parts.texts[frame.module], static_cast<char>(frame.kind)});
+  CallsToMatch calls;
+  for (std::size_t node = 1; node < before.size(); ++node) {
+    const PageTree::Node& of = parts.tree.nodes()[node];
+    frames[of.frame].is_before |= before[node];
+    frames[of.frame].is_after |= after[node];
+    const std::uint32_t caller = parts.tree.nodes()[of.parent].frame;
+    const bool is_call = of.parent != 0 && parts.tree.frames()[caller].kind != FrameKind::Group;
+    if (matches_calls && is_call) calls.add({caller, of.frame, before[node], after[node]});
   }
-  MatchedFunctions matched = match_functions(frames);
+  bool is_in_both = false, is_in_one = false;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (parts.tree.frames()[i].kind != FrameKind::Group) continue;
+    is_in_both |= frames[i].is_before && frames[i].is_after;
+    is_in_one |= frames[i].is_before != frames[i].is_after;
+  }
+  const MatchedFunctions matched = match_functions(frames, calls.all());
   if (matched.is_any()) {
     const std::vector<std::uint32_t> moved = parts.tree.replace_frames(matched.same);
     samples.move_nodes(moved);
     base.move_nodes(moved);
   }
-  return {std::move(matched.modules), is_in_both || !is_in_one || samples.empty() || base.empty()};
+  return {matched.text(), is_in_both || !is_in_one || samples.empty() || base.empty()};
 }
 
 // Reads the samples of a page, and the states of threads if the capture has waits (null: it has none).
@@ -188,7 +198,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   }
   parts.tree.show_parameters(parts.functions, parts.texts);
   if (base) {
-    common = compare_by_names(parts, samples, *base);
+    common = compare_by_names(parts, samples, *base, options.matches_calls);
     if (!common.has_threads)
       shown.notes.emplace_back(
           "tacho page: before and after have no thread name in common, so that every frame is new or gone; "

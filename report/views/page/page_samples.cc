@@ -233,16 +233,13 @@ void PageSamples::name_new_rows() {
   }
 }
 
-std::vector<bool> PageSamples::used_frames() const {
+std::vector<bool> PageSamples::used_nodes() const {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
-  std::vector<bool> are_used(nodes.size()), frames(parts_.tree.frames().size());
+  std::vector<bool> are_used(nodes.size());
   for (const std::uint32_t node : row_nodes_) are_used[node] = true;
-  for (std::size_t node = nodes.size(); node-- > 0;) {
-    if (!are_used[node]) continue;
-    are_used[nodes[node].parent] = true;
-    frames[nodes[node].frame] = true;
-  }
-  return frames;
+  for (std::size_t node = nodes.size(); node-- > 0;)
+    if (are_used[node]) are_used[nodes[node].parent] = true;
+  return are_used;
 }
 
 void PageSamples::look_up_lines() {

@@ -40,8 +40,8 @@ class PageSamples : public Sink {
   // Looks up the source lines of the heaviest functions. Call it after the report of missing symbols: missing
   // lines are not reported.
   void look_up_lines();
-  // By frame: whether it is in a call chain of this capture.
-  std::vector<bool> used_frames() const;
+  // By node of the tree: whether it is in a call chain of this capture.
+  std::vector<bool> used_nodes() const;
   // After PageTree::replace_frames(), with its result.
   void move_nodes(std::span<const std::uint32_t> moved) {
     for (std::uint32_t& node : row_nodes_) node = moved[node];
