@@ -75,7 +75,20 @@ class StacklessSums : public Sink {
 
 std::string text_of(std::optional<std::uint32_t> number) { return number ? std::to_string(*number) : ""; }
 
-std::vector<std::pair<std::string, std::string>> facts_of(const Session& session) {
+std::string values_of(std::span<const SideCapture> captures, std::size_t fact, bool is_after) {
+  std::set<std::string> values;
+  for (const SideCapture& capture : captures)
+    if (capture.is_after == is_after) values.insert(capture.facts[fact].second);
+  std::string text;
+  for (const std::string& value : values)
+    text +=
+        (text.empty() ? "" : " or ") + (value.empty() ? std::string("unknown") : format::printable(value));
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> environment_facts(const Session& session) {
   const format::Environment& host = session.features().environment;
   std::vector<std::pair<std::string, std::string>> facts{{"CPU", host.cpu_description.value_or("")},
                                                          {"CPUs online", text_of(host.cpus_online)},
@@ -95,19 +108,6 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Session& session
   facts.emplace_back("command", std::move(command));
   return facts;
 }
-
-std::string values_of(std::span<const SideCapture> captures, std::size_t fact, bool is_after) {
-  std::set<std::string> values;
-  for (const SideCapture& capture : captures)
-    if (capture.is_after == is_after) values.insert(capture.facts[fact].second);
-  std::string text;
-  for (const std::string& value : values)
-    text +=
-        (text.empty() ? "" : " or ") + (value.empty() ? std::string("unknown") : format::printable(value));
-  return text;
-}
-
-}  // namespace
 
 std::vector<std::string> differences_of(std::span<const SideCapture> captures) {
   std::vector<std::string> lines;
@@ -161,7 +161,9 @@ Result<std::vector<std::string>> Comparison::add(Session& session, const std::st
   source.roots.clear();
   ComparedNames names(session, *this);
   NamedStacks stacks;
-  StackSums sums(session, source, {}, names, stacks);
+  EventSchemas schemas(session.events(), session.features());
+  PeriodFields periods(schemas);
+  StackSums sums(session, source, {.periods = &periods}, names, stacks);
   const RunSession run_counted = [&](Sink& sink) { units ? units->run(sink, run) : run(sink); };
   std::optional<StacklessSums> stackless;
   if (StacklessSums::is_needed(session)) stackless.emplace(session, source);
@@ -169,15 +171,21 @@ Result<std::vector<std::string>> Comparison::add(Session& session, const std::st
     stackless ? stackless->run(sink, run_counted) : run_counted(sink);
   };
   if (auto sound = sums.read(run_all); !sound) return std::move(sound.error());
-  captures_.push_back({name, is_after, static_cast<double>(question_.work), facts_of(session)});
+  captures_.push_back({name, is_after, static_cast<double>(question_.work), environment_facts(session)});
   if (units) captures_.back().units = units->count();
   if (units && units->count() == 0)
     return use_error("--per: " + format::printable(name) + " has no sample of " +
                      format::printable(question_.per));
+  const auto tree_of = [&](std::size_t event) -> Tree& {
+    const format::Event& described = session.events()[event];
+    Tree& tree = events_[described.name];
+    tree.unit = weight_unit(source.weight, described, schemas.of(event), periods.of(event));
+    return tree;
+  };
   std::vector<Tree*> of_events;
   sums.each([&](const StackSums::Sum& sum) {
     if (sum.event >= of_events.size()) of_events.resize(sum.event + 1);
-    if (of_events[sum.event] == nullptr) of_events[sum.event] = &events_[session.events()[sum.event].name];
+    if (of_events[sum.event] == nullptr) of_events[sum.event] = &tree_of(sum.event);
     // The first name of a stack is that of its event.
     add_stack(*of_events[sum.event], stacks[sum.stack].subspan(1), static_cast<double>(sum.weight));
   });
@@ -186,14 +194,15 @@ Result<std::vector<std::string>> Comparison::add(Session& session, const std::st
   for (const auto& [place, weight] : stackless->sums()) {
     stack.clear();
     names.code_below("").append(std::span(&place.second, 1), FrameNames::Order::RootFirst, stack);
-    add_stack(events_[session.events()[place.first].name], stack, static_cast<double>(weight));
+    add_stack(tree_of(place.first), stack, static_cast<double>(weight));
   }
   return std::vector<std::string>{
       "samples without a stack: a function has no callers; record with -g to see them"};
 }
 
 // Which sides have each function, and which calls.
-void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions, Calls& calls) const {
+void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions,
+                            CallsToMatch& calls) const {
   std::vector<std::array<bool, 2>> sides(tree.nodes.size());
   for (std::size_t node = tree.nodes.size(); node-- > 1;) {
     for (std::size_t capture = 0; capture < captures_.size(); ++capture) {
@@ -207,10 +216,7 @@ void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& func
     functions[of.function].is_after |= sides[node][1];
     if (of.parent == 0) continue;
     const std::uint32_t caller = tree.nodes[of.parent].function;
-    CallToMatch& call =
-        calls.try_emplace({caller, of.function}, CallToMatch{caller, of.function}).first->second;
-    call.is_before |= sides[node][0];
-    call.is_after |= sides[node][1];
+    calls.add({caller, of.function, sides[node][0], sides[node][1]});
   }
 }
 
@@ -218,21 +224,36 @@ std::string Comparison::match_sides() {
   std::vector<FunctionToMatch> functions;
   for (const ComparedFunction& function : functions_)
     functions.push_back({function.name, function.module, function.is_kernel ? 'k' : 'u'});
-  Calls by_ends;
-  for (const auto& [name, tree] : events_) mark_sides(tree, functions, by_ends);
-  std::vector<CallToMatch> calls;
-  for (const auto& [ends, call] : by_ends) calls.push_back(call);
-  const MatchedFunctions matched = match_functions(functions, calls);
+  CallsToMatch calls;
+  for (const auto& [name, tree] : events_) mark_sides(tree, functions, calls);
+  const MatchedFunctions matched =
+      match_functions(functions, question_.matches_calls ? calls.all() : std::vector<CallToMatch>());
   if (!matched.is_any()) return {};
   for (auto& [name, tree] : events_) rename_functions(tree, matched.same);
-  std::string text = matched.modules;
-  if (!matched.renames.empty())
-    text += (text.empty() ? "" : "; ") + std::string("renamed: ") + matched.renames;
-  return text;
+  return matched.text();
+}
+
+void Comparison::each_stack(
+    const std::string& event, std::size_t capture,
+    const std::function<void(std::span<const std::uint32_t> stack, double weight)>& take) const {
+  const auto found = events_.find(event);
+  if (found == events_.end()) return;
+  const Tree& tree = found->second;
+  std::vector<std::uint32_t> stack;
+  for (std::size_t node = 1; node < tree.nodes.size(); ++node) {
+    const std::size_t at = node * most_ + capture;
+    if (at >= tree.self.size() || tree.self[at] == 0) continue;
+    stack.clear();
+    for (auto above = static_cast<std::uint32_t>(node); above != 0; above = tree.nodes[above].parent)
+      stack.push_back(tree.nodes[above].function);
+    std::ranges::reverse(stack);
+    take(stack, tree.self[at]);
+  }
 }
 
 void Comparison::rename_functions(Tree& tree, std::span<const std::uint32_t> same) const {
   Tree renamed;
+  renamed.unit = tree.unit;
   std::vector<std::uint32_t> new_node(tree.nodes.size());
   renamed.self.resize(most_);
   for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
@@ -261,6 +282,7 @@ class EventJudge {
 
   ComparedEvent judge(const std::string& name) {
     event_.name = name;
+    event_.unit = tree_.unit;
     sum_up();
     make_values();
     TestOptions test = all_.question_.test;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -27,6 +28,7 @@ struct ComparisonQuestion {
   std::uint64_t work =
       0;             // units of work of each capture: costs are per unit. 0: shares of the capture's total
   TestOptions test;  // minimal_effect: a part of the total
+  bool matches_calls = true;  // functions with equal callers and callees are one under two names
   bool is_of_shares() const { return per.empty() && work == 0; }
 };
 
@@ -72,7 +74,7 @@ struct FunctionChange {
 
 // One event.
 struct ComparedEvent {
-  std::string name;
+  std::string name, unit;      // unit: of its weights ("ns"); of shares there is none
   TestedRun run;               // without `of`
   double minimal_effect = 0;   // in the unit of the values
   std::vector<double> totals;  // weight of each capture
@@ -81,6 +83,8 @@ struct ComparedEvent {
       findings;  // one for each function that has weight: changed ones first, causes before what they explain
 };
 
+// The facts of SideCapture, of a session whose head was read.
+std::vector<std::pair<std::string, std::string>> environment_facts(const Session& session);
 // The environment's differences between the captures, one line each.
 std::vector<std::string> differences_of(std::span<const SideCapture> captures);
 
@@ -100,6 +104,9 @@ class Comparison {
   const std::vector<SideCapture>& captures() const { return captures_; }
   const std::vector<ComparedFunction>& functions() const { return functions_; }
   const ComparisonQuestion& question() const { return question_; }
+  // Calls `take` for each stack of an event, root first, with its weight in one capture. After match_sides().
+  void each_stack(const std::string& event, std::size_t capture,
+                  const std::function<void(std::span<const std::uint32_t> stack, double weight)>& take) const;
   // Tests every event that has samples. An error: none has.
   Result<std::vector<ComparedEvent>> judge() const;
 
@@ -110,6 +117,7 @@ class Comparison {
     std::uint32_t parent = kNone, function = kNone;  // the root, node 0, has no function
   };
   struct Tree {
+    std::string unit;                                           // of weights
     std::vector<Node> nodes{1};                                 // parents before children
     std::unordered_map<std::uint64_t, std::uint32_t> by_place;  // parent << 32 | function
     std::vector<double> self;                     // of the first node, by capture; then of the next
@@ -117,8 +125,7 @@ class Comparison {
   };
   friend class EventJudge;
   std::uint32_t function_of(std::string name, std::string module, bool is_kernel);
-  using Calls = std::map<std::pair<std::uint32_t, std::uint32_t>, CallToMatch>;  // by caller and callee
-  void mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions, Calls& calls) const;
+  void mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions, CallsToMatch& calls) const;
   void rename_functions(Tree& tree, std::span<const std::uint32_t> same) const;
   void add_stack(Tree& tree, std::span<const std::uint32_t> stack, double weight);
 

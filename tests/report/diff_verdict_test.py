@@ -2,9 +2,15 @@
 """tacho diff BEFORE... --to AFTER...: what changed, whether it is certain, and what explains it."""
 import json
 import re
+import struct
+import xml.etree.ElementTree as ElementTree
 
 import made_capture as made
+import made_payload
 import programs
+from flame_graph import Picture
+from made_payload import Field
+from page_data import Page
 
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
@@ -13,10 +19,10 @@ QUIET = (-3, 1, 0, 2, -1, 3)  # thousandths by which captures differ
 
 
 class Diff(programs.Scratch):
-    def capture(self, name, stacks, requests=0, stackless=False, **more):
+    def capture(self, name, stacks, requests=0, stackless=False, events=None, **more):
         """`stacks`: {"main leaf_a": weight}, root first."""
         bits = made.USUAL if stackless else made.USUAL | made.CALLCHAIN
-        events = [made.Event("cycles", made.HARDWARE, 0, bits)]
+        events = events or [made.Event("cycles", made.HARDWARE, 0, bits)]
         if requests:
             events.append(made.Event("app:request", made.TRACEPOINT, 77, bits, 1))
         capture = made.Capture(*events, **more).started()
@@ -57,7 +63,6 @@ class Diff(programs.Scratch):
         text = self.diff(before, after).stdout.decode()
         self.assertRegex(text, r"cycles: changed: \d functions?, by 3.00 % or more \(p 0.029; all 70 labellings")
         self.assertRegex(text, r"(29.9|30.0)\d % +36.\d\d % +\+6.\d\d .* changed +self +leaf_a  \(its own code\)")
-        self.assertIn("tacho flamegraph --base b0,b1,b2,b3 -i a0 --also a1,a2,a3 -o difference.svg", text)
         self.assertEqual(text, self.diff(before, after).stdout.decode())
 
     def test_equal_sides_are_the_same(self):
@@ -127,6 +132,86 @@ class Diff(programs.Scratch):
         self.assertAlmostEqual(self.finding(judged, "leaf_a")["change"], 6000, delta=1)
         self.assertIn("there is no event 'reqest'",
                       self.diff(before, after, "--per", "reqest", status=1).stderr.decode())
+
+    def test_costs_are_in_the_unit_of_the_event(self):
+        clock = lambda name, weight: self.capture(name, {"main": 400_000_000, "main leaf_a": weight}, events=[
+            made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)])
+        before, after = ([clock(f"{side}{i}", weight + i) for i in range(4)] for side, weight in (("b", 100_000_000), ("a", 243_100_000)))
+        text = self.diff(before, after, "--work", "1").stdout.decode()
+        self.assertRegex(text, r" 100 ms +243 ms +\+143 ms +\+143 ms \.\. \+143 ms +0.029  changed +self +leaf_a")
+
+    def test_the_flame_graph_has_the_same_weights(self):
+        before = self.side("b", {"main": 400, "main leaf_a": 300, "main leaf_b": 300})
+        after = self.side("a", {"main": 400, "main leaf_a": 500, "main recurse": 100})
+        told = self.diff(before, after).stdout
+        self.assertEqual(self.diff(before, after, "--flamegraph", "d.svg").stdout, told)
+        svg = (self.folder / "d.svg").read_text()
+        ElementTree.fromstring(svg)
+        self.assertIn("cycles, gone: 30.0", svg)
+        # As the other command that draws differences has them.
+        other = self.tacho("flamegraph", "--by", "none", "--base", ",".join(before), "-i", after[0], "--also", ",".join(after[1:]), "--normalize", *SYMBOLS)
+        frames = lambda text: sorted(re.findall(r"<title>((?:main|leaf_a|recurse|leaf_b)\b[^<]*)</title>", text))
+        self.assertGreaterEqual(len(frames(svg)), 3, svg[:3000])
+        self.assertEqual(frames(svg), frames(other.stdout.decode()))
+        self.assertIn("name a file", self.diff(before, after, "--flamegraph", "-", status=1).stderr.decode())
+
+    def test_renamed_functions_are_one_in_all_views(self):
+        # recurse and leaf_b have the same caller and the same callee.
+        before = self.side("b", {"main": 400, "main recurse": 300, "main recurse leaf_a": 300})
+        after = self.side("a", {"main": 400, "main leaf_b": 300, "main leaf_b leaf_a": 300})
+        said = "renamed: recurse as leaf_b"
+        self.assertIn(said, self.diff(before, after).stdout.decode())
+        self.assertEqual(self.judged(before, after)[0]["verdict"], "same")
+        self.assertEqual(self.judged(before, after, "--no-renames")[0]["verdict"], "changed")
+        pair = ("--base", before[0], "-i", after[0], *SYMBOLS)
+        picture, page = (self.tacho(view, *pair).stdout.decode() for view in ("flamegraph", "page"))
+        by_name = lambda text: "".join(Page(text).texts[number] for number in [Page(text).head["base"].get("by_name")] if number is not None)
+        self.assertIn(said, picture)
+        self.assertEqual(len(Picture(picture).panes), 1, "nothing is gone")
+        self.assertIn(said, by_name(page))
+        apart = self.tacho("flamegraph", *pair, "--no-renames").stdout.decode()
+        self.assertNotIn(said, apart)
+        self.assertEqual(len(Picture(apart).panes), 2)
+        self.assertEqual(by_name(self.tacho("page", *pair, "--no-renames").stdout.decode()), "")
+
+    def values(self, name, values, unit="us"):
+        features = {made_payload.PAYLOAD_SCHEMAS: made_payload.schemas(op=[Field("lat", unit=unit, role="value")])}
+        capture = made.Capture(made.Event("op", made.SOFTWARE, made_payload.BPF_OUTPUT, made.USUAL | made.RAW, 1), features=features).started()
+        for value in values:
+            capture.sample(raw=struct.pack("<Q", value), period=1)
+        (self.folder / name).write_bytes(capture.file())
+        return name
+
+    def test_values_of_a_field(self):
+        # A tenth of the values, the slowest, got slower; the median did not.
+        sides = {side: [self.values(f"{side}{i}", [1000 + i + (tail if n % 10 == 0 else n % 100) for n in range(2000)]) for i in range(4)]
+                 for side, tail in (("b", 5000), ("a", 6000))}
+        document = json.loads(self.diff(sides["b"], sides["a"], "--field", "op.lat", "--json").stdout)
+        self.assertEqual(document["verdict"], "changed")
+        self.assertNotIn("events", document)
+        field, = document["fields"]
+        self.assertEqual((field["field"], field["unit"], field["counts"]), ("op.lat", "us", [2000] * 8))
+        found = {one["quantity"]: one for one in field["quantities"]}
+        self.assertEqual({name: one["verdict"] for name, one in found.items()},
+                         {"mean": "changed", "p50": "same", "p75": "same", "p90": "same", "p95": "changed", "p99": "changed"})
+        self.assertAlmostEqual(found["mean"]["change"], 100, delta=1)
+        self.assertAlmostEqual(found["p99"]["before"], 6001.5, delta=6001 / 128)
+        self.assertAlmostEqual(found["p99"]["change"], 1000, delta=6001 / 128)
+        text = self.diff(sides["b"], sides["a"], "--field", "lat").stdout.decode()
+        self.assertRegex(text, r"op.lat: changed: 3 measures, by 3 % or more \(p 0.029; all 70 labellings")
+        self.assertRegex(text, r" 6.00 ms +7.00 ms +\+1(.00)? ms .* changed +p99 +\+1[567]\.\d %\n")
+        self.assertIn("values of a capture: 2,000 before, 2,000 after", text)
+        self.assertEqual(json.loads(self.diff(sides["b"], sides["b"], "--field", "lat", "--json").stdout)["verdict"], "same")
+        self.assertIn("| p99 |", self.diff(sides["b"], sides["a"], "--field", "lat", "--markdown").stdout.decode())
+
+    def test_fields_that_cannot_be_compared(self):
+        self.values("us", [1, 2])
+        self.values("ns", [1, 2], unit="ns")
+        self.values("none", [])
+        self.assertIn("unit of op.lat is 'ns', in other captures it is 'us'", self.diff(["us"], ["ns"], "--field", "lat", status=2).stderr.decode())
+        self.assertIn("op.lat has no value", self.diff(["us"], ["none"], "--field", "lat", status=2).stderr.decode())
+        self.assertIn("leave out --per", self.diff(["us"], ["us"], "--field", "lat", "--work", "1", status=1).stderr.decode())
+        self.assertIn("lat", self.diff(["us"], ["us"], "--field", "size", status=1).stderr.decode())
 
     def test_pairs(self):
         # All captures of a pair drift alike: seen in pairs only.

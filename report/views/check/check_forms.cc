@@ -124,7 +124,7 @@ void write_junit(TextBuffer& out, const CheckReport& report) {
           name_of(check.verdict), rules, check.line, said, check.evidence.empty() ? "" : "\n",
           xml_text(check.evidence)));
     else if (check.verdict == CheckVerdict::Skipped)
-      out.text(fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", said));
+      out.text(fmt::format(">\n      <skipped>{}</skipped>\n    </testcase>\n", said));
     else
       out.text(fmt::format(">\n      <system-out>{}: {}</system-out>\n    </testcase>\n",
                            name_of(check.verdict), said));

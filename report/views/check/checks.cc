@@ -311,11 +311,7 @@ Result<> RuleChecks::add_capture(Session& session, const std::string& name,
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Rule& rule = rules_->rules[i];
     if (rule.subject != Subject::Field) continue;
-    const std::size_t dot = rule.field.rfind('.');
-    FieldName wanted{rule.event, rule.field};
-    if (rule.event.empty() && dot != std::string::npos)
-      wanted = {rule.field.substr(0, dot), rule.field.substr(dot + 1)};
-    fields[i] = capture.add_field(wanted);
+    fields[i] = capture.add_field(field_name_of(rule.field, rule.event));
   }
   run(capture);
   capture.finish();

@@ -31,24 +31,8 @@ MeasuredCapture::MeasuredCapture(Session& session)
       periods_(schemas_),
       weights_({}, session.events().size(), schemas_),
       profile_(blocks_of_all(session), ProfileShape{.by_comm = false, .facts = {}}),
-      functions_(session) {}
-
-Result<std::size_t> MeasuredCapture::add_field(const FieldName& name) {
-  std::vector<std::string> events;
-  for (const format::Event& event : session_.events()) events.push_back(event.name);
-  const auto chosen = choose_field(events, schemas_, name.event, name.field, "tacho check");
-  if (!chosen) return chosen.error();
-  const CountedFields counted = counted_fields(*chosen->schema);
-  MeasuredField made{
-      .event = chosen->event, .field = chosen->field, .count = counted.count, .how = {}, .values = {}};
-  if (has_slots(*made.field)) {
-    made.how.slots = made.field;
-    made.how.sum = counted.sum;
-  }
-  made.how.is_total = is_total(*chosen->schema, *made.field);
-  fields_.push_back(std::move(made));
-  return fields_.size() - 1;
-}
+      functions_(session),
+      fields_(session, schemas_, "tacho check") {}
 
 std::vector<FieldName> MeasuredCapture::value_fields() {
   std::vector<FieldName> fields;
@@ -86,10 +70,7 @@ Sink::Flow MeasuredCapture::on_sample(const ResolvedSample& sample) {
   ++samples_;
   profile_.add_sample(sample, weights_.of(sample).value_or(0));
   periods_.see(sample);
-  for (MeasuredField& one : fields_)
-    if (one.event == sample.event_index)
-      add_values(one.values, one.how, value_in_sample(*one.field, sample), count_of(one.count, sample),
-                 sample);
+  fields_.see(sample);
   return Flow::Continue;
 }
 

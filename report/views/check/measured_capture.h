@@ -16,17 +16,11 @@
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"
-#include "report/query/expressions.h"
+#include "report/query/field_values.h"
 #include "report/samples/session.h"
 #include "report/samples/sums.h"
 
 namespace tacho::report {
-
-// "open.lat_ns": a field of an event's payload or tracepoint. An empty event: the only one that has the
-// field.
-struct FieldName {
-  std::string event, field;
-};
 
 // An event with samples.
 struct MeasuredEvent {
@@ -44,9 +38,8 @@ class MeasuredCapture : public Sink, private SumView {
   // The session's head was read, and it must outlive this.
   explicit MeasuredCapture(Session& session);
 
-  // Before the samples are read: their values are added up. nullopt, as an error: the capture has no such
-  // field.
-  Result<std::size_t> add_field(const FieldName& name);
+  // See FieldValues::add().
+  Result<std::size_t> add_field(const FieldName& name) { return fields_.add(name); }
   // The fields that hold what an event's samples are about (query/field_choice.h), with their events.
   std::vector<FieldName> value_fields();
   // After the samples were read.
@@ -58,8 +51,8 @@ class MeasuredCapture : public Sink, private SumView {
   const Function& function(FunctionId id) const { return functions_[id]; }
   const FunctionTable& functions() const { return functions_; }
   // `field`: from add_field().
-  const Summary& values(std::size_t field) const { return fields_[field].values; }
-  std::string_view unit(std::size_t field) const { return fields_[field].field->unit; }
+  const Summary& values(std::size_t field) const { return fields_.values(field); }
+  std::string_view unit(std::size_t field) const { return fields_.unit(field); }
 
   std::uint64_t samples() const { return samples_; }
   // Percent.
@@ -74,20 +67,13 @@ class MeasuredCapture : public Sink, private SumView {
   Flow on_sample(const ResolvedSample& sample) override;
 
  private:
-  struct MeasuredField {
-    std::size_t event = 0;
-    const PayloadField* field = nullptr;
-    const PayloadField* count = nullptr;  // the number of values in a sample
-    ValueOfMany how;
-    Summary values;
-  };
   // Functions of the rows, one after another.
   struct Row {
     std::size_t begin = 0, end = 0;  // in chains_
     Weight weight;
   };
 
-  bool has_sums() const { return fields_.empty() && weights_.is_of_sums(); }
+  bool has_sums() const { return fields_.is_empty() && weights_.is_of_sums(); }
   SumShape shape() const override;
   RowId row_of(const SumGroup& group) override;
   void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
@@ -104,7 +90,7 @@ class MeasuredCapture : public Sink, private SumView {
   WeightChoice weights_;
   Profile profile_;
   FunctionTable functions_;
-  std::vector<MeasuredField> fields_;
+  FieldValues fields_;
   std::vector<MeasuredEvent> events_;
   std::vector<std::vector<Row>> rows_;  // by event
   std::vector<FunctionId> chains_;

@@ -1,11 +1,14 @@
-// Regressions against captures of a base, by the statistics of tacho diff (compare/comparison.h).
+// Regressions against captures of a base, by the statistics of tacho diff (compare/comparison.h and
+// field_comparison.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "format/base/result.h"
 #include "report/compare/comparison.h"
+#include "report/compare/field_comparison.h"
 #include "report/views/check/checks.h"
 #include "report/views/check/rules.h"
 
@@ -18,17 +21,25 @@ class RegressionCheck {
 
   // All captures of the base come first.
   Result<> add_capture(Session& session, const std::string& name, bool is_of_base, const RunSession& run);
-  // A check for each function that got worse; if none did, one about all of them.
+  // A check for each function, or measure of the field, that got worse; if none did, one about all of them.
   Result<std::vector<Check>> checks();
 
  private:
-  Check check_of(const ComparedEvent& event, const FunctionChange& finding) const;
-  Check check_of_all(const ComparedEvent& event) const;
-  bool takes(const FunctionChange& finding) const;
-  std::string shown_amount(double value) const;
+  // What was tested together: an event's functions, or the measures of a field.
+  struct Tests {
+    const TestedRun& run;
+    std::string of, noun, minimal, detectable;  // noun: "function"; effects as texts
+  };
+  void check_functions(const ComparedEvent& event, std::vector<Check>& all) const;
+  void check_field(const ComparedField& field, std::vector<Check>& all) const;
+  // Of one that is worse: `what` is said of it.
+  Check failed(const Tests& tests, const Tested& tested, std::string what) const;
+  // `is_undecided`: one of them may be worse.
+  Check without_failures(const Tests& tests, bool is_undecided) const;
 
   const RegressionRule* rule_;
   Comparison comparison_;
+  std::optional<FieldComparison> fields_;  // of a rule about a field, in place of the comparison
 };
 
 }  // namespace tacho::report

@@ -431,16 +431,22 @@ class RulesReader {
   Result<> read_regression(const toml::table& table, std::uint32_t line) {
     RegressionRule rule;
     rule.line = line;
-    const std::array keys = {text("name", rule.name),          text("event", rule.event),
-                             text("function", rule.functions), text("per", rule.per),
-                             number("work", 1e18, rule.work),  percent("min_effect", rule.min_effect),
-                             number("alpha", 0.5, rule.alpha)};
+    const std::array keys = {text("name", rule.name),
+                             text("event", rule.event),
+                             text("field", rule.field),
+                             text("function", rule.functions),
+                             text("per", rule.per),
+                             number("work", 1e18, rule.work),
+                             percent("min_effect", rule.min_effect),
+                             percent("alpha", rule.alpha)};
     if (auto read = read_keys(table, keys); !read) return read;
     if (!rule.per.empty() && rule.work != 0)
       return error_at(line, "per counts units of work, and work says their number: give one of them");
+    if (!rule.field.empty() && (!rule.functions.empty() || !rule.per.empty() || rule.work != 0))
+      return error_at(line, "field compares values in place of costs: leave out function, per and work");
     if (auto sound = check_patterns({}, rule.functions, line); !sound) return sound;
-    if (rule.name.empty())
-      rule.name = rule.functions.empty() ? "no regression" : "no regression of " + rule.functions;
+    const std::string of = rule.field.empty() ? rule.functions : rule.field;
+    if (rule.name.empty()) rule.name = of.empty() ? "no regression" : "no regression of " + of;
     into_.regressions.push_back(std::move(rule));
     return Done{};
   }

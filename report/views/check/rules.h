@@ -96,16 +96,17 @@ struct Rule {
   std::vector<Expectation> expectations;  // all of them must hold; of Forbidden none
 };
 
-// No function costs more than in the captures of --base.
+// No function costs more than in the captures of --base, or no percentile of a field is larger.
 struct RegressionRule {
   std::string name;
   std::uint32_t line = 0;
+  std::string field;  // its values are compared in place of functions' costs: none is larger; empty: costs
   std::string event;  // empty: all, each by itself
   std::string per;
   double work = 0;
   std::string functions;  // see RulePattern; empty: all
   double min_effect = 3;  // percent of the total
-  double alpha = 0.05;
+  double alpha = 5;       // percent
 };
 
 struct RuleFile {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -9,7 +10,10 @@
 #include "cli/message_text.h"
 #include "report/commands.h"
 #include "report/compare/comparison.h"
+#include "report/compare/field_comparison.h"
 #include "report/filter_options.h"
+#include "report/output/output_parts.h"
+#include "report/views/diff/difference_picture.h"
 #include "report/views/diff/verdict.h"
 
 namespace tacho::report {
@@ -22,7 +26,9 @@ enum class DiffForm : std::uint8_t { Text, Markdown, Json };
 struct VerdictOptions {
   ReadingOptions reading;
   ComparisonQuestion question;
+  std::vector<FieldName> fields;  // compared in place of functions; empty: functions
   std::vector<std::string> before, after;
+  bool has_flame_graph = false;  // ReadingOptions::more_outputs has its file
   DiffForm form = DiffForm::Text;
   std::uint64_t rows = 20;
 };
@@ -62,6 +68,24 @@ std::vector<cli::Option> own_options(VerdictOptions& options) {
                         question.source.event),
       cli::text("--weight", "WHAT", "what is added up: period, samples or a field (default: as tacho folded)",
                 question.source.weight),
+      no_renames_option(question.matches_calls),
+      {"--field", cli::Takes::Value, "[EVENT.]FIELD",
+       "compare the values of a field of a payload or tracepoint (open.lat_ns), not functions: their mean, "
+       "median and higher percentiles; may be given several times",
+       [&options](std::string_view name) -> Result<> {
+         options.fields.push_back(field_name_of(name));
+         if (options.fields.back().field.empty()) return use_error("--field: the name of a field is missing");
+         return Done{};
+       }},
+      {"--flamegraph", cli::Takes::Value, "FILE",
+       "also write the flame graph of the difference to FILE (SVG)",
+       [&options](std::string_view file) -> Result<> {
+         if (file.empty() || file == "-")
+           return use_error("--flamegraph: name a file; standard output has the verdict");
+         options.reading.more_outputs = {{"--flamegraph", std::string(file)}};
+         options.has_flame_graph = true;
+         return Done{};
+       }},
       cli::number("--limit", "N", "the most functions that are listed (default: 20)", 1, kMostRows,
                   options.rows),
       sets("--markdown", "a comment for a pull request", options.form, DiffForm::Markdown),
@@ -73,9 +97,9 @@ std::vector<cli::Option> own_options(VerdictOptions& options) {
 cli::CommandLine describe(VerdictOptions& options, std::vector<std::string>& side) {
   auto line =
       command_line("diff",
-                   "Compares captures of two sides, before and after: which functions cost more or less, "
-                   "whether that is certain, "
-                   "and what explains it. A capture is one measurement: with four or more a side there is a "
+                   "Compares captures of two sides, before and after: which functions cost more or less "
+                   "(or how a field's values changed), whether that is certain, and what explains it. A "
+                   "capture is one measurement: with four or more a side there is a "
                    "verdict (changed, same, "
                    "inconclusive); fewer are indicative. tacho record --repeat --interleave makes them.");
   line.synopsis = "BEFORE... --to AFTER... [OPTION]...";
@@ -90,31 +114,54 @@ cli::CommandLine describe(VerdictOptions& options, std::vector<std::string>& sid
   line.epilog =
       "Examples:\n"
       "  tacho record --repeat 10 --interleave -g -o runs -- ./old.sh ./new.sh\n"
-      "  tacho diff runs/old/*.data --to runs/new/*.data\n";
+      "  tacho diff runs/old/*.data --to runs/new/*.data\n"
+      "  tacho diff runs/old/*.data --to runs/new/*.data --work 1 --flamegraph difference.svg\n"
+      "  tacho diff runs/old/*.data --to runs/new/*.data --field open.lat_ns\n";
   return line;
 }
 
-// Reads the captures one after another into a comparison.
-struct DiffReader {
+// Reads the captures of both sides, one after another, into a comparison.
+class DiffReader {
+ public:
+  // Adds a capture to the comparison. Returns notes about it.
+  using Add = std::function<Result<std::vector<std::string>>(Session& session, const std::string& name,
+                                                             bool is_after, const RunSession& run)>;
+  DiffReader(Add add, Shown& shown) : add_(std::move(add)), shown_(shown) {}
+
+  // `first`: the session of the first capture.
+  Result<> read(Session& first, const VerdictOptions& options, const SessionOptions& like, TextOutput& out) {
+    read_head(first);
+    if (auto read = add(first, options.before[0], false, out); !read) return read;
+    first.report_missing_symbols();
+    add_new_findings(first.diagnostics(), "");  // which are printed with the session's own
+    for (const bool is_after : {false, true}) {
+      const auto& names = is_after ? options.after : options.before;
+      for (std::size_t i = is_after ? 0 : 1; i < names.size(); ++i)
+        if (auto read = read_other(names[i], is_after, like, out); !read) return read;
+    }
+    return Done{};
+  }
+
+ private:
   Result<> add(Session& session, const std::string& name, bool is_after, TextOutput& out) {
-    auto added =
-        comparison.add(session, name, is_after, [&](Sink& sink) { run_with_progress(session, sink, out); });
+    auto added = add_(session, name, is_after, [&](Sink& sink) { run_with_progress(session, sink, out); });
     if (!added) return std::move(added.error()).in(printable(name));
     for (const std::string& note : *added)
-      shown.notes.push_back("tacho diff: " + printable(name) + ": " + note);
+      shown_.notes.push_back("tacho diff: " + printable(name) + ": " + note);
     return Done{};
   }
 
   // A capture that is not the session's.
-  Result<> read(const std::string& name, bool is_after, const SessionOptions& like, TextOutput& out) {
+  Result<> read_other(const std::string& name, bool is_after, const SessionOptions& like, TextOutput& out) {
     SessionOptions wanted = like;
     wanted.input = name;
     auto session = Session::open(std::move(wanted));
     if (!session) return std::move(session.error());
+    read_head(*session);
     if (auto added = add(*session, name, is_after, out); !added) return added;
     session->report_missing_symbols();
     add_new_findings(session->diagnostics(), name);
-    if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+    if (session->diagnostics().incomplete()) shown_.status = cli::kIncomplete;
     return Done{};
   }
 
@@ -123,58 +170,78 @@ struct DiffReader {
     const std::vector<std::string> plain = findings_text(diagnostics, ""),
                                    lines = findings_text(diagnostics, name);
     for (std::size_t i = 0; i < lines.size(); ++i)
-      if (seen.insert(plain[i]).second && !name.empty()) shown.notes.push_back(lines[i]);
+      if (seen_.insert(plain[i]).second && !name.empty()) shown_.notes.push_back(lines[i]);
   }
 
-  Comparison& comparison;
-  Shown& shown;
-  std::set<std::string> seen{};
+  Add add_;
+  Shown& shown_;
+  std::set<std::string> seen_;
 };
 
-// The command that draws the difference; empty: a name has a comma.
-std::string flame_graph_command(const VerdictOptions& options) {
-  const auto listed = [](std::span<const std::string> names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-    return cli::shell_word(text);
-  };
-  for (const auto* const side : {&options.before, &options.after})
-    for (const std::string& name : *side)
-      if (name.find(',') != std::string::npos) return {};
-  const auto also = std::span(options.after).subspan(1);
-  return fmt::format("tacho flamegraph --base {} -i {}{} -o difference.svg", listed(options.before),
-                     cli::shell_word(options.after[0]), also.empty() ? "" : " --also " + listed(also));
+void write_verdict(TextBuffer& out, const JudgedComparison& judged, const VerdictOptions& options) {
+  switch (options.form) {
+    case DiffForm::Text:
+      return write_verdict_text(out, judged, options.rows);
+    case DiffForm::Markdown:
+      return write_verdict_markdown(out, judged, options.rows);
+    case DiffForm::Json:
+      return write_verdict_json(out, judged);
+  }
 }
 
-Result<Shown> show(Session& first, const SessionOptions& wanted, TextOutput& out,
-                   const VerdictOptions& options) {
+Result<Shown> show_functions(Session& first, const SessionOptions& wanted, TextOutput& out,
+                             const VerdictOptions& options) {
   Shown shown(Symbols::NotUsed);
   Comparison comparison(options.question, options.before.size() + options.after.size());
-  DiffReader reader{comparison, shown};
-  if (auto read = reader.add(first, options.before[0], false, out); !read) return std::move(read.error());
-  first.report_missing_symbols();
-  reader.add_new_findings(first.diagnostics(), "");  // which are printed with the session's own
-  for (const bool is_after : {false, true}) {
-    const auto& names = is_after ? options.after : options.before;
-    for (std::size_t i = is_after ? 0 : 1; i < names.size(); ++i)
-      if (auto read = reader.read(names[i], is_after, wanted, out); !read) return std::move(read.error());
-  }
-  const std::string matched = comparison.match_sides();
+  DiffReader reader([&](Session& session, const std::string& name, bool is_after,
+                        const RunSession& run) { return comparison.add(session, name, is_after, run); },
+                    shown);
+  if (auto read = reader.read(first, options, wanted, out); !read) return std::move(read.error());
+  JudgedComparison judged{.captures = comparison.captures(),
+                          .compared = what_is_compared(options.question),
+                          .test = options.question.test,
+                          .differences = {},
+                          .functions = &comparison,
+                          .matched = comparison.match_sides()};
   const auto differences = differences_of(comparison.captures());
   const auto events = comparison.judge();
   if (!events) return events.error();
-  const JudgedComparison judged{comparison, *events, differences, matched};
-  if (options.form == DiffForm::Json) {
-    write_verdict_json(out, judged);
-  } else if (options.form == DiffForm::Markdown) {
-    write_verdict_markdown(out, judged, options.rows);
-  } else {
-    write_verdict_text(out, judged, options.rows);
-    if (const std::string command = flame_graph_command(options); !command.empty()) {
-      out.text("\nA picture of the difference: " + command);
-      out.end_line();
-    }
+  judged.differences = differences;
+  judged.events = *events;
+  TextBuffer text;
+  write_verdict(text, judged, options);
+  if (!options.has_flame_graph) {
+    out.text(text.view());
+    return shown;
   }
+  write_part(out, text.view());
+  if (auto drawn = write_difference_svg(out, comparison, *events, judged.matched, first.pool()); !drawn)
+    return std::move(drawn.error());
+  return shown;
+}
+
+Result<Shown> show_fields(Session& first, const SessionOptions& wanted, TextOutput& out,
+                          const VerdictOptions& options) {
+  Shown shown(Symbols::NotUsed);
+  FieldComparison comparison(options.fields, options.question.test);
+  DiffReader reader(
+      [&](Session& session, const std::string& name, bool is_after,
+          const RunSession& run) -> Result<std::vector<std::string>> {
+        if (auto added = comparison.add(session, name, is_after, run); !added)
+          return std::move(added.error());
+        return std::vector<std::string>();
+      },
+      shown);
+  if (auto read = reader.read(first, options, wanted, out); !read) return std::move(read.error());
+  const auto differences = differences_of(comparison.captures());
+  const std::vector<ComparedField> fields = comparison.judge();
+  write_verdict(out,
+                {.captures = comparison.captures(),
+                 .compared = "values of fields",
+                 .test = comparison.test(),
+                 .differences = differences,
+                 .fields = fields},
+                options);
   return shown;
 }
 
@@ -186,6 +253,12 @@ Result<> check(const VerdictOptions& options) {
   if (options.question.test.is_paired && options.before.size() != options.after.size())
     return use_error(fmt::format("--paired: the sides have {} and {} captures; pairs need as many of both",
                                  options.before.size(), options.after.size()));
+  const bool is_of_costs = !options.question.per.empty() || options.question.work > 0 ||
+                           !options.question.source.event.empty() || !options.question.source.weight.empty();
+  if (!options.fields.empty() && (is_of_costs || options.has_flame_graph))
+    return use_error(
+        "--field compares values in place of functions: leave out --per, --work, --event, --weight and "
+        "--flamegraph");
   if (options.reading.session.filter.condition != nullptr)
     return use_error("--where cannot be used here; --comm, --pid, --time and others can");
   return Done{};
@@ -213,7 +286,8 @@ Result<cli::ExitStatus> run_verdict(const std::vector<std::string>& arguments) {
     std::ranges::copy(options.after, std::back_inserter(options.reading.other_inputs));
     return show_session_beside(options.reading,
                                [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
-                                 return show(session, wanted, out, options);
+                                 return options.fields.empty() ? show_functions(session, wanted, out, options)
+                                                               : show_fields(session, wanted, out, options);
                                });
   });
 }

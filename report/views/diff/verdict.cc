@@ -8,33 +8,142 @@
 
 #include "cli/message_text.h"
 #include "report/output/field_sinks.h"
+#include "report/output/quantity_text.h"
 
 namespace tacho::report {
 namespace {
 
 constexpr std::size_t kPathShown = 4;  // functions of a path
 
-// Numbers and names of one event's findings.
-class Words {
- public:
-  Words(const JudgedComparison& judged, const ComparedEvent& event)
-      : judged_(judged), event_(event), is_of_shares_(judged.comparison.question().is_of_shares()) {}
+// What a run of tests says, in one line: "changed: ...".
+struct RunWords {
+  const TestedRun& run;
+  std::string_view noun;  // of what is tested: "function"
+  std::size_t changed = 0, undecided = 0;
+  std::string minimal, detectable;  // effects, as texts
+  bool is_paired = false;
+
+  std::string text() const {
+    switch (run.verdict) {
+      case Verdict::Changed:
+        return fmt::format(
+            "changed: {}, by {} or more (p {:.3f}; {}){}", cli::counted(changed, noun), minimal, run.p,
+            labellings(), undecided == 0 ? "" : fmt::format("; {} undecided", cli::counted(undecided, noun)));
+      case Verdict::Same:
+        return fmt::format("same: no {} changed by {} or more ({:.1f} % intervals)", noun, minimal,
+                           100 * run.coverage);
+      case Verdict::Inconclusive:
+        return fmt::format(
+            "inconclusive: no change is certain (p {:.3f}; {}), but {} cannot be excluded for {}. A change "
+            "of {} would have been seen in 4 of 5 such comparisons; about {} captures a side find {}",
+            run.p, labellings(), minimal, cli::counted(undecided, noun), detectable, run.captures_needed,
+            minimal);
+      case Verdict::Indicative:
+        break;
+    }
+    return fmt::format(
+        "indicative: too few captures for a verdict (the smallest p they can give is {:.3g}); {} a side "
+        "or more give one",
+        run.least_p, is_paired ? 6 : kLeastCaptures);
+  }
+
+ private:
+  std::string labellings() const {
+    return fmt::format("{} {} labellings of the captures", run.is_sampled ? "a sample of" : "all",
+                       run.labellings);
+  }
+};
+
+// A row of a table.
+struct Row {
+  std::string before, after, change, interval, p;
+  std::string_view verdict, part;  // part: of the function, or of the values
+  std::string name;                // of the function, and what explains its change
+  std::string why;
+};
+
+// A table of findings, with what is said above and below it.
+struct Table {
+  std::string name, verdict, interval, below;
+  std::string_view part = "of", function = "function";  // headings
+  std::vector<Row> rows{};
+};
+
+// Texts of numbers in one unit; shares are percent of a total.
+struct Numbers {
+  bool are_shares = false;
+  std::string_view unit;
 
   std::string value(double value) const {
-    return is_of_shares_ ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4g}", value);
+    return are_shares ? fmt::format("{:.2f} %", 100 * value) : quantity_text(value, unit);
   }
   std::string change(double value) const {
-    return is_of_shares_ ? fmt::format("{:+.2f}", 100 * value) : fmt::format("{:+.4g}", value);
+    return are_shares ? fmt::format("{:+.2f}", 100 * value) : change_text(value, unit);
   }
-  std::string interval(const Tested& tested) const {
-    if (event_.run.coverage <= 0) return "";
-    return fmt::format("{} .. {}", change(tested.interval.low), change(tested.interval.high));
+  Row row(const Tested& tested, double coverage) const {
+    Row made{.before = value(tested.before),
+             .after = value(tested.after),
+             .change = change(tested.shift),
+             .interval = {},
+             .p = tested.can_matter ? fmt::format("{:.3f}", tested.p) : "-",
+             .verdict = verdict_name(tested.verdict),
+             .part = {},
+             .name = {},
+             .why = {}};
+    if (coverage > 0)
+      made.interval = fmt::format("{} .. {}", change(tested.interval.low), change(tested.interval.high));
+    return made;
   }
-  std::string p(const Tested& tested) const {
-    return tested.can_matter ? fmt::format("{:.3f}", tested.p) : "-";
+};
+
+std::string heading_of_intervals(const TestedRun& run) {
+  return run.coverage > 0 ? fmt::format("{:.1f} % interval", 100 * run.coverage) : "";
+}
+
+std::string_view part_name(CostPart part) { return part == CostPart::Self ? "self" : "total"; }
+
+// The table of one event's functions.
+class FunctionTableWords {
+ public:
+  FunctionTableWords(const JudgedComparison& judged, const ComparedEvent& event)
+      : judged_(judged), event_(event), numbers_{judged.functions->question().is_of_shares(), event.unit} {}
+
+  // `most`: rows.
+  Table table(std::size_t most) const {
+    const auto count = [this](Verdict verdict) {
+      return static_cast<std::size_t>(std::ranges::count_if(
+          event_.findings, [&](const FunctionChange& one) { return one.tested.verdict == verdict; }));
+    };
+    const RunWords words{.run = event_.run,
+                         .noun = "function",
+                         .changed = count(Verdict::Changed),
+                         .undecided = count(Verdict::Inconclusive),
+                         .minimal = numbers_.value(event_.minimal_effect),
+                         .detectable = numbers_.value(event_.run.detectable),
+                         .is_paired = judged_.test.is_paired};
+    Table made{.name = printable(event_.name),
+               .verdict = words.text(),
+               .interval = heading_of_intervals(event_.run),
+               .below = {}};
+    for (const FunctionChange& finding :
+         std::span(event_.findings).first(std::min(most, event_.findings.size())))
+      made.rows.push_back(row_of(finding));
+    if (made.rows.size() < event_.findings.size())
+      made.below = fmt::format("and {} of {} with smaller changes", event_.findings.size() - made.rows.size(),
+                               cli::counted(event_.findings.size(), "function"));
+    return made;
+  }
+
+ private:
+  Row row_of(const FunctionChange& finding) const {
+    Row made = numbers_.row(finding.tested, event_.run.coverage);
+    made.part = part_name(finding.part);
+    made.name = name(finding.function);
+    made.why = why(finding);
+    return made;
   }
   std::string name(std::uint32_t function) const {
-    return printable(judged_.comparison.functions()[function].name);
+    return printable(judged_.functions->functions()[function].name);
   }
   std::string why(const FunctionChange& finding) const {
     switch (finding.cause) {
@@ -60,48 +169,6 @@ class Words {
     }
     return "";
   }
-
-  // "changed: ..."
-  std::string verdict() const {
-    const TestedRun& run = event_.run;
-    const std::string minimal = value(event_.minimal_effect);
-    switch (run.verdict) {
-      case Verdict::Changed:
-        return fmt::format("changed: {}, by {} or more (p {:.3f}; {}){}",
-                           cli::counted(count(Verdict::Changed), "function"), minimal, run.p, labellings(),
-                           undecided());
-      case Verdict::Same:
-        return fmt::format("same: no function changed by {} or more ({:.1f} % intervals)", minimal,
-                           100 * run.coverage);
-      case Verdict::Inconclusive:
-        return fmt::format(
-            "inconclusive: no change is certain (p {:.3f}; {}), but {} cannot be excluded for {}. A change "
-            "of {} "
-            "would have been seen in 4 of 5 such comparisons; about {} captures a side find {}",
-            run.p, labellings(), minimal, cli::counted(count(Verdict::Inconclusive), "function"),
-            value(run.detectable), run.captures_needed, minimal);
-      case Verdict::Indicative:
-        break;
-    }
-    return fmt::format(
-        "indicative: too few captures for a verdict (the smallest p they can give is {:.3g}); {} a side "
-        "or more give one",
-        run.least_p, judged_.comparison.question().test.is_paired ? 6 : kLeastCaptures);
-  }
-
- private:
-  std::string undecided() const {
-    const std::size_t number = count(Verdict::Inconclusive);
-    return number == 0 ? "" : fmt::format("; {} undecided", cli::counted(number, "function"));
-  }
-  std::size_t count(Verdict verdict) const {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        event_.findings, [&](const FunctionChange& finding) { return finding.tested.verdict == verdict; }));
-  }
-  std::string labellings() const {
-    return fmt::format("{} {} labellings of the captures", event_.run.is_sampled ? "a sample of" : "all",
-                       event_.run.labellings);
-  }
   std::string names(const std::vector<std::uint32_t>& functions) const {
     std::string text;
     for (std::size_t i = 0; i < functions.size() && i < kPathShown; ++i)
@@ -119,38 +186,70 @@ class Words {
 
   const JudgedComparison& judged_;
   const ComparedEvent& event_;
-  bool is_of_shares_;
+  Numbers numbers_;
 };
 
-// The findings that a table shows: what changed or is undecided, then the largest others.
-std::span<const FunctionChange> shown_findings(const ComparedEvent& event, std::size_t rows) {
-  return std::span(event.findings).first(std::min(rows, event.findings.size()));
+// "1,204 to 1,310 values before": the fewest and the most of a capture.
+std::string counts_text(const ComparedField& field, std::span<const SideCapture> captures, bool is_after) {
+  std::uint64_t least = ~std::uint64_t{0}, most = 0;
+  for (std::size_t i = 0; i < captures.size(); ++i) {
+    if (captures[i].is_after != is_after) continue;
+    least = std::min(least, field.counts[i]);
+    most = std::max(most, field.counts[i]);
+  }
+  const std::string first = with_commas(static_cast<double>(least));
+  return least == most ? first : first + " to " + with_commas(static_cast<double>(most));
 }
 
-std::string_view part_name(CostPart part) { return part == CostPart::Self ? "self" : "total"; }
-
-std::string captures_text(const Comparison& comparison) {
-  const auto after =
-      static_cast<std::size_t>(std::ranges::count(comparison.captures(), true, &SideCapture::is_after));
-  const auto before = comparison.captures().size() - after;
-  return fmt::format("{} before, {} after", cli::counted(before, "capture"), after);
+// The table of one field's percentiles.
+Table table_of(const JudgedComparison& judged, const ComparedField& field) {
+  const Numbers numbers{.are_shares = false, .unit = field.unit};
+  const auto count = [&](Verdict verdict) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        field.quantities, [&](const ComparedQuantity& one) { return one.tested.verdict == verdict; }));
+  };
+  const RunWords words{.run = field.run,
+                       .noun = "measure",
+                       .changed = count(Verdict::Changed),
+                       .undecided = count(Verdict::Inconclusive),
+                       .minimal = quantity_text(100 * judged.test.minimal_effect, "%"),
+                       .detectable = quantity_text(100 * field.run.detectable, "%"),
+                       .is_paired = judged.test.is_paired};
+  Table made{.name = printable(field.name),
+             .verdict = words.text(),
+             .interval = heading_of_intervals(field.run),
+             .below = fmt::format("values of a capture: {} before, {} after",
+                                  counts_text(field, judged.captures, false),
+                                  counts_text(field, judged.captures, true)),
+             .part = "of",
+             .function = "relative"};
+  for (const ComparedQuantity& quantity : field.quantities) {
+    Row row = numbers.row(quantity.tested, field.run.coverage);
+    row.part = quantity.name;
+    row.name = quantity.tested.before == 0
+                   ? "-"
+                   : fmt::format("{:+.1f} %", 100 * quantity.tested.shift / std::abs(quantity.tested.before));
+    made.rows.push_back(std::move(row));
+  }
+  return made;
 }
 
-std::string what_is_compared(const ComparisonQuestion& question) {
-  if (!question.per.empty()) return "cost per " + printable(question.per);
-  if (question.work == 1) return "cost of a capture";
-  return question.work > 0 ? fmt::format("cost per unit of work ({} a capture)", question.work)
-                           : std::string("shares of each capture's total");
+std::vector<Table> tables_of(const JudgedComparison& judged, std::size_t rows) {
+  std::vector<Table> tables;
+  for (const ComparedEvent& event : judged.events)
+    tables.push_back(FunctionTableWords(judged, event).table(rows));
+  for (const ComparedField& field : judged.fields) tables.push_back(table_of(judged, field));
+  return tables;
 }
 
-void write_line(TextOutput& out, std::string_view line) {
+std::string captures_text(std::span<const SideCapture> captures) {
+  const auto after = static_cast<std::size_t>(std::ranges::count(captures, true, &SideCapture::is_after));
+  return fmt::format("{} before, {} after", cli::counted(captures.size() - after, "capture"), after);
+}
+
+void write_line(TextBuffer& out, std::string_view line) {
   out.text(line);
-  out.end_line();
-}
-
-void write_head(TextOutput& out, const JudgedComparison& judged) {
-  for (const std::string& difference : judged.differences) write_line(out, "different " + difference);
-  if (!judged.matched.empty()) write_line(out, "compared by name: " + judged.matched);
+  out.character('\n');
 }
 
 // A bar would begin another cell, and a backquote end the code.
@@ -202,18 +301,23 @@ void write_finding(FieldSink& to, const Comparison& comparison, const FunctionCh
   to.end_object();
 }
 
+void write_run(FieldSink& to, const TestedRun& run) {
+  to.text("verdict", verdict_name(run.verdict));
+  to.real("p", run.p);
+  to.real("least_p", run.least_p);
+  to.number("labellings", run.labellings);
+  to.flag("is_sample_of_labellings", run.is_sampled);
+  to.real("coverage", run.coverage);
+  to.real("detectable", run.detectable);
+  to.number("captures_needed", run.captures_needed);
+}
+
 void write_event(FieldSink& to, const Comparison& comparison, const ComparedEvent& event) {
   to.begin_object("");
   to.text("event", event.name);
-  to.text("verdict", verdict_name(event.run.verdict));
-  to.real("p", event.run.p);
-  to.real("least_p", event.run.least_p);
-  to.number("labellings", event.run.labellings);
-  to.flag("is_sample_of_labellings", event.run.is_sampled);
-  to.real("coverage", event.run.coverage);
+  if (!event.unit.empty()) to.text("unit", event.unit);
+  write_run(to, event.run);
   to.real("minimal_effect", event.minimal_effect);
-  to.real("detectable", event.run.detectable);
-  to.number("captures_needed", event.run.captures_needed);
   to.number("functions", event.functions);
   to.begin_list("totals");
   for (const double total : event.totals) to.real("", total);
@@ -225,84 +329,90 @@ void write_event(FieldSink& to, const Comparison& comparison, const ComparedEven
   to.end_object();
 }
 
+void write_field(FieldSink& to, const TestOptions& test, const ComparedField& field) {
+  to.begin_object("");
+  to.text("field", field.name);
+  if (!field.unit.empty()) to.text("unit", field.unit);
+  write_run(to, field.run);
+  to.real("minimal_effect", test.minimal_effect);
+  to.begin_list("counts");
+  for (const std::uint64_t count : field.counts) to.number("", count);
+  to.end_list();
+  to.begin_list("quantities");
+  for (const ComparedQuantity& quantity : field.quantities) {
+    to.begin_object("");
+    to.text("quantity", quantity.name);
+    write_tested(to, quantity.tested);
+    to.end_object();
+  }
+  to.end_list();
+  to.end_object();
+}
+
 }  // namespace
 
-Verdict verdict_of(std::span<const ComparedEvent> events) {
+Verdict JudgedComparison::verdict() const {
   for (const Verdict verdict : {Verdict::Changed, Verdict::Inconclusive, Verdict::Indicative})
-    if (std::ranges::any_of(events, [&](const ComparedEvent& event) { return event.run.verdict == verdict; }))
+    if (std::ranges::any_of(events, [&](const auto& one) { return one.run.verdict == verdict; }) ||
+        std::ranges::any_of(fields, [&](const auto& one) { return one.run.verdict == verdict; }))
       return verdict;
   return Verdict::Same;
 }
 
-void write_verdict_text(TextOutput& out, const JudgedComparison& judged, std::size_t rows) {
-  write_head(out, judged);
-  write_line(out, fmt::format("{}: {}", captures_text(judged.comparison),
-                              what_is_compared(judged.comparison.question())));
-  for (const ComparedEvent& event : judged.events) {
-    const Words words(judged, event);
-    out.end_line();
-    write_line(out, fmt::format("{}: {}", printable(event.name), words.verdict()));
-    const auto findings = shown_findings(event, rows);
-    if (findings.empty()) continue;
-    out.end_line();
-    write_line(
-        out,
-        fmt::format("{:>10} {:>10} {:>9}  {:>19} {:>6}  {:<12}  {:<5}  {}", "before", "after", "change",
-                    event.run.coverage > 0 ? fmt::format("{:.1f} % interval", 100 * event.run.coverage) : "",
-                    "p", "verdict", "of", "function"));
-    for (const FunctionChange& finding : findings) {
-      const Tested& tested = finding.tested;
-      const std::string why = words.why(finding);
-      write_line(out, fmt::format("{:>10} {:>10} {:>9}  {:>19} {:>6}  {:<12}  {:<5}  {}{}",
-                                  words.value(tested.before), words.value(tested.after),
-                                  words.change(tested.shift), words.interval(tested), words.p(tested),
-                                  verdict_name(tested.verdict), part_name(finding.part),
-                                  words.name(finding.function), why.empty() ? "" : "  (" + why + ")"));
-    }
-    if (findings.size() < event.findings.size())
-      write_line(out,
-                 fmt::format("and {} of {} with smaller changes", event.findings.size() - findings.size(),
-                             cli::counted(event.findings.size(), "function")));
+std::string what_is_compared(const ComparisonQuestion& question) {
+  if (!question.per.empty()) return "cost per " + printable(question.per);
+  if (question.work == 1) return "cost of a capture";
+  return question.work > 0 ? fmt::format("cost per unit of work ({} a capture)", question.work)
+                           : std::string("shares of each capture's total");
+}
+
+void write_verdict_text(TextBuffer& out, const JudgedComparison& judged, std::size_t rows) {
+  for (const std::string& difference : judged.differences) write_line(out, "different " + difference);
+  if (!judged.matched.empty()) write_line(out, "compared by name: " + judged.matched);
+  write_line(out, captures_text(judged.captures) + ": " + judged.compared);
+  for (const Table& table : tables_of(judged, rows)) {
+    write_line(out, "\n" + table.name + ": " + table.verdict);
+    if (table.rows.empty()) continue;
+    write_line(out, fmt::format("\n{:>10} {:>10} {:>9}  {:>21} {:>6}  {:<12}  {:<5}  {}", "before", "after",
+                                "change", table.interval, "p", "verdict", table.part, table.function));
+    for (const Row& row : table.rows)
+      write_line(out, fmt::format("{:>10} {:>10} {:>9}  {:>21} {:>6}  {:<12}  {:<5}  {}{}", row.before,
+                                  row.after, row.change, row.interval, row.p, row.verdict, row.part, row.name,
+                                  row.why.empty() ? "" : "  (" + row.why + ")"));
+    if (!table.below.empty()) write_line(out, table.below);
   }
 }
 
-void write_verdict_markdown(TextOutput& out, const JudgedComparison& judged, std::size_t rows) {
+void write_verdict_markdown(TextBuffer& out, const JudgedComparison& judged, std::size_t rows) {
   constexpr std::size_t kLongest = 200;  // letters of a cell
   const auto cell = [](const std::string& text) {
     return in_markdown(text.size() > kLongest ? text.substr(0, kLongest) + "..." : text);
   };
-  write_line(out, fmt::format("**{}** ({}, {})", verdict_name(verdict_of(judged.events)),
-                              captures_text(judged.comparison),
-                              in_markdown(what_is_compared(judged.comparison.question()))));
+  write_line(out, fmt::format("**{}** ({}, {})", verdict_name(judged.verdict()),
+                              captures_text(judged.captures), in_markdown(judged.compared)));
   for (const std::string& difference : judged.differences) write_line(out, "- different " + cell(difference));
   if (!judged.matched.empty()) write_line(out, "- compared by name: " + cell(judged.matched));
-  for (const ComparedEvent& event : judged.events) {
-    const Words words(judged, event);
-    out.end_line();
-    write_line(out, fmt::format("{}: {}", cell(printable(event.name)), cell(words.verdict())));
-    out.end_line();
-    write_line(out, "| before | after | change | interval | p | verdict | of | function | why |");
+  for (const Table& table : tables_of(judged, rows)) {
+    write_line(out, fmt::format("\n{}: {}\n", cell(table.name), cell(table.verdict)));
+    write_line(out, fmt::format("| before | after | change | interval | p | verdict | {} | {} | why |",
+                                table.part, table.function));
     write_line(out, "|---:|---:|---:|---:|---:|---|---|---|---|");
-    for (const FunctionChange& finding : shown_findings(event, rows)) {
-      const Tested& tested = finding.tested;
-      write_line(out,
-                 fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |", words.value(tested.before),
-                             words.value(tested.after), words.change(tested.shift), words.interval(tested),
-                             words.p(tested), verdict_name(tested.verdict), part_name(finding.part),
-                             cell(words.name(finding.function)), cell(words.why(finding))));
-    }
+    for (const Row& row : table.rows)
+      write_line(out, fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |", row.before, row.after,
+                                  row.change, row.interval, row.p, row.verdict, row.part, cell(row.name),
+                                  cell(row.why)));
   }
 }
 
-void write_verdict_json(TextOutput& out, const JudgedComparison& judged) {
+void write_verdict_json(TextBuffer& out, const JudgedComparison& judged) {
   JsonFields to(out);
   to.number("version", 1);
-  to.text("verdict", verdict_name(verdict_of(judged.events)));
-  to.text("compared", what_is_compared(judged.comparison.question()));
-  to.real("alpha", judged.comparison.question().test.alpha);
-  to.flag("is_paired", judged.comparison.question().test.is_paired);
+  to.text("verdict", verdict_name(judged.verdict()));
+  to.text("compared", judged.compared);
+  to.real("alpha", judged.test.alpha);
+  to.flag("is_paired", judged.test.is_paired);
   to.begin_list("captures");
-  for (const SideCapture& capture : judged.comparison.captures()) {
+  for (const SideCapture& capture : judged.captures) {
     to.begin_object("");
     to.text("file", capture.name);
     to.text("side", capture.is_after ? "after" : "before");
@@ -313,11 +423,18 @@ void write_verdict_json(TextOutput& out, const JudgedComparison& judged) {
   to.begin_list("differences");
   for (const std::string& difference : judged.differences) to.text("", difference);
   to.end_list();
-  to.begin_list("events");
-  for (const ComparedEvent& event : judged.events) write_event(to, judged.comparison, event);
-  to.end_list();
+  if (judged.functions != nullptr) {
+    to.begin_list("events");
+    for (const ComparedEvent& event : judged.events) write_event(to, *judged.functions, event);
+    to.end_list();
+  }
+  if (!judged.fields.empty()) {
+    to.begin_list("fields");
+    for (const ComparedField& field : judged.fields) write_field(to, judged.test, field);
+    to.end_list();
+  }
   to.finish();
-  out.end_line();
+  out.character('\n');
 }
 
 }  // namespace tacho::report
