@@ -16,8 +16,9 @@ namespace tacho::report {
 // The functions of a capture's stacks.
 class ComparedNames : public StackNames {
  public:
-  ComparedNames(Session& session, Comparison& to)
+  ComparedNames(Session& session, Comparison& to, bool is_after)
       : to_(to),
+        builds_(to.builds_of(is_after)),
         code_(session, FrameNames::Of::Functions,
               [this](const symbolize::Frame& frame, const FrameAddress& /*address*/,
                      std::vector<std::uint32_t>& numbers) { numbers.push_back(function_of(frame)); }) {}
@@ -28,12 +29,16 @@ class ComparedNames : public StackNames {
 
  private:
   std::uint32_t function_of(const symbolize::Frame& frame) {
-    const std::string name = name_of_frame(frame, {});
-    return to_.function_of(name_of_source(name),
-                           std::string(frame.module == nullptr ? "" : frame.module->short_name),
+    std::string module;
+    if (frame.module != nullptr) {
+      module = frame.module->short_name;
+      builds_[module].insert(frame.module->build_id);
+    }
+    return to_.function_of(name_of_source(name_of_frame(frame, {})), std::move(module),
                            kind_of_code(frame) == FrameKind::Kernel);
   }
   Comparison& to_;
+  ModuleBuilds& builds_;
   FrameNames code_;
 };
 
@@ -159,7 +164,7 @@ Result<std::vector<std::string>> Comparison::add(Session& session, const std::st
   }
   StackSource source = question_.source;
   source.roots.clear();
-  ComparedNames names(session, *this);
+  ComparedNames names(session, *this, is_after);
   NamedStacks stacks;
   EventSchemas schemas(session.events(), session.features());
   PeriodFields periods(schemas);
@@ -200,34 +205,45 @@ Result<std::vector<std::string>> Comparison::add(Session& session, const std::st
       "samples without a stack: a function has no callers; record with -g to see them"};
 }
 
-// Which sides have each function, and which calls.
+// Which sides have each function, with which share, and which calls.
 void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions,
                             CallsToMatch& calls) const {
-  std::vector<std::array<bool, 2>> sides(tree.nodes.size());
-  for (std::size_t node = tree.nodes.size(); node-- > 1;) {
+  using BothSides = std::array<double, 2>;
+  std::vector<BothSides> weights(tree.nodes.size());
+  for (std::size_t node = tree.nodes.size(); node-- > 0;) {
     for (std::size_t capture = 0; capture < captures_.size(); ++capture) {
       const std::size_t at = node * most_ + capture;
-      if (at < tree.self.size() && tree.self[at] > 0) sides[node][captures_[capture].is_after ? 1 : 0] = true;
+      if (at < tree.self.size()) weights[node][captures_[capture].is_after ? 1 : 0] += tree.self[at];
     }
-    const Node& of = tree.nodes[node];
     for (const std::size_t side : {0U, 1U})
-      sides[of.parent][side] = sides[of.parent][side] || sides[node][side];
-    functions[of.function].is_before |= sides[node][0];
-    functions[of.function].is_after |= sides[node][1];
-    if (of.parent == 0) continue;
-    const std::uint32_t caller = tree.nodes[of.parent].function;
-    calls.add({caller, of.function, sides[node][0], sides[node][1]});
+      if (node > 0) weights[tree.nodes[node].parent][side] += weights[node][side];
   }
+  std::vector<BothSides> shares(functions.size());
+  for (std::size_t node = 1; node < tree.nodes.size(); ++node) {
+    const Node& of = tree.nodes[node];
+    const bool is_before = weights[node][0] > 0, is_after = weights[node][1] > 0;
+    functions[of.function].is_before |= is_before;
+    functions[of.function].is_after |= is_after;
+    for (const std::size_t side : {0U, 1U})
+      if (weights[0][side] > 0) shares[of.function][side] += weights[node][side] / weights[0][side];
+    if (of.parent != 0) calls.add({tree.nodes[of.parent].function, of.function, is_before, is_after});
+  }
+  for (std::size_t i = 0; i < functions.size(); ++i)
+    functions[i].share = std::max({functions[i].share, shares[i][0], shares[i][1]});
 }
 
 std::string Comparison::match_sides() {
   std::vector<FunctionToMatch> functions;
   for (const ComparedFunction& function : functions_)
-    functions.push_back({function.name, function.module, function.is_kernel ? 'k' : 'u'});
+    functions.push_back({.name = function.name,
+                         .module = function.module,
+                         .kind = function.is_kernel ? 'k' : 'u',
+                         .share = 0});
   CallsToMatch calls;
   for (const auto& [name, tree] : events_) mark_sides(tree, functions, calls);
-  const MatchedFunctions matched =
-      match_functions(functions, question_.matches_calls ? calls.all() : std::vector<CallToMatch>());
+  MatchEvidence evidence{.calls = {}, .before = builds_before_, .after = builds_after_};
+  if (question_.matches_calls) evidence.calls = calls.all();
+  const MatchedFunctions matched = match_functions(functions, evidence);
   if (!matched.is_any()) return {};
   for (auto& [name, tree] : events_) rename_functions(tree, matched.same);
   return matched.text();

@@ -126,6 +126,7 @@ class Comparison {
   friend class EventJudge;
   std::uint32_t function_of(std::string name, std::string module, bool is_kernel);
   void mark_sides(const Tree& tree, std::vector<FunctionToMatch>& functions, CallsToMatch& calls) const;
+  ModuleBuilds& builds_of(bool is_after) { return is_after ? builds_after_ : builds_before_; }
   void rename_functions(Tree& tree, std::span<const std::uint32_t> same) const;
   void add_stack(Tree& tree, std::span<const std::uint32_t> stack, double weight);
 
@@ -135,6 +136,7 @@ class Comparison {
   std::vector<ComparedFunction> functions_;
   std::map<std::string, std::uint32_t> by_key_;
   std::map<std::string, Tree> events_;  // by name
+  ModuleBuilds builds_before_, builds_after_;
 };
 
 }  // namespace tacho::report

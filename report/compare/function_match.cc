@@ -101,7 +101,7 @@ class FunctionMatcher {
 
   void match_clones();
   void match_modules();
-  void match_calls(std::span<const CallToMatch> calls);
+  void match_calls(const MatchEvidence& evidence);
   MatchedFunctions matched();
 
  private:
@@ -133,7 +133,8 @@ class FunctionMatcher {
   }
   template <class MakeKey, class Test>
   void match_unique(MakeKey&& key_of, Test&& is_meant, MatchedBy by);
-  bool match_once(std::span<const CallToMatch> calls);
+  bool match_once(const MatchEvidence& evidence);
+  bool may_be_renamed(std::uint32_t i, const MatchEvidence& evidence) const;
 
   std::span<const FunctionToMatch> functions_;
   std::vector<std::string> sources_;  // name_of_source()
@@ -195,13 +196,26 @@ void FunctionMatcher::match_modules() {
       has_closure, MatchedBy::Clone);
 }
 
-void FunctionMatcher::match_calls(std::span<const CallToMatch> calls) {
-  if (calls.empty()) return;
-  while (match_once(calls)) {
+void FunctionMatcher::match_calls(const MatchEvidence& evidence) {
+  if (evidence.calls.empty()) return;
+  while (match_once(evidence)) {
   }
 }
 
-bool FunctionMatcher::match_once(std::span<const CallToMatch> calls) {
+bool FunctionMatcher::may_be_renamed(std::uint32_t i, const MatchEvidence& evidence) const {
+  constexpr double kLeastShare = 0.005;
+  const FunctionToMatch& function = functions_[i];
+  // "[libc.so.6]": code without a name.
+  const bool has_name = !function.name.empty() && function.name.front() != '[';
+  if (!has_name || function.module.empty() || function.share < kLeastShare) return false;
+  const auto before = evidence.before.find(function.module), after = evidence.after.find(function.module);
+  if (before == evidence.before.end() || after == evidence.after.end()) return true;
+  const bool is_one_build =
+      before->second.size() == 1 && before->second == after->second && !before->second.begin()->empty();
+  return !is_one_build;
+}
+
+bool FunctionMatcher::match_once(const MatchEvidence& evidence) {
   struct Neighbours {
     std::set<std::uint32_t> callers, callees;
   };
@@ -210,7 +224,7 @@ bool FunctionMatcher::match_once(std::span<const CallToMatch> calls) {
     return i;
   };
   std::map<std::uint32_t, Neighbours> neighbours;  // of functions that only one capture has
-  for (const CallToMatch& call : calls) {
+  for (const CallToMatch& call : evidence.calls) {
     const std::uint32_t caller = end_of(call.caller), callee = end_of(call.callee);
     if (caller == callee) continue;
     if (!sides_[caller].is_both()) neighbours[caller].callees.insert(callee);
@@ -221,7 +235,7 @@ bool FunctionMatcher::match_once(std::span<const CallToMatch> calls) {
   for (const auto& [i, around] : neighbours) {
     // One caller alone says too little: it may call something new.
     if (around.callers.empty() || around.callers.size() + around.callees.size() < 2) continue;
-    if (functions_[i].name.empty() || functions_[i].module.empty()) continue;
+    if (!may_be_renamed(i, evidence)) continue;
     auto& [before, after] =
         pairs
             .try_emplace(Signature(module_after(i), functions_[i].kind, around.callers, around.callees),
@@ -286,12 +300,11 @@ bool MatchedFunctions::is_any() const {
   return std::ranges::any_of(by, [](MatchedBy one) { return one != MatchedBy::Itself; });
 }
 
-MatchedFunctions match_functions(std::span<const FunctionToMatch> functions,
-                                 std::span<const CallToMatch> calls) {
+MatchedFunctions match_functions(std::span<const FunctionToMatch> functions, const MatchEvidence& evidence) {
   FunctionMatcher matcher(functions);
   matcher.match_clones();
   matcher.match_modules();
-  matcher.match_calls(calls);
+  matcher.match_calls(evidence);
   return matcher.matched();
 }
 

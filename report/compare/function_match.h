@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "format/records/build_id.h"
 
 namespace tacho::report {
 
@@ -23,12 +27,17 @@ struct FunctionToMatch {
   std::string_view name, module;             // no module: empty
   char kind = 0;                             // functions of different kinds (kernel, user) are different
   bool is_before = false, is_after = false;  // the captures that have it
+  double share = 1;                          // of the weight of these captures, with callees; the larger one
 };
 
 struct CallToMatch {
   std::uint32_t caller, callee;  // indices of functions
   bool is_before = false, is_after = false;
 };
+
+// The build ids of modules in the captures of one side, by the name that their functions have. An empty id:
+// the capture does not have it.
+using ModuleBuilds = std::map<std::string, std::set<format::BuildId>, std::less<>>;
 
 // Distinct calls, from the nodes of call trees.
 class CallsToMatch {
@@ -64,8 +73,13 @@ struct MatchedFunctions {
 //   capture after has, if there is exactly one.
 // - With `calls`, a function becomes one of another name in the same module if both have the same callers and
 //   callees, and no third function has. This is repeated, as each match makes callers and callees of others
-//   equal.
+//   equal. It is not done in a module of which both sides have one and the same build, whose functions have
+//   one name, nor for functions with less than 0.5 % of the weight, of which few stacks are known.
+struct MatchEvidence {
+  std::vector<CallToMatch> calls{};
+  ModuleBuilds before{}, after{};
+};
 MatchedFunctions match_functions(std::span<const FunctionToMatch> functions,
-                                 std::span<const CallToMatch> calls = {});
+                                 const MatchEvidence& evidence = {});
 
 }  // namespace tacho::report

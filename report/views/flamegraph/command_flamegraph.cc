@@ -257,7 +257,8 @@ struct Picture {
   std::vector<Graph> graphs;
   std::vector<Side> captures;  // for the noise of a difference
   FlameLook look;
-  FlameWeight units;               // number of --per's events
+  FlameWeight units;  // number of --per's events
+  ModuleBuilds builds_before, builds_after;
   std::uint64_t folded_bytes = 0;  // of the texts read so far
   // The frame's source line. An empty function: no frame has one.
   std::function<std::string(std::uint32_t frame)> line_of;
@@ -338,9 +339,11 @@ std::string match_frames(Picture& picture, bool matches_calls) {
     frames.push_back({frame.name, frame.module, static_cast<char>(frame.kind)});
   }
   CallsToMatch calls;
+  for (FunctionToMatch& frame : frames) frame.share = 0;
   for (const Graph& graph : picture.graphs) {
     const std::vector<FlameTree::Node>& nodes = graph.tree.nodes();
     std::vector<FlameWeight> totals(nodes.size());
+    const FlameWeight all = graph.tree.sum();
     for (std::size_t i = nodes.size(); i-- > 0;) {
       totals[i] += nodes[i].self;
       const bool is_before = totals[i].before > 0, is_after = totals[i].after > 0;
@@ -348,12 +351,16 @@ std::string match_frames(Picture& picture, bool matches_calls) {
       frames[nodes[i].frame].is_after |= is_after;
       if (nodes[i].parent == FlameTree::kNone) continue;
       totals[nodes[i].parent] += totals[i];
+      const double share = std::max(all.before > 0 ? totals[i].before / all.before : 0,
+                                    all.after > 0 ? totals[i].after / all.after : 0);
+      frames[nodes[i].frame].share += share;
       const std::uint32_t caller = nodes[nodes[i].parent].frame;
       if (matches_calls && is_code(picture.frames[caller].kind))
         calls.add({caller, nodes[i].frame, is_before, is_after});
     }
   }
-  const MatchedFunctions matched = match_functions(frames, calls.all());
+  const MatchedFunctions matched =
+      match_functions(frames, {calls.all(), picture.builds_before, picture.builds_after});
   if (!matched.is_any()) return {};
   for (Graph& graph : picture.graphs) graph.tree.replace_frames(matched.same);
   const std::string text = matched.text();
@@ -540,6 +547,9 @@ struct PictureReader {
     }
     if (options.has_noise())
       for (Graph& graph : picture.graphs) graph.tree.count_units(read->units);
+    for (const auto& [module, builds] : read->builds)
+      (side == Side::Before ? picture.builds_before : picture.builds_after)[module].insert(builds.begin(),
+                                                                                           builds.end());
     picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
     std::string note = with_origin(printable(joined(names)), session.features().environment);
     if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;

@@ -42,10 +42,12 @@ class FlameNames : public StackNames {
     }
   }
   FrameAddresses take_addresses() { return std::move(addresses_); }
+  ModuleBuilds take_builds() { return std::move(builds_); }
 
  private:
   std::uint32_t number_of_code(const symbolize::Frame& frame) {
     const std::string module = frame.module == nullptr ? "" : printable(frame.module->short_name);
+    if (frame.module != nullptr) builds_[module].insert(frame.module->build_id);
     const std::string_view linker = linker_name_of(frame);
     const std::string name = printable(name_of_frame(frame, {}));
     return frames_.number_of(name, module, kind_of_code(frame), linker == frame.function ? name : linker);
@@ -53,6 +55,7 @@ class FlameNames : public StackNames {
 
   FlameFrames& frames_;
   FrameAddresses addresses_;
+  ModuleBuilds builds_;
   FrameNames code_;
 };
 
@@ -150,6 +153,7 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
     facts->units = units->count();
   }
   facts->addresses = names.take_addresses();
+  facts->builds = names.take_builds();
   return facts;
 }
 

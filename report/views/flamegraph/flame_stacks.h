@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "report/compare/function_match.h"
 #include "report/profile/function_table.h"
 #include "report/profile/stack_sums.h"
 #include "report/samples/session.h"
@@ -42,6 +43,7 @@ struct FlameFacts {
   std::string per;   // the name of FlameSource::per
   double units = 0;  // the number of these events: the sum of its samples' periods
   FrameAddresses addresses;
+  ModuleBuilds builds;
 };
 
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,

@@ -107,18 +107,24 @@ struct CommonFrames {
 };
 
 CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base, bool matches_calls) {
-  const std::vector<bool> after = samples.used_nodes(), before = base.used_nodes();
+  const std::vector<double> before = base.node_weights(), after = samples.node_weights();
   std::vector<FunctionToMatch> frames;
   for (const PageFrame& frame : parts.tree.frames())
-    frames.push_back({parts.texts[frame.name], parts.texts[frame.module], static_cast<char>(frame.kind)});
+    frames.push_back({.name = parts.texts[frame.name],
+                      .module = parts.texts[frame.module],
+                      .kind = static_cast<char>(frame.kind),
+                      .share = 0});
   CallsToMatch calls;
   for (std::size_t node = 1; node < before.size(); ++node) {
     const PageTree::Node& of = parts.tree.nodes()[node];
-    frames[of.frame].is_before |= before[node];
-    frames[of.frame].is_after |= after[node];
+    FunctionToMatch& frame = frames[of.frame];
+    const bool is_before = before[node] > 0, is_after = after[node] > 0;
+    frame.is_before |= is_before;
+    frame.is_after |= is_after;
+    frame.share += std::max(is_before ? before[node] / before[0] : 0, is_after ? after[node] / after[0] : 0);
     const std::uint32_t caller = parts.tree.nodes()[of.parent].frame;
     const bool is_call = of.parent != 0 && parts.tree.frames()[caller].kind != FrameKind::Group;
-    if (matches_calls && is_call) calls.add({caller, of.frame, before[node], after[node]});
+    if (matches_calls && is_call) calls.add({caller, of.frame, is_before, is_after});
   }
   bool is_in_both = false, is_in_one = false;
   for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -126,7 +132,7 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
     is_in_both |= frames[i].is_before && frames[i].is_after;
     is_in_one |= frames[i].is_before != frames[i].is_after;
   }
-  const MatchedFunctions matched = match_functions(frames, calls.all());
+  const MatchedFunctions matched = match_functions(frames, {calls.all(), base.builds(), samples.builds()});
   if (matched.is_any()) {
     const std::vector<std::uint32_t> moved = parts.tree.replace_frames(matched.same);
     samples.move_nodes(moved);

@@ -23,11 +23,13 @@ constexpr std::size_t kMostText = std::size_t{256} << 20;  // bytes of all texts
 constexpr std::size_t kMostLines = 2000;                   // functions whose source lines are looked up
 constexpr std::string_view kTooMuch = "[left out: too much text]";
 
-FrameNames page_names(Session& session, PageParts& parts, const PageNames& names, FrameAddresses& addresses) {
+FrameNames page_names(Session& session, PageParts& parts, const PageNames& names, FrameAddresses& addresses,
+                      ModuleBuilds& builds) {
   const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address,
                         std::vector<std::uint32_t>& numbers) {
     const std::uint32_t module =
         frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
+    if (frame.module != nullptr) builds[std::string(parts.texts[module])].insert(frame.module->build_id);
     const FrameKind kind = kind_of_code(frame);
     const std::string name = name_of_frame(frame, {});
     PageFrame shown{.module = module, .kind = kind};
@@ -79,7 +81,7 @@ PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& pa
       weights_(session, "", "", false),
       schemas_(session.events(), session.features()),
       periods_(schemas_),
-      frames_(page_names(session, parts, names, addresses_of_frames_)),
+      frames_(page_names(session, parts, names, addresses_of_frames_, builds_)),
       merge_by_(stack_merge_by(session, false)),
       reads_payloads_(weights_.reads_fields() || reads_payloads(session, schemas_)) {}
 
@@ -233,13 +235,14 @@ void PageSamples::name_new_rows() {
   }
 }
 
-std::vector<bool> PageSamples::used_nodes() const {
+std::vector<double> PageSamples::node_weights() const {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
-  std::vector<bool> are_used(nodes.size());
-  for (const std::uint32_t node : row_nodes_) are_used[node] = true;
-  for (std::size_t node = nodes.size(); node-- > 0;)
-    if (are_used[node]) are_used[nodes[node].parent] = true;
-  return are_used;
+  std::vector<double> weights(nodes.size());
+  for (const RowId row : row_nodes_.ids())
+    weights[row_nodes_[row]] +=
+        static_cast<double>(std::max<std::uint64_t>(rows_.rows()[row].only.samples, 1));
+  for (std::size_t node = nodes.size(); node-- > 1;) weights[nodes[node].parent] += weights[node];
+  return weights;
 }
 
 void PageSamples::look_up_lines() {

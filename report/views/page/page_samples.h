@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "report/compare/function_match.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
 #include "report/output/packed_data.h"
@@ -40,8 +41,9 @@ class PageSamples : public Sink {
   // Looks up the source lines of the heaviest functions. Call it after the report of missing symbols: missing
   // lines are not reported.
   void look_up_lines();
-  // By node of the tree: whether it is in a call chain of this capture.
-  std::vector<bool> used_nodes() const;
+  // By node of the tree: the samples of this capture in it and its callees.
+  std::vector<double> node_weights() const;
+  const ModuleBuilds& builds() const { return builds_; }
   // After PageTree::replace_frames(), with its result.
   void move_nodes(std::span<const std::uint32_t> moved) {
     for (std::uint32_t& node : row_nodes_) node = moved[node];
@@ -94,6 +96,7 @@ class PageSamples : public Sink {
   EventSchemas schemas_;
   PeriodFields periods_;
   FrameAddresses addresses_of_frames_;
+  ModuleBuilds builds_;
   FrameNames frames_;
   MergeBy merge_by_;
   bool reads_payloads_;

@@ -78,14 +78,14 @@ TEST(FunctionMatch, ARenamedFunctionHasTheSameCallersAndCallees) {
       {0, 1, kYes, kNo}, {1, 3, kYes, kNo}, {3, 5, kYes, kNo}, {1, 5, kYes, kNo}, {0, 2, kNo, kYes},
       {2, 4, kNo, kYes}, {4, 5, kNo, kYes}, {2, 5, kNo, kYes}, {0, 3, kYes, kNo}, {0, 4, kNo, kYes}};
   // Each of the two is known only by the other: nothing is certain.
-  EXPECT_FALSE(match_functions(functions, calls).is_any());
+  EXPECT_FALSE(match_functions(functions, {calls}).is_any());
   const std::vector<CallToMatch> chain = {{0, 1, kYes, kNo}, {1, 5, kYes, kNo}, {0, 2, kNo, kYes},
                                           {2, 5, kNo, kYes}, {1, 3, kYes, kNo}, {2, 3, kNo, kYes}};
   std::vector<FunctionToMatch> both = functions;
   both[3].is_after = true;
   both.pop_back();
   both.push_back({"leaf", "app", 'u', kYes, kYes});
-  const MatchedFunctions matched = match_functions(both, chain);
+  const MatchedFunctions matched = match_functions(both, {chain});
   EXPECT_EQ(matched.same[1], 2U);
   EXPECT_EQ(matched.by[1], MatchedBy::Calls);
   EXPECT_EQ(matched.renames, "calc as compute");
@@ -99,7 +99,28 @@ TEST(FunctionMatch, TwoFunctionsWithTheSameCallersAndCalleesAreAmbiguous) {
                                                   {"leaf", "app", 'u', kYes, kYes}};
   const std::vector<CallToMatch> calls = {{0, 1, kYes, kNo}, {1, 4, kYes, kNo}, {0, 2, kNo, kYes},
                                           {2, 4, kNo, kYes}, {0, 3, kNo, kYes}, {3, 4, kNo, kYes}};
-  EXPECT_FALSE(match_functions(functions, calls).is_any());
+  EXPECT_FALSE(match_functions(functions, {calls}).is_any());
+}
+
+TEST(FunctionMatch, OneBuildAndRareFunctionsHaveNoRenamedFunctions) {
+  std::vector<FunctionToMatch> functions = {{"main", "app", 'u', kYes, kYes},
+                                            {"old", "app", 'u', kYes, kNo},
+                                            {"now", "app", 'u', kNo, kYes},
+                                            {"leaf", "app", 'u', kYes, kYes}};
+  MatchEvidence evidence{
+      .calls = {{0, 1, kYes, kNo}, {1, 3, kYes, kNo}, {0, 2, kNo, kYes}, {2, 3, kNo, kYes}}};
+  const auto one = format::BuildId::from_hex("0123456789abcdef0123456789abcdef01234567");
+  const auto other = format::BuildId::from_hex("1123456789abcdef0123456789abcdef01234567");
+  const auto are_matched = [&](const format::BuildId& before, const format::BuildId& after) {
+    evidence.before = {{"app", {before}}};
+    evidence.after = {{"app", {after}}};
+    return match_functions(functions, evidence).is_any();
+  };
+  EXPECT_FALSE(are_matched(*one, *one));
+  EXPECT_TRUE(are_matched(*one, *other));
+  EXPECT_TRUE(are_matched({}, {}));
+  functions[1].share = 0.001;
+  EXPECT_FALSE(are_matched(*one, *other));
 }
 
 }  // namespace
