@@ -286,6 +286,17 @@ class FlameGraph(programs.Scratch):
             self.assertEqual({frame.noise for frame in picture.panes[0]}, {0})
             self.assertEqual(next(frame for frame in picture.panes[0] if frame.name == "a").classes[0][0], "p")
 
+    def test_with_four_captures_a_side_the_noise_is_of_means(self):
+        shares = {"before": (50, 54, 51, 53), "after": (56, 60, 57, 59)}
+        for side, values in shares.items():
+            for number, value in enumerate(values):
+                (self.folder / f"{side}{number}").write_text(f"m;a {value}\nm;rest {100 - value}\n")
+        picture = self.draw_folded("m;a 56\nm;rest 44\n", "--also", "after1,after2,after3", "--base", ",".join(f"before{i}" for i in range(4)))
+        frame = next(frame for frame in picture.panes[0] if frame.name == "a")
+        # Variances of 10 / 3; t of 6 degrees of freedom is 3.71.
+        self.assertAlmostEqual(frame.noise, 3.71 * (10 / 3 / 4 + 10 / 3 / 4) ** .5 / 100, places=6)
+        self.assertEqual(frame.classes[0], "p4", "6 points are more; the ranges added are 8")
+
     def test_what_is_gone_within_the_noise_is_grey(self):
         for name, text in (("a2", "m;a 100\n"), ("b1", "m;a 98\nm;once 2\n"), ("b2", "m;a 50\nm;always 50\n"),
                            ("b3", "m;a 50\nm;always 50\n")):

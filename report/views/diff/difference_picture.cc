@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/message_text.h"
 #include "format/base/printable.h"
 #include "report/output/quantity_text.h"
 #include "report/views/flamegraph/flame_graph.h"
@@ -37,10 +39,7 @@ class DifferencePicture {
     look_.is_difference = true;
     look_.width = kWidth;
     look_.least = kLeastWidth;
-    for (const SideCapture& capture : comparison.captures()) {
-      (capture.is_after ? units_.after : units_.before) += capture.units;
-      look_.notes.push_back((capture.is_after ? "after: " : "before: ") + format::printable(capture.name));
-    }
+    for (const bool is_after : {false, true}) note_captures(is_after);
     const ComparisonQuestion& question = comparison.question();
     if (question.is_of_shares()) return;
     look_.per = question.per.empty() ? "unit of work" : format::printable(question.per);
@@ -102,6 +101,20 @@ class DifferencePicture {
   void note(const std::string& line) { look_.notes.push_back(line); }
 
  private:
+  // "before: 8 captures, a.data to h.data".
+  void note_captures(bool is_after) {
+    std::vector<std::string_view> names;
+    for (const SideCapture& capture : comparison_.captures()) {
+      if (capture.is_after != is_after) continue;
+      (is_after ? units_.after : units_.before) += capture.units;
+      names.push_back(capture.name);
+    }
+    std::string line = is_after ? "after: " : "before: ";
+    if (names.size() > 1) line += cli::counted(names.size(), "capture") + ", ";
+    line += format::printable(names.front());
+    if (names.size() > 1) line += " to " + format::printable(names.back());
+    look_.notes.push_back(std::move(line));
+  }
   // What makes weights before comparable with those after; 0: nothing does.
   double factor_of(const FlameWeight& sum) const {
     const FlameWeight& of = look_.per.empty() ? sum : units_;

@@ -125,9 +125,12 @@ class FunctionTableWords {
                .verdict = words.text(),
                .interval = heading_of_intervals(event_.run),
                .below = {}};
-    for (const FunctionChange& finding :
-         std::span(event_.findings).first(std::min(most, event_.findings.size())))
+    for (const FunctionChange& finding : event_.findings) {
+      const Tested& tested = finding.tested;
+      const bool is_nothing = tested.before == 0 && tested.after == 0 && tested.shift == 0;
+      if (made.rows.size() == most || is_nothing) break;
       made.rows.push_back(row_of(finding));
+    }
     if (made.rows.size() < event_.findings.size())
       made.below = fmt::format("and {} of {} with smaller changes", event_.findings.size() - made.rows.size(),
                                cli::counted(event_.findings.size(), "function"));

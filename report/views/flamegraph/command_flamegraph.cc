@@ -150,7 +150,7 @@ cli::CommandLine describe(Options& options) {
                    "frames that are gone are in a second graph. Changes below 0.05 points are grey. "
                    "With several captures here and with --also, changes below the noise are grey too: "
                    "the range of the frame's percentages in the captures before plus that in those "
-                   "after",
+                   "after, or with four captures a side what 99 % of chance differences are below",
                    options.base));
   rows.push_back(
       cli::text("--per", "EVENT",

@@ -106,27 +106,63 @@ std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double c
   return shares;
 }
 
-// The rule of --help: captures of one side differ by chance, so a change is significant if it is larger than
-// the largest difference between captures before plus the largest between captures after.
+namespace {
+
+// The shares of one side's captures, by node.
+struct SideShares {
+  std::size_t captures = 0;
+  std::vector<double> least, most, sum, squares;
+
+  void add(const std::vector<double>& shares) {
+    if (captures++ == 0) {
+      least = most = shares;
+      sum.resize(shares.size());
+      squares.resize(shares.size());
+    }
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      least[i] = std::min(least[i], shares[i]);
+      most[i] = std::max(most[i], shares[i]);
+      sum[i] += shares[i];
+      squares[i] += shares[i] * shares[i];
+    }
+  }
+  double count() const { return static_cast<double>(captures); }
+  // Of squared distances from the mean.
+  double spread(std::size_t i) const { return std::max(0.0, squares[i] - sum[i] * sum[i] / count()); }
+};
+
+// Student's t of a 99 % interval.
+double t_of(std::size_t freedom) {
+  constexpr std::pair<std::size_t, double> kTable[] = {{6, 3.71},  {8, 3.36},  {10, 3.17}, {14, 2.98},
+                                                       {20, 2.85}, {40, 2.70}, {80, 2.64}};
+  double t = kTable[0].second;
+  for (const auto& [least, value] : kTable)
+    if (freedom >= least) t = value;
+  return t;
+}
+
+constexpr std::size_t kLeastForMeans = 4;  // captures a side
+
+}  // namespace
+
+// Captures of one side differ by chance. With four a side or more, a change is significant if it is outside
+// the 99 % interval of the difference of the means; with fewer, of which means say little, if it is larger
+// than the range of the captures before plus that of the captures after.
 bool FlameTree::measure_noise() {
-  for (const Side side : {Side::Before, Side::After})
-    if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;
+  SideShares before, after;
   double units = 0;
   for (const CaptureWeights& capture : captures_) units += capture.side == Side::Before ? capture.units : 0;
   const double cost_of_unit = units > 0 ? sum().before / units : 0;
-  for (const Side side : {Side::Before, Side::After}) {
-    std::vector<double> least, most;
-    for (const CaptureWeights& capture : captures_) {
-      if (capture.side != side) continue;
-      const std::vector<double> shares = shares_of(capture, cost_of_unit);
-      if (least.empty()) least = most = shares;
-      for (std::size_t i = 0; i < shares.size(); ++i) {
-        least[i] = std::min(least[i], shares[i]);
-        most[i] = std::max(most[i], shares[i]);
-      }
-    }
-    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].noise += most[i] - least[i];
-  }
+  for (const CaptureWeights& capture : captures_)
+    (capture.side == Side::Before ? before : after).add(shares_of(capture, cost_of_unit));
+  if (before.captures < 2 || after.captures < 2) return false;
+  const double freedom = before.count() + after.count() - 2;
+  const double scale =
+      t_of(static_cast<std::size_t>(freedom)) * std::sqrt((1 / before.count() + 1 / after.count()) / freedom);
+  const bool is_of_means = std::min(before.captures, after.captures) >= kLeastForMeans;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    nodes_[i].noise = is_of_means ? scale * std::sqrt(before.spread(i) + after.spread(i))
+                                  : before.most[i] - before.least[i] + after.most[i] - after.least[i];
   return true;
 }
 

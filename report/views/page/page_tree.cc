@@ -78,12 +78,13 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
 
   // The callees of a node start at starts[node].
   const std::size_t count = nodes_.size();
-  std::vector<std::uint32_t> by_rank(count), starts(count + 1), callees(count);
+  std::vector<std::uint32_t> by_rank(count), starts(count), callees(count);
+  starts.push_back(0);
   std::iota(by_rank.begin(), by_rank.end(), 0U);
   std::ranges::sort(by_rank, {}, [&](std::uint32_t node) { return ranks[nodes_[node].frame]; });
   for (std::size_t node = 1; node < count; ++node) ++starts[nodes_[node].parent + 1];
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
+  std::vector<std::uint32_t> next = starts;
   for (const std::uint32_t node : by_rank)
     if (node != 0) callees[next[nodes_[node].parent]++] = node;
 
@@ -91,7 +92,7 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
   order.nodes.reserve(count);
   order.positions.resize(count);
   std::vector<std::uint32_t> open{0};
-  next.assign(starts.begin(), starts.end() - 1);
+  next = starts;
   while (!open.empty()) {
     const std::uint32_t node = open.back();
     if (next[node] < starts[node + 1]) {
