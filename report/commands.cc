@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
      run_heatmap},
     {"page", "a page for a browser: timeline, flame graph, tables, heat maps, events", run_page},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
+    {"export", "a capture in a format of another tool: pprof and others", run_export},
     {"check", "whether captures are as a rule file expects, for a build", run_check},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

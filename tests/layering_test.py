@@ -29,6 +29,7 @@ FOREIGN = {
     "dwarf.h": {"symbolize"},
     "traceevent/": {"report"},
     "rapidjson/": {"report"},
+    "protozero/": {"report"},
     "xxhash.h": {"format", "report"},
     "curses.h": {"report"},
     "term.h": {"report"},

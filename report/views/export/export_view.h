@@ -1,0 +1,47 @@
+// The frame of the formats of tacho export that are made of samples: their options, output and notes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/command.h"
+#include "report/views/export/export_stacks.h"
+
+namespace tacho::report {
+
+struct ExportOptions {
+  ReadingOptions reading;
+  ExportChoice choice;
+};
+
+// What a format is for its options and its output.
+struct ExportTraits {
+  std::string_view name;
+  bool is_binary = false;   // it cannot be shown on a terminal
+  bool has_labels = false;  // it keeps facts of samples apart: --labels
+  enum class Lines : std::uint8_t { Asked, Always, Never };
+  Lines lines = Lines::Asked;  // source lines: with --lines only, or whatever is asked for
+  ExportLabels labels{};       // kept apart by default
+};
+using ShowExport = Result<Shown> (*)(Session& session, TextOutput& out, const ExportOptions& options);
+
+// Parses the options and writes the capture by `show`.
+Result<cli::ExitStatus> export_samples(const ExportTraits& traits, const std::vector<std::string>& arguments,
+                                       ShowExport show);
+// --help without a format: the options that most formats have.
+Result<cli::ExitStatus> show_export_help();
+
+inline constexpr std::string_view kNoExportedSamples =
+    "tacho export: the capture has no samples, or none that the options select";
+
+// Reads all samples of a session into sums.
+Result<Shown> read_export(Session& session, ExportStacks& stacks, TextOutput& out);
+
+// Lines about the capture, for formats with comments: host, kernel, command, losses. Safe to print.
+std::vector<std::string> capture_lines(Session& session);
+// ns to be added to a sample's time for the time since 1970; 0: not known.
+std::int64_t wall_clock_offset(const Session& session);
+
+}  // namespace tacho::report

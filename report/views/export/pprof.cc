@@ -1,0 +1,289 @@
+// The format of pprof: a gzipped protocol buffer, profile.proto of github.com/google/pprof. Its messages are
+// written as they come, so memory does not grow with the file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <protozero/pbf_builder.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "report/views/export/export_formats.h"
+#include "report/views/export/export_output.h"
+#include "report/views/export/export_view.h"
+
+namespace tacho::report {
+namespace {
+
+using protozero::pbf_builder;
+
+// Numbers of fields, by message.
+enum class PprofProfile : protozero::pbf_tag_type {
+  SampleType = 1,
+  Sample,
+  Mapping,
+  Location,
+  Function,
+  StringTable,
+  TimeNanos = 9,
+  DurationNanos,
+  PeriodType,
+  Period,
+  Comment,
+  DefaultSampleType
+};
+enum class PprofValueType : protozero::pbf_tag_type { Type = 1, Unit };
+enum class PprofSample : protozero::pbf_tag_type { LocationId = 1, Value, Label };
+enum class PprofLabel : protozero::pbf_tag_type { Key = 1, Str, Num };
+enum class PprofMapping : protozero::pbf_tag_type {
+  Id = 1,
+  MemoryStart,
+  MemoryLimit,
+  FileOffset,
+  Filename,
+  BuildId,
+  HasFunctions,
+  HasFilenames,
+  HasLineNumbers,
+  HasInlineFrames
+};
+enum class PprofLocation : protozero::pbf_tag_type { Id = 1, MappingId, Address, Line };
+enum class PprofLine : protozero::pbf_tag_type { FunctionId = 1, Line };
+enum class PprofFunction : protozero::pbf_tag_type { Id = 1, Name, SystemName, Filename };
+
+// pprof scales values of these units.
+std::string_view pprof_unit(std::string_view unit, std::string_view event) {
+  if (unit == "ns") return "nanoseconds";
+  if (unit == "us") return "microseconds";
+  if (unit == "ms") return "milliseconds";
+  if (unit == "s") return "seconds";
+  return unit == "samples" || unit == event ? std::string_view("count") : unit;
+}
+
+// Values are signed there.
+std::uint64_t pprof_value(std::uint64_t value) {
+  return std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max());
+}
+
+class PprofWriter {
+ public:
+  PprofWriter(Session& session, ExportStacks& stacks, ExportOutput& out)
+      : session_(session),
+        stacks_(stacks),
+        code_(stacks.code()),
+        has_lines_(stacks.choice().has_lines),
+        out_(out) {
+    (void)string("");
+  }
+
+  void write() {
+    write_types();
+    write_times();
+    write_samples();
+    write_mappings();
+    write_locations();
+    write_functions();
+    for (const std::string& text : capture_lines(session_))
+      pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::Comment, string(text));
+    for (const std::string_view text : strings_) {
+      pbf_builder<PprofProfile>(message_).add_string(PprofProfile::StringTable, text.data(), text.size());
+      end_message();
+    }
+    end_message();
+    out_.finish();
+  }
+
+ private:
+  std::int64_t string(std::string_view text) {
+    const auto known = numbers_.find(text);
+    if (known != numbers_.end()) return known->second;
+    strings_.push_back(store_.keep(text));
+    const auto number = static_cast<std::int64_t>(numbers_.size());
+    numbers_.emplace(strings_.back(), number);
+    return number;
+  }
+  void end_message() {
+    out_.text(message_);
+    out_.piece_end();
+    message_.clear();
+  }
+
+  // A weight of one of several events has the event's name in front.
+  std::string type_name(const ExportEvent& event, const ExportWeight& weight) const {
+    const bool is_alone = stacks_.events().size() == 1 || weight.name == event.name;
+    return is_alone ? weight.name : event.name + ":" + weight.name;
+  }
+  void write_type(PprofProfile field, const ExportEvent& event, const ExportWeight& weight) {
+    pbf_builder<PprofProfile> whole(message_);
+    pbf_builder<PprofValueType> type(whole, field);
+    type.add_int64(PprofValueType::Type, string(type_name(event, weight)));
+    type.add_int64(PprofValueType::Unit, string(pprof_unit(weight.unit, event.name)));
+  }
+  void write_types() {
+    for (const ExportEvent& event : stacks_.events()) {
+      first_values_.push_back(values_.size());
+      for (const ExportWeight& weight : event.weights) write_type(PprofProfile::SampleType, event, weight);
+      values_.resize(values_.size() + event.weights.size());
+    }
+    if (stacks_.events().empty()) return;
+    const ExportEvent& first = stacks_.events().front();
+    const ExportWeight& main = first.weights[first.main_weight];
+    pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::DefaultSampleType,
+                                                  string(type_name(first, main)));
+    const format::EventAttr& attr = session_.events()[first.index].attr;
+    const bool is_fixed = !attr.has(format::abi::kFreq) && attr.sample_period != 0;
+    if (!is_fixed || stacks_.events().size() > 1 || first.weights.size() < 2) return;
+    write_type(PprofProfile::PeriodType, first, first.weights[1]);
+    pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::Period,
+                                                  static_cast<std::int64_t>(pprof_value(attr.sample_period)));
+  }
+  void write_times() {
+    if (stacks_.first_time() == 0) return;
+    pbf_builder<PprofProfile> whole(message_);
+    if (const std::int64_t offset = wall_clock_offset(session_); offset != 0)
+      whole.add_int64(PprofProfile::TimeNanos, static_cast<std::int64_t>(stacks_.first_time()) + offset);
+    whole.add_int64(PprofProfile::DurationNanos,
+                    static_cast<std::int64_t>(stacks_.last_time() - stacks_.first_time()));
+  }
+
+  void add_label(std::string& to, std::string_view key, std::string_view text) {
+    pbf_builder<PprofSample> of(to);
+    pbf_builder<PprofLabel> one(of, PprofSample::Label);
+    one.add_int64(PprofLabel::Key, string(key));
+    one.add_int64(PprofLabel::Str, string(text));
+  }
+  void add_number(std::string& to, std::string_view key, std::int64_t number) {
+    pbf_builder<PprofSample> of(to);
+    pbf_builder<PprofLabel> one(of, PprofSample::Label);
+    one.add_int64(PprofLabel::Key, string(key));
+    one.add_int64(PprofLabel::Num, number);
+  }
+  // The labels as bytes of a Sample: most samples share them.
+  std::string label_bytes(const ExportLabelSet& labels, const ExportLabels& kept) {
+    std::string bytes;
+    if (kept.comm) add_label(bytes, "comm", printable(labels.comm));
+    if (kept.pid) add_number(bytes, "pid", static_cast<std::int32_t>(labels.pid));
+    if (kept.tid) add_number(bytes, "tid", static_cast<std::int32_t>(labels.tid));
+    if (labels.cpu != 0) add_number(bytes, "cpu", static_cast<std::int64_t>(labels.cpu) - 1);
+    if (labels.cgroup != 0) add_label(bytes, "cgroup", printable(stacks_.cgroup_path(labels.cgroup)));
+    for (const ExportField& field : stacks_.fields(labels.fields))
+      add_label(bytes, code_.texts()[field.name], code_.texts()[field.value]);
+    return bytes;
+  }
+  void write_samples() {
+    std::vector<std::string> labels;
+    for (const ExportLabelSet& set : stacks_.label_sets())
+      labels.push_back(label_bytes(set, stacks_.choice().labels));
+    std::vector<std::uint64_t> ids;
+    std::string sample;
+    stacks_.each([&](const ExportRow& row) {
+      ids.clear();
+      for (const std::uint32_t place : code_.stack(row.stack)) ids.push_back(place + 1);
+      const auto first = values_.begin() + static_cast<std::ptrdiff_t>(first_values_[row.event]);
+      std::ranges::transform(row.values, first, pprof_value);
+      sample.clear();
+      pbf_builder<PprofSample> one(sample);
+      one.add_packed_uint64(PprofSample::LocationId, ids.begin(), ids.end());
+      one.add_packed_uint64(PprofSample::Value, values_.begin(), values_.end());
+      sample += labels[row.labels];
+      pbf_builder<PprofProfile>(message_).add_message(PprofProfile::Sample, sample);
+      std::fill_n(first, row.values.size(), 0);
+      end_message();
+    });
+  }
+
+  void write_mappings() {
+    for (std::size_t i = 0; i < code_.modules().size(); ++i) {
+      const ExportModule& module = code_.modules()[i];
+      // Without lines, one place stands for all code of a module without names: no reader may name it.
+      const bool is_final = !has_lines_ || module.has_names;
+      pbf_builder<PprofProfile> whole(message_);
+      pbf_builder<PprofMapping> one(whole, PprofProfile::Mapping);
+      one.add_uint64(PprofMapping::Id, i + 1);
+      one.add_uint64(PprofMapping::MemoryStart, module.start);
+      one.add_uint64(PprofMapping::MemoryLimit, module.end);
+      one.add_int64(PprofMapping::Filename, string(printable(module.module->path)));
+      one.add_int64(PprofMapping::BuildId, string(module.module->build_id.hex()));
+      one.add_bool(PprofMapping::HasFunctions, is_final);
+      one.add_bool(PprofMapping::HasFilenames, is_final && has_lines_);
+      one.add_bool(PprofMapping::HasLineNumbers, is_final && has_lines_);
+      one.add_bool(PprofMapping::HasInlineFrames, is_final && has_lines_);
+    }
+  }
+  void write_locations() {
+    for (std::uint32_t place = 0; place < code_.places().size(); ++place) {
+      const ExportPlace& known = code_.places()[place];
+      {
+        pbf_builder<PprofProfile> whole(message_);
+        pbf_builder<PprofLocation> one(whole, PprofProfile::Location);
+        one.add_uint64(PprofLocation::Id, place + 1);
+        if (known.module != 0) one.add_uint64(PprofLocation::MappingId, known.module);
+        one.add_uint64(PprofLocation::Address, known.address);
+        for (const std::uint32_t number : code_.lines_at(place)) {
+          const ExportLine& of_place = code_.lines()[number];
+          pbf_builder<PprofLine> its_line(one, PprofLocation::Line);
+          its_line.add_uint64(PprofLine::FunctionId, function_id(of_place));
+          if (of_place.line != 0) its_line.add_int64(PprofLine::Line, of_place.line);
+        }
+      }
+      end_message();
+    }
+  }
+  // A function has one file in pprof: one that has lines of several files is as many functions of one name.
+  std::uint64_t function_id(const ExportLine& line) {
+    return function_ids_.try_emplace({line.function, line.file}, function_ids_.size() + 1).first->second;
+  }
+  // Those of all locations.
+  void write_functions() {
+    for (const auto& [key, id] : function_ids_) {
+      const auto& [function, file] = key;
+      const ExportFunction& known = code_.functions()[function];
+      {
+        pbf_builder<PprofProfile> whole(message_);
+        pbf_builder<PprofFunction> one(whole, PprofProfile::Function);
+        one.add_uint64(PprofFunction::Id, id);
+        one.add_int64(PprofFunction::Name, string(code_.function_name(known)));
+        one.add_int64(PprofFunction::SystemName, string(code_.linker_name(known)));
+        if (file != 0) one.add_int64(PprofFunction::Filename, string(code_.texts()[file]));
+      }
+      end_message();
+    }
+  }
+
+  Session& session_;
+  ExportStacks& stacks_;
+  ExportCode& code_;
+  bool has_lines_;
+  ExportOutput& out_;
+  std::string message_;  // not yet written
+  TextStore store_;
+  std::unordered_map<std::string_view, std::int64_t, format::SeededTextHash> numbers_;
+  std::vector<std::string_view> strings_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> function_ids_;  // by function and file
+  std::vector<std::size_t> first_values_;                                          // by event, in values_
+  std::vector<std::uint64_t> values_;  // of the current sample; 0: of other events
+};
+
+Result<Shown> show_pprof(Session& session, TextOutput& out, const ExportOptions& options) {
+  read_head(session);
+  ExportStacks stacks(session, options.choice);
+  auto shown = read_export(session, stacks, out);
+  if (!shown) return shown;
+  auto packed = ExportOutput::begin(out, ExportOutput::Packing::Gzip);
+  if (!packed) return std::move(packed.error());
+  PprofWriter(session, stacks, *packed).write();
+  return shown;
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> export_pprof(const std::vector<std::string>& arguments) {
+  constexpr ExportLabels kAll{true, true, true, true, true, true};
+  return export_samples({.name = "pprof", .is_binary = true, .has_labels = true, .labels = kAll}, arguments,
+                        show_pprof);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""tacho export: the sums of each format are those of tacho report, and the tools that read the formats open what it writes."""
+import json
+import re
+import shutil
+import struct
+import subprocess
+import unittest
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import Field
+from pprof_profile import Profile
+
+GOLDEN = programs.ROOT / "tests/golden"
+CAPTURES = GOLDEN / "captures"
+PROTO = programs.ROOT / "tests/data/export"
+NAMES = ("--symfs", GOLDEN / "symfs", "--kallsyms", CAPTURES / "kallsyms")
+CHAIN = [made.CONTEXT_USER, made.LEAF_A + 4, made.MAIN + 9]
+# Of every kind: a clock, BPF events with payloads, waits, stack copies with inlined calls, branch stacks, groups, tracepoints.
+KINDS = ["threads", "payload", "latency", "unwound", "branches", "group", "bpf", "uprobe", "comm", "memory", "arm64-fp"]
+
+needs_go = unittest.skipUnless(shutil.which("go"), "needs go (Debian: golang-go)")
+needs_protoc = unittest.skipUnless(shutil.which("protoc"), "needs protoc (Debian: protobuf-compiler)")
+
+
+class Exports(programs.Scratch):
+    def export(self, format_, *words, **more):
+        return self.tacho("export", "--to", format_, *words, **more)
+
+    def reported(self, capture, *words):
+        """{event: {function: (samples, period)}} of tacho report, by the weight that `words` ask for."""
+        done = self.tacho("report", "-i", capture, *NAMES, "--json", "--sort", "sym", *words, status=None)
+        events = {}
+        for report in json.loads(done.stdout)["reports"]:
+            for number, event in enumerate(report["events"]):
+                sums = events.setdefault(event["event"], {})
+                for row in report["rows"]:
+                    own = row["self"][number]
+                    if own["samples"]:
+                        sums[row["keys"]["symbol"]] = (own["samples"], own["period"])
+        return events
+
+    def payload_capture(self):
+        """Two BPF events: reads with two amounts and a key, and ticks without payload."""
+        capture = made_payload.capture(
+            True, read=[Field("bytes", unit="bytes", role="value"), Field("wait", unit="ns", role="weight"),
+                        Field("op", made_payload.ENUM, 4, role="key", enumerators=((0, "READ"), (1, "WRITE"))), Field("name", made_payload.TEXT, 1, 8)],
+            tick=[Field("count", role="count")])
+        for size, wait, op, name in ((512, 1000, 0, b"a"), (4096, 3000, 1, b"b\xff\x1b"), (512, 2000, 0, b"a")):
+            capture.sample(0, chain=CHAIN, raw=struct.pack("<QQI8s", size, wait, op, name), period=0)
+        capture.sample(1, chain=CHAIN, raw=struct.pack("<Q", 7), period=7)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+
+class Command(Exports):
+    def test_formats_are_listed_where_none_is_named_or_it_is_unknown(self):
+        for words, said in (((), "--to: name the format to write; there are pprof"),
+                            (("--to", "pproof"), "'pproof' is no format that tacho export writes; there are pprof")):
+            self.assertIn(said, self.tacho("export", *words, status=1).stderr.decode())
+        self.assertIn("did you mean 'pprof'?", self.tacho("export", "--to=pproof", status=1).stderr.decode())
+        shown = self.tacho("export", "--help").stdout.decode()
+        self.assertRegex(shown, r"(?m)^  pprof +gzipped")
+
+    def test_labels_are_checked(self):
+        done = self.export("pprof", "-i", CAPTURES / "threads.data", "--labels", "tid,core", status=1)
+        self.assertIn("--labels: 'core' is no label; there are comm, pid,", done.stderr.decode())
+
+
+class Pprof(Exports):
+    def profile(self, capture, *words, status=0):
+        return Profile(self.export("pprof", "-i", capture, *NAMES, *words, status=status).stdout)
+
+    def test_sums_are_those_of_report(self):
+        for name in KINDS:
+            capture = CAPTURES / f"{name}.data"
+            for words in ((), ("--lines", ), ("--labels", "none")):
+                with self.subTest(name, words=words):
+                    self.check_sums(self.profile(capture, *words, status=None), capture)
+
+    def check_sums(self, profile, capture):
+        by_samples, by_weight = self.reported(capture, "--weight", "samples"), self.reported(capture)
+        several = sum(name.endswith("samples") for name, _ in profile.types) > 1
+        for event, expected in by_samples.items():
+            prefix = f"{event}:" if several else ""
+            [samples] = [i for i, (name, _) in enumerate(profile.types) if name == prefix + "samples"]
+            total = sum(count for count, _ in expected.values())
+            self.assertEqual(profile.total(samples), total)
+            ours, named = profile.self_of_functions(samples), {name: count for name, (count, _) in expected.items() if not name.startswith("0x")}
+            self.assertEqual({name: ours[name] for name in named}, named)
+        weighted = sum(period for functions in by_weight.values() for _, period in functions.values())
+        if len(by_weight) == 1:
+            [main] = [i for i, (name, _) in enumerate(profile.types) if name == profile.default]
+            self.assertEqual(profile.total(main), weighted)
+
+    def test_every_weight_is_a_sample_type_and_keys_are_labels(self):
+        self.payload_capture()
+        profile = self.profile("perf.data")
+        self.assertEqual(profile.types, [
+            ("read:samples", "count"), ("read:bytes", "bytes"), ("read:wait", "nanoseconds"),
+            ("tick:samples", "count"), ("tick:count", "count")])
+        self.assertEqual([profile.total(i) for i in range(5)], [3, 5120, 6000, 1, 7])
+        self.assertEqual(profile.default, "read:wait")
+        labels = [labels for _, _, labels in profile.samples]
+        self.assertEqual([(one.get("op"), one.get("name")) for one in labels],
+                         [("READ", "a"), ("WRITE", "b\\xff\\x1b"), (None, None)])
+        self.assertEqual({(one["comm"], one["pid"], one["tid"]) for one in labels}, {("spin", made.PID, made.PID)})
+        self.assertEqual(len(self.profile("perf.data", "--labels", "none").samples), 2)
+
+    def test_inlined_calls_are_lines_of_a_location(self):
+        profile = self.profile(CAPTURES / "unwound.data", "--lines")
+        inlined = [lines for lines in profile.locations.values() if len(lines) > 1]
+        self.assertTrue(inlined)
+        self.assertTrue(all(function["file"] and line for lines in inlined for function, line in lines))
+        self.assertTrue(all(lines for lines in profile.locations.values()))
+
+    def test_modules_have_build_ids_and_hold_their_addresses(self):
+        profile = self.profile(CAPTURES / "unwound.data")
+        self.assertTrue([one for one in profile.mappings.values() if re.fullmatch("[0-9a-f]{40}", one["build_id"])])
+        for mapping, address in profile.places.values():
+            if mapping:
+                self.assertTrue(profile.mappings[mapping]["start"] <= address < profile.mappings[mapping]["limit"])
+        self.assertEqual({one["has"][0] for one in profile.mappings.values()}, {1}, "pprof must not look for names itself")
+
+    @needs_go
+    def test_go_tool_pprof_reads_it(self):
+        self.payload_capture()
+        self.export("pprof", *NAMES, "-o", "out.pb.gz")
+        raw = self.run_program("go", "tool", "pprof", "-raw", "out.pb.gz").stdout.decode()
+        self.assertIn("read:samples/count read:bytes/bytes read:wait/nanoseconds[dflt] tick:samples/count tick:count/count", raw)
+        self.assertRegex(raw, r"(?m)^ +2 +1024 +3000 +0 +0: \d+ \d+")
+        self.assertRegex(raw, r"(?m)^ +comm:\[spin\]")
+        top = self.run_program("go", "tool", "pprof", "-top", "-sample_index=read:bytes", "out.pb.gz").stdout.decode()
+        self.assertRegex(top, r"(?m)^ +5kB +100% +100% +5kB +100% +leaf_a")
+        self.assertRegex(top, r"(?m)^ +0 +0% +100% +5kB +100% +main")
+
+    @needs_go
+    def test_go_tool_pprof_counts_what_report_counts(self):
+        for name in ("threads", "unwound"):
+            self.export("pprof", "-i", CAPTURES / f"{name}.data", *NAMES, "--lines", "-o", "out.pb.gz", status=None)
+            top = self.run_program("go", "tool", "pprof", "-top", "-nodecount=50", "-sample_index=samples", "out.pb.gz").stdout.decode()
+            rows = {cells[5]: int(cells[0]) for cells in (line.split(None, 5) for line in top.partition("cum%\n")[2].splitlines())}
+            [expected] = self.reported(CAPTURES / f"{name}.data", "--weight", "samples").values()
+            total = sum(count for count, _ in expected.values())
+            self.assertIn(f"of {total} total", top)
+            self.assertEqual(sum(rows.values()), total)
+
+    @needs_protoc
+    def test_protoc_knows_every_field(self):
+        self.payload_capture()
+        self.export("pprof", *NAMES, "--lines", "-o", "out.pb.gz")
+        packed = self.run_program("gzip", "-dc", "out.pb.gz").stdout
+        (self.folder / "out.pb").write_bytes(packed)
+        with open(self.folder / "out.pb", "rb") as data:
+            decoded = subprocess.run(["protoc", "--decode=tacho.pprof.Profile", "-I", str(PROTO), "pprof.proto"], stdin=data,
+                                     capture_output=True, check=True).stdout.decode()
+        self.assertNotRegex(decoded, r"(?m)^ *\d+:", "fields without a name")
+        self.assertEqual(decoded.count("sample_type {"), 5)
+        self.assertIn('string_table: "leaf_a"', decoded)
+
+
+if __name__ == "__main__":
+    programs.main()
