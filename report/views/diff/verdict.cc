@@ -387,7 +387,8 @@ void write_verdict_text(TextBuffer& out, const JudgedComparison& judged, std::si
 }
 
 void write_verdict_markdown(TextBuffer& out, const JudgedComparison& judged, std::size_t rows) {
-  constexpr std::size_t kLongest = 200;  // letters of a cell
+  constexpr std::size_t kLongest = 200;          // letters of a cell
+  constexpr std::size_t kMostMarkdown = 60'000;  // bytes: GitHub's comments have 64 kB
   const auto cell = [](const std::string& text) {
     return in_markdown(text.size() > kLongest ? text.substr(0, kLongest) + "..." : text);
   };
@@ -400,10 +401,18 @@ void write_verdict_markdown(TextBuffer& out, const JudgedComparison& judged, std
     write_line(out, fmt::format("| before | after | change | interval | p | verdict | {} | {} | why |",
                                 table.part, table.function));
     write_line(out, "|---:|---:|---:|---:|---:|---|---|---|---|");
-    for (const Row& row : table.rows)
+    std::size_t left_out = 0;
+    for (const Row& row : table.rows) {
+      if (out.size() > kMostMarkdown) {
+        ++left_out;
+        continue;
+      }
       write_line(out, fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |", row.before, row.after,
                                   row.change, row.interval, row.p, row.verdict, row.part, cell(row.name),
                                   cell(row.why)));
+    }
+    if (left_out > 0)
+      write_line(out, fmt::format("\n{} more are left out here.", cli::counted(left_out, "row")));
   }
 }
 
