@@ -44,6 +44,13 @@ def descendants(parent):
 
 
 @screen.needs_tmux
+def rows_of(one):
+    """The lines of a screen below the head of CPU loads, which ends in "37 % of 2 CPUs: user 25 %  kernel 12 %"."""
+    lines = one.lines()
+    head = next((number + 1 for number, line in enumerate(lines) if re.search(r"% of \d+ CPUs?: user", line)), 0)
+    return lines[head:]
+
+
 class Top(programs.Scratch):
     def setUp(self):
         super().setUp()
@@ -78,9 +85,10 @@ class Top(programs.Scratch):
             with self.subTest(width=width):
                 one = self.screen(width, height)
                 one.run("top", "-d", "0.5", "-g", "-p", pid)
-                shown = one.wait_for(r"\] top_leaf")
-                self.assertRegex(shown.split("\n")[0], r"^Samples: .* of event 'cpu-clock'.*, last \d+ s$")
-                self.assertIn("Shared Object", shown.split("\n")[1])
+                one.wait_for(r"\] top_leaf")
+                self.assertRegex(one.lines()[0], r"^  0 \[.*\] +\d+ %")
+                self.assertRegex(rows_of(one)[0], r"^Samples: .* of event 'cpu-clock'.*, last \d+ s$")
+                self.assertIn("Shared Object", rows_of(one)[1])
                 one.wait_for(r"^\+.* spin +\[\.\] middle")
                 one.keys("/", "m", "i", "d", "Enter", "e")
                 one.wait_for(r"^ +top_leaf$|^   [+-] top_leaf$")
@@ -93,7 +101,7 @@ class Top(programs.Scratch):
                 one.keys("a")
                 one.wait_for(r"Percent")
                 time.sleep(1.2)
-                self.assertIn("top_leaf  ", one.lines()[0])
+                self.assertIn("top_leaf  ", rows_of(one)[0])
                 one.keys("q", "q")
                 one.wait_for(r"^\$ *$")
                 one.close()
@@ -107,7 +115,7 @@ class Top(programs.Scratch):
                 one.run("top", "-d", "0.5", "-p", pid)
                 one.wait_for(r"^  Overhead  Shared Object +Symbol")
                 one.wait_for(r"^\+ +\d\d\.\d\d%  spin +\[\.\] top_leaf")
-                screen.wait_until(lambda: one.lines()[2].endswith("] top_leaf"))  # the first samples may be of another
+                screen.wait_until(lambda: rows_of(one)[2].endswith("] top_leaf"))  # the first samples may be of another
                 one.keys("f", "e")
                 one.wait_for(r"^ +top_leaf\n +middle\n +main$|^   [-+] top_leaf")
                 one.keys("q")
@@ -124,7 +132,7 @@ class Top(programs.Scratch):
     def test_counts_freeze_and_begin_anew(self):
         one = self.screen(120)
         one.run("top", "-d", "0.3", "-F", "999", "-p", self.spin())
-        count = lambda: one.lines()[0].split("Event count")[0]
+        count = lambda: rows_of(one)[0].split("Event count")[0]
         one.wait_for(r"\] top_leaf")
         one.keys("f")
         one.wait_for(", frozen")
@@ -160,7 +168,7 @@ class Top(programs.Scratch):
 
     def test_a_process_is_zoomed_into(self):
         pids = {self.spin(), self.spin()}
-        shown_pids = lambda: {int(pid) for line in one.lines()[2:-2] for pid in re.findall(r"(\d+):spin ", line)}
+        shown_pids = lambda: {int(pid) for line in rows_of(one)[2:-2] for pid in re.findall(r"(\d+):spin ", line)}
         for width, height in ((80, 24), (200, 60)):
             with self.subTest(width=width):
                 one = self.screen(width, height)
@@ -173,15 +181,15 @@ class Top(programs.Scratch):
                 screen.wait_until(lambda: shown_pids() == pids)
                 one.keys("f")
                 one.wait_for(", frozen")
-                zoomed = int(re.search(r"(\d+):spin ", one.lines()[2])[1])
+                zoomed = int(re.search(r"(\d+):spin ", rows_of(one)[2])[1])
                 one.keys("p")
                 one.wait_for(f", Process: {zoomed}")
                 self.assertEqual(shown_pids(), {zoomed})
                 one.keys("f")  # the zoom stays when rows are refreshed
                 one.wait_until_gone(", frozen")
-                before = one.lines()[0]
-                screen.wait_until(lambda: one.lines()[0] != before)
-                self.assertIn(f", Process: {zoomed}", one.lines()[0])
+                before = rows_of(one)[0]
+                screen.wait_until(lambda: rows_of(one)[0] != before)
+                self.assertIn(f", Process: {zoomed}", rows_of(one)[0])
                 self.assertEqual(shown_pids(), {zoomed})
                 one.keys("p")
                 one.wait_until_gone("Process: ")
@@ -218,7 +226,7 @@ class Top(programs.Scratch):
         one.keys("/", "t", "o", "p", "_", "l", "e", "Enter")
         one.wait_for(r"spin +\[\.\] top_leaf")
         one.wait_until_gone(r"spin +\[\.\] top_leaf")
-        self.assertRegex(one.lines()[0], r"last [0-5] s")
+        self.assertRegex(rows_of(one)[0], r"last [0-5] s")
         one.keys("q")
         one.wait_for(r"^\$ *$")
 
@@ -293,7 +301,7 @@ class Top(programs.Scratch):
 
     def rows(self, one):
         """The table's rows: the key and the count."""
-        found = (re.match(r"  (\w+) +(\d+) ", line) for line in one.lines()[2:-2])
+        found = (re.match(r"  (\w+) +(\d+) ", line) for line in rows_of(one)[2:-2])
         return {match[1]: int(match[2]) for match in found if match}
 
     def test_the_table_of_a_recorder(self):
@@ -304,7 +312,7 @@ class Top(programs.Scratch):
                 one.run("top", "-d", "0.5", "-e", "syscall", "-g", "-p", pid)
                 one.wait_for("^syscall: lat_ns in ns: ")
                 one.wait_for("^  write ")
-                self.assertRegex(one.lines()[1], r"^  call +count +sum +mean +min")
+                self.assertRegex(rows_of(one)[1], r"^  call +count +sum +mean +min")
                 # Equal counts, also in a capture of the counted samples.
                 one.keys("f")
                 one.wait_for(", frozen")

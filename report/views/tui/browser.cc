@@ -393,7 +393,7 @@ void Browser::draw_row(Frame& frame, std::size_t at, std::size_t row,
   for (std::size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
     if (columns[i].width == 0) continue;
     const auto& cell = cells[i];
-    const Style style = !columns[i].is_share   ? Style::Normal
+    const Style style = !columns[i].is_share   ? cell.style
                         : cell.share >= kHigh  ? Style::High
                         : cell.share > kMedium ? Style::Medium
                                                : Style::Normal;

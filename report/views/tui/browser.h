@@ -47,6 +47,7 @@ class BrowsedRows {
   struct Cell {
     std::string text;
     double share = 0;
+    Style style = Style::Normal;  // of a cell that is no share
   };
   virtual std::vector<Cell> cells(std::size_t row) const = 0;
   // Identifies the row by its names: the same after another reading.

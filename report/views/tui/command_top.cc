@@ -25,6 +25,7 @@
 #include "report/views/report/report_options.h"
 #include "report/views/table/table_counts.h"
 #include "report/views/tui/link.h"
+#include "report/views/tui/live_load.h"
 #include "report/views/tui/live_table.h"
 #include "report/views/tui/live_window.h"
 #include "report/views/tui/report_view.h"
@@ -196,7 +197,9 @@ class Top {
       const auto step = has_ended_ ? OrderedRecords::Step::End : records_->next(record);
       if (step == OrderedRecords::Step::Record) {
         has_kernel_record_ = has_kernel_record_ || record.view.type < format::abi::kRecordUserStart;
-        window_.take_record(record, reader_->events()[record.event].attr);
+        const format::EventAttr& attr = reader_->events()[record.event].attr;
+        if (record.view.type == format::abi::kRecordSample) load_.take_sample(record.view, attr);
+        window_.take_record(record, attr);
         if (++count % kBetween != 0) continue;
       }
       if (step == OrderedRecords::Step::End && !std::exchange(has_ended_, true)) until = {};
@@ -225,14 +228,21 @@ class Top {
     } while (!is_drawn_ && !is_over_ && !reads_anew_);
   }
 
-  void on_key(const std::optional<KeyPress>& press) {
-    if (!press) {
+  void on_key(const std::optional<KeyPress>& pressed) {
+    if (!pressed) {
       is_over_ = true;
       return;
     }
-    if (press->key == Key::None) return;
+    if (pressed->key == Key::None) return;
     is_drawn_ = false;
-    if (press->key == Key::Resize) return;
+    if (pressed->key == Key::Resize) return;
+    // The views know nothing of the head above them.
+    std::optional<KeyPress> press = pressed;
+    const std::uint16_t head = load_.height(pressed->size);
+    const bool is_mouse = press->key == Key::Click || press->key == Key::DoubleClick;
+    if (is_mouse && press->row < head) return;
+    press->size.height = static_cast<std::uint16_t>(press->size.height - head);
+    if (is_mouse) press->row = static_cast<std::uint16_t>(press->row - head);
     const bool is_at_list = !is_covered();
     if (is_at_list && press->is('f')) {
       is_frozen_ = !is_frozen_;
@@ -388,6 +398,7 @@ class Top {
     leave_rows();
     is_last_shown_ = has_ended_;
     shown_at_ = Clock::now();
+    load_.refresh(shown_at_);
     if ((failure_ = sink.failure())) return;
     if (table_ && sink.table() != nullptr) {
       table_->update(*sink.table(), sink.table_rows(),
@@ -433,12 +444,19 @@ class Top {
   }
 
   Frame frame() {
+    const ScreenSize size = link_->size();
+    const std::uint16_t head = load_.height(size);
+    return load_.with_head(body({size.width, static_cast<std::uint16_t>(size.height - head)}), size);
+  }
+
+  // What is below the head.
+  Frame body(ScreenSize size) {
     if (shows_table_ && is_table_known_) {
       table_->note(note());
-      return table_->draw(link_->size());
+      return table_->draw(size);
     }
-    const auto message = [this](const std::string& title, std::string_view text) {
-      Frame frame(link_->size());
+    const auto message = [size](const std::string& title, std::string_view text) {
+      Frame frame(size);
       frame.bar(0, Style::Bar, title);
       frame.put(frame.size.height / 2U, 2, Style::Normal, text);
       return frame;
@@ -447,15 +465,15 @@ class Top {
     if (opened_ && !shows_table_ && !view_)
       return message(note(), "The window has no event of this row any more (Esc: back)");
     if (shows_events_ && events_ != nullptr) {
-      Frame events(link_->size());
+      Frame events(size);
       if (events.has_room()) events_->draw(events);
       return events;
     }
     if (view_) {
       view_->note(note());
-      return view_->draw(link_->size());
+      return view_->draw(size);
     }
-    Frame waiting(link_->size());
+    Frame waiting(size);
     waiting.bar(0, Style::Bar, "tacho top: no sample yet");
     if (waiting.size.height > 1)
       waiting.last_line(has_ended_ ? "the recording has ended; q: quit" : "q: quit");
@@ -553,6 +571,7 @@ class Top {
   Filter no_filter_;
   std::optional<OrderedRecords> records_;
   LiveWindow window_;
+  LiveLoad load_;
   Clock::time_point shown_at_ = Clock::now();  // when the rows were made
 
   format::Fd to_;                   // the session's pipe

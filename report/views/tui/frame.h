@@ -2,6 +2,7 @@
 // the terminal. A frame is the whole screen as text with styles; the decoder checks all of it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,8 @@ enum class Style : std::uint8_t {
   Heat3,
   Heat4,
   Heat5,
+  User,    // code of programs, and the time in it
+  Kernel,  // of the kernel
   kCount,
 };
 constexpr std::size_t kHeatStyles = 5;
@@ -92,6 +95,9 @@ struct Frame {
   std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nullopt: hidden
   std::vector<FrameRow> rows;
 };
+
+// Blocks of a column, by its height in eighths.
+inline constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 // Terminal columns of UTF-8; a broken byte takes one.
 std::size_t columns_of(std::string_view text);

@@ -268,7 +268,8 @@ std::vector<BrowsedRows::Cell> ReportRows::cells(std::size_t row) const {
   for (const report::Cell& cell : cells_) {
     const ColumnKind kind = cell.column.kind;
     if (kind == ColumnKind::Key) {
-      cells.push_back({stripped(texts.key(cell, facts)), 0});
+      const std::string text = stripped(texts.key(cell, facts));
+      cells.push_back({text, 0, text.starts_with("[k] ") ? Style::Kernel : Style::Normal});
       continue;
     }
     std::vector<std::uint64_t> values;

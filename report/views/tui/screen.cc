@@ -103,7 +103,9 @@ constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
     {COLOR_BLACK, COLOR_CYAN, A_NORMAL},    // Heat2
     {COLOR_BLACK, COLOR_GREEN, A_NORMAL},   // Heat3
     {COLOR_BLACK, COLOR_YELLOW, A_BOLD},    // Heat4
-    {COLOR_WHITE, COLOR_RED, A_BOLD}        // Heat5
+    {COLOR_WHITE, COLOR_RED, A_BOLD},       // Heat5
+    {COLOR_GREEN, -1, A_NORMAL},            // User
+    {COLOR_MAGENTA, -1, A_BOLD}             // Kernel
 }};
 // Heat1 to Heat5 with 256 colours: dark blue to yellow, as in `tacho heatmap`.
 constexpr std::array<short, kHeatStyles> kHeatColours = {24, 31, 66, 179, 227};

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
 constexpr std::size_t kBars = TimeStrip::kRows - 2, kEighths = 8;
-constexpr std::array<std::string_view, kEighths + 1> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 std::string seconds(std::uint64_t time) { return fmt::format("{}.{:09}", time / kSecond, time % kSecond); }
 }  // namespace
