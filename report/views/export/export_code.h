@@ -27,6 +27,7 @@ class ExportTexts {
   ExportTexts() { number_of(""); }
   std::uint32_t number_of(std::string_view text);
   std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
 
  private:
   TextStore store_;

@@ -4,7 +4,8 @@ namespace tacho::report {
 namespace {
 
 constexpr ExportFormat kExportFormats[] = {
-    {"pprof", "gzipped protocol buffer of Go's pprof, Pyroscope, Parca, speedscope", export_pprof},
+    {"pprof", "gzipped protocol buffer, for go tool pprof, Pyroscope, Parca, speedscope", export_pprof},
+    {"speedscope", "JSON of speedscope: a profile for each weight of each event", export_speedscope},
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <map>
 #include <protozero/pbf_builder.hpp>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,9 +74,7 @@ class PprofWriter {
         stacks_(stacks),
         code_(stacks.code()),
         has_lines_(stacks.choice().has_lines),
-        out_(out) {
-    (void)string("");
-  }
+        out_(out) {}
 
   void write() {
     write_types();
@@ -88,7 +85,8 @@ class PprofWriter {
     write_functions();
     for (const std::string& text : capture_lines(session_))
       pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::Comment, string(text));
-    for (const std::string_view text : strings_) {
+    for (std::uint32_t i = 0; i < strings_.size(); ++i) {
+      const std::string_view text = strings_[i];
       pbf_builder<PprofProfile>(message_).add_string(PprofProfile::StringTable, text.data(), text.size());
       end_message();
     }
@@ -97,14 +95,7 @@ class PprofWriter {
   }
 
  private:
-  std::int64_t string(std::string_view text) {
-    const auto known = numbers_.find(text);
-    if (known != numbers_.end()) return known->second;
-    strings_.push_back(store_.keep(text));
-    const auto number = static_cast<std::int64_t>(numbers_.size());
-    numbers_.emplace(strings_.back(), number);
-    return number;
-  }
+  std::int64_t string(std::string_view text) { return strings_.number_of(text); }
   void end_message() {
     out_.text(message_);
     out_.piece_end();
@@ -259,9 +250,7 @@ class PprofWriter {
   bool has_lines_;
   ExportOutput& out_;
   std::string message_;  // not yet written
-  TextStore store_;
-  std::unordered_map<std::string_view, std::int64_t, format::SeededTextHash> numbers_;
-  std::vector<std::string_view> strings_;
+  ExportTexts strings_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> function_ids_;  // by function and file
   std::vector<std::size_t> first_values_;                                          // by event, in values_
   std::vector<std::uint64_t> values_;  // of the current sample; 0: of other events
