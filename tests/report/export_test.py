@@ -230,5 +230,51 @@ class Speedscope(Exports):
             self.run_program("node", "check.js", MODULES, "out.speedscope.json")
 
 
+class Callgrind(Exports):
+    def costs(self, capture, *words):
+        """(events, own costs by function, inclusive costs by function) of what callgrind's format says."""
+        text = self.export("callgrind", "-i", capture, *NAMES, *words, status=None).stdout.decode()
+        names, own, inclusive, function, is_call = {}, {}, {}, None, False
+        for line in text.partition("\n\n")[2].splitlines():
+            key, _, value = line.partition("=")
+            if key in ("fn", "cfn"):
+                number, _, name = value.partition(" ")
+                names.setdefault(number, name)
+                function = names[number] if key == "fn" else function
+            is_cost = line[:1].isdigit()
+            if is_cost:
+                cells = list(map(int, line.split()[1:]))
+                for sums in (inclusive,) if is_call else (own, inclusive):
+                    sums[function] = [a + b for a, b in zip(sums.get(function, [0] * len(cells)), cells, strict=True)]
+            is_call = key == "calls"
+        return re.search(r"(?m)^events: (.*)$", text)[1].split(), own, inclusive
+
+    def test_inclusive_costs_are_reports_children(self):
+        for name in ("threads", "latency", "comm", "arm64-fp", "unwound"):
+            with self.subTest(name):
+                events, own, inclusive = self.costs(CAPTURES / f"{name}.data")
+                children = self.reported_children(CAPTURES / f"{name}.data")
+                named = {function: sums for function, sums in children.items() if not function.startswith("0x")}
+                self.assertEqual({function: tuple(inclusive[function]) for function in named}, named)
+                self.assertEqual(len(events), 2)
+
+    def test_every_weight_of_every_event_is_a_column(self):
+        self.payload_capture()
+        events, own, inclusive = self.costs("perf.data")
+        self.assertEqual(events, ["read_samples", "read_bytes", "read_wait", "tick_samples", "tick_count"])
+        self.assertEqual(own, {"leaf_a": [3, 5120, 6000, 1, 7]})
+        self.assertEqual(inclusive["main"], [3, 5120, 6000, 1, 7])
+
+    @needs_callgrind
+    def test_callgrind_annotate_reads_it(self):
+        for words, expected in ((("-i", CAPTURES / "unwound.data"), r"29 \(100\.0%\) *58,116,232 \(100\.0%\)  PROGRAM TOTALS"),):
+            self.export("callgrind", *words, *NAMES, "-o", "callgrind.out", status=None)
+            done = self.run_program("callgrind_annotate", "--auto=no", "callgrind.out")
+            self.assertEqual(done.stderr.decode(), "")
+            self.assertRegex(done.stdout.decode(), expected)
+            inclusive = self.run_program("callgrind_annotate", "--inclusive=yes", "--auto=no", "callgrind.out").stdout.decode()
+            self.assertRegex(inclusive, r"29 \(100\.0%\).*:run \[")
+
+
 if __name__ == "__main__":
     programs.main()
