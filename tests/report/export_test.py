@@ -276,5 +276,14 @@ class Callgrind(Exports):
             self.assertRegex(inclusive, r"29 \(100\.0%\).*:run \[")
 
 
+class Printed(Exports):
+    def test_they_are_what_other_commands_print(self):
+        self.payload_capture()
+        for format_, words in (("folded", ["folded"]), ("json", ["script", "--json"]), ("csv", ["table", "--csv"])):
+            with self.subTest(format_):
+                self.assertEqual(self.export(format_).stdout, self.tacho(*words).stdout)
+        self.assertEqual(self.export("folded", "--by", "none", "--event", "tick").stdout, self.tacho("folded", "--by", "none", "--event", "tick").stdout)
+
+
 if __name__ == "__main__":
     programs.main()

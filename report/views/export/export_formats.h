@@ -22,5 +22,8 @@ std::span<const ExportFormat> export_formats();
 Result<cli::ExitStatus> export_pprof(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_speedscope(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_callgrind(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_folded(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_json(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_csv(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report
