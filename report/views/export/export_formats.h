@@ -25,5 +25,6 @@ Result<cli::ExitStatus> export_callgrind(const std::vector<std::string>& argumen
 Result<cli::ExitStatus> export_folded(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_json(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_csv(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_firefox(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report
