@@ -339,6 +339,44 @@ class Firefox(Exports):
         self.assertIn("read", profiler("thread", "markers"))
 
 
+class Chrome(Exports):
+    def document(self, capture, *words, status=0):
+        return json.loads(self.export("chrome", "-i", capture, *NAMES, *words, status=status).stdout)
+
+    def test_samples_have_their_stacks_and_weights(self):
+        for name in ("threads", "unwound", "group"):
+            document = self.document(CAPTURES / f"{name}.data", status=None)
+            expected, sums = self.reported(CAPTURES / f"{name}.data"), Counter()
+            for sample in document["samples"]:
+                sums[sample["name"]] += sample["weight"]
+                frame, depth = document["stackFrames"][sample["sf"]], 0
+                while "parent" in frame:
+                    frame, depth = document["stackFrames"][frame["parent"]], depth + 1
+            self.assertEqual(sums, {event: sum(period for _, period in functions.values()) for event, functions in expected.items()})
+
+    def test_complete_events_of_a_thread_nest(self):
+        """A value in nanoseconds is an interval that ends with its sample; one that overlaps another is asynchronous."""
+        capture = made_payload.capture(True, io=[Field("took", unit="ns", role="value")])
+        for took in (100, 2 * made.STEP, made.STEP + 50, 10):
+            capture.sample(0, chain=CHAIN, raw=struct.pack("<Q", took), period=0)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        events = [event for event in self.document("perf.data")["traceEvents"] if event["ph"] in "Xbe"]
+        self.assertEqual(Counter(event["ph"] for event in events), {"X": 3, "b": 1, "e": 1})
+        spans = [(event["ts"], event["ts"] + event["dur"]) for event in events if event["ph"] == "X"]
+        for i, (begin, end) in enumerate(spans):
+            for other_begin, other_end in spans[i + 1:]:
+                self.assertTrue(other_begin >= end or other_end <= end)
+        self.assertEqual({event["args"]["took"] for event in events if event["ph"] != "e"}, {100, 2 * made.STEP, made.STEP + 50, 10})
+
+    def test_amounts_are_counters(self):
+        self.payload_capture()
+        events = self.document("perf.data")["traceEvents"]
+        self.assertEqual([event["args"] for event in events if event["ph"] == "C"], [{"bytes": size} for size in (512.0, 4096.0, 512.0)])
+        points = [event for event in events if event["ph"] == "i"]
+        self.assertEqual([event["name"] for event in points], ["read", "read", "read", "tick"])
+        self.assertEqual(points[0]["args"]["op"], "READ")
+
+
 class Printed(Exports):
     def test_they_are_what_other_commands_print(self):
         self.payload_capture()

@@ -8,6 +8,7 @@ constexpr ExportFormat kExportFormats[] = {
     {"speedscope", "JSON of speedscope: a profile for each weight of each event", export_speedscope},
     {"callgrind", "costs by source line and call, for KCachegrind and callgrind_annotate", export_callgrind},
     {"firefox", "processed profile of the Firefox Profiler, which Perfetto reads too", export_firefox},
+    {"chrome", "trace events of Chrome, for Perfetto and speedscope", export_chrome},
     {"folded", "stacks and weights as text: tacho folded, with its options", export_folded},
     {"json", "samples one by one, one JSON object a line: tacho script --json, with its options",
      export_json},
