@@ -377,6 +377,43 @@ class Chrome(Exports):
         self.assertEqual(points[0]["args"]["op"], "READ")
 
 
+class Perfetto(Exports):
+    def packets(self, capture, *words, status=0):
+        whole = fields(self.export("perfetto", "-i", capture, *NAMES, *words, status=status).stdout)
+        self.assertEqual(set(whole), {1})
+        return [fields(packet) for packet in whole[1]]
+
+    def test_samples_have_interned_stacks(self):
+        for name in ("threads", "unwound", "group"):
+            functions, frames, stacks, samples = {}, {}, {}, Counter()
+            for packet in self.packets(CAPTURES / f"{name}.data", status=None):
+                sequence = packet[10][0]
+                for interned in map(fields, packet[12]):
+                    for one in map(fields, interned[5]):
+                        functions[sequence, one[1][0]] = one[2][0].decode()
+                    for one in map(fields, interned[6]):
+                        frames[sequence, one[1][0]] = functions[sequence, one[2][0]]
+                    for one in map(fields, interned[7]):
+                        stacks[sequence, one[1][0]] = [frames[sequence, frame] for frame in one[2]]
+                for sample in map(fields, packet[66]):
+                    samples[sequence, stacks[sequence, sample[4][0]][-1]] += 1
+            expected = self.reported(CAPTURES / f"{name}.data", "--weight", "samples")
+            self.assertEqual(samples.total(), sum(count for functions_ in expected.values() for count, _ in functions_.values()))
+            if name == "threads":
+                [own] = expected.values()
+                named = {function: count for function, (count, _) in own.items() if not function.startswith("0x")}
+                self.assertEqual({function: samples[1, function] for function in named}, named)
+
+    def test_events_with_payload_are_track_events_with_annotations(self):
+        self.payload_capture()
+        events = [fields(packet[11][0]) for packet in self.packets("perf.data") if packet[11]]
+        named = [(event[23][0].decode(), event[9][0]) for event in events if event[23]]
+        self.assertEqual(named, [("read", 3)] * 3 + [("tick", 3)])
+        annotations = {one[10][0].decode(): (one[3] or one[6])[0] for one in map(fields, events[0][4])}
+        self.assertEqual(annotations, {"bytes": 512, "wait": 1000, "op": b"READ", "name": b"a", "leaf": b"leaf_a"})
+        self.assertEqual(len([event for event in events if event[9] == [4]]), 3, "amounts are counters")
+
+
 class Printed(Exports):
     def test_they_are_what_other_commands_print(self):
         self.payload_capture()

@@ -9,6 +9,7 @@ constexpr ExportFormat kExportFormats[] = {
     {"callgrind", "costs by source line and call, for KCachegrind and callgrind_annotate", export_callgrind},
     {"firefox", "processed profile of the Firefox Profiler, which Perfetto reads too", export_firefox},
     {"chrome", "trace events of Chrome, for Perfetto and speedscope", export_chrome},
+    {"perfetto", "trace of Perfetto: samples, events and waits over time", export_perfetto},
     {"folded", "stacks and weights as text: tacho folded, with its options", export_folded},
     {"json", "samples one by one, one JSON object a line: tacho script --json, with its options",
      export_json},
