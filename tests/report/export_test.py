@@ -414,6 +414,28 @@ class Perfetto(Exports):
         self.assertEqual(len([event for event in events if event[9] == [4]]), 3, "amounts are counters")
 
 
+class Otlp(Exports):
+    def test_each_weight_is_a_profile_and_tables_begin_with_zeros(self):
+        self.payload_capture()
+        whole = fields(self.export("otlp@1.11", *NAMES).stdout)
+        dictionary = fields(whole[2][0])
+        strings = [text.decode() for text in dictionary[5]]
+        self.assertEqual([dictionary[table][0] for table in (1, 2, 3, 4, 6, 7)], [b""] * 6)
+        self.assertEqual(strings[0], "")
+        profiles = [fields(one) for one in fields(fields(whole[1][0])[2][0])[2]]
+        types = [[strings[number] for number in (fields(one[1][0])[1][0], fields(one[1][0])[2][0])] for one in profiles]
+        self.assertEqual(types, [["read:samples", "count"], ["read:bytes", "bytes"], ["read:wait", "nanoseconds"],
+                                 ["tick:samples", "count"], ["tick:count", "count"]])
+        sums = [sum(packed(fields(sample)[4])[0] for sample in profile[2]) for profile in profiles]
+        self.assertEqual(sums, [3, 5120, 6000, 1, 7])
+        sample = fields(profiles[0][2][0])
+        stack = packed(fields(dictionary[7][sample[1][0]])[1])
+        lines = [fields(fields(dictionary[2][place])[3][0])[1][0] for place in stack]
+        self.assertEqual([strings[fields(dictionary[3][function])[1][0]] for function in lines], ["leaf_a", "main"])
+        attributes = [fields(dictionary[6][number]) for number in packed(sample[2])]
+        self.assertIn(("op", b"READ"), [(strings[one[1][0]], (fields(one[2][0])[1] or [None])[0]) for one in attributes])
+
+
 class Printed(Exports):
     def test_they_are_what_other_commands_print(self):
         self.payload_capture()

@@ -10,6 +10,7 @@ constexpr ExportFormat kExportFormats[] = {
     {"firefox", "processed profile of the Firefox Profiler, which Perfetto reads too", export_firefox},
     {"chrome", "trace events of Chrome, for Perfetto and speedscope", export_chrome},
     {"perfetto", "trace of Perfetto: samples, events and waits over time", export_perfetto},
+    {"otlp@1.11", "OpenTelemetry profiles of that version", export_otlp},
     {"folded", "stacks and weights as text: tacho folded, with its options", export_folded},
     {"json", "samples one by one, one JSON object a line: tacho script --json, with its options",
      export_json},
