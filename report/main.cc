@@ -6,7 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/guarded_main.h"
@@ -57,10 +61,38 @@ int run(const Command& command, const std::vector<std::string>& arguments) {
   return tacho::cli::status_of(status.error());
 }
 
+// pprof runs a program of this name for a capture: perf_to_profile -i INPUT -o OUTPUT -f.
+bool is_named_as_converter(int count, char** values) {
+  const std::string_view program = count > 0 ? values[0] : "";
+  return program.substr(program.rfind('/') + 1) == "perf_to_profile";
+}
+
+// The arguments of tacho export for those of perf_to_profile. pprof has the output open already, so it is
+// written in place, as standard output; export would give the name to another file.
+std::optional<std::vector<std::string>> arguments_of_converter(std::vector<std::string> given) {
+  const auto option = std::ranges::find(given, "-o");
+  if (option != given.end() && std::next(option) != given.end()) {
+    const std::string path = *std::next(option);
+    if (std::freopen(path.c_str(), "w", stdout) == nullptr) {
+      std::fprintf(stderr, "perf_to_profile: %s: %s\n", tacho::report::printable(path).c_str(),
+                   std::strerror(errno));
+      return std::nullopt;
+    }
+    given.erase(option, std::next(option, 2));
+  }
+  given.insert(given.begin(), {"export", "--to", "pprof"});
+  return given;
+}
+
 int run_main(int count, char** values) {
   // A closed pipe then shows as EPIPE of write(), which is no error.
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> arguments(values + std::min(count, 1), values + count);
+  if (is_named_as_converter(count, values)) {
+    auto of_export = arguments_of_converter(std::move(arguments));
+    if (!of_export) return tacho::cli::kNoOutput;
+    arguments = std::move(*of_export);
+  }
   if (arguments.empty()) {
     print_commands(stderr);
     return tacho::cli::kWrongUse;

@@ -166,6 +166,16 @@ class Pprof(Exports):
             self.assertIn(f"of {total} total", top)
             self.assertEqual(sum(rows.values()), total)
 
+    @needs_go
+    def test_pprof_opens_a_capture_by_a_program_called_perf_to_profile(self):
+        (self.folder / "perf_to_profile").symlink_to(programs.BIN / "tacho-report")
+        shutil.copy(CAPTURES / "branches.data", self.folder / "perf.data")
+        environment = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", HOME=str(self.folder))
+        done = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=samples", "perf.data"], cwd=self.folder, env=environment,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=programs.PATIENCE)
+        [expected] = self.reported("perf.data", "--weight", "samples").values()
+        self.assertIn(f"of {sum(count for count, _ in expected.values())} total", done.stdout.decode(), done.stderr.decode())
+
     @needs_protoc
     def test_protoc_knows_every_field(self):
         self.payload_capture()
