@@ -446,6 +446,73 @@ class Otlp(Exports):
         self.assertIn(("op", b"READ"), [(strings[one[1][0]], (fields(one[2][0])[1] or [None])[0]) for one in attributes])
 
 
+BOLT = next((found for found in sorted(Path("/usr/lib").glob("llvm-*/bin/perf2bolt"))), None)
+BRANCHING = """
+__attribute__((noinline)) int step(int x) { return x % 3 ? x * 2 + 1 : x / 3; }
+int main(int count, char **words) { int sum = count; for (int i = 0; i < 100; i++) sum = step(sum); return sum; }
+"""
+
+
+@unittest.skipUnless(shutil.which("cc") and shutil.which("objdump"), "needs cc and objdump (Debian: gcc, binutils)")
+class Compilers(Exports):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = programs.built_once(cls, {})
+        (cls.built / "loop.c").write_text(BRANCHING)
+        subprocess.run(["cc", "-O1", "-gdwarf-4", "-no-pie", "-Wl,-q", "-o", cls.built / "loop", cls.built / "loop.c"], check=True)
+        text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", cls.built / "loop"], capture_output=True, check=True).stdout.decode()
+        lines = [re.match(r" *([0-9a-f]+):\t(.*)", line) for line in text.splitlines()]
+        code = [(int(line[1], 16), line[2]) for line in lines if line]
+        at = next(i for i, (_, text_) in enumerate(code) if re.search("call.*<step>", text_))
+        cls.call, cls.back = code[at][0], code[at + 1][0]
+        cls.step = int(re.search(r"(?m)^([0-9a-f]+) <step>:", text)[1], 16)
+        cls.leave = next(address for address, text_ in code if address > cls.step and text_.startswith("ret"))
+
+    def capture(self, has_branches):
+        """Five samples in step(), each with a call of it, its return and the next call; the program is at its link-time address."""
+        kind = made.USUAL | (made.BRANCH_STACK if has_branches else 0)
+        capture = made.Capture(made.Event("cycles:u", made.HARDWARE, 0, kind, branch=8)).named("loop")
+        capture.mapped(made.PID, 0x401000, 0x1000, 0x1000, str(self.built / "loop"))
+        for number in range(5):
+            branches = [(self.call, self.step, made.branch_flags(predicted=1)), (self.leave, self.back, made.branch_flags(mispredicted=number == 0)),
+                        (self.call, self.step, made.branch_flags(predicted=1))]
+            capture.sample(ip=self.step + 4, **({"branches": branches} if has_branches else {}))
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def test_branches_and_the_code_between_them_have_counts(self):
+        """BOLT's addresses are those of the linker, AutoFDO's are offsets in the file."""
+        self.capture(True)
+        done = self.export("bolt", status=None)
+        self.assertEqual(done.stdout.decode().splitlines(), [
+            f"B {self.leave:x} {self.back:x} 5 1", f"B {self.call:x} {self.step:x} 10 0", f"F {self.step:x} {self.leave:x} 5"])
+        self.assertIn(f"the profile is of {self.built}/loop, which has the most", done.stderr.decode())
+        text = self.export("autofdo", "--binary", "loop", status=None).stdout.decode()
+        step, leave, back, call = (address - 0x400000 for address in (self.step, self.leave, self.back, self.call))
+        self.assertEqual(text.splitlines(), ["1", f"{step:x}-{leave:x}:5", "0", "2", f"{leave:x}->{back:x}:5", f"{call:x}->{step:x}:10"])
+        self.assertIn("no sample is in 'other'", self.export("bolt", "--binary", "other", status=None).stderr.decode())
+
+    def test_without_branches_they_are_of_addresses(self):
+        self.capture(False)
+        done = self.export("bolt", status=None)
+        self.assertEqual(done.stdout.decode().splitlines(), ["no_lbr cycles:u:", "1 step 4 5"])
+        self.assertIn("has no branch stacks", done.stderr.decode())
+        self.assertEqual(self.export("autofdo", status=None).stdout.decode().splitlines(), ["0", "1", f"{self.step - 0x400000 + 4:x}:5", "0"])
+
+    @unittest.skipUnless(BOLT, "needs perf2bolt (Debian: bolt-19)")
+    def test_perf2bolt_reads_it(self):
+        self.capture(True)
+        self.export("bolt", "-o", "loop.preagg", status=None)
+        done = self.run_program(BOLT, "-pa", "-p", "loop.preagg", "-o", "loop.fdata", self.built / "loop")
+        self.assertRegex((self.folder / "loop.fdata").read_text(), r"(?m)^1 main [0-9a-f]+ 1 step 0 0 10$", done.stdout + done.stderr)
+
+    @unittest.skipUnless(shutil.which("create_llvm_prof"), "needs create_llvm_prof (Debian: autofdo)")
+    def test_create_llvm_prof_reads_it(self):
+        self.capture(True)
+        self.export("autofdo", "-o", "loop.txt", status=None)
+        self.run_program("create_llvm_prof", "--profiler=text", "--profile=loop.txt", f"--binary={self.built / 'loop'}", "--out=loop.prof", "--format=text")
+        self.assertRegex((self.folder / "loop.prof").read_text(), r"(?m)^step:\d+:\d+$")
+
+
 class Printed(Exports):
     def test_they_are_what_other_commands_print(self):
         self.payload_capture()

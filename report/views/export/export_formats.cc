@@ -11,6 +11,8 @@ constexpr ExportFormat kExportFormats[] = {
     {"chrome", "trace events of Chrome, for Perfetto and speedscope", export_chrome},
     {"perfetto", "trace of Perfetto: samples, events and waits over time", export_perfetto},
     {"otlp@1.11", "OpenTelemetry profiles of that version", export_otlp},
+    {"bolt", "pre-aggregated branches of one binary, for perf2bolt -pa", export_bolt},
+    {"autofdo", "branches of one binary as text, for create_llvm_prof --profiler=text", export_autofdo},
     {"folded", "stacks and weights as text: tacho folded, with its options", export_folded},
     {"json", "samples one by one, one JSON object a line: tacho script --json, with its options",
      export_json},

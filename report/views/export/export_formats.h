@@ -29,5 +29,7 @@ Result<cli::ExitStatus> export_firefox(const std::vector<std::string>& arguments
 Result<cli::ExitStatus> export_chrome(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_perfetto(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_otlp(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_bolt(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_autofdo(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report

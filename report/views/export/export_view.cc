@@ -62,6 +62,12 @@ cli::CommandLine describe_export(ExportOptions& options, const ExportTraits& tra
                     "which facts of samples stay apart: comm, pid, tid, cpu, cgroup and fields (keys of "
                     "payloads), or none (default: all; fewer make a smaller file)",
                     [&options](std::string_view text) { return set_labels(text, options.choice.labels); }});
+  if (traits.is_of_binary)
+    rows.push_back(
+        cli::text("--binary", "NAME",
+                  "the program or library that the profile is of: its path, the last part of it, or its "
+                  "build id (default: the one with most branches or samples)",
+                  options.binary));
   if (traits.lines == ExportTraits::Lines::Asked)
     rows.push_back(flag("--lines",
                         "keep every address apart, with its source file and line (default: one location for "

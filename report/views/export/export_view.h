@@ -14,6 +14,7 @@ namespace tacho::report {
 struct ExportOptions {
   ReadingOptions reading;
   ExportChoice choice;
+  std::string binary;  // --binary: a path, its last part or a build id; empty: not given
 };
 
 // What a format is for its options and its output.
@@ -24,6 +25,7 @@ struct ExportTraits {
   enum class Lines : std::uint8_t { Asked, Always, Never };
   Lines lines = Lines::Asked;  // source lines: with --lines only, or whatever is asked for
   ExportLabels labels{};       // kept apart by default
+  bool is_of_binary = false;   // of one program or library: --binary
 };
 using ShowExport = Result<Shown> (*)(Session& session, TextOutput& out, const ExportOptions& options);
 
