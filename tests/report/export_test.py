@@ -88,6 +88,39 @@ class Command(Exports):
         self.assertIn("--labels: 'core' is no label; there are comm, pid,", done.stderr.decode())
 
 
+class Hostile(Exports):
+    """Names with bytes that are no UTF-8, quotes, line ends, direction overrides and the separators of formats."""
+    NAMES = ["a\xff\x1b", 'q"\\u', "l\ne;f=(1)", "\u202edrow"]
+
+    def setUp(self):
+        super().setUp()
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        for number, name in enumerate(self.NAMES, 1):
+            path = f"/tmp/{name}"
+            capture.named(name[:15], tid=100 + number).mapped(made.PID, 0x10000 * number, 0x1000, 0, path)
+            capture.sample(tid=100 + number, ip=0x10000 * number + 16, chain=[made.CONTEXT_USER, 0x10000 * number + 16], period=number)
+        (self.folder / "perf.data").write_bytes(capture.file().replace("\xff".encode(), b"\xff\xfe"))
+
+    def test_all_texts_are_printable_utf8(self):
+        texts = []
+        for format_ in ("speedscope", "firefox", "chrome"):
+            document = self.export(format_, status=None).stdout.decode()
+            json.loads(document)
+            texts.append(document)
+        texts.append(self.export("callgrind", status=None).stdout.decode())
+        texts += Profile(self.export("pprof", status=None).stdout).strings
+        for text in texts:
+            self.assertNotRegex(text, "[\x00-\x08\x0b-\x1f\x7f\u202e]")
+
+    def test_lines_of_callgrind_are_those_of_the_format(self):
+        for line in self.export("callgrind", status=None).stdout.decode().splitlines()[1:]:
+            self.assertRegex(line, r"^$|^(version|creator|cmd|desc|positions|events|summary|totals):|^c?(ob|fl|fi|fn)=\(\d+\)|^calls=\d+ 0$|^\d+( \d+)+$")
+
+    def test_sums_hold(self):
+        profile = Profile(self.export("pprof", status=None).stdout)
+        self.assertEqual([profile.total(0), profile.total(1)], [4, 10])
+
+
 class Pprof(Exports):
     def profile(self, capture, *words, status=0):
         return Profile(self.export("pprof", "-i", capture, *NAMES, *words, status=status).stdout)
