@@ -81,6 +81,32 @@ class HeatMap(programs.Scratch):
         self.assertEqual(round(self.json("--interval", "300ms")["interval"], 9), 0.3)
         self.assertEqual({row["high"] - row["low"] for row in self.json("--linear", "100us")["rows"]}, {99_999})
 
+    def axis(self, picture, name):
+        """[(place, text)] of an axis."""
+        axis, place = picture.find(f".//{SVG}g[@class='axis {name}']"), "y" if name == "values" else "x"
+        return [(float(label.get(place)), label.text) for label in axis.findall(f"{SVG}text")]
+
+    def test_axes_have_round_numbers_where_the_values_are(self):
+        self.plant()
+        units = {"ns": 1, "us": 1e3, "\u00b5s": 1e3, "ms": 1e6}
+        for words in ([], ["--log", "1"], ["--linear", "auto"], ["--linear", "100us"]):
+            rows, picture = self.json(*words)["rows"], self.picture(*words)
+            tall = float(picture.get("data-row"))
+            labels = self.axis(picture, "values")
+            self.assertGreater(len(labels), 4, words)
+            for y, text in labels:
+                number, unit = text.split() if " " in text else (text, "ns")
+                value = float(number) * units[unit]
+                self.assertRegex(f"{value:.0f}", r"^([125]0*|[0-9]+00000|0)$", words)
+                row = next((at for at, row in enumerate(rows) if row["low"] <= value <= row["high"]), None)
+                self.assertIsNotNone(row, (words, text))
+                above = len(rows) - (y - 4) / tall  # rows from below
+                self.assertTrue(row - 0.02 <= above <= row + 1.02, (words, text, row, above))
+            places = sorted(y for y, _ in labels)
+            self.assertTrue(all(b - a >= 14.9 for a, b in zip(places, places[1:])), places)
+        times = self.axis(self.picture(), "times")
+        self.assertGreater(times[-1][0], 980, "times are labelled up to the right end")
+
     def test_offsets_are_in_their_second(self):
         self.plant()
         shown = self.json("--offset")

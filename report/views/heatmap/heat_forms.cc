@@ -6,10 +6,12 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <vector>
 
 #include "cli/expression.h"
 #include "report/output/field_sinks.h"
 #include "report/output/heat_colours.h"
+#include "report/output/ticks.h"
 #include "report/query/expressions.h"
 #include "report/samples/filter.h"
 
@@ -400,6 +402,7 @@ namespace {
 
 constexpr int kLeft = 86, kGap = 10, kLabelRoom = 90;              // px; heatmap.js has the same
 constexpr double kPlotHeight = 512, kLeastRow = 8, kMostRow = 26;  // px
+constexpr double kValueRoom = 40, kLabelHeight = 15;               // px
 constexpr std::uint64_t kLabelSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
 
 std::string style() {
@@ -541,15 +544,31 @@ class Picture {
     text("</g>\n");
   }
 
-  // A row's label is its least value, at its lower edge.
+  // In rows from below: between the edges of its row. The values of the map have a row.
+  double place_of(double value) const {
+    std::size_t row = 0;
+    while (row + 1 < map_.rows.size() && static_cast<double>(map_.rows[row + 1].low) <= value) ++row;
+    const auto low = static_cast<double>(map_.rows[row].low),
+               high = static_cast<double>(map_.rows[row].high) + 1;
+    return static_cast<double>(row) + std::clamp((value - low) / (high - low), 0.0, 1.0);
+  }
+  // Round values, as many as there is room for.
   void value_labels(double high) {
     text("<g class=\"axis values\">\n");
-    const auto step = static_cast<std::size_t>(std::ceil(15 / row_));
-    for (std::size_t row = 0; row < map_.rows.size(); row += step) {
-      const double y = high - row_ * static_cast<double>(row);
+    const auto size = [](const Bucket& row) { return row.high - row.low; };
+    const Bucket &lowest = map_.rows.front(), &highest = map_.rows.back();
+    const auto from = static_cast<double>(lowest.low), to = static_cast<double>(highest.high);
+    const bool is_linear = size(lowest) == size(highest);
+    std::vector<double> taken;  // y
+    for (const double value : is_linear ? linear_ticks(from, to, high / kValueRoom)
+                                        : log_ticks(std::max(from, 1.0), to, facts_.unit == "bytes")) {
+      const double y = high - row_ * place_of(value);
+      if (std::ranges::any_of(taken, [y](double other) { return std::abs(other - y) < kLabelHeight; }))
+        continue;
+      taken.push_back(y);
       text(fmt::format(
           "<path d=\"M-5 {0:.1f}h5\"/><text x=\"-8\" y=\"{1:.1f}\" text-anchor=\"end\">{2}</text>\n", y,
-          y + 4, xml_text(fitting_text(amount_text(map_.rows[row].low, facts_.unit), kLeft - 6))));
+          y + 4, xml_text(fitting_text(amount_text(static_cast<Int128>(value), facts_.unit), kLeft - 6))));
     }
     text("</g>\n");
   }
@@ -563,9 +582,12 @@ class Picture {
     for (std::size_t number = 0; number < map_.columns; ++number) {
       const std::uint64_t time = map_.begin_of(number);
       const double x = column() * static_cast<double>(number);
-      if (time % every != 0 || x + kLabelRoom > wide() + kGap) continue;
-      text(fmt::format("<path d=\"M{0:.1f} {1:.1f}v6\"/><text x=\"{0:.1f}\" y=\"{2:.1f}\">{3} s</text>\n", x,
-                       high, high + 20, seconds_text(time)));
+      if (time % every != 0) continue;
+      const bool is_last = x + kLabelRoom / 2.0 > wide() + kGap;
+      text(fmt::format(
+          "<path d=\"M{0:.1f} {1:.1f}v6\"/><text x=\"{2:.1f}\" y=\"{3:.1f}\" text-anchor=\"{4}\">{5} "
+          "s</text>\n",
+          x, high, is_last ? wide() + kGap : x, high + 20, is_last ? "end" : "middle", seconds_text(time)));
     }
     text("</g>\n");
   }

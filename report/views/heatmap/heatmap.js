@@ -65,9 +65,11 @@ const drawTimes = (wide) => {
   labels.textContent = '';
   for (let column = 0; column < map.columns; column++) {
     const x = column * map.wide;
-    if (timeOf(column) % every !== 0n || x + LABEL_ROOM > wide + GAP) continue;
-    labels.append(svgElement('path', {d: `M${x.toFixed(1)} ${high}v6`}),
-        svgElement('text', {x: x.toFixed(1), y: high + 20}, `${seconds(timeOf(column))} s`));
+    if (timeOf(column) % every !== 0n) continue;
+    const isLast = x + LABEL_ROOM / 2 > wide + GAP;
+    labels.append(svgElement('path', {d: `M${x.toFixed(1)} ${high}v6`}), svgElement('text', {
+      x: (isLast ? wide + GAP : x).toFixed(1), y: high + 20, 'text-anchor': isLast ? 'end' : 'middle'
+    }, `${seconds(timeOf(column))} s`));
   }
 };
 const drawChosen = () => {
