@@ -28,16 +28,19 @@ const hashOf = (text) => {
   }
   return hashes.get(text);
 };
-const moduleClass = (module) => `m${hashOf(module) % MODULES}`;
+// The rank of each module by its weight, of equal ones by name: the first ones in a legend have colours that differ.
+export const moduleRanks = (weights) => new Map([...weights].filter(([module]) => module !== '')
+    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([module], rank) => [module, rank]));
+const moduleClass = (module, ranks) => (ranks.has(module) ? `m${ranks.get(module) % MODULES}` : 'a0');
 // Of fractions of all before and after; `noise`: a smaller change may be chance.
 export const changeClass = (was, is, noise = 0) => {
   const size = Math.abs(is - was);
   const step = size < Math.max(0.0005, noise) ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
   return step === 0 ? 'd0' : (is > was ? 'p' : 'q') + step;
 };
-// `name`: {kind, text, module}
-export const frameClass = (palette, name) => {
-  if (palette === 'module') return name.module === '' ? 'a0' : moduleClass(name.module);
+// `name`: {kind, text, module}; `ranks`: of modules
+export const frameClass = (palette, name, ranks) => {
+  if (palette === 'module') return moduleClass(name.module, ranks);
   return `${name.kind}${ONE_SHADE.includes(name.kind) ? 0 : hashOf(name.text) % SHADES}`;
 };
 
@@ -47,5 +50,5 @@ export const changeLegend = (more, same) =>
 export const kindLegend = (kinds) =>
     Object.keys(KINDS).filter((kind) => KINDS[kind] !== '' && kinds.has(kind)).map((kind) => [`${kind}0`, KINDS[kind]]);
 // `weights`: by module; the heaviest are shown.
-export const moduleLegend = (weights) => [...weights].filter(([module]) => module !== '')
-    .sort((a, b) => b[1] - a[1]).slice(0, 8).map(([module]) => [moduleClass(module), module]);
+export const moduleLegend = (weights, ranks) =>
+    [...moduleRanks(weights).keys()].slice(0, 8).map((module) => [moduleClass(module, ranks), module]);

@@ -43,11 +43,17 @@ constexpr KindRow kKinds[] = {
 };
 constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
                                       0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
-// A change: more than before, and less, from little to much; and about equal. Readers with red-green colour
-// blindness can tell orange from blue.
-constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
-constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
-constexpr std::uint32_t kSame = 0xdcdcdc;
+// A change: about equal, and more than before or less, from little to much, which stands out most from the
+// ground. Readers with red-green colour blindness can tell orange from blue.
+struct ChangeRow {
+  std::string_view selector;
+  std::uint32_t light, dark;
+};
+constexpr ChangeRow kChanges[] = {
+    {".d0", 0xdcdcdc, 0x3d3d3d}, {".p1", 0xfbe3c4, 0x5a4426}, {".p2", 0xf9cd93, 0x744d1e},
+    {".p3", 0xf3ae57, 0x8c560f}, {".p4", 0xe58a1f, 0xa06009}, {".q1", 0xd3e6f5, 0x2c4a63},
+    {".q2", 0xaed2ee, 0x285a82}, {".q3", 0x7db5e2, 0x20669a}, {".q4", 0x4c97d3, 0x1a72b4},
+};
 constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
 constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
 constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both modes
@@ -96,9 +102,7 @@ std::vector<FrameFill> frame_fills() {
   add(".module .a0", root);
   add(".change .a0", root);
   for (std::size_t i = 0; i < std::size(kModules); ++i) add(fmt::format(".m{}", i), kModules[i]);
-  add(".d0", kSame);
-  for (std::size_t i = 0; i < std::size(kMore); ++i) add(fmt::format(".p{}", i + 1), kMore[i]);
-  for (std::size_t i = 0; i < std::size(kLess); ++i) add(fmt::format(".q{}", i + 1), kLess[i]);
+  for (const ChangeRow& row : kChanges) all.push_back({std::string(row.selector), row.light, row.dark});
   return all;
 }
 
@@ -108,9 +112,17 @@ std::string frame_class(char kind, std::string_view name) {
   return fmt::format("{}{}", kind, has_shades ? hash_of(name) % std::size(kShades) : 0);
 }
 
-std::string module_class(std::string_view module) {
-  return module.empty() ? "a0" : fmt::format("m{}", hash_of(module) % std::size(kModules));
+std::vector<std::string_view> ranked_modules(const std::map<std::string_view, double>& weights) {
+  std::vector<std::pair<double, std::string_view>> heaviest;
+  for (const auto& [module, weight] : weights)
+    if (!module.empty()) heaviest.emplace_back(-weight, module);
+  std::ranges::sort(heaviest);
+  std::vector<std::string_view> modules;
+  for (const auto& [weight, module] : heaviest) modules.push_back(module);
+  return modules;
 }
+
+std::string module_class(std::size_t rank) { return fmt::format("m{}", rank % std::size(kModules)); }
 
 std::string change_class(double before, double after, double noise) {
   const double size = std::abs(after - before);

@@ -1,7 +1,9 @@
 // The colours of frames in flame graphs: pictures have them as a style sheet, pages as data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,10 +31,14 @@ struct FrameFill {
 };
 std::vector<FrameFill> frame_fills();
 
-// The class of a frame: by its kind and name; by its module; by the change of its percentage, where a change
-// below `noise` may be chance. browser/frame_looks.js has the same.
+// The modules of a picture, the heaviest first.
+std::vector<std::string_view> ranked_modules(const std::map<std::string_view, double>& weights);
+
+// The class of a frame: by its kind and name; by the rank of its module, so that the first ones in a legend
+// differ; by the change of its percentage, where a change below `noise` may be chance. browser/frame_looks.js
+// has the same.
 std::string frame_class(char kind, std::string_view name);
-std::string module_class(std::string_view module);
+std::string module_class(std::size_t rank);
 std::string change_class(double before, double after, double noise);
 
 // A colour with the text on it, for tests: contrast.

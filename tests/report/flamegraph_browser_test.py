@@ -230,6 +230,23 @@ class FlameGraphInABrowser(programs.Scratch):
             self.assertGreater(len(static), 10)
             self.assertEqual(sorted(kind for *_, kind in self.rects()), sorted(static), words)
 
+    def test_a_legend_of_modules_has_different_colours(self):
+        names = [f"lib{number}.so" for number in range(8)]
+        capture = made_capture.Capture(made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL | made_capture.CALLCHAIN)).started()
+        for number, name in enumerate(names):
+            start = 0x7000_0000_0000 + number * 0x10000
+            capture.mapped(made_capture.PID, start, 0x1000, 0, f"/no/{name}")
+            capture.sample(ip=start + 8, period=100 - number, chain=[made_capture.CONTEXT_USER, start + 8])
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.tacho("flamegraph", "--palette", "module", "-o", "a.svg", status=None)
+        static = re.findall(r'<rect [^>]*class="(m\d)"/><text [^>]*>([^<]*)</text>', (self.folder / "a.svg").read_text())
+        self.assertEqual([name for _, name in static], names)
+        self.assertEqual(len({look for look, _ in static}), 8)
+        self.browser.open(self.folder / "a.svg")
+        shown = self.browser.run("""return [...document.querySelectorAll('.legend > span')].map(
+            (one) => [one.querySelector('rect').getAttribute('class'), one.textContent.trim()])""")
+        self.assertEqual([tuple(one) for one in shown], static)
+
     def test_tooltip(self):
         rect = self.browser.driver.find_elements("css selector", "g.frames rect")[3]
         ActionChains(self.browser.driver, duration=0).move_to_element(rect).perform()

@@ -330,9 +330,18 @@ constexpr int kRowHeight = 17, kFrameHeight = 16, kGap = 10;  // px; flamegraph.
 
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
+// The modules of the first graph by their self weight, and then those of the others alone.
+std::vector<std::string_view> modules_of(const FlameFrames& frames, std::span<const FlamePane> panes) {
+  std::map<std::string_view, double> weights;
+  for (const FlamePane& pane : panes)
+    for (const FlameTree::Node& node : pane.tree->nodes())
+      weights[frames[node.frame].module] += &pane == &panes.front() ? node.self_width : 0;
+  return ranked_modules(weights);
+}
+
 std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const FlamePane& pane,
-                     const FlameLook& look) {
-  if (look.palette == "module") return module_class(frame.module);
+                     const FlameLook& look, const std::map<std::string_view, std::size_t>& ranks) {
+  if (look.palette == "module") return frame.module.empty() ? "a0" : module_class(ranks.at(frame.module));
   if (look.palette == "change")
     return change_class(share_of(node.total.before, pane.all.before),
                         share_of(node.total.after, pane.all.after), node.noise);
@@ -389,24 +398,14 @@ struct Legend {
   std::string text;
 };
 
-// The modules with the most self weight.
-std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const FlamePane> panes) {
-  std::map<std::string_view, double> weights;
-  for (const FlameTree::Node& node : panes.front().tree->nodes())
-    weights[frames[node.frame].module] += node.self_width;
-  weights.erase(std::string_view());
-  std::vector<std::pair<double, std::string_view>> heaviest;
-  for (const auto& [module, weight] : weights) heaviest.emplace_back(-weight, module);
-  std::ranges::sort(heaviest);
-  heaviest.resize(std::min<std::size_t>(heaviest.size(), 8));
-  std::vector<Legend> keys;
-  for (const auto& [weight, module] : heaviest) keys.push_back({module_class(module), std::string(module)});
-  return keys;
-}
-
-std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes,
-                           const FlameLook& look) {
-  if (look.palette == "module") return module_legend(frames, panes);
+std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes, const FlameLook& look,
+                           const std::vector<std::string_view>& modules) {
+  if (look.palette == "module") {
+    std::vector<Legend> heaviest;
+    for (std::size_t rank = 0; rank < std::min<std::size_t>(modules.size(), 8); ++rank)
+      heaviest.push_back({module_class(rank), std::string(modules[rank])});
+    return heaviest;
+  }
   if (look.palette == "change")
     return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.before_name)
                                     : "costs more per " + look.per + " than before"},
@@ -430,10 +429,12 @@ class SvgPicture {
  public:
   SvgPicture(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
              const FlameLook& look)
-      : out_(out), frames_(frames), panes_(panes), look_(look) {}
+      : out_(out), frames_(frames), panes_(panes), look_(look), modules_(modules_of(frames, panes)) {
+    for (const std::string_view module : modules_) ranks_.emplace(module, ranks_.size());
+  }
 
   Result<> write(format::WorkerPool& pool) {
-    const auto keys = legend(frames_, panes_, look_);
+    const auto keys = legend(frames_, panes_, look_, modules_);
     const double top = 58 + 16.0 * static_cast<double>(look_.notes.size()) + (keys.empty() ? 0 : 18);
     double height = top;
     for (const FlamePane& pane : panes_) height += height_of(pane);
@@ -511,11 +512,12 @@ class SvgPicture {
                     y));
   }
 
-  // The drawn frames, each once: a name is in the file once, however often it is drawn.
+  // The modules by rank, behind an empty line for frames of none. The drawn frames, each once: a name is in
+  // the file once, however often it is drawn.
   void names() {
     numbers_.assign(frames_.size(), kNoNumber);
-    std::map<std::string_view, std::size_t> modules;
     std::string module_lines, name_lines, source_lines;
+    for (const std::string_view module : modules_) module_lines += "\n" + xml_text(module);
     bool has_lines = false;
     std::uint32_t count = 0;
     for (const FlamePane& pane : panes_) {
@@ -523,10 +525,9 @@ class SvgPicture {
         const std::uint32_t number = pane.tree->nodes()[drawn.node].frame;
         if (numbers_[number] != kNoNumber) continue;
         const FlameFrame& frame = frames_[number];
-        const auto [module, is_new] = modules.try_emplace(frame.module, modules.size());
-        if (is_new) module_lines += (modules.size() == 1 ? "" : "\n") + xml_text(frame.module);
-        name_lines += fmt::format("{}{} {} {}", count == 0 ? "" : "\n", static_cast<char>(frame.kind),
-                                  module->second, xml_text(frame.name));
+        name_lines +=
+            fmt::format("{}{} {} {}", count == 0 ? "" : "\n", static_cast<char>(frame.kind),
+                        frame.module.empty() ? 0 : ranks_.at(frame.module) + 1, xml_text(frame.name));
         source_lines += count == 0 ? "" : "\n";
         if (number < look_.lines.size() && !look_.lines[number].empty()) {
           source_lines += xml_text(look_.lines[number]);
@@ -560,8 +561,9 @@ class SvgPicture {
       const double width = node.width * scale;
       text(fmt::format(
           "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
-          kGap + drawn.x * scale, row_y(drawn), width, kFrameHeight, class_of(frame, node, pane, look_),
-          is_marked(frame) ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
+          kGap + drawn.x * scale, row_y(drawn), width, kFrameHeight,
+          class_of(frame, node, pane, look_, ranks_), is_marked(frame) ? " marked" : "", numbers_[node.frame],
+          plain_number(node.width)));
       if (node.self_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.self_width)));
       if (look_.is_difference) {
         if (node.total.before > 0) text(fmt::format(" b=\"{}\"", plain_number(node.total.before)));
@@ -655,6 +657,8 @@ class SvgPicture {
   const FlameFrames& frames_;
   std::span<const FlamePane> panes_;
   const FlameLook& look_;
+  const std::vector<std::string_view> modules_;    // by rank
+  std::map<std::string_view, std::size_t> ranks_;  // of them
   static constexpr std::uint32_t kNoNumber = ~0U;
   std::vector<std::uint32_t> numbers_;  // of frames in the file
   std::uint32_t names_ = 0;             // frames that are drawn

@@ -1,7 +1,7 @@
 // The script in an SVG of `tacho flamegraph`: zoom, search, keys and other views of the same frames. The SVG is complete
 // without it. The script uses no network, and adds names to the document only as text nodes.
 //
-// Input: <metadata class="modules">, <metadata class="names"> (one line each: "KIND MODULE NAME"), <metadata
+// Input: <metadata class="modules"> (one line each: none, and then by weight), <metadata class="names"> (one line each: "KIND MODULE NAME"), <metadata
 // class="lines"> (the source line of each name, may be empty), and in each <g class="pane"> one <rect> for each frame,
 // callers first: n= number of its name, w= total, s= self; in a difference b= total before, a= total after, e= noise of
 // the percentage. A frame's row is its depth. Frames that are too thin to be drawn are in packed data (write_thin() in
@@ -28,7 +28,7 @@ const lines = (name) => {
   const found = svg.querySelector('metadata.' + name), text = found ? found.textContent : '';
   return text === '' ? [] : text.split('\n');
 };
-const modules = lines('modules'), sourceLines = lines('lines');
+const modules = lines('modules'), sourceLines = lines('lines'), ranks = new Map(modules.slice(1).map((module, rank) => [module, rank]));
 // Distinct functions; `id` is the index.
 const names = lines('names').map((line, id) => {
   const [, kind, module, text] = /^(\w) (\d+) ([^]*)$/.exec(line);
@@ -177,7 +177,7 @@ const tell = () => {
 // ---- drawing ------------------------------------------------------------------------------------------------------
 
 const classOf = (pane, i) => state.palette === 'change' && isDifference ?
-    changeClass(...changeOf(pane, i), pane.tree.noise[i]) : frameClass(state.palette, pane.tree.name[i]);
+    changeClass(...changeOf(pane, i), pane.tree.noise[i]) : frameClass(state.palette, pane.tree.name[i], ranks);
 const legend = () => {
   if (state.palette === 'change') {
     return changeLegend(
@@ -188,7 +188,7 @@ const legend = () => {
     return kindLegend(new Set(panes.flatMap((pane) => pane.tree.name.map((name) => name.kind))));
   const weights = new Map(), {tree} = panes[0];
   tree.name.forEach((name, i) => weights.set(name.module, (weights.get(name.module) || 0) + tree.own[i]));
-  return moduleLegend(weights);
+  return moduleLegend(weights, ranks);
 };
 
 let width = 1200;
