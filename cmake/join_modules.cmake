@@ -1,6 +1,7 @@
 # ES modules, and a style sheet if one is given, as constants of C++. The modules become one script, in the order in which
 # they are given: each is a function that returns what it exports (export const NAME), and an import takes that. Lines
-# that are comments, and what lines begin with, are left out. With a style sheet the constants' SHA-256 are constants too.
+# that are comments, what lines begin with, and blanks around operators (which no text of a module may have) are left out.
+# With a style sheet the constants' SHA-256 are constants too.
 #   cmake -DFROM="a.js;b.js" -DTO=a.cc -DNAME=kPage [-DSTYLE=a.css] -P join_modules.cmake
 set(script "'use strict';\n")
 foreach(module IN LISTS FROM)
@@ -13,6 +14,8 @@ foreach(module IN LISTS FROM)
   string(REGEX REPLACE "(^|\n)export const " "\\1const " text "${text}")
   string(REGEX REPLACE "(^|\n)( *//[^\n]*\n)+" "\\1" text "${text}")
   string(REGEX REPLACE "\n[\n ]+" "\n" text "${text}")
+  string(REGEX REPLACE " +// [^\n'`]*\n" "\n" text "${text}")
+  string(REGEX REPLACE " (=>|=|===|!==|&&|[|][|]) " "\\1" text "${text}")
   string(APPEND script "const module_${name} = (() => {\n${text}return {${exports}};\n})();\n")
 endforeach()
 set(constants "extern const std::string_view ${NAME}Script;

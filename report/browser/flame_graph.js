@@ -57,7 +57,7 @@ export const matchAfter = (layout, from, step, isMatch) => {
   return -1;
 };
 
-// What is said of a frame: its name first. `name`: {text, module, line}, `kind`: in words; `top`: what is zoomed to;
+// What is said of a frame: its name first. `name`: {text, module, line}, `kind`: in words; `self`: undefined in a graph of callers; `top`: what is zoomed to;
 // `all`: what it is a share of, called `whole`; `shown(weight)`: with its unit.
 export const frameFacts = (tree, i, {name, kind, self, top, all, whole, shown}) => {
   const lines = [name.text], total = tree.total(i), caller = tree.parent(i), inView = tree.total(top);
@@ -66,8 +66,8 @@ export const frameFacts = (tree, i, {name, kind, self, top, all, whole, shown}) 
   const shares = [`${share(total, all)} of ${whole}`];
   if (top !== tree.root && inView > 0 && total <= inView) shares.push(`${share(total, inView)} of the view`);
   if (caller >= 0 && caller !== tree.root) shares.push(`${share(total, tree.total(caller))} of its caller`);
-  lines.push(
-      `total ${shown(total)}: ${shares.join(', ')}`, `self ${shown(self)}: ${share(self, all)} of ${whole}`);
+  lines.push(`total ${shown(total)}: ${shares.join(', ')}`);
+  if (self !== undefined) lines.push(`self ${shown(self)}: ${share(self, all)} of ${whole}`);
   return lines;
 };
 // Of a difference: from one fraction to the other.

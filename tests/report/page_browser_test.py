@@ -5,6 +5,7 @@ import collections
 import json
 import re
 import struct
+from urllib.parse import quote
 
 import browser
 import made_capture as made
@@ -118,6 +119,22 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.settle()
         self.settle()
 
+    def assert_graph(self, stacks, number=0):
+        """The flame graph with that number shows these stacks: {names from its root: weight}."""
+        total, widths = sum(stacks.values()), collections.Counter()
+        for stack, weight in stacks.items():
+            for depth in range(len(stack) + 1):
+                widths[stack[:depth]] += weight
+        self.browser.run("document.querySelectorAll('.flamebox').forEach((box) => { box.style.maxHeight = '3000px'; }); dispatchEvent(new Event('resize'))")
+        self.settle()
+        canvas, shown = self.browser.run("""const canvas = document.querySelectorAll('.panel.stacks canvas.flame')[arguments[0]];
+            return [canvas.clientWidth, canvas.drawn.map(([, , , w]) => w).sort((a, b) => b - a)];""", number)
+        wanted = sorted((canvas * weight / total for weight in widths.values()), reverse=True)
+        wanted = [width for width in wanted if width >= 0.4]
+        self.assertEqual(len(shown), len(wanted))
+        for mine, other in zip(shown, wanted):
+            self.assertAlmostEqual(mine, other, delta=0.01)
+
     # Tests.
 
     def test_frames_and_widths_equal_folded(self):
@@ -125,19 +142,94 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
             self.open_golden(name)
             right = self.folded()
             self.assertEqual(self.shown_folded(), right)
-            total, widths = sum(right.values()), collections.Counter()
-            for stack, weight in right.items():
-                for depth in range(len(stack) + 1):
-                    widths[stack[:depth]] += weight
-            canvas = self.browser.run("return document.querySelector('canvas.flame').clientWidth")
-            wanted = sorted((canvas * weight / total for weight in widths.values()), reverse=True)
-            wanted = [width for width in wanted if width >= 0.4]
-            self.browser.run("document.querySelector('.flamebox').style.maxHeight = '3000px'; dispatchEvent(new Event('resize'))")
-            self.settle()
-            shown = [width for _, _, width in self.frames()]
-            self.assertEqual(len(shown), len(wanted), name)
-            for mine, other in zip(shown, wanted):
-                self.assertAlmostEqual(mine, other, delta=0.01)
+            self.assert_graph(right)
+
+    def test_other_graphs_of_the_stacks_equal_folded(self):
+        """Bottom-up, without a function, with recursion or a module as one: as changing the lines of folded gives them."""
+        self.open_golden("unwound")
+        stacks = self.folded()
+        modules = dict(self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => [row.cells[2].textContent, row.cells[3].textContent])"))
+        hidden = collections.Counter(frame for stack in stacks for frame in stack[1:-1]).most_common(1)[0][0]
+        module = next(modules[stack[-1]] for stack in stacks if modules.get(stack[-1], "").startswith("shapes"))
+
+        def joined(stack, same):
+            return tuple(frame for i, frame in enumerate(stack) if i == 0 or not same(stack[i - 1], frame))
+
+        def changed(how):
+            sums = collections.Counter()
+            for stack, weight in stacks.items():
+                sums[tuple(how(stack))] += weight
+            return sums
+
+        as_module = lambda stack: [f"[{module}]" if modules.get(frame) == module else frame for frame in stack]
+        without = lambda stack: [frame for frame in stack if frame != hidden]
+        recursion = lambda stack: joined(stack, lambda a, b: a == b)
+        one_module = lambda stack: joined(as_module(stack), lambda a, b: a == b == f"[{module}]")
+        self.assertNotEqual(len(changed(without)), len(stacks))
+        for fragment, how in ((f"hide={quote(hidden)}", without), ("recursion=1", recursion), (f"module={quote(module)}", one_module),
+                              ("graph=callers", lambda stack: stack[::-1]),
+                              (f"graph=callers&hide={quote(hidden)}&recursion=1", lambda stack: recursion(without(stack))[::-1])):
+            self.open("#" + fragment)
+            self.assert_graph(changed(how))
+        self.assertIn(f"without {hidden}", self.browser.run("return document.querySelector('.changes').textContent"))
+
+    def test_callers_and_callees_of_a_function_equal_folded(self):
+        self.open_golden("unwound")
+        stacks = self.folded()
+        counts = collections.Counter(frame for stack in stacks for frame in set(stack[1:]))
+        name = max(counts, key=lambda frame: len({stack[:stack.index(frame)] for stack in stacks if frame in stack}))
+        callers, callees = collections.Counter(), collections.Counter()
+        for stack, weight in stacks.items():
+            if name in stack:
+                at = stack.index(name)
+                callers[stack[:at][::-1]] += weight
+                callees[stack[at + 1:]] += weight
+        self.assertGreater(len(callers), 1)
+        self.open("#around=" + quote(name))
+        self.assertTrue(self.browser.run("return document.querySelector('.flamebox').hidden"))
+        self.assert_graph(callers, 1)
+        self.assert_graph(callees, 2)
+        self.focus(".panel.stacks .flamebox:nth-of-type(2) canvas")
+        self.press(UP)
+        self.assertTrue(self.status(".flameview").startswith(name), self.status(".flameview"))
+
+    def test_keys_change_the_graph(self):
+        self.open_golden("unwound")
+        self.press("h")
+        self.assertIn("Choose a frame first", self.status(".flameview"))
+        self.focus("canvas.flame")
+        self.press(DOWN, DOWN, DOWN, DOWN)
+        name = self.status(".flameview").split(" \u00b7 ")[0]
+        self.press("c")
+        self.assertIn(quote(name), self.fragment().replace("+", "%20"))
+        self.assertIn("around=", self.fragment())
+        self.press(UP, ESCAPE)
+        self.assertEqual(self.fragment(), "")
+        self.focus("canvas.flame")
+        self.press(DOWN, DOWN, DOWN, "h")
+        self.assertIn("hide=", self.fragment())
+        self.back()
+        self.focus("canvas.flame")
+        self.press(DOWN, DOWN, DOWN)
+        for key, shown in (("m", "module="), ("r", "recursion=1"), ("p", "palette=warm"), ("b", "graph=callers")):
+            self.press(key)
+            self.assertIn(shown, self.fragment())
+            pressed = {"r": "Recursion", "b": "Bottom-up"}.get(key)
+            if pressed:
+                self.assertIn(pressed, self.browser.run("return [...document.querySelectorAll('.flameview [aria-pressed=true]')].map((one) => one.textContent)"))
+        self.focus("canvas.flame")
+        self.press(DOWN, DOWN, DOWN)
+        name = self.status(".flameview").split(" \u00b7 ")[0]
+        self.press(ENTER)
+        self.assertRegex(self.fragment(), r"zoom=\d+%2C2")
+        self.browser.driver.refresh()
+        self.wait_until("return document.documentElement.dataset.ready === 'yes'")
+        self.focus("canvas.flame")
+        self.press(DOWN)
+        self.assertTrue(self.status(".flameview").startswith(name), self.status(".flameview"))
+        self.press("0")
+        self.assertEqual(self.fragment(), "#palette=warm")
+
 
     def test_shares_of_frames_that_are_too_thin_are_those_of_script(self):
         self.capture = thin_frames.write(self.folder)

@@ -89,6 +89,14 @@ class PageOfACapture(programs.Scratch):
         # Names of namespaces begin with http:// too, and are not requested.
         self.assertFalse(re.search(r"https?://(?!www.w3.org/)|\bon\w+=\"", page.text.split("<style>")[0] + script[0]))
 
+    def test_the_script_without_blanks_says_the_same(self):
+        """join_modules.cmake takes blanks around operators out, also in texts: these have none."""
+        for folder in ("report/browser", "report/views"):
+            for module in (programs.ROOT / folder).rglob("*.js"):
+                code = re.sub(r"(?m)(^| ) *// .*$", "", module.read_text())
+                for text in re.findall(r"'(?:[^'\\\n]|\\.)*'", code):
+                    self.assertNotRegex(text, r" (=>|=|===|!==|&&|\|\|) | // ", module.name)
+
     def test_the_script_puts_no_text_into_markup(self):
         for module in (programs.ROOT / "report/views/page").glob("*.js"):
             text = module.read_text()

@@ -1,4 +1,5 @@
 // The trees of a picture of `tacho flamegraph`: read from its elements and its packed data, and changed as the user asks.
+import {joinFrames} from '../../browser/changed_tree.js';
 import {openData} from '../../browser/packed_data.js';
 
 const ROW = 17;
@@ -110,45 +111,24 @@ export const readThin = async (trees, names, mark) => {
   });
 };
 
-// The tree with only the calls of one function (`focus`), without functions (`hide`, `modules`), or with recursion joined;
-// `how` = {focus, hide, recursion, modules}. `ids`: the number of names.
-export const changedTree = (base, how, ids) => {
+// The tree with only the calls of one function (`focus`), without functions (`hide`), or with recursion or `modules` joined;
+// `how` = {focus, hide, recursion, modules}.
+export const changedTree = (base, how, names) => {
   if (how.focus === '' && how.hide.length === 0 && how.modules.length === 0 && !how.recursion) return base;
-  const count = base.name.length, tree = new FlameTree(), children = new Map();
-  const to = new Int32Array(count), isInside = new Uint8Array(count);
-  const hidden = new Set(how.hide), joined = new Set(how.modules), moduleNames = new Map();
-  const nameOf = (name) => {
-    if (name.module === '' || !joined.has(name.module)) return name;
-    if (!moduleNames.has(name.module)) {
-      const id = ids + moduleNames.size;
-      moduleNames.set(name.module, {id, kind: 'c', module: name.module, text: `[${name.module}]`, line: ''});
-    }
-    return moduleNames.get(name.module);
-  };
-  const child = (parent, name) => {
-    const key = parent * 2 * ids + name.id;
-    if (!children.has(key)) children.set(key, tree.addNode(parent, name));
-    return children.get(key);
-  };
-  for (let i = 0; i < count; i++) {
-    const parent = base.up[i];
-    if (parent < 0) {
-      to[i] = tree.addNode(-1, base.name[i]);
-      isInside[i] = how.focus === '' ? 1 : 0;
-    } else {
-      to[i] = to[parent];
-      isInside[i] = isInside[parent] || base.name[i].text === how.focus ? 1 : 0;
-      if (isInside[i] && !hidden.has(base.name[i].text)) {
-        const name = nameOf(base.name[i]);
-        const joins = (how.recursion || name.kind === 'c') && to[i] !== 0 && tree.name[to[i]] === name;
-        if (!joins) to[i] = child(to[i], name);
-      }
-    }
-    if (!isInside[i]) continue;
-    tree.self[to[i]] += base.self[i];
-    if (parent < 0 || to[parent] !== to[i]) tree.noise[to[i]] += base.noise[i];
-    for (const [own] of SUMS) tree[own][to[i]] += base[own][i];
-  }
+  const joined = how.modules.map((module, i) => ({id: names.length + i, kind: 'c', module, text: `[${module}]`, line: ''}));
+  const {to, up, frame} = joinFrames(
+      {count: base.name.length, root: 0, parent: (i) => base.up[i], frame: (i) => base.name[i].id}, {
+        name: (id) => names[id].text, module: (id) => names[id].module,
+        joined: (id) => names.length + how.modules.indexOf(names[id].module)
+      }, how);
+  const tree = new FlameTree();
+  up.forEach((caller, i) => tree.addNode(caller, names[frame[i]] || joined[frame[i] - names.length]));
+  to.forEach((now, i) => {
+    if (now < 0) return;
+    tree.self[now] += base.self[i];
+    if (i === 0 || to[base.up[i]] !== now) tree.noise[now] += base.noise[i];
+    for (const [own] of SUMS) tree[own][now] += base[own][i];
+  });
   return tree.addUp();
 };
 

@@ -85,7 +85,7 @@ const apply = (hasMore = false) => {
   if (hasMore) state.search = before.search;  // may still be typed
   if (!before || hasMore || changesTree(before, state)) {
     panes.forEach((pane) => {
-      pane.tree = changedTree(pane.base, state, names.length);
+      pane.tree = changedTree(pane.base, state, names);
       if (!hasMore) pane.selected = 0;
     });
   }

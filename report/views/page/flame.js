@@ -1,174 +1,166 @@
-// The flame graph of the selection, on a canvas: callers above what they call. Frames that are wide enough to
-// be seen are laid out once for each selection, zoom and width; of these the rows in sight are drawn.
-import {element} from '../../browser/dom.js';
-import {changeFact, frameAt, frameFacts, layOut, matchAfter} from '../../browser/flame_graph.js';
-import {changeClass, changeLegend, frameClass, KINDS, kindLegend} from '../../browser/frame_looks.js';
-import {onKeys} from '../../browser/keys.js';
-import {fitted} from '../../browser/labels.js';
+// Flame graphs of the selection: of its stacks from callers to callees, or from the leaves up, or of the callers and the
+// callees of one function. Functions can be hidden, recursion and modules joined, by the keys that pictures have too.
+import {button, element} from '../../browser/dom.js';
+import {changeFact, frameFacts} from '../../browser/flame_graph.js';
+import {changeClass, changeLegend, frameClass, KINDS, kindLegend, moduleLegend, moduleRanks} from '../../browser/frame_looks.js';
 import {amount} from '../../browser/words.js';
 
-import {colour, dragOn, isDark, pen, showTip} from './canvas.js';
+import {colour, isDark} from './canvas.js';
+import {makeFlameCanvas} from './flame_canvas.js';
+import {select} from './model.js';
+import {makeStacks} from './stacks.js';
+import {initialState, PALETTES, palettesOf} from './state.js';
 
-const ROW = 18, LEAST = 0.4;
+const WALK = 'Arrow keys walk through the frames';
 
 export const makeFlame = (app) => {
-  const {model} = app, {tree, frames} = model;
-  const canvas = element('canvas', {
-    tabindex: 0,
-    role: 'img',
-    class: 'flame',
-    'aria-label': 'Flame graph of the selection. Arrow keys walk through the frames, Enter zooms in, ' +
-        'Escape zooms out; the table beside it has the same functions.'
-  });
-  const spacer = element('div', {class: 'spacer'}, canvas),
-        box = element('div', {class: 'scroll flamebox'}, spacer);
+  const {model} = app, {tree, frames} = model, stacks = makeStacks(model), palettes = palettesOf(model);
   const legend = element('p', {class: 'legend'});
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const without = element('p', {class: 'without'});
-  let chosen = -1, layout = null, palette = new Map();
+  let fills = new Map(), drawn = {key: '', selection: null, trees: null};
 
-  // What frames are as wide as: of a comparison either side.
-  const sides = () =>
-      (app.state.side === 'before' && app.selection.before ? app.selection.before : app.selection);
-  const total = (i, of = sides()) => of.sums[i + 1] - of.sums[tree.first[i]];
-  const shape = {
-    root: tree.root,
-    parent: (i) => tree.parent[i],
-    total: (i) => total(i),
-    callees: (i) => {
-      const found = [];
-      for (let child = i - 1; child >= tree.first[i]; child = tree.first[child] - 1) found.push(child);
-      return found.reverse();
-    }
+  // The sums of both sides of a comparison, the one that widths show first.
+  const sides = () => {
+    const {selection, state} = app;
+    if (!selection.before) return [selection];
+    return state.side === 'before' ? [selection.before, selection] : [selection, selection.before];
   };
-  const nameOf = (i) => {
-    const frame = tree.frame[i];
-    return {
-      text: frames.name(frame),
-      module: frames.module(frame),
-      line: frames.line(frame),
-      kind: frames.kind(frame)
-    };
-  };
-  const isMatch = (i) => app.matches.frames !== null && app.matches.frames[tree.frame[i]] === 1;
-
-  const change = (i) => {
-    const {before, all} = app.selection;
-    return [before.all > 0 ? total(i, before) / before.all : 0, all > 0 ? total(i, app.selection) / all : 0];
+  const nameOf = (frame) => ({
+    text: frames.name(frame), module: frames.module(frame), line: frames.line(frame), kind: frames.kind(frame)
+  });
+  const change = (of, i) => {
+    const shares = sides().map((side, which) => (side.all > 0 ? of.total(i, which) / side.all : 0));
+    return app.state.side === 'before' ? shares : shares.reverse();
   };
   const colourOf = (look) => {
-    const [light, dark] = model.head.fills[`.safe .${look}`] || model.head.fills[`.${look}`];
+    const [light, dark] = model.head.fills[`.${app.state.palette} .${look}`] || model.head.fills[`.${look}`];
     return isDark() ? dark : light;
   };
-  const fillOf = (i) => {
-    if (app.selection.before) return colourOf(changeClass(...change(i)));
-    const frame = tree.frame[i];
-    if (!palette.has(frame)) palette.set(frame, colourOf(frameClass('safe', nameOf(i))));
-    return palette.get(frame);
+  const ownOfModules = ({self}) => {
+    const weights = new Map();
+    self.forEach((own, i) => {
+      if (own > 0) weights.set(frames.module(i), (weights.get(frames.module(i)) || 0) + own);
+    });
+    return weights;
   };
-
-  const drawRows = () => {
-    const height = Math.min(box.clientHeight || 400, layout.rows * ROW), top = box.scrollTop;
-    const context = pen(canvas, layout.width, Math.max(height, ROW)), ink = colour('ink');
-    canvas.style.top = '0px';
-    canvas.drawn = [];  // of what is in sight: [node, x, y, width]
-    const isSearch = app.matches.frames !== null && app.matches.frames.includes(1);
-    context.fillStyle = ink;
-    if (sides().all === 0) return context.fillText('No sample of the selection has a weight.', 8, ROW / 2);
-    const firstRow = Math.max(Math.floor(top / ROW), 0),
-          endRow = Math.min(Math.ceil((top + height) / ROW) + 1, layout.rows);
-    for (let place = layout.starts[firstRow]; place < layout.starts[endRow]; place++) {
-      const i = layout.nodes[place], x = layout.x[place], y = layout.row[place] * ROW - top, w = layout.w[place];
-      canvas.drawn.push([i, x, y, w]);
-      const isPale = isSearch && !isMatch(i);
-      context.globalAlpha = isPale ? 0.35 : layout.row[place] < layout.upTo ? 0.6 : 1;
-      context.fillStyle = isMatch(i) ? colour('match') : fillOf(i);
-      context.fillRect(x, y, Math.max(w - 0.5, isMatch(i) ? 2 : 0.3), ROW - 1);
-      context.globalAlpha = isPale ? 0.75 : context.globalAlpha;
-      const words = fitted(frames.name(tree.frame[i]), w - 6, context);
-      if (words !== '') {
-        context.fillStyle = isMatch(i) ? colour('match-ink') : ink;
-        context.fillText(words, x + 3, y + ROW / 2);
-      }
-      context.globalAlpha = 1;
-      if (i === chosen) {
-        context.strokeStyle = ink;
-        context.lineWidth = 2;
-        context.strokeRect(x + 1, y + 1, Math.max(w - 2, 2), ROW - 3);
-      }
-    }
+  // By all samples that a page opens with, so that colours stay when others are selected.
+  let ranked = null;
+  const ranks = () => ranked ??= moduleRanks(ownOfModules(select(model, initialState(model))));
+  const fillOf = (graph, i) => {
+    if (app.state.palette === 'change') return colourOf(changeClass(...change(graph.tree, i)));
+    const frame = graph.tree.frame(i);
+    if (!fills.has(frame)) fills.set(frame, colourOf(frameClass(app.state.palette, nameOf(frame), ranks())));
+    return fills.get(frame);
   };
-
-  const facts = (i) => {
-    const {all, own} = sides(), name = nameOf(i);
-    const lines = frameFacts(shape, i, {
+  const factsOf = ({tree: of, top}, i) => {
+    const name = nameOf(of.frame(i));
+    const lines = frameFacts(of, i, {
       name,
       kind: KINDS[name.kind],
-      self: own[i],
-      top: app.state.zoom,
-      all,
+      self: of.self?.(i),
+      top,
+      all: sides()[0].all,
       whole: 'the selection',
       shown: (weight) => amount(weight, app.unit())
     });
-    return app.selection.before ? [...lines, changeFact(...change(i))] : lines;
+    return app.selection.before ? [...lines, changeFact(...change(of, i))] : lines;
   };
 
-  const at = (x, y) =>
-      (canvas.drawn ||
-       []).find(([, left, top, w]) => x >= left && x < left + Math.max(w, 1) && y >= top && y < top + ROW);
-  const choose = (i) => {
-    chosen = i;
-    status.textContent = facts(i).join(' · ');
-    const y = tree.depth[i] * ROW;
-    if (y < box.scrollTop) box.scrollTop = y;
-    if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
-    drawRows();
+  const whole = {zoom: tree.root, steps: 0};
+  const zoom = ({tree: of}, i) => {
+    const [node, steps] = of.placeOf(i);
+    app.go({zoom: node, steps});
   };
-  const zoom = (i) => app.go({zoom: i});
-  const move = (way) => {
-    const next = layout.places.has(chosen) ? frameAt(shape, layout, chosen, way) : app.state.zoom;
-    if (next >= 0) choose(next);
+  const lookAround = (frame) => app.go({around: frames.name(frame), ...whole});
+  let current;
+  const looks = {
+    fillOf,
+    factsOf,
+    chosen: (graph, i) => {
+      current = graph;
+      status.textContent = factsOf(graph, i).join(' · ');
+    }
   };
-  const toMatch = (step) => {
-    const next = matchAfter(layout, chosen, step, isMatch);
-    if (next < 0) return;
-    choose(next);
-    box.scrollIntoView({block: 'nearest'});
-  };
-  const shown = () => (layout.places.has(chosen) ? chosen : app.state.zoom);
-  onKeys(canvas, {
-    ArrowUp: () => move('caller'),
-    ArrowDown: () => move('callee'),
-    ArrowLeft: () => move('left'),
-    ArrowRight: () => move('right'),
-    Enter: () => zoom(shown()),
-    Escape: () => {
-      if (app.state.zoom !== tree.root) zoom(tree.parent[app.state.zoom]);
-    },
-    f: () => {
-      if (shown() !== tree.root) app.go({focus: frames.name(tree.frame[shown()]), zoom: tree.root});
+  const main = makeFlameCanvas(app, {
+    ...looks,
+    label: `Flame graph of the selection. ${WALK}, Enter zooms in, Escape zooms out; the table beside it has the same functions.`,
+    entered: (graph, i, isAlt) => (isAlt ? act.h() : zoom(graph, i)),
+    left: (graph) => {
+      if (graph.top !== graph.tree.root) zoom(graph, graph.tree.parent(graph.top));
     }
   });
-  dragOn(canvas, {
-    moved: () => {},
-    ended: () => {},
-    clicked: (x, y) => {
-      const hit = at(x, y);
-      if (!hit) return;
-      choose(hit[0]);
-      zoom(hit[0]);
-    }
-  });
-  canvas.addEventListener('pointermove', (event) => {
-    const hit = at(event.offsetX, event.offsetY);
-    showTip(event, hit ? facts(hit[0]) : null);
-  });
-  canvas.addEventListener('pointerleave', (event) => showTip(event, null));
-  box.addEventListener('scroll', drawRows);
+  const around = [['Callers', true], ['Callees', false]].map(([words, isUpward]) => makeFlameCanvas(app, {
+    ...looks,
+    isUpward,
+    label: `${words} of the function. ${WALK}, Enter shows callers and callees of another one, Escape all stacks.`,
+    entered: (graph, i, isAlt) => (isAlt ? act.h() : lookAround(graph.tree.frame(i))),
+    left: () => app.go({around: ''})
+  }));
+  current = main;
+
+  // What is done to the chosen frame.
+  const withChosen = (does, otherwise = () => false) => () => {
+    const {tree: of, chosen, top, layout} = current;
+    if (layout === null) return false;
+    const i = layout.places.has(chosen) ? chosen : top;
+    if (i !== of.root || app.state.around !== '')
+      does(of.frame(i));
+    else if (otherwise() === false)
+      status.textContent = 'Choose a frame first: by a click or with the arrow keys.';
+  };
+  const toggled = (list, one) => (list.includes(one) ? list.filter((other) => other !== one) : [...list, one]);
+  const act = {
+    f: withChosen((frame) => app.go({focus: frames.name(frame), around: '', ...whole})),
+    c: withChosen(lookAround, () => app.state.focus !== '' && app.go({around: app.state.focus, ...whole})),
+    h: withChosen((frame) => {
+      const name = frames.name(frame), {hide, around: of} = app.state;
+      app.go({hide: [...new Set([...hide, name])], around: of === name ? '' : of});
+    }),
+    m: withChosen((frame) => {
+      const module = frames.module(frame);
+      if (module === '')
+        status.textContent = `${frames.name(frame)} is of no module.`;
+      else
+        app.go({modules: toggled(app.state.modules, module)});
+    }),
+    r: () => app.go({recursion: !app.state.recursion}),
+    b: () => app.go({graph: app.state.graph === 'callers' ? 'callees' : 'callers', around: '', ...whole}),
+    p: () => app.go({palette: palettes[(palettes.indexOf(app.state.palette) + 1) % palettes.length]})
+  };
+
+  const choice = (label, names, key) => element(
+      'select', {'aria-label': label, onchange: (event) => app.go({[key]: event.target.value})},
+      ...Object.entries(names).map(([value, words]) => element('option', {value}, words)));
+  const side = choice('what frames are as wide as', {after: 'as wide as after', before: 'as wide as before'}, 'side');
+  const palette = choice('colours', Object.fromEntries(palettes.map((name) => [name, PALETTES[name]])), 'palette');
+  const pressed = {
+    b: button('Bottom-up', 'where samples were taken, and below that the callers (b)', act.b),
+    r: button('Recursion', 'direct recursion as one frame (r)', act.r)
+  };
+  const chips = element('span', {class: 'changes'});
+  const tools = element(
+      'p', {class: 'tools'}, ...(model.base ? [side] : []), pressed.b, button('Callers and callees', 'of the chosen function (c)', act.c),
+      button('Hide', 'without the chosen function (h, Alt+click)', act.h), pressed.r,
+      button('Module', 'functions of the chosen module that call each other as one frame (m)', act.m), palette, chips);
+  const drawTools = () => {
+    const {state} = app, chip = (words, changes) =>
+        button(`${words} ✕`, 'undo this', () => app.go(changes), {class: 'chip'});
+    side.value = state.side;
+    palette.value = state.palette;
+    pressed.b.setAttribute('aria-pressed', String(state.graph === 'callers'));
+    pressed.r.setAttribute('aria-pressed', String(state.recursion));
+    chips.replaceChildren(
+        ...(state.around === '' ? [] : [chip(`callers and callees of ${state.around}`, {around: ''})]),
+        ...state.hide.map((name) => chip(`without ${name}`, {hide: toggled(state.hide, name)})),
+        ...state.modules.map((name) => chip(`${name} as one`, {modules: toggled(state.modules, name)})));
+  };
 
   const kinds = new Set(Array.from({length: frames.count}, (_, i) => frames.kind(i)));
   const drawLegend = () => {
-    const entries = app.selection.before ? changeLegend('more', 'as much') : kindLegend(kinds);
+    const entries = app.state.palette === 'change' ? changeLegend('more', 'as much') :
+        app.state.palette === 'module'             ? moduleLegend(ownOfModules(app.selection), ranks()) :
+                                                     kindLegend(app.state.modules.length > 0 ? new Set([...kinds, 'c']) : kinds);
     legend.replaceChildren(...entries.map(([look, words]) => {
       const mark = element('span', {class: 'mark'});
       mark.style.background = colourOf(look);
@@ -176,27 +168,41 @@ export const makeFlame = (app) => {
     }));
   };
 
-  const side = element(
-      'select', {'aria-label': 'what frames are as wide as', onchange: () => app.go({side: side.value})},
-      element('option', {value: 'after'}, 'as wide as after'),
-      element('option', {value: 'before'}, 'as wide as before'));
+  // Made again only if they are others.
+  const trees = () => {
+    const {state, selection} = app;
+    const key = JSON.stringify([state.graph, state.around, state.hide, state.modules, state.recursion, state.side]);
+    if (drawn.key !== key || drawn.selection !== selection) drawn = {key, selection, trees: stacks(state, sides())};
+    return drawn.trees;
+  };
+  const view = element(
+      'div', {class: 'flameview'}, tools, without, legend, main.element, ...around.map((graph) => graph.element), status);
   return {
-    element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), without, legend, box, status),
-    toMatch,
+    element: view,
+    keys: act,
+    toMatch: (step) => (app.state.around === '' ? main : current).toMatch(step),
     draw: () => {
-      side.value = app.state.side;
-      const event = model.events[app.state.event];
+      const {state} = app, event = model.events[state.event], none = 'No sample of the selection has a weight.';
       without.textContent =
           event.hasStacks ? '' : `${event.name} was recorded without stacks: each sample has one frame, where it was taken.`;
-      palette = new Map();
+      fills = new Map();
+      drawTools();
       drawLegend();
-      layout = layOut(shape, {top: app.state.zoom, width: Math.max(box.clientWidth, 100), least: LEAST});
-      spacer.style.height = `${layout.rows * ROW}px`;
-      if (!layout.places.has(chosen)) {
-        chosen = -1;
-        status.textContent = '';
+      const hasFocus = document.activeElement === current.canvas;
+      const {graph, callers, callees} = trees(), isAround = state.around !== '';
+      view.classList.toggle('around', isAround);
+      main.element.hidden = isAround;
+      around.forEach((one) => { one.element.hidden = !isAround; });
+      if (isAround) {
+        if (current === main) current = around[1];
+        const words = callees.total(0) > 0 ? '' : `No sample of the selection has ${state.around} in its stack.`;
+        around.forEach((one, which) => one.draw([callers, callees][which], 0, words));
+      } else {
+        current = main;
+        main.draw(graph, graph.nodeAt(state.zoom, state.steps), sides()[0].all > 0 ? '' : none);
       }
-      drawRows();
+      if (hasFocus) current.canvas.focus({preventScroll: true});
+      if (current.chosen < 0) status.textContent = '';
     }
   };
 };

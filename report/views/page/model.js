@@ -57,10 +57,11 @@ export const makeModel = ({head, columns, text, texts}) => {
   const lines = columns.get('frame.line') || [];
   const frames = {
     count: names.length,
-    name: (i) => (i === tree.frame[tree.root] ? 'all' : text(names[i])),
-    module: (i) => text(modules[i]),
-    kind: (i) => String.fromCharCode(kinds[i]),
-    line: (i) => text(lines[i] || 0)
+    name: (i) => (i === tree.frame[tree.root] ? 'all' : i < names.length ? text(names[i]) : `[${frames.module(i)}]`),
+    module: (i) => text(i < names.length ? modules[i] : i - names.length),
+    kind: (i) => (i < names.length ? String.fromCharCode(kinds[i]) : 'c'),
+    line: (i) => text(lines[i] || 0),
+    joined: (i) => names.length + modules[i]  // stands for all of its module
   };
   const time = columns.get('time'), count = time.length;
   const samples = {

@@ -12,7 +12,7 @@ import {makeFlame} from './flame.js';
 import {makeFunctions} from './functions.js';
 import {folded, makeModel, nodesWith, select} from './model.js';
 import {makeOverview} from './overview.js';
-import {addressOf, cleared, hasSelection, initialState, ofEvent, readState, selectsOthers, TABS} from './state.js';
+import {addressOf, cleared, hasSelection, ofEvent, readState, selectsOthers, TABS, unchanged} from './state.js';
 import {makeTimeline} from './timeline.js';
 import {makeValues} from './values.js';
 
@@ -28,7 +28,9 @@ const KEYS = [
   ['Shift + arrows', 'select a time in the timeline'],
   ['w', 'in states of threads: to the waker of the chosen wait'],
   ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
-  ['f', 'only stacks with the chosen function'], ['n, N', 'next and previous match'], ['back', 'undo'],
+  ['f', 'only stacks with the chosen function'], ['c', 'callers and callees of the chosen function'],
+  ['b', 'bottom-up: below each function its callers'], ['h, Alt+click', 'without the chosen function'],
+  ['r', 'direct recursion as one frame'], ['m', 'the chosen module as one frame'], ['p', 'other colours'], ['n, N', 'next and previous match'], ['back', 'undo'],
   ['?', 'this list']
 ];
 
@@ -130,7 +132,7 @@ const start = async () => {
 
   const reset = () => {
     search.value = '';
-    app.go({...cleared(), search: '', zoom: model.tree.root, viewFrom: 0, viewTo: model.span});
+    app.go({...cleared(), ...unchanged(model), search: '', viewFrom: 0, viewTo: model.span});
   };
   document.getElementById('page').replaceChildren(
       element(
@@ -258,6 +260,11 @@ const start = async () => {
   TABS.forEach((name, i) => {
     keys[i + 1] = () => app.go({tab: name});
   });
+  for (const key in flame.keys)
+    keys[key] = () => {
+      const of = views[app.state.tab][0].keys;
+      return of ? of[key]() : false;
+    };
   onKeys(document, keys, () => !help.open && !foldedBox.open);
   addEventListener('hashchange', apply);
   let waiting = 0;

@@ -7,6 +7,14 @@ const LISTS = {
 };
 export const ROWS = ['cpu', 'process', 'thread', 'container', 'state'];
 export const TABS = ['stacks', 'values', 'events'];
+export const PALETTES = {
+  safe: 'kind of code',
+  warm: 'kind of code, warm',
+  module: 'module',
+  wait: 'waits',
+  change: 'change of share'
+};
+export const palettesOf = (model) => Object.keys(PALETTES).filter((name) => name !== 'change' || model.base);
 
 // A page opens with an event that has stacks: a clock or counter unless it has hardly a sample, else the one with the most
 // samples.
@@ -35,7 +43,9 @@ export const initialState = (model) => {
     tids: [],
     groups: [],
     focus: '',
-    zoom: model.tree.root,
+    ...unchanged(model),
+    steps: 0,
+    palette: model.base ? 'change' : 'safe',
     search: '',
     tab: 'stacks',
     field: null,
@@ -67,8 +77,15 @@ export const readState = (model, fragment) => {
   for (const list in LISTS) state[list] = asked.getAll(LISTS[list]).map(finite).filter((one) => one !== null);
   state.groups = asked.getAll('container');
   state.focus = asked.get('function') || '';
-  const zoom = finite(asked.get('zoom'));
-  if (Number.isInteger(zoom) && zoom >= 0 && zoom < model.tree.count) state.zoom = zoom;
+  const [zoom, steps = 0] = (asked.get('zoom') || '').split(',').map(finite);
+  if (Number.isInteger(zoom) && zoom >= 0 && zoom < model.tree.count && Number.isInteger(steps) && steps >= 0)
+    [state.zoom, state.steps] = [zoom, steps];
+  if (asked.get('graph') === 'callers') state.graph = 'callers';
+  state.around = asked.get('around') || '';
+  state.hide = asked.getAll('hide');
+  state.modules = asked.getAll('module');
+  state.recursion = asked.get('recursion') === '1';
+  if (palettesOf(model).includes(asked.get('palette'))) state.palette = asked.get('palette');
   state.search = asked.get('search') || '';
   if (TABS.includes(asked.get('tab'))) state.tab = asked.get('tab');
   if (asked.has('field')) state.field = asked.get('field');
@@ -93,7 +110,13 @@ export const addressOf = (model, state) => {
   for (const list in LISTS) state[list].forEach((one) => fragment.append(LISTS[list], one));
   state.groups.forEach((one) => fragment.append('container', one));
   if (state.focus !== '') fragment.set('function', state.focus);
-  if (state.zoom !== usual.zoom) fragment.set('zoom', state.zoom);
+  if (state.zoom !== usual.zoom) fragment.set('zoom', state.steps > 0 ? `${state.zoom},${state.steps}` : state.zoom);
+  if (state.graph !== usual.graph) fragment.set('graph', state.graph);
+  if (state.around !== '') fragment.set('around', state.around);
+  state.hide.forEach((one) => fragment.append('hide', one));
+  state.modules.forEach((one) => fragment.append('module', one));
+  if (state.recursion) fragment.set('recursion', '1');
+  if (state.palette !== usual.palette) fragment.set('palette', state.palette);
   if (state.search !== '') fragment.set('search', state.search);
   if (state.tab !== usual.tab) fragment.set('tab', state.tab);
   if (state.field !== null) fragment.set('field', state.field);
@@ -113,6 +136,11 @@ const SELECTING =
 // Whether other samples are selected, or they weigh otherwise.
 export const selectsOthers = (a, b) =>
     SELECTING.some((key) => String(a[key]) !== String(b[key])) || (a.low !== null && a.field !== b.field);
+
+// Flame graphs of whole stacks, as they were recorded. `zoom` (with `steps`): a place of stacks.js; `graph`: or 'callers',
+// from the leaves up; `around`: a function whose callers and callees are shown instead.
+export const unchanged = (model) =>
+    ({zoom: model.tree.root, graph: 'callees', around: '', hide: [], modules: [], recursion: false});
 
 // Everything selected.
 export const cleared = () => ({

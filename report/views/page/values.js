@@ -361,6 +361,7 @@ export const makeValues = (app) => {
         'div', {class: 'values'}, element('p', {class: 'tools'}, element('label', {}, 'Field ', choice)),
         title, element('div', {class: 'heatbox'}, ruler, canvas), status, facts,
         element('div', {class: 'valuesbelow'}, element('div', {class: 'scroll'}, table), beside)),
+    keys: flame.keys,
     draw
   };
 };
