@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -165,6 +166,44 @@ std::string fitting_text(std::string_view text, double width) {
   if (at == text.size()) return std::string(text);
   if (letters < 3) return {};
   return std::string(text.substr(0, before_last)) + "…";
+}
+
+std::string without_template_arguments(std::string_view name) {
+  constexpr std::string_view kOperator = "operator";
+  std::string shown;
+  std::size_t depth = 0, from = 0;
+  for (std::size_t i = 1; i < name.size(); ++i) {
+    const char before = name[i - 1];
+    const bool is_name = std::isalnum(static_cast<std::uint8_t>(before)) != 0 || before == '_';
+    if (name[i] == '<' && (depth > 0 || (is_name && !name.substr(0, i).ends_with(kOperator)))) {
+      if (depth++ == 0) shown.append(name.substr(from, i - from)).append("<...>");
+    } else if (name[i] == '>' && depth > 0 && before != '-' && --depth == 0) {
+      from = i + 1;
+    }
+  }
+  return depth > 0 ? std::string(name) : shown.append(name.substr(from));
+}
+
+std::string fitting_name(std::string_view name, double width) {
+  if (fitting_text(name, width) == name) return std::string(name);
+  const std::string shorter = without_template_arguments(name);
+  std::string shown = fitting_text(shorter, width);
+  constexpr double kLeastParts = 8;
+  const double room = std::floor((width - 6) / kSvgLetter) - 1;
+  if (shown.empty() || shown == shorter || room < kLeastParts) return shown;
+  double left = std::floor(room / 3);  // for the end
+  std::size_t end = shorter.size();
+  while (end > 0) {
+    std::size_t begin = end - 1;
+    while (begin > 0 && (static_cast<std::uint8_t>(shorter[begin]) & 0xc0) == 0x80) --begin;
+    const double wide = end - begin > 2 ? 2 : 1;
+    if (left < wide) break;
+    left -= wide;
+    end = begin;
+  }
+  const double wide_end = std::floor(room / 3) - left;
+  shown = fitting_text(shorter, width - wide_end * kSvgLetter);  // ends in "…"
+  return shown.append(std::string_view(shorter).substr(end));
 }
 
 }  // namespace tacho::report

@@ -232,5 +232,10 @@ constexpr double kSvgLetter = 6.9;
 // The part of a text that fits into `width` px, counting an average width for each character and twice that
 // for wide scripts. Empty when fewer than three characters fit.
 std::string fitting_text(std::string_view text, double width);
+// "f<...>::g" of "f<a, b<c>>::g". What are no brackets stays: "operator<", "->".
+std::string without_template_arguments(std::string_view name);
+// A function's name, if it does not fit without the arguments of templates, or else without its middle too.
+// browser/labels.js has the same.
+std::string fitting_name(std::string_view name, double width);
 
 }  // namespace tacho::report

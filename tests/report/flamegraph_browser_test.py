@@ -247,6 +247,21 @@ class FlameGraphInABrowser(programs.Scratch):
             (one) => [one.querySelector('rect').getAttribute('class'), one.textContent.trim()])""")
         self.assertEqual([tuple(one) for one in shown], static)
 
+    def test_long_names_lose_template_arguments_and_then_their_middle(self):
+        name = "std::vector<std::pair<int, long>>::emplace_back<int, long>(int&&, long&&)"
+        self.draw(f"a;b 700\na;{name} 300\n")
+        self.browser.size(1250)
+        self.addCleanup(self.browser.size, 1280)
+        self.settle()
+        self.assertIn("std::vector<...>::emplace_back<...>(int&&, long&&)", self.shown())
+        self.browser.size(850)
+        self.settle()
+        cut = next(label for label in self.shown() if "\u2026" in label)
+        self.assertRegex(cut, r"^std::vector<\.\.\..*\u2026.*&&\)$")
+        self.click(cut)
+        self.settle()
+        self.assertIn(name, self.shown(), "zoomed into, it is whole")
+
     def test_tooltip(self):
         rect = self.browser.driver.find_elements("css selector", "g.frames rect")[3]
         ActionChains(self.browser.driver, duration=0).move_to_element(rect).perform()

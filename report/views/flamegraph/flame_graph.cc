@@ -582,7 +582,7 @@ class SvgPicture {
     for (const DrawnFrame& drawn : pane.drawing.frames) {
       const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
       const FlameFrame& frame = frames_[node.frame];
-      const std::string shown = fitting_text(frame.name, node.width * scale);
+      const std::string shown = fitting_name(frame.name, node.width * scale);
       if (shown.empty()) continue;
       const bool is_mark = frame.kind == FrameKind::Mark && look_.palette != "module";
       text(fmt::format("<text x=\"{:.1f}\" y=\"{}\"{}>{}</text>\n", kGap + drawn.x * scale + 3,

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "format/base/file.h"
@@ -146,6 +148,27 @@ TEST(SvgText, LongTextsAreCutBetweenLetters) {
   EXPECT_EQ(fitting_text("abcdef", 6 + 5.5 * kSvgLetter), "abcd…");
   EXPECT_EQ(fitting_text("abcdef", 10), "");
   EXPECT_EQ(fitting_text("名名名名", 6 + 7.5 * kSvgLetter), "名名…") << "letters of other scripts are wide";
+}
+
+TEST(SvgText, TemplatesLoseTheirArgumentsAndLongNamesTheirMiddle) {
+  for (const auto& [name, shown] :
+       {std::pair{"f<a, b<c>>::g<d>(X<3> const&)", "f<...>::g<...>(X<...> const&)"},
+        {"std::operator<< <char>", "std::operator<< <char>"},
+        {"A::operator->", "A::operator->"},
+        {"f<decltype(a->b)>::g", "f<...>::g"},
+        {"<lambda(int)>", "<lambda(int)>"},
+        {"a<b", "a<b"},
+        {"", ""}})
+    EXPECT_EQ(without_template_arguments(name), shown);
+  const auto fitted = [](std::string_view name, double letters) {
+    return fitting_name(name, 6 + (letters + 0.1) * kSvgLetter);
+  };
+  EXPECT_EQ(fitted("push<int>::back", 15), "push<int>::back");
+  EXPECT_EQ(fitted("push<unsigned>::back", 15), "push<...>::back");
+  EXPECT_EQ(fitted("push<unsigned>::everything_back", 19), "push<...>::e…g_back");
+  EXPECT_EQ(fitted("push_everything_back", 8.5), "push_ev…") << "short ones lose their end";
+  EXPECT_EQ(fitted("名名名名名名名名名名名名", 14), "名名名名…名名");
+  EXPECT_EQ(fitted("abc", 1), "");
 }
 
 TEST(SvgText, NumbersHaveCommas) {
