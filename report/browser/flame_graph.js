@@ -2,13 +2,17 @@
 // of one. A graph is drawn by its view: as elements of SVG, or on a canvas.
 //
 // A tree is {root, parent(i), total(i), callees(i)}: frames by number, parent -1 above the root, callees from left to right.
-import {share, signed} from './words.js';
+// `missing(i)`, if it has that, is the weight of callees that it does not have.
+import {grouped, share, signed} from './words.js';
+
+const LEAST_GAP = 3;  // px
 
 // The frames that are at least `least` px wide when `top` takes the whole `width`; of more than `most` the widest. Its
 // callers are as wide. Frames have places: callers before callees, in a row from left to right; row r has those from
-// starts[r] to starts[r + 1].
+// starts[r] to starts[r + 1]. Where callees side by side are too thin is a gap: {caller, x, w, row, count, weight}, without a
+// count for callees that are missing.
 export const layOut = (tree, {top, width, least, most = Infinity}) => {
-  const nodes = [], x = [], w = [], row = [], starts = [], whole = tree.total(top);
+  const nodes = [], x = [], w = [], row = [], starts = [], gaps = [], whole = tree.total(top);
   const put = (i, left, wide, depth) => {
     if (depth === starts.length) starts.push(nodes.length);
     nodes.push(i);
@@ -21,20 +25,41 @@ export const layOut = (tree, {top, width, least, most = Infinity}) => {
   way.reverse().forEach((i, depth) => put(i, 0, width, depth));
   const upTo = way.length - 1;  // the row of `top`
   for (let place = upTo; place < nodes.length && whole > 0; place++) {
-    let left = x[place];
-    for (const callee of tree.callees(nodes[place])) {
-      const wide = tree.total(callee) / whole * width;
-      if (wide >= least) put(callee, left, wide, row[place] + 1);
+    let left = x[place], count = 0, weight = 0;
+    const caller = nodes[place], wideOf = (part) => part / whole * width;
+    const closeGap = () => {
+      const wide = wideOf(weight);
+      if (wide >= LEAST_GAP) gaps.push({caller, x: left - wide, w: wide, row: row[place] + 1, count, weight});
+      count = weight = 0;
+    };
+    for (const callee of tree.callees(caller)) {
+      const total = tree.total(callee), wide = wideOf(total);
+      if (wide >= least) {
+        closeGap();
+        put(callee, left, wide, row[place] + 1);
+      } else {
+        count++;
+        weight += total;
+      }
       left += wide;
     }
+    closeGap();
+    weight = tree.missing?.(caller) || 0;
+    left += wideOf(weight);
+    closeGap();
   }
   // A frame is as wide as its callees at least, so none stays without its caller.
   if (nodes.length > most)
     return layOut(tree, {top, width, least: Float64Array.from(w).sort()[nodes.length - most]});
-  const rows = starts.length, places = new Map(nodes.map((i, place) => [i, place]));
-  starts.push(nodes.length);
-  return {rows, starts, nodes, x, w, row, upTo, width, places};
+  const rows = gaps.reduce((most, gap) => Math.max(most, gap.row + 1), starts.length);
+  const places = new Map(nodes.map((i, place) => [i, place]));
+  while (starts.length <= rows) starts.push(nodes.length);
+  return {rows, starts, nodes, x, w, row, gaps, upTo, width, places};
 };
+
+// What is said of a gap; `all`: the weight of the whole graph; `missing`: of callees that are missing.
+export const gapText = ({count, weight}, all, missing) =>
+    `${count > 0 ? `${grouped(count)} thinner` : missing}, ${share(weight, all)}`;
 
 // What a key leads to from a frame of the layout: its caller, its widest callee, or the frame beside it; -1: none.
 export const frameAt = (tree, layout, from, way) => {

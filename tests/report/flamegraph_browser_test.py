@@ -496,6 +496,23 @@ class FlameGraphInABrowser(programs.Scratch):
         self.browser.open(self.folder / "a.svg", "#hide=serve&search=h12345")
         self.wait_until_found("1 frames match: 0.00 % of all")
 
+    def test_gaps_say_what_is_in_them(self):
+        capture = thin_frames.write(self.folder)
+        stacks = thin_frames.stacks_of_script(
+            self.tacho("script", "-F", "comm,period,ip,sym", *capture, status=None).stdout.decode())
+        self.tacho("flamegraph", *capture, "-o", "a.svg", status=None)
+        gaps = lambda: self.browser.run("return [...document.querySelectorAll('g.gaps text')].map((text) => text.textContent)")
+        words = f"50,000 thinner, {thin_frames.share_of_matches(stacks, '^serve$'):.2f} %"
+        self.assertIn(f">{words}</text>", (self.folder / "a.svg").read_text(), "without a script")
+        self.browser.open(self.folder / "a.svg")
+        self.press("/", "serve", "\ue007")
+        self.wait_until_found("frames match")
+        self.assertEqual(gaps(), [words])
+        self.browser.run("document.querySelector('g.gaps rect').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        self.settle()
+        self.settle()
+        self.assertRegex(self.fragment(), r"zoom=\d", "a click zooms into the caller")
+
     def test_each_unit_is_searched_in_its_own_graph(self):
         clock = made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL | made_capture.CALLCHAIN)
         faults = made_capture.Event("page-faults", made_capture.SOFTWARE, 2, made_capture.USUAL | made_capture.CALLCHAIN)

@@ -418,7 +418,9 @@ std::vector<FlamePane> panes_of(const Picture& picture, const Options& options) 
   const bool is_slow = options.source.slow.is_asked_for();
   const double least = options.least_width / (static_cast<double>(options.width) - 20);
   const std::size_t gone = picture.look.is_difference ? kMostGone : 0, share = picture.graphs.size();
-  const FlameLimits limits{least, (kMostFrames - gone) / share, kMostThin / share};
+  constexpr double kLeastGap = 3;  // px; browser/flame_graph.js has the same
+  const double gap = kLeastGap / (static_cast<double>(options.width) - 20);
+  const FlameLimits limits{least, (kMostFrames - gone) / share, kMostThin / share, gap};
   std::vector<FlamePane> panes;
   const auto add = [&](const Graph& graph, std::string heading, std::string_view kind, const FlameTree& tree,
                        const FlameLimits& most) {
@@ -439,7 +441,7 @@ std::vector<FlamePane> panes_of(const Picture& picture, const Options& options) 
         events_prefix(picture, graph) +
             (is_slow ? fmt::format("Never in slow intervals: {:.2f} % of the others", part)
                      : fmt::format("Gone: {:.2f} % of the total before", part)),
-        "gone", *graph.gone, {least, gone / share, kMostThin / share});
+        "gone", *graph.gone, {least, gone / share, kMostThin / share, gap});
   }
   return panes;
 }

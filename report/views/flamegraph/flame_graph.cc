@@ -291,6 +291,26 @@ void add_thin(FlameDrawing& drawing, const FlameTree& tree, const std::vector<st
   }
 }
 
+// The gaps beside drawn frames.
+void add_gaps(FlameDrawing& drawing, const FlameTree& tree, double least) {
+  const Nodes& nodes = tree.nodes();
+  std::vector<double> drawn_width(nodes.size());  // of callees
+  std::vector<std::size_t> thin(nodes.size());    // number of callees
+  std::vector<bool> is_drawn(nodes.size());
+  for (const DrawnFrame& drawn : drawing.frames) is_drawn[drawn.node] = true;
+  for (std::uint32_t i = 1; i < nodes.size(); ++i) {
+    if (is_drawn[i]) drawn_width[nodes[i].parent] += nodes[i].width;
+    if (!is_drawn[i] && nodes[i].width > 0) ++thin[nodes[i].parent];
+  }
+  for (const DrawnFrame& drawn : drawing.frames) {
+    const FlameTree::Node& node = nodes[drawn.node];
+    const double width = node.width - node.self_width - drawn_width[drawn.node];
+    if (thin[drawn.node] == 0 || width < least) continue;
+    drawing.gaps.push_back({drawn.row + 1, drawn.x + drawn_width[drawn.node], width, thin[drawn.node]});
+    drawing.rows = std::max(drawing.rows, drawn.row + 2);
+  }
+}
+
 }  // namespace
 
 FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, const FlameLimits& limits) {
@@ -318,6 +338,7 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, con
     std::reverse(waiting.begin() + first, waiting.end());
   }
   add_thin(drawing, tree, ranks, limits.thin);
+  add_gaps(drawing, tree, limits.gap * tree.width());
   return drawing;
 }
 
@@ -354,7 +375,8 @@ std::string style() {
       "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:isolate;"
       "white-space:pre}"
       ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}"
-      "g.labels{pointer-events:none}"
+      "g.labels,.gaps text{pointer-events:none}.gaps rect{fill:#e4e4e4;cursor:zoom-in}.gaps "
+      "text{fill:#595959}"
       ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
       "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
       ".searching g.frames rect:not(.match){opacity:.4}"
@@ -378,7 +400,8 @@ std::string style() {
   for (const FrameFill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
   css +=
       "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
-      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}"
+      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}.gaps rect{fill:#33363c}.gaps "
+      "text{fill:#b4b4b4}rect.marked.marked{stroke:#f5f5f5}"
       "rect.cursor{stroke:#fff}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"
       ".tip,.foot,.help{background:#22252b}.tools *{background:#2d3138}";
   for (const FrameFill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.dark);
@@ -551,9 +574,6 @@ class SvgPicture {
     if (!pane.heading.empty())
       text(fmt::format("<text x=\"10\" y=\"-7\" class=\"heading\">{}</text>\n", xml_text(pane.heading)));
     const double scale = share_of(wide, pane.tree->width());
-    const auto row_y = [&](const DrawnFrame& drawn) {
-      return (look_.is_inverted ? drawn.row : pane.drawing.rows - 1 - drawn.row) * kRowHeight;
-    };
     text("<g class=\"frames\">\n");
     for (const DrawnFrame& drawn : pane.drawing.frames) {
       const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
@@ -561,7 +581,7 @@ class SvgPicture {
       const double width = node.width * scale;
       text(fmt::format(
           "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
-          kGap + drawn.x * scale, row_y(drawn), width, kFrameHeight,
+          kGap + drawn.x * scale, row_y(pane, drawn.row), width, kFrameHeight,
           class_of(frame, node, pane, look_, ranks_), is_marked(frame) ? " marked" : "", numbers_[node.frame],
           plain_number(node.width)));
       if (node.self_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.self_width)));
@@ -586,9 +606,31 @@ class SvgPicture {
       if (shown.empty()) continue;
       const bool is_mark = frame.kind == FrameKind::Mark && look_.palette != "module";
       text(fmt::format("<text x=\"{:.1f}\" y=\"{}\"{}>{}</text>\n", kGap + drawn.x * scale + 3,
-                       row_y(drawn) + 12, is_mark ? " class=\"x\"" : "", xml_text(shown)));
+                       row_y(pane, drawn.row) + 12, is_mark ? " class=\"x\"" : "", xml_text(shown)));
     }
-    text("</g></g>\n");
+    text("</g>\n");
+    write_gaps(pane, scale);
+    text("</g>\n");
+  }
+
+  void write_gaps(const FlamePane& pane, double scale) {
+    text("<g class=\"gaps\">\n");
+    for (const FlameDrawing::Gap& gap : pane.drawing.gaps) {
+      const double x = kGap + gap.x * scale, width = gap.width * scale;
+      const auto y = row_y(pane, gap.row);
+      text(fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n", x, y, width,
+                       kFrameHeight));
+      const std::string words =
+          fmt::format("{} thinner, {:.2f} %", with_commas(static_cast<double>(gap.count)),
+                      100 * share_of(gap.width, pane.kind == "gone" ? pane.all.before : pane.tree->width()));
+      if (const std::string shown = fitting_text(words, width); !shown.empty())
+        text(fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 3, y + 12, shown));
+    }
+    text("</g>\n");
+  }
+
+  std::uint32_t row_y(const FlamePane& pane, std::uint32_t row) const {
+    return (look_.is_inverted ? row : pane.drawing.rows - 1 - row) * kRowHeight;
   }
 
   std::string amount(const FlameTree::Node& node, const FlamePane& pane) const {

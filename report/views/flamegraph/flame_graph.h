@@ -144,14 +144,23 @@ struct ThinFrame {
 struct FlameDrawing {
   std::vector<DrawnFrame> frames;
   std::vector<ThinFrame> thin;  // callers before callees, siblings by name
+  // Of a drawn frame, beside its drawn callees: those that are too thin to be drawn.
+  struct Gap {
+    std::uint32_t row = 0;
+    double x = 0, width = 0;
+    std::size_t count = 0;  // without what these call
+  };
+  std::vector<Gap> gaps;
   std::uint32_t rows = 0;
   std::size_t left_out = 0;   // number of frames that are neither drawn nor in `thin`
   double left_out_width = 0;  // of them, with their callees
 };
-// The maxima of a drawing. Frames are drawn if they are at least as wide as `least` of the whole.
+// The maxima of a drawing. Frames are drawn if they are at least as wide as `least` of the whole, and gaps as
+// `gap`.
 struct FlameLimits {
   double least = 0;
   std::size_t drawn = 0, thin = 0;  // numbers of frames: of more the widest are chosen
+  double gap = 0;
 };
 // Chooses among the frames with a width.
 FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, const FlameLimits& limits);

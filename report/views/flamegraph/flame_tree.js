@@ -26,6 +26,9 @@ class FlameTree {
   total(i) {
     return this.totals[i];
   }
+  missing(i) {
+    return this.own[i] - this.self[i];
+  }
   callees(i) {
     const found = [];
     for (let callee = this.first[i]; callee >= 0; callee = this.next[callee]) found.push(callee);

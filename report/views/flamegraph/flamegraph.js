@@ -9,7 +9,7 @@
 //
 // The state is in the URL fragment, so that a reload shows the same, and back and forward undo and redo.
 import {button, element, svgElement} from '../../browser/dom.js';
-import {changeFact, frameAt, frameFacts, layOut, matchAfter, pointsText} from '../../browser/flame_graph.js';
+import {changeFact, frameAt, frameFacts, gapText, layOut, matchAfter, pointsText} from '../../browser/flame_graph.js';
 import {changeClass, changeLegend, frameClass, KINDS, kindLegend, moduleLegend} from '../../browser/frame_looks.js';
 import {onKeys} from '../../browser/keys.js';
 import {FONT, fitted} from '../../browser/labels.js';
@@ -248,9 +248,23 @@ const drawPane = (pane, y) => {
     label.textContent = shown;
   });
   for (const unused of [...rects.slice(layout.nodes.length), ...texts.slice(labels)]) unused.setAttribute('display', 'none');
+  drawGaps(pane);
   placeCursor(pane);
   pane.bottom = base + layout.rows * ROW + GAP;
   return pane.bottom;
+};
+
+const drawGaps = (pane) => {
+  const {layout} = pane;
+  pane.gaps.replaceChildren(...layout.gaps.flatMap((gap) => {
+    const x = GAP + gap.x, y = (state.inverted ? gap.row : layout.rows - 1 - gap.row) * ROW,
+          words = gapText(gap, allOf(pane), thin === 'read' ? 'not in the file' : 'thinner');
+    const rect = svgElement('rect', {x: x.toFixed(1), y, width: gap.w.toFixed(1), height: BOX});
+    const tip = `below ${pane.tree.name[gap.caller].text}: zoom in for what is thinner`;
+    Object.assign(rect, {frame: gap.caller, pane: pane.number, tip: [words, tip]});
+    const shown = fitted(words, gap.w - 6, pen);
+    return shown === '' ? [rect] : [rect, svgElement('text', {x: (x + 3).toFixed(1), y: y + 12}, shown)];
+  }));
 };
 
 const placeCursor = (pane) => {
@@ -306,12 +320,12 @@ const panes = [...svg.querySelectorAll('g.pane')].map((group, index) => {
   });
   const labels = group.querySelector('g.labels');
   labels.textContent = '';
-  const cursor = svgElement('rect', {class: 'cursor', height: BOX});
+  const gaps = group.querySelector('g.gaps'), cursor = svgElement('rect', {class: 'cursor', height: BOX});
   group.append(cursor);
   const {kind, events, unit, before, after, leftOut} = {...setup, leftOut: 0, ...group.dataset};
   return {
     number: index, kind, events, unit, before: Number(before), after: Number(after), leftOut: Number(leftOut), group, frames,
-    rects, base, tree: base, labels, texts: [], cursor, isMarked, heading: group.querySelector('text.heading'),
+    rects, base, tree: base, gaps, labels, texts: [], cursor, isMarked, heading: group.querySelector('text.heading'),
     selected: 0, isMatch: [], layout: null
   };
 });
@@ -327,7 +341,7 @@ const say = (pane, i) => {
 };
 const showTip = (event) => {
   const rect = event.target;
-  picture.showTip(event, rect.frame === undefined ? null : facts(panes[rect.pane], rect.frame));
+  picture.showTip(event, rect.frame === undefined ? null : rect.tip || facts(panes[rect.pane], rect.frame));
 };
 
 const select = (pane, i) => {

@@ -1,7 +1,7 @@
 // Flame graphs of the selection: of its stacks from callers to callees, or from the leaves up, or of the callers and the
 // callees of one function. Functions can be hidden, recursion and modules joined, by the keys that pictures have too.
 import {button, element} from '../../browser/dom.js';
-import {changeFact, frameFacts} from '../../browser/flame_graph.js';
+import {changeFact, frameFacts, gapText} from '../../browser/flame_graph.js';
 import {changeClass, changeLegend, frameClass, KINDS, kindLegend, moduleLegend, moduleRanks} from '../../browser/frame_looks.js';
 import {amount} from '../../browser/words.js';
 
@@ -77,6 +77,7 @@ export const makeFlame = (app) => {
   const looks = {
     fillOf,
     factsOf,
+    gapOf: (gap) => gapText(gap, sides()[0].all),
     chosen: (graph, i) => {
       current = graph;
       status.textContent = factsOf(graph, i).join(' · ');

@@ -9,9 +9,9 @@ import {colour, dragOn, pen, showTip} from './canvas.js';
 
 const ROW = 18, LEAST = 0.4;
 
-// `fillOf(graph, i)`, `factsOf(graph, i)`: the look of a frame, and what is said of it. `chosen(graph, i)`: a frame was
+// `fillOf(graph, i)`, `factsOf(graph, i)`: the look of a frame, and what is said of it; `gapOf(gap)`: of frames too thin. `chosen(graph, i)`: a frame was
 // chosen; `entered(graph, i, isAlt)`: by click or Enter; `left(graph)`: by Escape.
-export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, chosen, entered, left}) => {
+export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, gapOf, chosen, entered, left}) => {
   const {frames} = app.model;
   const canvas = element('canvas', {tabindex: 0, role: 'img', class: 'flame', 'aria-label': label});
   const spacer = element('div', {class: 'spacer'}, canvas),
@@ -39,6 +39,12 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
     context.lineWidth = 2;
     context.strokeRect(x + 1, y + 1, Math.max(w - 2, 2), ROW - 3);
   };
+  const drawGap = (context, gap, y) => {
+    context.fillStyle = colour('box');
+    context.fillRect(gap.x, y, gap.w - 0.5, ROW - 1);
+    context.fillStyle = colour('muted');
+    context.fillText(fitted(gapOf(gap), gap.w - 6, context), gap.x + 3, y + ROW / 2);
+  };
   const drawRows = () => {
     const {layout} = graph, height = Math.min(box.clientHeight || 400, layout.rows * ROW), from = box.scrollTop;
     const context = pen(canvas, layout.width, Math.max(height, ROW));
@@ -52,6 +58,10 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
       const row = lineOf(line);
       for (let place = layout.starts[row]; place < layout.starts[row + 1]; place++)
         drawFrame(context, place, line * ROW - from, isSearch);
+    }
+    for (const gap of layout.gaps) {
+      const y = lineOf(gap.row) * ROW - from;
+      if (y > -ROW && y < height) drawGap(context, gap, y);
     }
   };
 

@@ -56,6 +56,24 @@ TEST(FlameTree, FramesThatAreTooThinAreCounted) {
   EXPECT_EQ(drawing.left_out_width, 1);
 }
 
+TEST(FlameTree, GapsAreWhereCalleesAreTooThin) {
+  Graph graph;
+  graph.add({"main", "a"}, 900);
+  graph.add({"main", "b", "c"}, 4);
+  graph.add({"main", "d"}, 6);
+  graph.add({"main", "a", "e"}, 1);
+  graph.add({"main"}, 89);
+  graph.tree.add_up(WidthOf::After);
+  const auto drawing = choose_frames(graph.tree, graph.frames, {0.02, 100, 1, 0.005});
+  EXPECT_EQ(graph.drawn(drawing), "all@0,0+1000 main@1,0+1000 a@2,0+901 ");
+  ASSERT_EQ(drawing.gaps.size(), 1u) << "below a is less than asked for";
+  EXPECT_EQ(drawing.gaps[0].row, 2u);
+  EXPECT_EQ(drawing.gaps[0].x, 901);
+  EXPECT_EQ(drawing.gaps[0].width, 10) << "main's own weight is no gap";
+  EXPECT_EQ(drawing.gaps[0].count, 2u);
+  EXPECT_EQ(drawing.rows, 3u);
+}
+
 TEST(FlameTree, OfTooManyFramesTheWidestStayAndNoneLosesItsCaller) {
   Graph graph;
   std::vector<std::string> names;
@@ -100,7 +118,7 @@ TEST(FlameTree, AStackOfHundredThousandFramesIsOne) {
   graph.tree.add(stack, {0, 1});
   graph.tree.add_up(WidthOf::After);
   const auto drawing = choose_frames(graph.tree, graph.frames, {0, 20'000, 0});
-  EXPECT_EQ(drawing.rows, 20'000u);
+  EXPECT_EQ(drawing.rows, 20'001u) << "the last one is the gap of those that are left out";
   EXPECT_EQ(drawing.left_out, 80'001u);
 }
 
