@@ -5,10 +5,6 @@ export const fillTip = (box, lines) =>
     box.replaceChildren(...lines.map((line, i) => element(i === 0 ? 'strong' : 'div', {}, line)));
 
 // Where a box of that size is beside the pointer and inside the window: [x, y].
-export const tipPlace = (event, {width, height}, room) => {
-  const view = document.defaultView, isLow = event.clientY + 20 + height > view.innerHeight;
-  return [
-    Math.max(Math.min(event.clientX + 12, room - width - 10), 0),
-    Math.max(isLow ? event.clientY - height - 8 : event.clientY + 18, 0)
-  ];
-};
+export const tipPlace = (x, y, {width, height}, roomWide, roomTall) => [
+  Math.max(Math.min(x + 12, roomWide - width - 10), 0), Math.max(y + 20 + height > roomTall ? y - height - 8 : y + 18, 0)
+];

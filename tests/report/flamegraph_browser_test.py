@@ -293,6 +293,46 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertEqual(max(x + width for x, _, width, _ in self.rects()), 380)
         self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 390)
 
+    def test_a_telephone_shows_letters_that_can_be_read(self):
+        self.browser.telephone()
+        self.addCleanup(self.browser.no_telephone)
+        self.draw(TEXT)
+        scale, width, letter, button = self.browser.run("""const box = document.querySelector('g.frames rect').getBoundingClientRect();
+            return [visualViewport.scale, box.width * visualViewport.scale,
+                    document.querySelector('g.labels text').getBoundingClientRect().height * visualViewport.scale,
+                    document.querySelector('.tools button').getBoundingClientRect().height * visualViewport.scale];""")
+        self.assertLess(scale, 0.5)
+        self.assertAlmostEqual(width, 370, delta=6)
+        self.assertGreater(letter, 12)
+        self.assertGreater(button, 20)
+        x, y = self.browser.run("""const label = [...document.querySelectorAll('g.labels text')].find((one) => one.textContent === 'draw');
+            const box = label.getBoundingClientRect(); return [box.x + 4, box.y + 4]""")
+        self.browser.tap(x, y)
+        self.settle()
+        self.assertIn("draw", self.said()[1])
+        self.assertEqual(self.fragment(), "", "a first tap says what is there")
+        self.browser.tap(x, y)
+        self.settle()
+        self.assertIn("zoom=", self.fragment())
+
+    def test_on_paper_the_graph_is_whole(self):
+        self.draw(";".join(f"f{number}" for number in range(200)) + " 3\n")
+        self.browser.run("""scrollTo(0, 500);
+            window.looks = [];
+            addEventListener('beforeprint', () => looks.push([document.documentElement.getAttribute('height'),
+              document.querySelector('foreignObject.head').getAttribute('y'), document.documentElement.getAttribute('viewBox')]));""")
+        self.assertTrue(self.browser.printed().startswith(b"%PDF"))
+        height, y, box = self.browser.run("return looks[0]")
+        self.assertEqual((height, y), ("100%", "0"))
+        self.assertGreater(float(box.split()[3]), 200 * 17)
+        self.assertGreater(float(self.browser.run("return document.documentElement.getAttribute('height')")), 200 * 17)
+
+    def test_the_list_of_keys_gets_the_focus(self):
+        self.press("?")
+        self.assertEqual(self.browser.run("return [document.activeElement.id, document.activeElement.getAttribute('role')]"), ["help", "dialog"])
+        self.press("?")
+        self.assertEqual(self.browser.run("return document.activeElement.localName"), "svg")
+
     def test_hostile_names_stay_text(self):
         names = ["</script><img src=x onerror=window.hit=1>", "]]><script>window.hit=1</script>", "&lt;b&gt;", "x" * 10_000,
                  "\u05d0\u05d1", "'\"`${window.hit=1}", "constructor", "__proto__"]

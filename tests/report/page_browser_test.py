@@ -644,6 +644,58 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.settle()
         self.assertGreater(max(width for _, _, width in self.frames()), 400)
 
+    def test_on_paper_everything_is_there(self):
+        self.open_golden("unwound")
+        self.browser.prefers("dark")
+        self.addCleanup(self.browser.prefers, "light")
+        self.browser.run("""window.looks = [];
+            const look = () => { const box = document.querySelector('.flamebox'), [root] = document.querySelector('canvas.flame').drawn;
+              looks.push([getComputedStyle(document.body).backgroundColor, box.clientHeight === box.scrollHeight, root[3],
+                          getComputedStyle(document.querySelector('header')).position]); };
+            for (const type of ['beforeprint', 'afterprint']) addEventListener(type, look);""")
+        before = len(self.frames())
+        self.assertTrue(self.browser.printed().startswith(b"%PDF"))
+        paper, screen = self.browser.run("return looks")
+        self.assertEqual(paper[0], "rgb(255, 255, 255)", "light")
+        self.assertTrue(paper[1], "the flame graph is whole")
+        self.assertLessEqual(paper[2], 700)
+        self.assertEqual(paper[3], "static")
+        self.assertEqual((screen[0], screen[3]), ("rgb(22, 22, 22)", "sticky"))
+        self.assertEqual(len(self.frames()), before)
+
+    def test_a_tap_says_what_is_there_and_a_second_one_zooms(self):
+        self.browser.telephone()
+        self.addCleanup(self.browser.no_telephone)
+        self.open_golden("unwound")
+        self.browser.run("document.querySelector('canvas.flame').scrollIntoView({block: 'center'})")
+        self.settle()
+        x, y = self.browser.run("const box = document.querySelector('canvas.flame').getBoundingClientRect(); return [box.x + 20, box.y + 18 * 2 + 9]")
+        self.browser.tap(x, y)
+        self.settle()
+        self.assertFalse(self.browser.run("return document.querySelector('.tip').hidden"))
+        self.assertIn("of the selection", self.browser.run("return document.querySelector('.tip').textContent"))
+        self.assertEqual(self.fragment(), "")
+        self.browser.tap(x, y)
+        self.settle()
+        self.settle()
+        self.assertIn("zoom=", self.fragment())
+
+    def test_the_table_is_one_stop_of_the_tab_key(self):
+        self.open_golden("unwound")
+        stops = self.browser.run("return [...document.querySelectorAll('.functions tbody button')].map((one) => one.tabIndex)")
+        self.assertGreater(len(stops), 3)
+        self.assertEqual(sorted(stops), [-1] * (len(stops) - 1) + [0])
+        self.focus(".functions tbody button[tabindex='0']")
+        focused = lambda: self.browser.run("const cell = document.activeElement; return [cell.closest('tr').rowIndex, cell.textContent]")
+        self.press(DOWN, DOWN)
+        self.assertEqual(focused()[0], 3)
+        name = focused()[1]
+        self.press("c")
+        self.assertEqual(self.fragment(), "#" + self.browser.run("return new URLSearchParams({around: arguments[0]}).toString()", name))
+        self.assertEqual(focused()[1], name, "the focus stays")
+        self.press("\ue011")  # Home
+        self.assertEqual(focused()[0], 1)
+
     def test_a_stack_of_hundred_thousand_frames_loads(self):
         self.open_golden("threads")
         (self.folder / "page.html").write_text(deep_page((self.folder / "page.html").read_text(), 100_000))

@@ -1,4 +1,5 @@
 """Debian's chromium without a window, driven by python3-selenium: for tests of pictures and pages."""
+import base64
 import json
 import shutil
 import sys
@@ -50,6 +51,24 @@ class Browser:
         """"dark" or "light"."""
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+    def telephone(self, width=390, height=844):
+        """A touch screen, which shows what is not made for it as wide as a desk's window, and smaller."""
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": True})
+        self.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def tap(self, x, y):
+        for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+            self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def no_telephone(self, width=1280):
+        self.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+        self.size(width)
+
+    def printed(self):
+        """The bytes of the PDF."""
+        return base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
 
     def open(self, path, fragment=""):
         self.driver.get("about:blank")

@@ -395,11 +395,13 @@ std::string style() {
       ".help{background:#fff;border:1px solid #767676;border-radius:6px;margin:20px auto;padding:4px 16px;"
       "max-width:480px}.help dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px}"
       ".help dt{font-weight:600}.help dd{margin:0}"
-      "svg:focus{outline:none}svg:focus-visible{outline:none}"
+      "svg:focus{outline:none}svg:focus-visible,.help:focus-visible{outline:2px solid "
+      "#0b57d0;outline-offset:-2px}"
       ".tools *:focus-visible{outline:2px solid #0b57d0}";
   for (const FrameFill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
   css +=
-      "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
+      "@media screen and "
+      "(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
       "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}.gaps rect{fill:#33363c}.gaps "
       "text{fill:#b4b4b4}rect.marked.marked{stroke:#f5f5f5}"
       "rect.cursor{stroke:#fff}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"

@@ -194,7 +194,7 @@ const legend = () => {
 let width = 1200;
 // If the graph is higher than the window, scrolls to its root.
 const showRoot = () => {
-  view.scrollTo(0, state.inverted ? 0 : Math.max(panes[current].bottom + FOOT - view.innerHeight, 0));
+  view.scrollTo(0, state.inverted ? 0 : Math.max((panes[current].bottom + FOOT - picture.windowHeight()) * picture.scale(), 0));
   picture.placeAround();
 };
 const draw = () => {
@@ -429,8 +429,9 @@ svg.addEventListener('click', (event) => {
   picture.hideTip();  // another frame will be at the pointer
   if (!picture.helpBox.hidden && !picture.helpBox.contains(rect)) picture.toggleHelp();
   if (rect.frame === undefined) return;
-  const pane = panes[rect.pane];
+  const pane = panes[rect.pane], isNew = pane.selected !== rect.frame || pane.number !== current || !hasCursor;
   select(pane, rect.frame);
+  if (event.pointerType === 'touch' && isNew) return showTip(event);  // the second tap zooms
   event.altKey ? act.h() : zoomTo(pane, rect.frame);
 });
 svg.addEventListener('pointermove', showTip);
@@ -444,7 +445,7 @@ view.addEventListener('load', () => {
 });
 
 fillHead();
-picture.start('arrow keys walk through the frames');
+picture.start('arrow keys walk through the frames', () => draw());
 apply();
 if (thin === 'awaited') {
   const mark = (name) => panes.forEach((pane) => pane.isMarked.add(name));

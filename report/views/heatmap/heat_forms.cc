@@ -422,12 +422,13 @@ std::string style() {
       ".foot code{user-select:all;font:12px ui-monospace,monospace}"
       ".help{margin:20px auto;padding:4px 16px;max-width:480px}"
       ".help dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px}.help dt{font-weight:600}"
-      ".help dd{margin:0}svg:focus,svg:focus-visible{outline:none}";
+      ".help dd{margin:0}svg:focus{outline:none}"
+      "svg:focus-visible,.help:focus-visible{outline:2px solid #0b57d0;outline-offset:-2px}";
   const HeatColours colours = heat_colours();
   for (std::size_t i = 0; i < colours.light.size(); ++i)
     css += fmt::format(".h{}{{fill:#{:06x}}}", i, colours.light[i]);
   css +=
-      "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}.ground{fill:#23262c}"
+      "@media screen and (prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}.ground{fill:#23262c}"
       "rect.chosen{stroke:#ff9ad5}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"
       ".tip,.foot,.help{background:#22252b}";
   for (std::size_t i = 0; i < colours.dark.size(); ++i)

@@ -93,7 +93,7 @@ const draw = () => {
     drawChosen();
     bottom += map.rows * map.tall + 44;
   }
-  picture.end(bottom + picture.footBox.getBoundingClientRect().height);
+  picture.end(bottom + picture.tallOf(picture.footBox));
 };
 
 // ---- around the map -------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ const fromAddress = () => {
 const boxBelow = (event) => {
   if (map === null) return null;
   const ground = plot.querySelector('.ground').getBoundingClientRect();
-  return boxAt(map, event.clientX - ground.left, event.clientY - ground.top);
+  return boxAt(map, (event.clientX - ground.left) / picture.scale(), (event.clientY - ground.top) / picture.scale());
 };
 const showTip = (event) => {
   const at = boxBelow(event), area = at === null ? null : areaOf(at, at);
@@ -206,6 +206,6 @@ view.addEventListener('load', draw);  // Firefox has the heights of texts only a
 fillHead();
 if (map !== null) plot.append(chosenRect);
 svg.setAttribute('class', 'live');
-picture.start('arrow keys go from box to box');
+picture.start('arrow keys go from box to box', draw);
 draw();
 fromAddress();

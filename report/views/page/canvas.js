@@ -12,7 +12,7 @@ export const colour = (name) => {
     colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
   return colours.get(name);
 };
-export const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
+export const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches && !document.documentElement.classList.contains('print');
 export const forgetColours = () => colours.clear();
 
 // A canvas as large as it is shown, in pixels of the screen; drawing is in those of the page.
@@ -87,15 +87,24 @@ export const dragOn = (canvas, {moved, ended, clicked}) => {
 };
 
 let tip = null;
-export const showTip = (event, lines) => {
+const showTip = (event, lines) => {
   if (tip === null) {
     tip = element('div', {class: 'tip', hidden: true});
     document.body.append(tip);
+    addEventListener('pointerdown', () => { tip.hidden = true; }, true);
   }
-  tip.hidden = lines === null || event.pointerType === 'touch';
+  tip.hidden = lines === null;
   if (tip.hidden) return;
   fillTip(tip, lines);
-  const [x, y] = tipPlace(event, tip.getBoundingClientRect(), innerWidth);
+  const [x, y] = tipPlace(event.clientX, event.clientY, tip.getBoundingClientRect(), innerWidth, innerHeight);
   tip.style.left = `${x}px`;
   tip.style.top = `${y}px`;
+};
+// Tooltips of a canvas, on a touch screen by a tap; `factsAt(x, y)`: lines, or null.
+export const tipsOn = (canvas, factsAt) => {
+  const show = (event) => {
+    if ((event.pointerType === 'touch') === (event.type === 'pointerup'))
+      showTip(event, event.type === 'pointerleave' ? null : factsAt(event.offsetX, event.offsetY));
+  };
+  for (const type of ['pointermove', 'pointerup', 'pointerleave']) canvas.addEventListener(type, show);
 };

@@ -5,7 +5,7 @@ import {frameAt, layOut, matchAfter} from '../../browser/flame_graph.js';
 import {onKeys} from '../../browser/keys.js';
 import {fitted} from '../../browser/labels.js';
 
-import {colour, dragOn, pen, showTip} from './canvas.js';
+import {colour, dragOn, pen, tipsOn} from './canvas.js';
 
 const ROW = 18, LEAST = 0.4;
 
@@ -95,15 +95,16 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
     clicked: (x, y, event) => {
       const hit = at(x, y);
       if (!hit) return;
+      const isSecond = graph.chosen === hit[0] || event.pointerType !== 'touch';  // a first tap says what is there
       choose(hit[0]);
-      entered(graph, hit[0], event.altKey);
+      if (isSecond) entered(graph, hit[0], event.altKey);
     }
   });
-  canvas.addEventListener('pointermove', (event) => {
-    const hit = at(event.offsetX, event.offsetY);
-    showTip(event, hit ? factsOf(graph, hit[0]) : null);
+  tipsOn(canvas, (x, y) => {
+    const hit = at(x, y), row = lineOf(Math.floor((y + box.scrollTop) / ROW));
+    const gap = graph.layout.gaps.find((one) => one.row === row && x >= one.x && x < one.x + one.w);
+    return hit ? factsOf(graph, hit[0]) : gap ? [gapOf(gap)] : null;
   });
-  canvas.addEventListener('pointerleave', (event) => showTip(event, null));
   box.addEventListener('scroll', drawRows);
 
   // Of another tree the same frame stays chosen, if it is there.

@@ -1,5 +1,6 @@
 // The functions of the selection as a table: the same numbers as the flame graph beside it.
 import {button, element} from '../../browser/dom.js';
+import {onKeys} from '../../browser/keys.js';
 import {amount, share, signed} from '../../browser/words.js';
 
 const AT_ONCE = 100;
@@ -14,7 +15,7 @@ export const makeFunctions = (app) => {
   const table = element(
       'table', {class: 'functions'}, element('caption', {}, 'Functions of the selection'),
       element('thead', {}, head), body);
-  let shown = AT_ONCE;
+  let shown = AT_ONCE, current = -1;  // the function whose row Tab leads to
 
   const columns = () => {
     const has = [['self', 'Self'], ['total', 'Total']];
@@ -64,14 +65,35 @@ export const makeFunctions = (app) => {
     const isFocus = app.state.focus === name;
     cells.push(
         element(
-            'td', {class: 'name'},
+            'td', {class: 'name', 'data-frame': i},
             button(
                 breakable(name), isFocus ? 'all stacks' : 'only stacks with this function',
                 () => app.go({focus: isFocus ? '' : name, zoom: tree.root}),
-                {'aria-pressed': String(isFocus)})),
+                {'aria-pressed': String(isFocus), tabindex: -1})),
         element('td', {class: 'module'}, frames.module(i)));
     return element('tr', {}, ...cells);
   };
+
+  const stopAt = (at, isInside) => {
+    const buttons = body.querySelectorAll('.name button'), next = buttons[Math.min(Math.max(at, 0), buttons.length - 1)];
+    buttons.forEach((one) => { one.tabIndex = one === next ? 0 : -1; });
+    if (next) current = Number(next.parentNode.dataset.frame);
+    if (next && isInside) next.focus();
+  };
+  const step = (by) => (pressed) => {
+    const at = [...body.rows].findIndex((one) => one.contains(pressed.target));
+    return at < 0 ? false : stopAt(at + by, true);
+  };
+  onKeys(body, {
+    ArrowUp: step(-1),
+    ArrowDown: step(1),
+    Home: step(-Infinity),
+    End: step(Infinity),
+    c: (pressed) => {
+      pressed.stopPropagation();  // the chosen frame of the flame graph has that key too
+      app.go({around: frames.name(current), zoom: tree.root});
+    }
+  });
 
   const draw = () => {
     head.replaceChildren(...columns().map(([key, words]) => {
@@ -82,7 +104,9 @@ export const makeFunctions = (app) => {
           button(words, `sort by ${words.toLowerCase()}`, () => app.go({sort: key})));
     }));
     const found = chosen();
+    const isInside = body.contains(document.activeElement);
     body.replaceChildren(...found.slice(0, shown).map(row));
+    stopAt(Math.max(found.slice(0, shown).indexOf(current), 0), isInside);
     rest.replaceChildren();
     if (found.length > shown)
       rest.append(

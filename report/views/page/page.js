@@ -277,6 +277,13 @@ const start = async () => {
     forgetColours();
     redraw();
   });
+  // On paper everything is there, in light colours.
+  for (const [event, isPrinted] of [['beforeprint', true], ['afterprint', false]])
+    addEventListener(event, () => {
+      document.documentElement.classList.toggle('print', isPrinted);
+      forgetColours();
+      draw();
+    });
   apply();
   document.documentElement.dataset.ready = 'yes';
   setTimeout(() => {

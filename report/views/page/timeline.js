@@ -8,7 +8,7 @@ import {button, element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
 import {amount, counted, grouped, share} from '../../browser/words.js';
 
-import {AXIS, colour, dragOn, drawAxis, gutter, pen, showTip} from './canvas.js';
+import {AXIS, colour, dragOn, drawAxis, gutter, pen, tipsOn} from './canvas.js';
 import {makeLanes} from './lanes.js';
 import {nodesOf, weightsOf} from './model.js';
 import {firstFrom} from './search_times.js';
@@ -331,19 +331,16 @@ export const makeTimeline = (app) => {
     const i = model.states.at(order[row], whenAt(x));
     return i < 0 ? null : lanes.facts(i);
   };
-  bars.addEventListener('pointermove', (moved) => {
-    const row = Math.floor((moved.offsetY + box.scrollTop) / ROW);
-    if (row >= order.length || row < shown.first) return showTip(moved, null);
-    if (isStates()) return showTip(moved, laneFacts(row, moved.offsetX, moved.offsetY));
-    showTip(moved, [
-      rows.name(order[row]), ...barFacts(shown.all, row - shown.first, shown.bins, shown.from, shown.to, moved.offsetX, shown.width),
+  tipsOn(bars, (x, y) => {
+    const row = Math.floor((y + box.scrollTop) / ROW);
+    if (row >= order.length || row < shown.first) return null;
+    if (isStates()) return laneFacts(row, x, y);
+    return [
+      rows.name(order[row]), ...barFacts(shown.all, row - shown.first, shown.bins, shown.from, shown.to, x, shown.width),
       `${amount(totals[order[row]], app.unit())} in the whole ${app.state.finding === null ? 'capture' : 'finding'}`
-    ]);
+    ];
   });
-  strip.addEventListener('pointermove', (moved) => showTip(
-      moved, barFacts(overview, 0, overview.sums.length, 0, Math.max(model.span, 1), moved.offsetX, strip.clientWidth)));
-  strip.addEventListener('pointerleave', (gone) => showTip(gone, null));
-  bars.addEventListener('pointerleave', (gone) => showTip(gone, null));
+  tipsOn(strip, (x) => barFacts(overview, 0, overview.sums.length, 0, Math.max(model.span, 1), x, strip.clientWidth));
   const zoomBy = (factor, around) => {
     const [from, to] = view(), middle = around === undefined ? (from + to) / 2 : around;
     const viewFrom = clamp(middle - (middle - from) * factor),

@@ -7,7 +7,7 @@ import {linearTicks, logTicks} from '../../browser/ticks.js';
 import {amount, counted, grouped, share} from '../../browser/words.js';
 
 import {boxFacts} from './box_facts.js';
-import {AXIS, colour, dragOn, drawAxis, isDark, pen, showTip} from './canvas.js';
+import {AXIS, colour, dragOn, drawAxis, isDark, pen, tipsOn} from './canvas.js';
 import {makeFlame} from './flame.js';
 import {select} from './model.js';
 import {makePayload} from './payload.js';
@@ -337,14 +337,13 @@ export const makeValues = (app) => {
       if (app.state.low !== null) app.go({low: null, high: null, from: null, to: null});
     }
   });
-  canvas.addEventListener('pointermove', (event) => {
-    const point = map?.points.find(([x, y]) => Math.abs(x - event.offsetX) < 5 && Math.abs(y - event.offsetY) < 5);
-    if (point) return showTip(event, pointFacts(point[2]));
-    const box = map === null ? null : boxAt(map, event.offsetX, event.offsetY);
-    showTip(event, box !== null && map.count(...box) > 0 ? textOf(areaOf(box, box)) : null);
+  tipsOn(canvas, (left, top) => {
+    const point = map?.points.find(([x, y]) => Math.abs(x - left) < 5 && Math.abs(y - top) < 5);
+    if (point) return pointFacts(point[2]);
+    const box = map === null ? null : boxAt(map, left, top);
+    return box !== null && map.count(...box) > 0 ? textOf(areaOf(box, box)) : null;
   });
   canvas.addEventListener('wheel', (turned) => app.timeline.onWheel(turned), {passive: false});
-  canvas.addEventListener('pointerleave', (event) => showTip(event, null));
   onKeys(canvas, {
     ...boxes.keys,
     Enter: selectChosen,
