@@ -12,6 +12,8 @@ constexpr Command kCommands[] = {
     {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
+    {"sql", "a query over the tables of a capture, in DuckDB", run_sql},
+     run_fleet},
     {"stacks", "the stacks of all threads of a process or of the system now, running or blocked", run_stacks},
     {"bpf", "BPF programs, loaded now or in a capture: costs, places, maps, code with source lines", run_bpf},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},

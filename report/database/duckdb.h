@@ -1,0 +1,55 @@
+// DuckDB through the C interface of its shared library, which is loaded when it is needed: no package of
+// Debian 12 has it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/base/result.h"
+
+namespace tacho::report {
+
+struct SqlColumn {
+  std::string name;
+  bool is_number = false;
+};
+// A cell as text; nullopt: NULL.
+using SqlCell = std::optional<std::string_view>;
+// The values of $name in a statement. They are bound, never a part of its text.
+using SqlValues = std::map<std::string, std::string, std::less<>>;
+
+// Takes the rows of a result; both may be empty.
+struct SqlReader {
+  std::function<void(std::span<const SqlColumn>)> head{};
+  std::function<void(std::span<const SqlCell>)> row{};
+};
+
+class DuckDb {
+ public:
+  // `library`: its path; empty: TACHO_DUCKDB, else libduckdb.so as the loader finds it. `file`: of the
+  // database; empty: one in memory. An error says what to install.
+  static Result<DuckDb> open(const std::string& library, const std::string& file);
+  // Whether the library can be loaded, before work that would be lost without it. Starts no thread.
+  static Result<> check(const std::string& library);
+  DuckDb(DuckDb&&) noexcept;
+  DuckDb& operator=(DuckDb&&) noexcept;
+  ~DuckDb();
+
+  // Runs the statements of `sql` one after another, and gives `reader` the rows of those that return some.
+  // Cells become text in the engine.
+  Result<> run(const std::string& sql, const SqlValues& values = {}, const SqlReader& reader = {});
+
+ private:
+  struct Library;
+  struct Connection;
+  explicit DuckDb(std::unique_ptr<Connection> connection);
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace tacho::report
