@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS stacks (stack_id UUID, frame_ids Array(UInt64), depth
   ENGINE = ReplacingMergeTree ORDER BY stack_id;
 CREATE TABLE IF NOT EXISTS frames (
   frame_id UInt64, inline_depth UInt32, build_id String, address UInt64, module LowCardinality(String),
-  function String, source_file String, line UInt32, kind LowCardinality(String),
+  function String, signature String, source_file String, line UInt32, kind LowCardinality(String),
   is_named UInt8 MATERIALIZED function != '' AND kind != 'unnamed'
 ) ENGINE = ReplacingMergeTree(is_named) ORDER BY (frame_id, inline_depth);
 CREATE TABLE IF NOT EXISTS events (
@@ -89,7 +89,8 @@ SELECT frame_ids, value, n FROM (
 JOIN (SELECT stack_id, any(frame_ids) AS frame_ids FROM stacks GROUP BY stack_id) AS stacks USING (stack_id)
 
 -- section: frame_names
-SELECT frame_id, inline_depth, argMax(function, is_named), argMax(module, is_named), argMax(kind, is_named)
+SELECT frame_id, inline_depth, argMax(function, is_named), argMax(module, is_named), argMax(kind, is_named),
+       argMax(signature, is_named)
 FROM frames GROUP BY frame_id, inline_depth ORDER BY frame_id, inline_depth DESC
 
 -- section: series

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS samples_1h (
 CREATE TABLE IF NOT EXISTS stacks (stack_id UUID, frame_ids UBIGINT[], depth UINTEGER);
 CREATE TABLE IF NOT EXISTS frames (
   frame_id UBIGINT, inline_depth UINTEGER, build_id VARCHAR, address UBIGINT, module VARCHAR,
-  function VARCHAR, source_file VARCHAR, line UINTEGER, kind VARCHAR);
+  function VARCHAR, signature VARCHAR, source_file VARCHAR, line UINTEGER, kind VARCHAR);
 CREATE TABLE IF NOT EXISTS events (
   capture_id UUID, host VARCHAR, service VARCHAR, event VARCHAR, ts_ns BIGINT, cpu INTEGER, pid INTEGER,
   tid INTEGER, comm VARCHAR, stack_id UUID, value UBIGINT, payload VARCHAR);
@@ -47,7 +47,7 @@ read_csv(@stacks_file@, @csv@, columns = {stack_id: 'UUID', frame_ids: 'UBIGINT[
 -- section: frames_rows
 read_csv(@frames_file@, @csv@, columns = {
   frame_id: 'UBIGINT', inline_depth: 'UINTEGER', build_id: 'VARCHAR', address: 'UBIGINT',
-  module: 'VARCHAR', function: 'VARCHAR', source_file: 'VARCHAR', line: 'UINTEGER', kind: 'VARCHAR'})
+  module: 'VARCHAR', function: 'VARCHAR', signature: 'VARCHAR', source_file: 'VARCHAR', line: 'UINTEGER', kind: 'VARCHAR'})
 
 -- section: events_rows
 read_csv(@events_file@, @csv@, columns = {
@@ -128,7 +128,7 @@ SELECT frame_ids, value, sums.samples FROM (@sums@) AS sums JOIN stacks USING (s
 SELECT frame_ids, value, sums.samples FROM (@sums_between@) AS sums JOIN stacks USING (stack_id)
 
 -- section: frame_names
-SELECT frame_id, inline_depth, function, module, kind FROM frames ORDER BY frame_id, inline_depth DESC
+SELECT frame_id, inline_depth, function, module, kind, signature FROM frames ORDER BY frame_id, inline_depth DESC
 
 -- A function's share of all samples, by time.
 -- section: series

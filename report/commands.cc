@@ -13,6 +13,7 @@ constexpr Command kCommands[] = {
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
     {"sql", "a query over the tables of a capture, in DuckDB", run_sql},
+    {"fleet", "captures of many hosts in one database: flame graphs, differences, shares over time",
      run_fleet},
     {"stacks", "the stacks of all threads of a process or of the system now, running or blocked", run_stacks},
     {"bpf", "BPF programs, loaded now or in a capture: costs, places, maps, code with source lines", run_bpf},

@@ -25,6 +25,7 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_table(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_sql(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_fleet(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_bpf(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_stacks(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_calls(const std::vector<std::string>& arguments);

@@ -45,6 +45,12 @@ constexpr std::string_view kInstall =
     "@duckdb/node-api, which has it in @duckdb/node-bindings-linux-x64) and name it with --duckdb PATH or "
     "TACHO_DUCKDB";
 
+// The first line of an engine's message; the next ones quote the statement.
+std::string message_of(const char* why, std::string_view otherwise) {
+  const std::string_view text = why != nullptr ? std::string_view(why) : otherwise;
+  return "DuckDB: " + std::string(text.substr(0, text.find('\n')));
+}
+
 std::string_view text_of(const StringCell& cell) {
   if (cell.size > kInlined) return {cell.pointer, cell.size};
   return {reinterpret_cast<const char*>(&cell) + sizeof cell.size, cell.size};
@@ -183,7 +189,7 @@ Result<> DuckDb::Connection::open(const std::string& file) {
   char* error = nullptr;
   const char* const path = file.empty() ? nullptr : file.c_str();
   if (library.open_ext(path, &database, config.handle, &error) != State::Success) {
-    Error failed{std::string("DuckDB: ") + (error != nullptr ? error : "cannot open " + file)};
+    Error failed{message_of(error, "cannot open it")};
     if (error != nullptr) library.free(error);
     return failed;
   }
@@ -234,7 +240,7 @@ Result<> DuckDb::Connection::execute(Handle statement, std::span<const SqlColumn
   ResultRows rows{};
   if (library.execute_prepared(statement, &rows) != State::Success) {
     const char* const why = library.result_error(&rows);
-    Error failed{std::string("DuckDB: ") + (why != nullptr ? why : "the statement failed")};
+    Error failed{message_of(why, "the statement failed")};
     library.destroy_result(&rows);
     return failed;
   }
@@ -252,7 +258,7 @@ Result<> DuckDb::Connection::execute(Handle statement, std::span<const SqlColumn
 Result<> DuckDb::Connection::prepare(const std::string& text, Owned& statement) const {
   if (library.prepare(connection, text.c_str(), &statement.handle) == State::Success) return Done{};
   const char* const why = statement.handle == nullptr ? nullptr : library.prepare_error(statement.handle);
-  return use_error(std::string("DuckDB: ") + (why != nullptr ? why : "cannot prepare the statement"));
+  return use_error(message_of(why, "cannot prepare the statement"));
 }
 
 std::vector<SqlColumn> DuckDb::Connection::columns_of(Handle statement) const {

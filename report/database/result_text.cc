@@ -12,7 +12,8 @@ constexpr std::string_view kNull = "-";
 
 // What JSON takes as a number: not "nan", "inf".
 bool is_json_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789.-+e") == std::string_view::npos;
+  return !text.empty() && text[0] != '+' &&
+         text.find_first_not_of("0123456789.-+e") == std::string_view::npos;
 }
 
 }  // namespace

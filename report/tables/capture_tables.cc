@@ -12,6 +12,7 @@
 #include "report/output/field_sinks.h"
 #include "report/profile/function_table.h"
 #include "report/query/gather.h"
+#include "symbolize/names/demangle.h"
 
 namespace tacho::report {
 namespace {
@@ -61,6 +62,13 @@ std::string_view kind_name(FrameKind kind) {
     default:
       return "user";
   }
+}
+
+// The function with its parameters, which tell overloads apart; empty: it has none, or they are not known.
+std::string signature_of(const symbolize::Frame& frame) {
+  const std::string_view linker_name = linker_name_of(frame);
+  if (!symbolize::may_be_mangled(linker_name)) return {};
+  return symbolize::demangle(linker_name, symbolize::NameForm::Parameters).value_or(std::string());
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -208,6 +216,7 @@ void CaptureTables::write_frames() {
       row.number(place.offset);
       row.text(place.module == nullptr ? std::string_view() : place.module->path);
       row.text(frame.function);
+      row.text(signature_of(frame));
       row.text(frame.line_state == symbolize::LineState::Known ? frame.file : std::string_view());
       row.number(frame.line_state == symbolize::LineState::Known ? frame.line : 0);
       row.word(kind_name(kind_of_code(frame)));

@@ -12,8 +12,8 @@ constexpr std::string_view kCaptures[] = {
 constexpr std::string_view kSamples[] = {"capture_id", "host", "service", "event",    "ts_ns", "cpu", "pid",
                                          "tid",        "comm", "cgroup",  "stack_id", "value", "unit"};
 constexpr std::string_view kStacks[] = {"stack_id", "frame_ids", "depth"};
-constexpr std::string_view kFrames[] = {"frame_id", "inline_depth", "build_id", "address", "module",
-                                        "function", "source_file",  "line",     "kind"};
+constexpr std::string_view kFrames[] = {"frame_id", "inline_depth", "build_id",    "address", "module",
+                                        "function", "signature",    "source_file", "line",    "kind"};
 constexpr std::string_view kEvents[] = {"capture_id", "host", "service", "event",    "ts_ns", "cpu",
                                         "pid",        "tid",  "comm",    "stack_id", "value", "payload"};
 constexpr std::string_view kLosses[] = {"capture_id", "event", "cgroup", "cpu", "lost"};

@@ -1,0 +1,33 @@
+// A database with the tables of many captures.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "format/base/result.h"
+#include "report/database/duckdb.h"
+#include "report/tables/table_stream.h"
+
+namespace tacho::report {
+
+class FleetStore {
+ public:
+  virtual ~FleetStore() = default;
+  // Makes the tables that are missing.
+  virtual Result<> make_schema() = 0;
+  // Whether the capture is loaded.
+  virtual Result<bool> has_capture(const std::string& id) = 0;
+  // Loads the tables of a capture, whole or not at all: CSV files that are not packed.
+  virtual Result<> load(const TableFiles& files) = 0;
+  // The rows of a section of fleet/*.sql.
+  virtual Result<> ask(std::string_view section, const SqlValues& values, const SqlReader& reader) = 0;
+};
+
+struct FleetPlace {
+  std::string database;  // a file of DuckDB
+  std::string library;   // DuckDB's; see DuckDb::open()
+};
+Result<std::unique_ptr<FleetStore>> open_fleet(const FleetPlace& place);
+
+}  // namespace tacho::report
