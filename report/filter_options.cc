@@ -1,7 +1,11 @@
 #include "report/filter_options.h"
 
+#include <glob.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "cli/option_rows.h"
@@ -119,11 +123,38 @@ cli::Option event_option(Filter& filter) {
           }};
 }
 
+Result<std::vector<std::string>> files_named(const std::string& word) {
+  struct stat status {};
+  if (word.find_first_of("*?[") == std::string::npos || ::stat(word.c_str(), &status) == 0)
+    return std::vector{word};
+  glob_t found{};
+  std::vector<std::string> files;
+  if (::glob(word.c_str(), 0, nullptr, &found) == 0)
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (files.empty()) return use_error("no file matches '" + word + "'");
+  return files;
+}
+
+Result<> check_captures_differ(const std::vector<std::string>& files) {
+  std::map<std::pair<dev_t, ino_t>, std::string> known;
+  for (const std::string& file : files) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const auto [first, is_new] = known.emplace(std::pair(status.st_dev, status.st_ino), file);
+    if (!is_new)
+      return use_error(
+          printable(file) +
+          (first->second == file ? " is named twice" : " and " + printable(first->second) + " are one file") +
+          ": a capture is one measurement");
+  }
+  return Done{};
+}
+
 cli::Option no_renames_option(bool& matches_calls) {
-  return sets(
-      "--no-renames",
-      "functions under different names are different, also if their callers and callees are equal",
-      matches_calls, false);
+  return sets("--no-renames",
+              "functions under different names are different, also if their callers and callees are equal",
+              matches_calls, false);
 }
 
 cli::Option event_list_option(std::string names, std::string help, std::string& list) {

@@ -27,6 +27,12 @@ cli::Option event_option(Filter& filter);
 // parentheses.
 cli::Option event_list_option(std::string names, std::string help, std::string& list);
 
+// The files that a pattern ("runs/*.data") matches, by name; a word that is no pattern, or names a file, is
+// that file. An error: none matches.
+Result<std::vector<std::string>> files_named(const std::string& word);
+// An error if a file is named twice: a capture is one measurement.
+Result<> check_captures_differ(const std::vector<std::string>& files);
+
 // --no-renames, which sets `matches_calls` to false (compare/function_match.h).
 cli::Option no_renames_option(bool& matches_calls);
 

@@ -224,9 +224,11 @@ void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& func
     const bool is_before = weights[node][0] > 0, is_after = weights[node][1] > 0;
     functions[of.function].is_before |= is_before;
     functions[of.function].is_after |= is_after;
+    BothSides own{};
     for (const std::size_t side : {0U, 1U})
-      if (weights[0][side] > 0) shares[of.function][side] += weights[node][side] / weights[0][side];
-    if (of.parent != 0) calls.add({tree.nodes[of.parent].function, of.function, is_before, is_after});
+      if (weights[0][side] > 0) own[side] = weights[node][side] / weights[0][side];
+    for (const std::size_t side : {0U, 1U}) shares[of.function][side] += own[side];
+    if (of.parent != 0) calls.add({tree.nodes[of.parent].function, of.function, own[0], own[1]});
   }
   for (std::size_t i = 0; i < functions.size(); ++i)
     functions[i].share = std::max({functions[i].share, shares[i][0], shares[i][1]});
@@ -465,10 +467,16 @@ class EventJudge {
     } else {
       walk_down(finding);
     }
-    if (finding.cause != ChangeCause::Callee) take_trade(finding);
+    const bool is_moved_code = finding.cause == ChangeCause::Callee && is_flat(finding, finding.path.back());
+    if (finding.cause != ChangeCause::Callee || is_moved_code) take_trade(finding, is_moved_code);
+  }
+  // Whether the function costs as much as before, so that its cost only moved.
+  bool is_flat(const FunctionChange& finding, FunctionOf function) const {
+    return std::abs(sum_of(top_[function], delta_)) <= 0.3 * std::abs(sum_of(top_[finding.function], delta_));
   }
 
-  // The deepest frame that explains the change: down while one child has 90 % of it.
+  // The deepest frame that explains the change: down while one child has 90 % of it, and while no other child
+  // makes up for a part of it. Where children trade, the function whose own code has 90 % of the change.
   void walk_down(FunctionChange& finding) const {
     std::vector<Node> at = top_[finding.function];
     const double whole = sum_of(at, delta_);
@@ -479,6 +487,9 @@ class EventJudge {
       const auto most = std::ranges::max_element(
           below, {}, [&](const auto& one) { return sum_of(one.second, delta_) / whole; });
       if (most == below.end() || sum_of(most->second, delta_) / whole < 0.9) break;
+      const bool is_trade = std::ranges::any_of(
+          below, [&](const auto& one) { return sum_of(one.second, delta_) / whole < -0.3; });
+      if (is_trade) return take_own_code_below(at, whole, finding);
       finding.path.push_back(most->first);
       at = most->second;
     }
@@ -489,6 +500,41 @@ class EventJudge {
     }
     finding.cause = ChangeCause::Callee;
     finding.others = {finding.path.back()};
+  }
+
+  // The function whose own code in all of these subtrees has 90 % of the change; what only moved within them
+  // is zero.
+  void take_own_code_below(const std::vector<Node>& at, double whole, FunctionChange& finding) const {
+    std::map<FunctionOf, double> own;
+    std::vector<Node> open = at;
+    while (!open.empty()) {
+      const Node node = open.back();
+      open.pop_back();
+      own[tree_.nodes[node].function] += self_delta_[node];
+      open.insert(open.end(), children_[node].begin(), children_[node].end());
+    }
+    pair_off(own);
+    const auto most = std::ranges::max_element(own, {}, [&](const auto& one) { return one.second / whole; });
+    if (most->second / whole < 0.8) {
+      finding.cause = ChangeCause::Callees;
+      finding.path.clear();
+      return;
+    }
+    finding.path.push_back(most->first);
+    finding.cause = ChangeCause::Callee;
+    finding.others = {most->first};
+  }
+
+  // Leaves out functions of which one gained what another one lost: inlined into it, or called in its place.
+  static void pair_off(std::map<FunctionOf, double>& own) {
+    for (auto& [loser, loss] : own) {
+      if (loss >= 0) continue;
+      const double lost = -loss;
+      const auto nearest =
+          std::ranges::min_element(own, {}, [lost](const auto& one) { return std::abs(one.second - lost); });
+      if (!is_about(nearest->second, lost)) continue;
+      nearest->second = loss = 0;
+    }
   }
 
   // The callers' own code of a function that is new or gone.
@@ -512,15 +558,18 @@ class EventJudge {
   }
 
   // Another function below the same caller that has what this one lost, while the caller stays. With shares,
-  // a caller of nearly everything always stays, so it says nothing.
-  void take_trade(FunctionChange& finding) const {
+  // a caller of nearly everything always stays, so it says nothing. Of code that is known to have moved, the
+  // caller may have changed otherwise.
+  void take_trade(FunctionChange& finding, bool is_moved_code) const {
     std::set<FunctionOf> callers;
     for (const Node node : top_[finding.function])
       if (tree_.nodes[node].parent != 0) callers.insert(tree_.nodes[tree_.nodes[node].parent].function);
     const double whole = sum_of(top_[finding.function], delta_);
     for (const FunctionOf caller : callers) {
-      if (std::abs(sum_of(top_[caller], delta_)) > 0.3 * std::abs(whole)) continue;
-      if (all_.question_.is_of_shares() && share_of(caller) > 0.9) continue;
+      if (!is_moved_code) {
+        if (std::abs(sum_of(top_[caller], delta_)) > 0.3 * std::abs(whole)) continue;
+        if (all_.question_.is_of_shares() && share_of(caller) > 0.9) continue;
+      }
       std::map<FunctionOf, double> deltas;
       for (const Node node : top_[caller])
         for (const Node child : children_[node]) deltas[tree_.nodes[child].function] += delta_[child];
@@ -573,6 +622,49 @@ class EventJudge {
   std::vector<FunctionOf> functions_;   // with weight, ascending
   std::vector<std::vector<double>> values_;
 };
+
+std::string cause_text(const Comparison& comparison, const FunctionChange& change) {
+  constexpr std::size_t kShown = 4;  // functions of a path
+  const auto name = [&](std::uint32_t function) {
+    return format::printable(comparison.functions()[function].name);
+  };
+  const auto names = [&](std::span<const std::uint32_t> functions, std::string_view between) {
+    std::string text;
+    for (const std::uint32_t function : functions)
+      text += (text.empty() ? "" : std::string(between)) + name(function);
+    return text;
+  };
+  const auto others = [&] {
+    const std::span<const std::uint32_t> all(change.others);
+    return names(all.first(std::min(all.size(), kShown)), ", ") + (all.size() > kShown ? " and others" : "");
+  };
+  switch (change.cause) {
+    case ChangeCause::None:
+      break;
+    case ChangeCause::OwnCode:
+      return "its own code";
+    case ChangeCause::Callee: {
+      // The end of a long path says more than its middle.
+      const std::span<const std::uint32_t> path(change.path);
+      return std::string("through ") + (path.size() > kShown ? "... > " : "") +
+             names(path.last(std::min(path.size(), kShown)), " > ");
+    }
+    case ChangeCause::Callees:
+      return "several functions that it calls";
+    case ChangeCause::Moved:
+      return fmt::format("moved {} {}, below {}", change.tested.shift > 0 ? "from" : "to",
+                         name(change.others[0]), name(change.others[1]));
+    case ChangeCause::Inlined:
+      return "gone: inlined into " + others();
+    case ChangeCause::Outlined:
+      return "new: was inlined into " + others();
+    case ChangeCause::Appeared:
+      return "new";
+    case ChangeCause::Vanished:
+      return "gone";
+  }
+  return "";
+}
 
 Result<std::vector<ComparedEvent>> Comparison::judge() const {
   std::vector<ComparedEvent> judged;

@@ -2,6 +2,7 @@
 // that changed, and what explains each change. Prints nothing: views and checks read the findings.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -79,6 +80,9 @@ struct ComparedEvent {
   double minimal_effect = 0;   // in the unit of the values
   std::vector<double> totals;  // weight of each capture
   std::size_t functions = 0;
+  std::size_t empty_captures() const {  // that have no sample of the event
+    return static_cast<std::size_t>(std::ranges::count(totals, 0.0));
+  }
   std::vector<FunctionChange>
       findings;  // one for each function that has weight: changed ones first, causes before what they explain
 };
@@ -138,5 +142,8 @@ class Comparison {
   std::map<std::string, Tree> events_;  // by name
   ModuleBuilds builds_before_, builds_after_;
 };
+
+// What explains a change: "through parse > scan", "moved from render, below main". Names are safe to print.
+std::string cause_text(const Comparison& comparison, const FunctionChange& change);
 
 }  // namespace tacho::report

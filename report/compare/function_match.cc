@@ -227,8 +227,13 @@ bool FunctionMatcher::match_once(const MatchEvidence& evidence) {
   for (const CallToMatch& call : evidence.calls) {
     const std::uint32_t caller = end_of(call.caller), callee = end_of(call.callee);
     if (caller == callee) continue;
-    if (!sides_[caller].is_both()) neighbours[caller].callees.insert(callee);
-    if (!sides_[callee].is_both()) neighbours[callee].callers.insert(caller);
+    const auto matters_to = [&](std::uint32_t function) {
+      constexpr double kLeastPart = 0.05;
+      return !sides_[function].is_both() &&
+             std::max(call.before, call.after) >= kLeastPart * functions_[function].share;
+    };
+    if (matters_to(caller)) neighbours[caller].callees.insert(callee);
+    if (matters_to(callee)) neighbours[callee].callers.insert(caller);
   }
   constexpr std::uint32_t kNone = kSeveral - 1;
   std::map<Signature, std::pair<std::uint32_t, std::uint32_t>> pairs;
@@ -280,9 +285,10 @@ std::string name_of_source(std::string_view name) {
 }
 
 void CallsToMatch::add(const CallToMatch& call) {
-  CallToMatch& known = by_ends_.try_emplace({call.caller, call.callee}, call).first->second;
-  known.is_before |= call.is_before;
-  known.is_after |= call.is_after;
+  CallToMatch& known =
+      by_ends_.try_emplace({call.caller, call.callee}, CallToMatch{call.caller, call.callee}).first->second;
+  known.before += call.before;
+  known.after += call.after;
 }
 
 std::vector<CallToMatch> CallsToMatch::all() const {

@@ -32,7 +32,7 @@ struct FunctionToMatch {
 
 struct CallToMatch {
   std::uint32_t caller, callee;  // indices of functions
-  bool is_before = false, is_after = false;
+  double before = 0, after = 0;  // shares of the weight of each side; > 0: it has the call
 };
 
 // The build ids of modules in the captures of one side, by the name that their functions have. An empty id:
@@ -74,7 +74,8 @@ struct MatchedFunctions {
 // - With `calls`, a function becomes one of another name in the same module if both have the same callers and
 //   callees, and no third function has. This is repeated, as each match makes callers and callees of others
 //   equal. It is not done in a module of which both sides have one and the same build, whose functions have
-//   one name, nor for functions with less than 0.5 % of the weight, of which few stacks are known.
+//   one name, nor for functions with less than 0.5 % of the weight, of which few stacks are known. Calls with
+//   less than a twentieth of the function's weight say nothing: interrupts come in any function.
 struct MatchEvidence {
   std::vector<CallToMatch> calls{};
   ModuleBuilds before{}, after{};

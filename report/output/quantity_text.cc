@@ -56,6 +56,8 @@ std::string quantity_text(double value, std::string_view unit) {
   return unit.empty() ? number : number + " " + format::printable(unit);
 }
 
+std::string p_text(double p) { return p < 0.0005 ? "p <0.001" : fmt::format("p {:.3f}", p); }
+
 std::string change_text(double value, std::string_view unit) {
   return (value >= 0 ? "+" : "") + quantity_text(value, unit);
 }

@@ -14,4 +14,7 @@ std::string quantity_text(double value, std::string_view unit);
 // The same with the sign of a change: "+1.5 ms".
 std::string change_text(double value, std::string_view unit);
 
+// Of a test: "p 0.029", "p <0.001".
+std::string p_text(double p);
+
 }  // namespace tacho::report

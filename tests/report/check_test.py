@@ -159,7 +159,7 @@ class Check(programs.Scratch):
                  for name in ("same", "slow", "fast")}
         self.assertEqual([(check["verdict"], check["message"]) for check in found["same"]], [("passed", "no function is worse by 5 % or more")])
         self.assertEqual([check["verdict"] for check in found["slow"]], ["failed"])
-        self.assertRegex(found["slow"][0]["message"], r"^leaf_a costs (9|10|11)\.?\d* % more: (29|30|31).* % before, (39|40|41).* % after \(p 0.00\d\)$")
+        self.assertRegex(found["slow"][0]["message"], r"^leaf_a costs (9|10|11)\.?\d* % of the total more: medians (29|30|31).* % before, (39|40|41).* % after \(p 0.00\d\)$")
         # Shares add up to 100 %: leaf_b has more where leaf_a has less.
         self.assertRegex(found["fast"][0]["message"], "^leaf_b costs ")
         one, = json.loads(self.check(rules + "function = 'leaf_a'\n", *words, captures=["fast*.data"]).stdout)["checks"]
@@ -183,6 +183,54 @@ class Check(programs.Scratch):
         self.assertEqual(verdicts("function = 'leaf_a'\n"), ["inconclusive"])
         self.assertEqual(verdicts(""), ["inconclusive"])
 
+    def test_what_was_not_measured_is_no_answer(self):
+        self.write_runs("base", 0.3, random.Random(7))
+        for number in range(5):
+            self.write([], f"empty{number}.data")
+        found, = json.loads(self.check("[[regression]]\n", "--base", "base*.data", "--format", "json", captures=["empty*.data"], status=5).stdout)["checks"]
+        self.assertEqual((found["verdict"], found["message"]), ("failed", "5 of 10 captures have no sample of it: nothing was measured"))
+        rules = rule(function="leaf_a", expect="share < 50 %", optional=True) + '[capture]\nexpect = ["symbolized > 95 %", "samples >= 0"]\n'
+        verdicts = [(one["verdict"], one["message"]) for one in self.checks(rules, status=5, captures=["empty0.data"])]
+        self.assertEqual(verdicts, [("failed", "the capture has no samples")] * 2 + [("passed", "0 samples")])
+        self.assertIn('"samples >= 200"', self.named("check", "--init", "base0.data").stdout.decode())
+
+    def test_regression_rules_match_something(self):
+        self.write_runs("base", 0.3, random.Random(7))
+        verdict = lambda more, status: [one["verdict"] for one in json.loads(self.check(
+            "[[regression]]\nfunction = 'leaf_x'\n" + more, "--base", "base*.data", "--format", "json", captures=["base*.data"], status=status).stdout)["checks"]]
+        self.assertEqual(verdict("", 5), ["failed"])
+        self.assertEqual(verdict("optional = true\n", 0), ["skipped"])
+
+    def test_one_file_is_one_measurement(self):
+        self.write([(("leaf_a", "main"), 3)])
+        self.assertIn(b"a.data is named twice: a capture is one measurement",
+                      self.check(rule(function="a", expect="self < 1 %"), captures=["a.data", "a.data"], status=1).stderr)
+
+    def test_options_that_rules_do_not_have(self):
+        self.write([(("leaf_a", "main"), 3)])
+        rules = rule(function="leaf_a", expect="self < 1 %")
+        self.assertIn(b"rules cannot be limited", self.check(rules, "--where", "cpu == 0", status=1).stderr)
+        self.assertIn(b"captures are named without an option", self.check(rules, "-i", "a.data", status=1).stderr)
+
+    def test_a_regression_is_said_once_and_of_its_cause(self):
+        # leaf_a costs more, below recurse and main.
+        for number in range(5):
+            for name, own in (("base", 300), ("slow", 500)):
+                self.write([(("leaf_a", "recurse", "main"), own + number), (("leaf_b", "main"), 1000 - number)], f"{name}{number}.data")
+        check, = json.loads(self.check("[[regression]]\nwork = 1\n", "--base", "base*.data", "--format", "json", captures=["slow*.data"], status=5).stdout)["checks"]
+        self.assertEqual((check["expectation"], check["evidence"], check["unit"]), ("cpu-clock: leaf_a", "its own code", "ns"))
+        self.assertAlmostEqual(check["value"], 200_000, delta=2000)
+        check, = json.loads(self.check("[[regression]]\nwork = 1\nfunction = 'recurse'\n", "--base", "base*.data", "--format", "json",
+                                       captures=["slow*.data"], status=5).stdout)["checks"]
+        self.assertEqual((check["expectation"], check["evidence"]), ("cpu-clock: recurse with its callees", "through leaf_a"))
+
+    def test_cost_that_moved_is_no_regression(self):
+        for number in range(5):
+            for name, callers in (("base", ("recurse", "leaf_b")), ("moved", ("leaf_b", "recurse"))):
+                self.write([(("leaf_a", callers[0], "main"), 400 + number), (("recurse", "main"), 300), (("leaf_b", "main"), 300), (("main",), 200)], f"{name}{number}.data")
+        check, = json.loads(self.check("[[regression]]\nwork = 1\n", "--base", "base*.data", "--format", "json", captures=["moved*.data"]).stdout)["checks"]
+        self.assertEqual((check["verdict"], check["evidence"]), ("passed", "leaf_b: moved from recurse, below main"))
+
     def test_regressions_of_a_field(self):
         for number in range(5):
             for name, tail in (("base", 5000), ("same", 5000), ("slow", 6000)):
@@ -192,7 +240,7 @@ class Check(programs.Scratch):
         self.assertEqual([(one["verdict"], one["message"]) for one in found("same", 0)], [("passed", "no measure is worse by 3 % or more")])
         slow = found("slow", 5)
         self.assertEqual({one["verdict"] for one in slow}, {"failed"})
-        self.assertRegex(slow[-1]["message"], r"^p99 is 1(\.00)? ms larger: 6(\.00)? ms before, 7(\.00)? ms after \(p 0.00\d\)$")
+        self.assertRegex(slow[-1]["message"], r"^p99 is 1(\.00)? ms larger: medians 6(\.00)? ms before, 7(\.00)? ms after \(p 0.00\d\)$")
         self.assertEqual(found("slow", 0, "min_effect = '30 %'\n")[0]["verdict"], "passed")
 
     def test_errors_name_the_line(self):
@@ -224,7 +272,7 @@ class Check(programs.Scratch):
         self.assertIn("# Measured: 75 % without its callees.\n[[rule]]\nfunction = \"leaf_a\"\n", made_rules)
         (self.folder / "made.toml").write_text(made_rules)
         verdicts = [check["verdict"] for check in json.loads(self.named("check", "--format", "json", "made.toml", "a.data").stdout)["checks"]]
-        self.assertEqual(verdicts, ["passed"] * 5)
+        self.assertEqual(verdicts, ["passed"] * 6)
 
     def test_forms(self):
         self.write([(("leaf_a", "main"), 30), (("leaf_b", "main"), 70)])

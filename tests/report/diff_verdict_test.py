@@ -155,6 +155,34 @@ class Diff(programs.Scratch):
         self.assertEqual(frames(svg), frames(other.stdout.decode()))
         self.assertIn("name a file", self.diff(before, after, "--flamegraph", "-", status=1).stderr.decode())
 
+    def test_interrupts_do_not_hide_a_renamed_function(self):
+        # leaf_a interrupts the function in the captures after alone.
+        before = self.side("b", {"main": 400, "main recurse": 300, "main recurse main": 300})
+        after = self.side("a", {"main": 400, "main leaf_b": 300, "main leaf_b main": 300, "main leaf_b leaf_a": 3})
+        self.assertIn("recurse as leaf_b", self.diff(before, after).stdout.decode())
+
+    def test_a_function_that_is_called_elsewhere_has_moved(self):
+        # leaf_a costs the same, below leaf_b in place of recurse.
+        before = self.side("b", {"main": 300, "main recurse": 200, "main leaf_b": 200, "main recurse leaf_a": 400})
+        after = self.side("a", {"main": 300, "main recurse": 200, "main leaf_b": 200, "main leaf_b leaf_a": 400})
+        judged, _ = self.judged(before, after, "--work", "1")
+        found = self.finding(judged, "leaf_b")
+        self.assertEqual((found["cause"], found["others"]), ("moved", ["recurse", "main"]))
+
+    def test_what_trades_below_a_function_does_not_explain_it(self):
+        # leaf_a moved from recurse to leaf_b; main's own code costs 100 more.
+        before = self.side("b", {"main": 300, "main recurse": 200, "main recurse leaf_a": 400, "main leaf_b": 100})
+        after = self.side("a", {"main": 400, "main recurse": 200, "main leaf_b": 100, "main leaf_b leaf_a": 400})
+        judged, _ = self.judged(before, after, "--work", "1")
+        found = self.finding(judged, "main")
+        self.assertEqual((found["part"], found["cause"]), ("self", "own code"))
+
+    def test_patterns_and_files_that_are_named_twice(self):
+        before = self.side("b", {"main": 400, "main leaf_a": 600})
+        self.assertIn("4 captures before, 4 after", self.diff(["b?"], ["b[0-3]"]).stdout.decode())
+        self.assertIn("no file matches 'c*'", self.diff(["b?"], ["c*"], status=1).stderr.decode())
+        self.assertIn("b0 is named twice", self.diff(["b0", "b?"], ["b0"], status=1).stderr.decode())
+
     def test_renamed_functions_are_one_in_all_views(self):
         # recurse and leaf_b have the same caller and the same callee.
         before = self.side("b", {"main": 400, "main recurse": 300, "main recurse leaf_a": 300})
@@ -211,6 +239,7 @@ class Diff(programs.Scratch):
         self.assertIn("unit of op.lat is 'ns', in other captures it is 'us'", self.diff(["us"], ["ns"], "--field", "lat", status=2).stderr.decode())
         self.assertIn("op.lat has no value", self.diff(["us"], ["none"], "--field", "lat", status=2).stderr.decode())
         self.assertIn("leave out --per", self.diff(["us"], ["us"], "--field", "lat", "--work", "1", status=1).stderr.decode())
+        self.assertIn("indicative", self.diff(["us"], ["us"], "--field", "lat", "--event", "op").stdout.decode())
         self.assertIn("lat", self.diff(["us"], ["us"], "--field", "size", status=1).stderr.decode())
 
     def test_pairs(self):

@@ -92,10 +92,11 @@ void write_check_markdown(TextBuffer& out, const CheckReport& report) {
   for (const bool failing : {true, false})
     for (const Check& check : report.checks) {
       if (report.fails(check) != failing) continue;
-      const std::string row = fmt::format(
-          "| {} | {} | {} | {} |\n",
-          failing ? "**" + std::string(name_of(check.verdict)) + "**" : name_of(check.verdict),
-          markdown_text(check.rule), markdown_text(check.expectation), markdown_text(check.message));
+      const std::string row =
+          fmt::format("| {} | {} | {} | {} |\n",
+                      failing ? "**" + std::string(name_of(check.verdict)) + "**" : name_of(check.verdict),
+                      markdown_text(check.rule), markdown_text(check.expectation),
+                      markdown_text(check.message + (check.evidence.empty() ? "" : "; " + check.evidence)));
       if (out.size() + row.size() > kMostMarkdown)
         ++left_out;
       else
@@ -236,7 +237,7 @@ void write_sarif(TextBuffer& out, const CheckReport& report) {
                                                                          : "pass");
     to.text("level", fails ? "error" : check.verdict == CheckVerdict::Inconclusive ? "warning" : "none");
     to.begin_object("message");
-    to.text("text", line_of(check) + (check.evidence.empty() ? "" : "\n" + check.evidence));
+    to.text("text", line_of(check) + (check.evidence.empty() ? "" : "; " + check.evidence));
     to.end_object();
     to.begin_list("locations");
     to.begin_object("");

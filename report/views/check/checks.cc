@@ -329,6 +329,11 @@ Result<RuleChecks::MeasuredRule> RuleChecks::measure(const Rule& rule, const Mea
   if (rule.subject == Subject::Capture) {
     for (const Expectation& one : rule.expectations) {
       const bool is_count = one.measure == Measure::Samples;
+      if (!is_count && capture.samples() == 0 && capture.lost() == 0) {
+        made.push_back(
+            {.is_found = false, .is_measured = false, .unit = {}, .evidence = "the capture has no samples"});
+        continue;
+      }
       made.push_back(exact(is_count                            ? static_cast<double>(capture.samples())
                            : one.measure == Measure::Lost      ? capture.lost()
                            : one.measure == Measure::Truncated ? capture.truncated()
@@ -338,9 +343,10 @@ Result<RuleChecks::MeasuredRule> RuleChecks::measure(const Rule& rule, const Mea
     return made;
   }
   // Of each expectation nothing, with the reason.
-  const auto nothing = [&rule](const std::string& why) {
+  const auto nothing = [&rule](const std::string& why, bool is_measured = true) {
     const std::size_t count = std::max<std::size_t>(rule.expectations.size(), 1);
-    return MeasuredRule(count, Measured{.is_found = false, .unit = {}, .evidence = why});
+    return MeasuredRule(count,
+                        Measured{.is_found = false, .is_measured = is_measured, .unit = {}, .evidence = why});
   };
   if (rule.subject == Subject::Field) {
     if (!field) return nothing(first_line(field.error().what));
@@ -349,7 +355,7 @@ Result<RuleChecks::MeasuredRule> RuleChecks::measure(const Rule& rule, const Mea
     return made;
   }
   const auto event = event_of_rule(rule, capture);
-  if (!event && (!rule.event.empty() || capture.samples() == 0)) return nothing(event.error().what);
+  if (!event && (!rule.event.empty() || capture.samples() == 0)) return nothing(event.error().what, false);
   if (!event) return error_in(rule, event.error().what);
   const auto work = work_in(rule, capture);
   if (!work) return nothing(work.error().what);
@@ -392,6 +398,13 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
   std::vector<Measured> found;
   for (const MeasuredRule& capture : captures)
     if (capture[number].is_found) found.push_back(capture[number]);
+  // What was not measured is no answer, whether the rule may match nothing or not.
+  for (const MeasuredRule& capture : captures)
+    if (!capture[number].is_measured) {
+      made.verdict = CheckVerdict::Failed;
+      made.message = capture[number].evidence;
+      return made;
+    }
   if (found.empty()) {
     const std::string why = captures.empty() ? std::string() : captures.front()[number].evidence;
     made.verdict = rule.is_optional ? CheckVerdict::Skipped : CheckVerdict::Failed;

@@ -26,7 +26,9 @@ struct Measured {
   double low = 0, high = 0;   // of the 95 % interval; both are `value` where it is exact
   std::uint64_t samples = 0;  // from which it is known; 0: it is exact
   bool is_found = true;       // something matches
-  std::string unit;           // "%", "ns", "bytes", or of a field or event
+  bool is_measured =
+      true;          // the capture has samples in which it could be; else `evidence` says what it lacks
+  std::string unit;  // "%", "ns", "bytes", or of a field or event
   std::string evidence = {};  // the heaviest stack that matches, root first; empty: none
 };
 

@@ -1,12 +1,11 @@
 // tacho check: whether captures are as a rule file expects.
 #include <fmt/format.h>
-#include <glob.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 
+#include "cli/absent_options.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/output/output_parts.h"
@@ -24,6 +23,13 @@ constexpr std::string_view kExamples =
     "  tacho check rules.toml perf.data\n"
     "  tacho check rules.toml 'captures/*.data' --junit check.xml\n"
     "  tacho check --strict --format github rules.toml perf.data\n\n";
+
+constexpr cli::AbsentOption kAbsent[] = {
+    {"-i,--input", cli::Takes::Value,
+     "captures are named without an option: tacho check RULES.toml CAPTURE..."},
+    {"--where", cli::Takes::Value,
+     "rules cannot be limited by a condition; --comm, --pid, --cpu, --time and others can be used"},
+};
 
 struct Options {
   ReadingOptions reading;
@@ -45,20 +51,6 @@ Result<> set_form(Options& options, std::string_view name) {
     known += (known.empty() ? "" : ", ") + std::string(form.name);
   }
   return use_error(fmt::format("--format: '{}' is not known; it is one of {}", name, known));
-}
-
-// The files that a pattern matches, by name; a word that is no pattern, or names a file, is that file.
-Result<std::vector<std::string>> files_named(const std::string& word) {
-  struct stat status {};
-  if (word.find_first_of("*?[") == std::string::npos || ::stat(word.c_str(), &status) == 0)
-    return std::vector{word};
-  glob_t found{};
-  std::vector<std::string> files;
-  if (::glob(word.c_str(), 0, nullptr, &found) == 0)
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (files.empty()) return use_error("no file matches '" + word + "'");
-  return files;
 }
 
 // "--junit FILE": a further file in that form.
@@ -120,7 +112,9 @@ cli::CommandLine describe(Options& options) {
                            "print a rule file made from what the captures have, with limits above it",
                            options.makes_rules));
   rows.push_back(cli::flag("--strict", "what is inconclusive fails, too", options.is_strict));
-  add_filter_options(rows, options.reading.session.filter);
+  add_filter_options(rows, options.reading.session.filter, {"--where"});
+  std::erase_if(rows, [](const cli::Option& row) { return row.names == "-i,--input"; });
+  cli::add_absent_options(rows, kAbsent);
   return line;
 }
 
@@ -161,9 +155,11 @@ Result<std::vector<Check>> check_regression(const RegressionRule& rule, const Se
       read_head(*session);
       auto added = check.add_capture(*session, name, is_of_base,
                                      [&](Sink& sink) { run_with_progress(*session, sink, out); });
-      if (!added) return std::move(added.error());
+      if (!added)
+        return std::move(added.error()).in(fmt::format("{}:{}", printable(options.rules), rule.line));
       if (is_of_base && shown != nullptr) tell_lacks(*session, name, *shown);
     }
+  if (shown != nullptr) std::ranges::move(check.notes(), std::back_inserter(shown->notes));
   return check.checks();
 }
 
@@ -217,6 +213,8 @@ Result<cli::ExitStatus> run_check(const std::vector<std::string>& arguments) {
     if (options.rules.empty() && !options.makes_rules)
       return use_error("name a rule file and captures: tacho check rules.toml perf.data");
     if (options.captures.empty()) options.captures.push_back(input_when_none_is_named());
+    for (const auto* const side : {&options.captures, &options.base})
+      if (auto apart = check_captures_differ(*side); !apart) return std::move(apart.error());
     options.reading.session.input = options.captures.front();
     options.reading.other_inputs.assign(options.captures.begin() + 1, options.captures.end());
     if (options.makes_rules)

@@ -65,6 +65,7 @@ Result<> InitRules::add_capture(Session& session, const std::string& name,
   run(capture);
   capture.finish();
   names_.push_back(name);
+  samples_ = names_.size() == 1 ? capture.samples() : std::min(samples_, capture.samples());
   lost_ = std::max(lost_, capture.lost());
   symbolized_ = std::min(symbolized_, capture.symbolized());
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -111,15 +112,16 @@ void InitRules::write(TextBuffer& out) const {
       "tacho_check = 1\n\n");
   out.text(fmt::format(
       "# What a capture must be to be judged. Measured: {:.3g} % of samples lost, {:.4g} % of frames with a "
-      "name.\n[capture]\nexpect = [\"lost < {:g} %\", \"symbolized > {:.0f} %\"]\n",
+      "name.\n[capture]\nexpect = [\"lost < {:g} %\", \"symbolized > {:.0f} %\", \"samples >= {}\"]\n",
       lost_, symbolized_, std::max(1.0, round_limit(std::max(2 * lost_, 0.01))),
-      std::floor(std::max(symbolized_ - 5, 0.0))));
+      std::floor(std::max(symbolized_ - 5, 0.0)), std::max<std::uint64_t>(samples_ / 10, 1)));
   write_functions(out);
   write_fields(out);
   out.text(
       "\n# Against captures of a base (--base 'base/*.data', four or more on each side): no function may "
       "cost 3 % of the\n"
-      "# total more.\n# [[regression]]\n# min_effect = \"3 %\"\n");
+      "# total more. With work = 1 costs are compared in place of shares, if each run does the same.\n"
+      "# [[regression]]\n# min_effect = \"3 %\"\n# work = 1\n");
 }
 
 void InitRules::write_functions(TextBuffer& out) const {

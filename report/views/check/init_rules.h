@@ -38,6 +38,7 @@ class InitRules {
   std::map<std::string, Share> shares_;  // by function
   std::map<std::string, FieldValues> fields_;
   double lost_ = 0, symbolized_ = 100;  // percent, of the worst capture
+  std::uint64_t samples_ = 0;           // of the smallest one
 };
 
 }  // namespace tacho::report

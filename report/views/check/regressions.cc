@@ -43,70 +43,121 @@ Result<> RegressionCheck::add_capture(Session& session, const std::string& name,
       return std::move(added.error()).in(printable(name));
     return Done{};
   }
-  if (const auto added = comparison_.add(session, name, !is_of_base, run); !added)
-    return Error(added.error()).in(printable(name));
+  if (auto added = comparison_.add(session, name, !is_of_base, run); !added)
+    return std::move(added.error()).in(printable(name));
   return Done{};
 }
 
-Check RegressionCheck::failed(const Tests& tests, const Tested& tested, std::string what) const {
+Check RegressionCheck::made_for(const std::string& of, CheckVerdict verdict, std::string message) const {
   Check made;
   made.rule = rule_->name;
   made.line = rule_->line;
-  made.expectation = tests.of;
-  made.verdict = CheckVerdict::Failed;
-  made.value = tested.shift, made.low = tested.interval.low, made.high = tested.interval.high;
-  made.message = fmt::format("{} (p {:.3f})", what, tested.p);
+  made.expectation = of;
+  made.verdict = verdict;
+  made.message = std::move(message);
   return made;
 }
 
 Check RegressionCheck::without_failures(const Tests& tests, bool is_undecided) const {
   const TestedRun& run = tests.run;
-  Check made;
-  made.rule = rule_->name;
-  made.line = rule_->line;
-  made.expectation = tests.of;
   if (run.verdict == Verdict::Indicative) {
-    made.verdict = CheckVerdict::Inconclusive;
-    made.message = "four captures a side, or more, are needed for a verdict";
-  } else if (is_undecided) {
-    made.verdict = CheckVerdict::Inconclusive;
-    made.message = fmt::format(
-        "no {} is certainly worse (p {:.3f}), but {} cannot be excluded; {} would have been seen; about {} a "
-        "side would decide",
-        tests.noun, run.p, tests.minimal, tests.detectable, cli::counted(run.captures_needed, "capture"));
-  } else {
-    made.message = fmt::format("no {} is worse by {} or more", tests.noun, tests.minimal);
+    const auto after = static_cast<std::size_t>(std::ranges::count(captures(), true, &SideCapture::is_after));
+    return made_for(
+        tests.of, CheckVerdict::Inconclusive,
+        fmt::format("four captures a side, or more, are needed for a verdict; there are {} of the "
+                    "base and {} others",
+                    captures().size() - after, after));
   }
-  return made;
+  if (is_undecided)
+    return made_for(
+        tests.of, CheckVerdict::Inconclusive,
+        fmt::format(
+            "no {} is certainly worse ({}), but {} cannot be excluded; {} would have been seen; about "
+            "{} a side would decide",
+            tests.noun, p_text(run.p), tests.minimal, tests.detectable,
+            cli::counted(run.captures_needed, "capture")));
+  return made_for(tests.of, CheckVerdict::Passed,
+                  fmt::format("no {} is worse by {} or more", tests.noun, tests.minimal));
+}
+
+std::span<const SideCapture> RegressionCheck::captures() const {
+  return fields_ ? fields_->captures() : comparison_.captures();
+}
+
+// Cost that moved from another function is no regression, nor is a function that was inlined before. What a
+// callee explains is said once, of the callee.
+bool RegressionCheck::is_regression(const FunctionChange& change,
+                                    const std::vector<std::uint32_t>& worse) const {
+  switch (change.cause) {
+    case ChangeCause::Moved:
+    case ChangeCause::Outlined:
+      return false;
+    case ChangeCause::Callee:
+      return std::ranges::find(worse, change.others[0]) == worse.end();
+    default:
+      return true;
+  }
 }
 
 void RegressionCheck::check_functions(const ComparedEvent& event, std::vector<Check>& all) const {
+  if (const std::size_t empty = event.empty_captures(); empty > 0) {
+    all.push_back(made_for(event.name, CheckVerdict::Failed,
+                           fmt::format("{} of {} have no sample of it: nothing was measured", empty,
+                                       cli::counted(event.totals.size(), "capture"))));
+    return;
+  }
+  const bool is_of_shares = comparison_.question().is_of_shares();
   const auto amount = [&](double value) {
-    return comparison_.question().is_of_shares() ? quantity_text(100 * value, "%")
-                                                 : quantity_text(value, event.unit);
+    return is_of_shares ? quantity_text(100 * value, "%") : quantity_text(value, event.unit);
   };
   const auto name_of = [&](std::uint32_t function) {
     return printable(comparison_.functions()[function].name);
   };
   const Tests tests{event.run, event.name, "function", amount(event.minimal_effect),
                     amount(event.run.detectable)};
-  const RulePattern wanted(rule_->functions.empty() ? "*" : rule_->functions);
-  const std::size_t before = all.size();
+  const RulePattern pattern(rule_->functions.empty() ? "*" : rule_->functions);
+  std::vector<const FunctionChange*> wanted;
+  std::vector<std::uint32_t> worse;
   bool has_undecided = false;
   for (const FunctionChange& change : event.findings) {
-    const Tested& tested = change.tested;
-    if (!wanted.matches(comparison_.functions()[change.function].name)) continue;
-    has_undecided |= is_undecided(tested, event.minimal_effect);
-    if (!is_worse(tested)) continue;
-    Check made = failed(tests, tested,
-                        fmt::format("{}{} costs {} more: {} before, {} after", name_of(change.function),
-                                    change.part == CostPart::Self ? "" : " with its callees",
-                                    amount(tested.shift), amount(tested.before), amount(tested.after)));
-    for (const std::uint32_t function : change.path)
-      made.evidence += (made.evidence.empty() ? "through " : " > ") + name_of(function);
-    all.push_back(std::move(made));
+    if (!pattern.matches(comparison_.functions()[change.function].name)) continue;
+    wanted.push_back(&change);
+    has_undecided |= is_undecided(change.tested, event.minimal_effect);
+    if (is_worse(change.tested)) worse.push_back(change.function);
   }
-  if (all.size() == before) all.push_back(without_failures(tests, has_undecided));
+  if (wanted.empty()) {
+    all.push_back(made_for(event.name, rule_->is_optional ? CheckVerdict::Skipped : CheckVerdict::Failed,
+                           rule_->is_optional
+                               ? "nothing matches"
+                               : "nothing matches; optional = true lets a rule match nothing"));
+    return;
+  }
+  const std::size_t before = all.size();
+  std::string moved;
+  for (const FunctionChange* const change : wanted) {
+    const Tested& tested = change->tested;
+    if (!is_worse(tested)) continue;
+    const std::string name = name_of(change->function), cause = cause_text(comparison_, *change);
+    if (!is_regression(*change, worse)) {
+      if (change->cause != ChangeCause::Callee) moved += (moved.empty() ? "" : "; ") + name + ": " + cause;
+      continue;
+    }
+    const bool is_self = change->part == CostPart::Self;
+    Check& made = all.emplace_back(
+        made_for(event.name + ": " + name + (is_self ? "" : " with its callees"), CheckVerdict::Failed,
+                 fmt::format("{}{} costs {} {}more: medians {} before, {} after ({})", name,
+                             is_self ? "" : " with its callees", amount(tested.shift),
+                             is_of_shares ? "of the total " : "", amount(tested.before), amount(tested.after),
+                             p_text(tested.p))));
+    const double scale = is_of_shares ? 100 : 1;
+    made.unit = is_of_shares ? "%" : event.unit;
+    made.value = scale * tested.shift, made.low = scale * tested.interval.low,
+    made.high = scale * tested.interval.high;
+    made.evidence = cause;
+  }
+  if (all.size() > before) return;
+  all.push_back(without_failures(tests, has_undecided));
+  all.back().evidence = moved;
 }
 
 void RegressionCheck::check_field(const ComparedField& field, std::vector<Check>& all) const {
@@ -116,15 +167,25 @@ void RegressionCheck::check_field(const ComparedField& field, std::vector<Check>
   const std::size_t before = all.size();
   bool has_undecided = false;
   for (const ComparedQuantity& one : field.quantities) {
-    has_undecided |= is_undecided(one.tested, minimal * one.tested.before);
-    if (is_worse(one.tested))
-      all.push_back(failed(tests, one.tested,
-                           fmt::format("{} is {} larger: {} before, {} after", one.name,
-                                       quantity_text(one.tested.shift, field.unit),
-                                       quantity_text(one.tested.before, field.unit),
-                                       quantity_text(one.tested.after, field.unit))));
+    const Tested& tested = one.tested;
+    has_undecided |= is_undecided(tested, minimal * tested.before);
+    if (!is_worse(tested)) continue;
+    Check& made = all.emplace_back(made_for(
+        field.name + ": " + one.name, CheckVerdict::Failed,
+        fmt::format("{} is {} larger: medians {} before, {} after ({})", one.name,
+                    quantity_text(tested.shift, field.unit), quantity_text(tested.before, field.unit),
+                    quantity_text(tested.after, field.unit), p_text(tested.p))));
+    made.unit = field.unit;
+    made.value = tested.shift, made.low = tested.interval.low, made.high = tested.interval.high;
   }
   if (all.size() == before) all.push_back(without_failures(tests, has_undecided));
+}
+
+std::vector<std::string> RegressionCheck::notes() const {
+  std::vector<std::string> notes;
+  for (const std::string& difference : differences_of(captures()))
+    notes.push_back(fmt::format("tacho check: {}: different {}", printable(rule_->name), difference));
+  return notes;
 }
 
 Result<std::vector<Check>> RegressionCheck::checks() {

@@ -2,7 +2,9 @@
 // field_comparison.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ class RegressionCheck {
   Result<> add_capture(Session& session, const std::string& name, bool is_of_base, const RunSession& run);
   // A check for each function, or measure of the field, that got worse; if none did, one about all of them.
   Result<std::vector<Check>> checks();
+  // What differs between the captures besides the program.
+  std::vector<std::string> notes() const;
 
  private:
   // What was tested together: an event's functions, or the measures of a field.
@@ -32,10 +36,12 @@ class RegressionCheck {
   };
   void check_functions(const ComparedEvent& event, std::vector<Check>& all) const;
   void check_field(const ComparedField& field, std::vector<Check>& all) const;
-  // Of one that is worse: `what` is said of it.
-  Check failed(const Tests& tests, const Tested& tested, std::string what) const;
+  Check made_for(const std::string& of, CheckVerdict verdict, std::string message) const;
   // `is_undecided`: one of them may be worse.
   Check without_failures(const Tests& tests, bool is_undecided) const;
+  // `worse`: functions that are.
+  bool is_regression(const FunctionChange& change, const std::vector<std::uint32_t>& worse) const;
+  std::span<const SideCapture> captures() const;
 
   const RegressionRule* rule_;
   Comparison comparison_;

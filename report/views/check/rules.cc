@@ -292,7 +292,8 @@ class RulesReader {
     return {name, [this, name, most, &into](const toml::node& node) -> Result<> {
               const auto value = node.value<double>();
               if (!value || !std::isfinite(*value) || *value <= 0 || *value > most)
-                return error_at(node, fmt::format("{} is a number above 0, up to {:g}", name, most));
+                return error_at(
+                    node, fmt::format("{} is a number above 0, up to {:g}, without quotes", name, most));
               into = *value;
               return Done{};
             }};
@@ -438,7 +439,8 @@ class RulesReader {
                              text("per", rule.per),
                              number("work", 1e18, rule.work),
                              percent("min_effect", rule.min_effect),
-                             percent("alpha", rule.alpha)};
+                             percent("alpha", rule.alpha),
+                             flag("optional", rule.is_optional)};
     if (auto read = read_keys(table, keys); !read) return read;
     if (!rule.per.empty() && rule.work != 0)
       return error_at(line, "per counts units of work, and work says their number: give one of them");

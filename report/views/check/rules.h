@@ -104,9 +104,10 @@ struct RegressionRule {
   std::string event;  // empty: all, each by itself
   std::string per;
   double work = 0;
-  std::string functions;  // see RulePattern; empty: all
-  double min_effect = 3;  // percent of the total
-  double alpha = 5;       // percent
+  std::string functions;     // see RulePattern; empty: all
+  double min_effect = 3;     // percent of the total
+  double alpha = 5;          // percent
+  bool is_optional = false;  // `functions` may match nothing
 };
 
 struct RuleFile {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/absent_options.h"
 #include "cli/message_text.h"
 #include "report/commands.h"
 #include "report/compare/comparison.h"
@@ -20,6 +21,13 @@ namespace tacho::report {
 namespace {
 
 constexpr std::uint64_t kMostRows = 100'000, kMostWork = 1'000'000'000'000'000;
+
+constexpr cli::AbsentOption kAbsentInVerdict[] = {
+    {"-i,--input", cli::Takes::Value,
+     "captures are named without an option: tacho diff BEFORE... --to AFTER..."},
+    {"--where", cli::Takes::Value, "it is for one capture; --comm, --pid, --time and others are for all"},
+    {"-c,--compute", cli::Takes::Value, "it is of two captures side by side, without --to"},
+};
 
 enum class DiffForm : std::uint8_t { Text, Markdown, Json };
 
@@ -105,10 +113,15 @@ cli::CommandLine describe(VerdictOptions& options, std::vector<std::string>& sid
   line.synopsis = "BEFORE... --to AFTER... [OPTION]...";
   line.options = own_options(options);
   add_reading_options(line.options, options.reading);
-  std::erase_if(line.options, [](const cli::Option& option) { return option.names.starts_with("-i"); });
-  add_filter_options(line.options, options.reading.session.filter);
+  std::erase_if(line.options, [](const cli::Option& option) { return option.names == "-i,--input"; });
+  add_filter_options(line.options, options.reading.session.filter, {"--where", "-c", "-C"});
+  cli::add_absent_options(line.options, kAbsentInVerdict);
   line.words = [&side](std::vector<std::string> words) -> Result<> {
-    std::ranges::move(words, std::back_inserter(side));
+    for (const std::string& word : words) {
+      auto named = files_named(word);
+      if (!named) return std::move(named.error());
+      std::ranges::move(*named, std::back_inserter(side));
+    }
     return Done{};
   };
   line.epilog =
@@ -116,7 +129,9 @@ cli::CommandLine describe(VerdictOptions& options, std::vector<std::string>& sid
       "  tacho record --repeat 10 --interleave -g -o runs -- ./old.sh ./new.sh\n"
       "  tacho diff runs/old/*.data --to runs/new/*.data\n"
       "  tacho diff runs/old/*.data --to runs/new/*.data --work 1 --flamegraph difference.svg\n"
-      "  tacho diff runs/old/*.data --to runs/new/*.data --field open.lat_ns\n";
+      "  tacho diff runs/old/*.data --to runs/new/*.data --field open.lat_ns\n\n"
+      "Exit status: 0 also when something changed; tacho check with [[regression]] is for builds that decide "
+      "by it.\n";
   return line;
 }
 
@@ -223,7 +238,10 @@ Result<Shown> show_functions(Session& first, const SessionOptions& wanted, TextO
 Result<Shown> show_fields(Session& first, const SessionOptions& wanted, TextOutput& out,
                           const VerdictOptions& options) {
   Shown shown(Symbols::NotUsed);
-  FieldComparison comparison(options.fields, options.question.test);
+  std::vector<FieldName> wanted_fields = options.fields;
+  for (FieldName& one : wanted_fields)
+    if (one.event.empty()) one.event = options.question.source.event;
+  FieldComparison comparison(std::move(wanted_fields), options.question.test);
   DiffReader reader(
       [&](Session& session, const std::string& name, bool is_after,
           const RunSession& run) -> Result<std::vector<std::string>> {
@@ -253,14 +271,14 @@ Result<> check(const VerdictOptions& options) {
   if (options.question.test.is_paired && options.before.size() != options.after.size())
     return use_error(fmt::format("--paired: the sides have {} and {} captures; pairs need as many of both",
                                  options.before.size(), options.after.size()));
-  const bool is_of_costs = !options.question.per.empty() || options.question.work > 0 ||
-                           !options.question.source.event.empty() || !options.question.source.weight.empty();
+  const bool is_of_costs =
+      !options.question.per.empty() || options.question.work > 0 || !options.question.source.weight.empty();
   if (!options.fields.empty() && (is_of_costs || options.has_flame_graph))
     return use_error(
-        "--field compares values in place of functions: leave out --per, --work, --event, --weight and "
+        "--field compares values in place of functions: leave out --per, --work, --weight and "
         "--flamegraph");
-  if (options.reading.session.filter.condition != nullptr)
-    return use_error("--where cannot be used here; --comm, --pid, --time and others can");
+  for (const auto* const side : {&options.before, &options.after})
+    if (auto apart = check_captures_differ(*side); !apart) return apart;
   return Done{};
 }
 

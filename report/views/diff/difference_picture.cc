@@ -64,7 +64,7 @@ class DifferencePicture {
     look_.notes.push_back(fmt::format("{}: {} before, {} after", format::printable(event.name),
                                       quantity_text(sum.before, event.unit),
                                       quantity_text(sum.after, event.unit)));
-    if (const double factor = factor_of(sum); factor > 0) tree.scale_before(factor);
+    if (const double scale = factor(); scale > 0) tree.scale_before(scale);
     tree.add_up(WidthOf::After);
     FlameTree gone = tree.gone();
     FlameWeight all = tree.total();
@@ -115,11 +115,8 @@ class DifferencePicture {
     if (names.size() > 1) line += " to " + format::printable(names.back());
     look_.notes.push_back(std::move(line));
   }
-  // What makes weights before comparable with those after; 0: nothing does.
-  double factor_of(const FlameWeight& sum) const {
-    const FlameWeight& of = look_.per.empty() ? sum : units_;
-    return of.before > 0 ? of.after / of.before : 0;
-  }
+  // With units of work, what makes weights before comparable with those after. 0: shares are compared.
+  double factor() const { return !look_.per.empty() && units_.before > 0 ? units_.after / units_.before : 0; }
 
   const Comparison& comparison_;
   FlameFrames frames_;

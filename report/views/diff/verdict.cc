@@ -13,8 +13,6 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kPathShown = 4;  // functions of a path
-
 // What a run of tests says, in one line: "changed: ...".
 struct RunWords {
   const TestedRun& run;
@@ -27,17 +25,17 @@ struct RunWords {
     switch (run.verdict) {
       case Verdict::Changed:
         return fmt::format(
-            "changed: {}, by {} or more (p {:.3f}; {}){}", cli::counted(changed, noun), minimal, run.p,
+            "changed: {}, by {} or more ({}; {}){}", cli::counted(changed, noun), minimal, p_text(run.p),
             labellings(), undecided == 0 ? "" : fmt::format("; {} undecided", cli::counted(undecided, noun)));
       case Verdict::Same:
         return fmt::format("same: no {} changed by {} or more ({:.1f} % intervals)", noun, minimal,
                            100 * run.coverage);
       case Verdict::Inconclusive:
         return fmt::format(
-            "inconclusive: no change is certain (p {:.3f}; {}), but {} cannot be excluded for {}. A change "
+            "inconclusive: no change is certain ({}; {}), but {} cannot be excluded for {}. A change "
             "of {} would have been seen in 4 of 5 such comparisons; about {} captures a side find {}",
-            run.p, labellings(), minimal, cli::counted(undecided, noun), detectable, run.captures_needed,
-            minimal);
+            p_text(run.p), labellings(), minimal, cli::counted(undecided, noun), detectable,
+            run.captures_needed, minimal);
       case Verdict::Indicative:
         break;
     }
@@ -85,7 +83,7 @@ struct Numbers {
              .after = value(tested.after),
              .change = change(tested.shift),
              .interval = {},
-             .p = tested.can_matter ? fmt::format("{:.3f}", tested.p) : "-",
+             .p = tested.can_matter ? p_text(tested.p).substr(2) : "-",
              .verdict = verdict_name(tested.verdict),
              .part = {},
              .name = {},
@@ -131,6 +129,9 @@ class FunctionTableWords {
       if (made.rows.size() == most || is_nothing) break;
       made.rows.push_back(row_of(finding));
     }
+    if (const std::size_t empty = event_.empty_captures(); empty > 0)
+      made.verdict += fmt::format(". {} of {} have no sample of it", empty,
+                                  cli::counted(event_.totals.size(), "capture"));
     if (made.rows.size() < event_.findings.size())
       made.below = fmt::format("and {} of {} with smaller changes", event_.findings.size() - made.rows.size(),
                                cli::counted(event_.findings.size(), "function"));
@@ -142,51 +143,12 @@ class FunctionTableWords {
     Row made = numbers_.row(finding.tested, event_.run.coverage);
     made.part = part_name(finding.part);
     made.name = name(finding.function);
-    made.why = why(finding);
+    made.why = cause_text(*judged_.functions, finding);
     return made;
   }
   std::string name(std::uint32_t function) const {
     return printable(judged_.functions->functions()[function].name);
   }
-  std::string why(const FunctionChange& finding) const {
-    switch (finding.cause) {
-      case ChangeCause::None:
-        break;
-      case ChangeCause::OwnCode:
-        return "its own code";
-      case ChangeCause::Callee:
-        return "through " + path(finding.path);
-      case ChangeCause::Callees:
-        return "several functions that it calls";
-      case ChangeCause::Moved:
-        return fmt::format("moved {} {}, below {}", finding.tested.shift > 0 ? "from" : "to",
-                           name(finding.others[0]), name(finding.others[1]));
-      case ChangeCause::Inlined:
-        return "gone: inlined into " + names(finding.others);
-      case ChangeCause::Outlined:
-        return "new: was inlined into " + names(finding.others);
-      case ChangeCause::Appeared:
-        return "new";
-      case ChangeCause::Vanished:
-        return "gone";
-    }
-    return "";
-  }
-  std::string names(const std::vector<std::uint32_t>& functions) const {
-    std::string text;
-    for (std::size_t i = 0; i < functions.size() && i < kPathShown; ++i)
-      text += (i == 0 ? "" : ", ") + name(functions[i]);
-    return functions.size() > kPathShown ? text + " and others" : text;
-  }
-  // The end of a long path says more than its middle.
-  std::string path(const std::vector<std::uint32_t>& functions) const {
-    std::string text = functions.size() > kPathShown ? "... > " : "";
-    const std::size_t first = functions.size() > kPathShown ? functions.size() - kPathShown : 0;
-    for (std::size_t i = first; i < functions.size(); ++i)
-      text += (i == first ? "" : " > ") + name(functions[i]);
-    return text;
-  }
-
   const JudgedComparison& judged_;
   const ComparedEvent& event_;
   Numbers numbers_;

@@ -351,12 +351,12 @@ std::string match_frames(Picture& picture, bool matches_calls) {
       frames[nodes[i].frame].is_after |= is_after;
       if (nodes[i].parent == FlameTree::kNone) continue;
       totals[nodes[i].parent] += totals[i];
-      const double share = std::max(all.before > 0 ? totals[i].before / all.before : 0,
-                                    all.after > 0 ? totals[i].after / all.after : 0);
-      frames[nodes[i].frame].share += share;
+      const FlameWeight share{all.before > 0 ? totals[i].before / all.before : 0,
+                              all.after > 0 ? totals[i].after / all.after : 0};
+      frames[nodes[i].frame].share += std::max(share.before, share.after);
       const std::uint32_t caller = nodes[nodes[i].parent].frame;
       if (matches_calls && is_code(picture.frames[caller].kind))
-        calls.add({caller, nodes[i].frame, is_before, is_after});
+        calls.add({caller, nodes[i].frame, share.before, share.after});
     }
   }
   const MatchedFunctions matched =

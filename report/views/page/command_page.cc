@@ -121,10 +121,12 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
     const bool is_before = before[node] > 0, is_after = after[node] > 0;
     frame.is_before |= is_before;
     frame.is_after |= is_after;
-    frame.share += std::max(is_before ? before[node] / before[0] : 0, is_after ? after[node] / after[0] : 0);
+    const double share_before = is_before ? before[node] / before[0] : 0,
+                 share_after = is_after ? after[node] / after[0] : 0;
+    frame.share += std::max(share_before, share_after);
     const std::uint32_t caller = parts.tree.nodes()[of.parent].frame;
     const bool is_call = of.parent != 0 && parts.tree.frames()[caller].kind != FrameKind::Group;
-    if (matches_calls && is_call) calls.add({caller, of.frame, is_before, is_after});
+    if (matches_calls && is_call) calls.add({caller, of.frame, share_before, share_after});
   }
   bool is_in_both = false, is_in_one = false;
   for (std::size_t i = 0; i < frames.size(); ++i) {
