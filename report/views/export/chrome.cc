@@ -197,7 +197,7 @@ class ChromeWriter {
 
 Result<Shown> show_chrome(Session& session, TextOutput& out, const ExportOptions& options) {
   read_head(session);
-  ExportEvents events(session, ExportCode::Lines::No);
+  ExportEvents events(session, ExportPlaces::Functions);
   run_with_progress(session, events, out);
   auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
   if (!packed) return std::move(packed.error());

@@ -13,8 +13,8 @@ std::uint32_t ExportTexts::number_of(std::string_view given) {
   return number;
 }
 
-ExportCode::ExportCode(Session& session, Lines lines)
-    : session_(session), with_lines_(lines), frames_(frame_names(session)) {}
+ExportCode::ExportCode(Session& session, ExportPlaces kind)
+    : session_(session), kind_(kind), frames_(frame_names(session)) {}
 
 std::uint32_t ExportCode::stack_of(const Stack* stack, LocationId location) {
   chain_.clear();
@@ -102,7 +102,7 @@ std::uint32_t ExportCode::place_of(LocationId id) {
   const std::uint32_t module = location.mapping == nullptr ? 0 : module_of(location.mapping->module);
   const std::uint64_t address = address_of(location, module);
   scratch_ = {module};
-  if (has_lines()) {
+  if (kind_ == ExportPlaces::Addresses) {
     scratch_.push_back(static_cast<std::uint32_t>(address));
     scratch_.push_back(static_cast<std::uint32_t>(address >> 32));
   }

@@ -60,12 +60,13 @@ struct ExportPlace {
   std::uint64_t address = 0;  // in the module; of a caller: the last byte of the call
 };
 
+// What is a place of its own: a function, a source line, or an address with its line.
+enum class ExportPlaces : std::uint8_t { Functions, Lines, Addresses };
+
 class ExportCode {
  public:
-  // Lines::Yes: every address is a place of its own, with its source line; else a function is one place.
-  enum class Lines : std::uint8_t { No, Yes };
   // The session must outlive it.
-  ExportCode(Session& session, Lines lines);
+  ExportCode(Session& session, ExportPlaces kind);
   ExportCode(const ExportCode&) = delete;
   ExportCode& operator=(const ExportCode&) = delete;
 
@@ -78,14 +79,14 @@ class ExportCode {
   const std::vector<ExportPlace>& places() const { return places_; }
   // The lines at a place (indices of lines()), innermost inlined call first; at least one.
   std::span<const std::uint32_t> lines_at(std::uint32_t place) const {
-    return place_keys_[place].subspan(has_lines() ? 3 : 1);
+    return place_keys_[place].subspan(kind_ == ExportPlaces::Addresses ? 3 : 1);
   }
   const std::vector<ExportLine>& lines() const { return lines_; }
   const std::vector<ExportFunction>& functions() const { return functions_; }
   const std::vector<ExportModule>& modules() const { return modules_; }
   ExportTexts& texts() { return texts_; }
   const ExportTexts& texts() const { return texts_; }
-  bool has_lines() const { return with_lines_ == Lines::Yes; }
+  bool has_lines() const { return kind_ != ExportPlaces::Functions; }
   // Safe to print, with parameters where another function has the same name.
   std::string function_name(const ExportFunction& function) { return printable(names_.shown(function.name)); }
   // The linker's name, or the name if that is not known.
@@ -102,7 +103,7 @@ class ExportCode {
   std::uint64_t address_of(const Location& location, std::uint32_t module);
 
   Session& session_;
-  Lines with_lines_;
+  ExportPlaces kind_;
   ExportTexts texts_;
   FunctionNames names_{FunctionNames::Texts::Copied};
   FrameNames frames_;

@@ -28,12 +28,12 @@ std::uint64_t ns_of_unit(std::string_view unit) {
 
 }  // namespace
 
-ExportEvents::ExportEvents(Session& session, ExportCode::Lines lines)
+ExportEvents::ExportEvents(Session& session, ExportPlaces places)
     : session_(session),
       schemas_(session.events(), session.features()),
       periods_(schemas_),
       weights_("", session.events().size(), schemas_),
-      code_(session, lines),
+      code_(session, places),
       waits_(find_switches(session)) {}
 
 std::uint32_t ExportEvents::thread_of(const Thread* thread, std::string_view comm) {

@@ -51,7 +51,7 @@ struct ExportMarker {
 class ExportEvents : public Sink {
  public:
   // The session's events must be known (read_head()), and it must outlive this.
-  ExportEvents(Session& session, ExportCode::Lines lines);
+  ExportEvents(Session& session, ExportPlaces places);
 
   // After the run:
   ExportCode& code() { return code_; }

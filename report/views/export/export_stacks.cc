@@ -42,8 +42,8 @@ ExportStacks::ExportStacks(Session& session, const ExportChoice& choice)
       choice_(choice),
       schemas_(session.events(), session.features()),
       periods_(schemas_),
-      merge_by_(stack_merge_by(session, choice.has_lines)),
-      code_(session, choice.has_lines ? ExportCode::Lines::Yes : ExportCode::Lines::No),
+      merge_by_(stack_merge_by(session, choice.places != ExportPlaces::Functions)),
+      code_(session, choice.places),
       profile_({EventBlock{}}, profile_shape()) {
   find_fields();
   is_serial_ = reads_samples();

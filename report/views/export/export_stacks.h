@@ -32,7 +32,7 @@ struct ExportLabels {
 
 struct ExportChoice {
   ExportLabels labels;
-  bool has_lines = false;  // every address is a place of its own, with its source line
+  ExportPlaces places = ExportPlaces::Functions;
 };
 
 struct ExportWeight {

@@ -69,10 +69,10 @@ cli::CommandLine describe_export(ExportOptions& options, const ExportTraits& tra
                   "build id (default: the one with most branches or samples)",
                   options.binary));
   if (traits.lines == ExportTraits::Lines::Asked)
-    rows.push_back(flag("--lines",
+    rows.push_back(sets("--lines",
                         "keep every address apart, with its source file and line (default: one location for "
                         "each function)",
-                        options.choice.has_lines));
+                        options.choice.places, ExportPlaces::Addresses));
   rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.reading.session.filter);
   return line;
@@ -90,13 +90,14 @@ Result<cli::ExitStatus> export_samples(const ExportTraits& traits, const std::ve
                                        ShowExport show) {
   ExportOptions options;
   options.choice.labels = traits.labels;
-  options.choice.has_lines = traits.lines == ExportTraits::Lines::Always;
+  if (traits.lines == ExportTraits::Lines::Always) options.choice.places = ExportPlaces::Lines;
   return run_command(describe_export(options, traits), arguments, [&]() -> Result<cli::ExitStatus> {
     options.reading.paging = Paging::Never;
     if (traits.is_binary && options.reading.is_standard_output() && ::isatty(STDOUT_FILENO) != 0)
       return use_error("--to " + std::string(traits.name) +
                        ": bytes that cannot be shown on a terminal; name a file with -o");
-    if (options.choice.has_lines) options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+    if (options.choice.places != ExportPlaces::Functions)
+      options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
     return show_session(options.reading, [&options, show](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

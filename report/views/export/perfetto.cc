@@ -371,7 +371,7 @@ class PerfettoWriter {
 
 Result<Shown> show_perfetto(Session& session, TextOutput& out, const ExportOptions& options) {
   read_head(session);
-  ExportEvents events(session, options.choice.has_lines ? ExportCode::Lines::Yes : ExportCode::Lines::No);
+  ExportEvents events(session, options.choice.places);
   run_with_progress(session, events, out);
   auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
   if (!packed) return std::move(packed.error());

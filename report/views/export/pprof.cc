@@ -70,11 +70,7 @@ std::uint64_t pprof_value(std::uint64_t value) {
 class PprofWriter {
  public:
   PprofWriter(Session& session, ExportStacks& stacks, ExportOutput& out)
-      : session_(session),
-        stacks_(stacks),
-        code_(stacks.code()),
-        has_lines_(stacks.choice().has_lines),
-        out_(out) {}
+      : session_(session), stacks_(stacks), code_(stacks.code()), has_lines_(code_.has_lines()), out_(out) {}
 
   void write() {
     write_types();
