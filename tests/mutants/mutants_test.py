@@ -21,6 +21,8 @@ COMMANDS = [
     ["report"], ["report", "--sort", "dso,sym,srcline"],
     ["script"], ["script", "--json"], ["script", "--importer"], ["folded"], ["folded", "--inline"], ["convert", "-o", "converted.data"],
     ["heatmap", "--offset", "--box", "..,.."], ["page"], ["page", "--redact"],
+    ["export", "--to", "pprof"], ["export", "--to", "firefox", "--lines"], ["export", "--to", "perfetto"], ["export", "--to", "callgrind"],
+    ["export", "--to", "chrome"], ["export", "--to", "autofdo"],
 ]
 READ_EVERYTHING = ["dump", "report", "script"]  # commands that must report every broken length
 REPORT = re.compile(rb"Sanitizer|runtime error: ")

@@ -208,7 +208,7 @@ Result<Shown> show_compiler_profile(Session& session, TextOutput& out, const Exp
   auto profile = ModuleProfile::make(session, sums, options.binary,
                                      form == CompilerForm::Bolt ? ModuleProfile::Addresses::LinkTime
                                                                 : ModuleProfile::Addresses::FileOffsets);
-  if (!profile) return std::move(profile.error());
+  if (!profile) return std::move(profile.error()).in(printable(options.reading.shown_input()));
   if (form == CompilerForm::Bolt)
     write_bolt(*profile, session.events().size() > 0 ? session.events()[0].name : "", out);
   else

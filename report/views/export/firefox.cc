@@ -433,7 +433,7 @@ class FirefoxWriter {
   ExportCode& code_;
   ExportOutput& out_;
   JsonFields json_;
-  std::unordered_map<std::string, std::uint64_t> by_string_;
+  std::unordered_map<std::string, std::uint64_t, format::SeededTextHash> by_string_;
   std::vector<const std::string*> strings_;
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> first_frames_;  // by place, and the end
