@@ -89,6 +89,16 @@ class Command(Exports):
                                       timeout=programs.PATIENCE)
             self.assertEqual(done.stdout, self.export(format_, *NAMES).stdout, format_)
 
+    def test_bytes_are_not_shown_on_a_terminal(self):
+        screen, terminal = os.openpty()
+        self.addCleanup(os.close, screen)
+        for format_ in ("pprof", "perfetto", "otlp@1.11"):
+            done = subprocess.run([programs.BIN / "tacho", "export", "--to", format_, "-i", CAPTURES / "threads.data"], stdout=terminal,
+                                  stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=programs.PATIENCE)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"--to {format_}: bytes that cannot be shown on a terminal; name a file with -o", done.stderr.decode())
+        os.close(terminal)
+
     def test_labels_are_checked(self):
         done = self.export("pprof", "-i", CAPTURES / "threads.data", "--labels", "tid,core", status=1)
         self.assertIn("--labels: 'core' is no label; there are comm, pid,", done.stderr.decode())

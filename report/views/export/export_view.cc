@@ -59,15 +59,16 @@ cli::CommandLine describe_export(ExportOptions& options, const ExportTraits& tra
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   if (traits.has_labels)
     rows.push_back({"--labels", cli::Takes::Value, "LIST",
-                    "which facts of samples stay apart: comm, pid, tid, cpu, cgroup and fields (keys of "
+                    "for pprof and otlp: which facts of samples stay apart: comm, pid, tid, cpu, cgroup and "
+                    "fields (keys of "
                     "payloads), or none (default: all; fewer make a smaller file)",
                     [&options](std::string_view text) { return set_labels(text, options.choice.labels); }});
   if (traits.is_of_binary)
-    rows.push_back(
-        cli::text("--binary", "NAME",
-                  "the program or library that the profile is of: its path, the last part of it, or its "
-                  "build id (default: the one with most branches or samples)",
-                  options.binary));
+    rows.push_back(cli::text(
+        "--binary", "NAME",
+        "for bolt and autofdo: the program or library that the profile is of, by its path, the last "
+        "part of it, or its build id (default: the one with most branches or samples)",
+        options.binary));
   if (traits.lines == ExportTraits::Lines::Asked)
     rows.push_back(sets("--lines",
                         "keep every address apart, with its source file and line (default: one location for "
@@ -82,8 +83,8 @@ cli::CommandLine describe_export(ExportOptions& options, const ExportTraits& tra
 
 Result<cli::ExitStatus> show_export_help() {
   ExportOptions options;
-  return run_command(describe_export(options, {.name = "", .has_labels = true}), {"--help"},
-                     [] { return cli::kWhole; });
+  return run_command(describe_export(options, {.name = "", .has_labels = true, .is_of_binary = true}),
+                     {"--help"}, [] { return cli::kWhole; });
 }
 
 Result<cli::ExitStatus> export_samples(const ExportTraits& traits, const std::vector<std::string>& arguments,
