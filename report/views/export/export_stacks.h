@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "report/decode/payload.h"
@@ -57,13 +55,12 @@ struct ExportLabelSet {
 };
 struct ExportField {
   std::uint32_t name = 0, value = 0;  // of code().texts()
-  bool operator==(const ExportField&) const = default;
 };
 
 struct ExportRow {
   std::size_t event = 0;                  // in events()
   std::uint32_t labels = 0;               // in label_sets()
-  std::uint32_t stack = 0;                // for stack()
+  std::uint32_t stack = 0;                // of code()
   std::span<const std::uint64_t> values;  // one for each weight of the event
 };
 
@@ -109,7 +106,7 @@ class ExportStacks : public Sink, private SumView {
     bool has_other_periods = false;  // a period that is not 1
   };
   // The facts of a Profile's row, in order.
-  enum Fact : std::size_t { kEvent, kCpu, kCgroup, kFields, kFacts };
+  enum Fact : std::size_t { kEvent, kCpu, kCgroup, kFields };
 
   SumShape shape() const override;
   RowId row_of(const SumGroup& group) override;
