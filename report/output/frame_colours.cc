@@ -58,7 +58,8 @@ constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
 constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
 constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both modes
 constexpr double kShades[] = {1, 0.94, 0.88};
-constexpr double kDark = 0.45;
+constexpr std::uint32_t kPageLettersDark = 0xf0f0f0;  // page.css
+constexpr double kLeastContrast = 4.55;
 
 std::uint32_t scaled(std::uint32_t colour, double factor) {
   const auto part = [&](int shift) {
@@ -66,6 +67,22 @@ std::uint32_t scaled(std::uint32_t colour, double factor) {
            << shift;
   };
   return part(16) | part(8) | part(0);
+}
+
+double luminance(std::uint32_t colour) {
+  const auto part = [&](int shift) {
+    const double value = static_cast<double>(colour >> shift & 255) / 255;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0);
+}
+
+// For a dark ground: as bright as letters allow (contrast of WCAG 2).
+double dark_factor(std::uint32_t colour) {
+  double factor = 1;
+  while ((luminance(kPageLettersDark) + 0.05) / (luminance(scaled(colour, factor)) + 0.05) < kLeastContrast)
+    factor -= 0.01;
+  return factor;
 }
 
 // The same as in browser/frame_looks.js.
@@ -88,8 +105,7 @@ std::vector<FrameKindName> frame_kinds() {
 std::vector<FrameFill> frame_fills() {
   std::vector<FrameFill> all;
   const auto add = [&](std::string selector, std::uint32_t colour, double shade = 1) {
-    const std::uint32_t shown = scaled(colour, shade);
-    all.push_back({std::move(selector), shown, scaled(shown, kDark)});
+    all.push_back({std::move(selector), scaled(colour, shade), scaled(colour, dark_factor(colour) * shade)});
   };
   constexpr std::pair<std::string_view, std::uint32_t KindRow::*> kOfKinds[] = {
       {"safe", &KindRow::safe}, {"warm", &KindRow::warm}, {"wait", &KindRow::wait}};

@@ -51,6 +51,16 @@ TEST(FrameColours, AStrongerChangeStandsOutMoreFromTheGround) {
   EXPECT_GT(std::min(dark[0], dark[1]), 3.0);
 }
 
+TEST(FrameColours, OnADarkGroundAreAsBrightAsLettersAllow) {
+  int seen = 0;
+  for (const FrameFill& fill : frame_fills()) {
+    if (fill.selector != ".safe .u0" && fill.selector != ".safe .k0" && fill.selector != ".m0") continue;
+    ++seen;
+    EXPECT_NEAR((luminance(0xf0f0f0) + 0.05) / (luminance(fill.dark) + 0.05), 4.6, 0.1) << fill.selector;
+  }
+  EXPECT_EQ(seen, 3);
+}
+
 TEST(FrameColours, TheHeaviestModulesHaveDifferentColours) {
   const std::vector<std::string_view> ranked =
       ranked_modules({{"", 9}, {"a", 1}, {"b", 3}, {"c", 1}, {"d", 0}});
