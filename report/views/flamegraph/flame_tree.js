@@ -11,14 +11,22 @@ const SUMS = [['own', 'totals'], ['ownBefore', 'before'], ['ownAfter', 'after']]
 class FlameTree {
   root = 0;
   name = [];
-  up = [];
-  self = [];
-  noise = [];
-  first = [];  // callee
-  last = [];
-  next = [];  // callee of the same caller
+  // All others have room for more frames.
+  up = new Int32Array(64);
+  first = new Int32Array(64);  // callee
+  last = new Int32Array(64);
+  next = new Int32Array(64);  // callee of the same caller
+  self = new Float64Array(64);
+  noise = new Float64Array(64);
   constructor() {
-    for (const [own, total] of SUMS) this[own] = [], this[total] = [];
+    for (const [own, total] of SUMS) this[own] = new Float64Array(64), this[total] = new Float64Array(64);
+  }
+  makeRoom() {
+    for (const key of ['up', 'first', 'last', 'next', 'self', 'noise', ...SUMS.flat()]) {
+      const had = this[key];
+      this[key] = new had.constructor(2 * had.length);
+      this[key].set(had);
+    }
   }
   parent(i) {
     return this.up[i];
@@ -36,15 +44,10 @@ class FlameTree {
   }
   addNode(caller, name) {
     const i = this.name.length;
+    if (i === this.up.length) this.makeRoom();
     this.name.push(name);
-    this.up.push(caller);
-    this.self.push(0);
-    this.noise.push(0);
-    for (const [own, total] of SUMS) {
-      this[own].push(0);
-      this[total].push(0);
-    }
-    for (const link of [this.first, this.last, this.next]) link.push(-1);
+    this.up[i] = caller;
+    this.first[i] = this.last[i] = this.next[i] = -1;
     if (caller < 0) return i;
     if (this.first[caller] < 0)
       this.first[caller] = i;
@@ -137,9 +140,9 @@ export const changedTree = (base, how, names) => {
 
 // The total of the matches below `top`; a match within a match is counted once. `hidden`: how many are not drawn.
 export const matched = (tree, isMatch, top, isDrawn) => {
-  const {up, totals} = tree, isCounted = new Uint8Array(totals.length);
+  const {up, totals} = tree, frames = tree.name.length, isCounted = new Uint8Array(frames);
   let sum = 0, count = 0, hidden = 0;
-  for (let i = top; i < totals.length; i++) {
+  for (let i = top; i < frames; i++) {
     if (i !== top && (up[i] < top || !(isCounted[up[i]] & 2))) continue;
     isCounted[i] = 2 | (i !== top ? isCounted[up[i]] & 1 : 0);
     if (!isMatch[i]) continue;
