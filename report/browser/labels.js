@@ -41,3 +41,6 @@ export const fitted = (text, room, pen) => {
   }
   return '';
 };
+// The same of "words, 14 %", or the number alone, each whole.
+export const fittedShare = (text, room, pen) =>
+    [text, text.split(', ').pop()].find((part) => fitted(part, room, pen) === part) || '';

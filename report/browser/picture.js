@@ -4,7 +4,7 @@ import {element, svgElement} from './dom.js';
 import {keyList} from './keys.js';
 import {fillTip, tipPlace} from './tip.js';
 
-const GAP = 10, TALLEST = 600;  // px
+const GAP = 10, TALLEST = 600, SHEET = 720;  // px
 const view = document.defaultView;
 
 export const legendOf = (keys) => keys.flatMap(([look, words]) => {
@@ -55,7 +55,8 @@ export const makePicture = (svg, keys) => {
   // Takes the width of the window; where the picture begins, below the head: {width, top}.
   const begin = () => {
     // Width without the scroll bar.
-    width = Math.max(Math.min(view.innerWidth, document.documentElement.clientWidth || view.innerWidth) / scale(), 200);
+    const room = Math.min(view.innerWidth, document.documentElement.clientWidth || view.innerWidth);
+    width = isPrinted ? SHEET : Math.max(room / scale(), 200);
     takeSize();
     head.setAttribute('width', width);
     const top = headHeight() + GAP;
@@ -65,7 +66,7 @@ export const makePicture = (svg, keys) => {
   const end = (bottom) => {
     tall = Math.max(bottom, isPrinted ? 0 : windowHeight());
     takeSize();
-    if (isPrinted) place(svg, {width: '100%', height: '100%'});
+    if (isPrinted) place(svg, {width: '100%', height: '100%', preserveAspectRatio: 'xMidYMin'});
     placeAround();
   };
   const hideTip = () => {
@@ -102,6 +103,6 @@ export const makePicture = (svg, keys) => {
     view.addEventListener('scroll', placeAround);
   };
   return {
-    headBox, footBox, helpBox, staticHead, headHeight, windowHeight, tallOf, scale, placeAround, begin, end, showTip, hideTip, toggleHelp, start
+    headBox, footBox, helpBox, staticHead, headHeight, windowHeight, tallOf, scale, least: () => (isPrinted ? 1.5 : 0), placeAround, begin, end, showTip, hideTip, toggleHelp, start
   };
 };

@@ -397,7 +397,7 @@ std::string style() {
       ".help dt{font-weight:600}.help dd{margin:0}"
       "svg:focus{outline:none}svg:focus-visible,.help:focus-visible{outline:2px solid "
       "#0b57d0;outline-offset:-2px}"
-      ".tools *:focus-visible{outline:2px solid #0b57d0}";
+      ".tools *:focus-visible{outline:2px solid #0b57d0}@media print{.headbox .tools{display:none}}";
   for (const FrameFill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
   css +=
       "@media screen and "
@@ -622,10 +622,11 @@ class SvgPicture {
       const auto y = row_y(pane, gap.row);
       text(fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n", x, y, width,
                        kFrameHeight));
-      const std::string words =
-          fmt::format("{} thinner, {:.2f} %", with_commas(static_cast<double>(gap.count)),
-                      100 * share_of(gap.width, pane.kind == "gone" ? pane.all.before : pane.tree->width()));
-      if (const std::string shown = fitting_text(words, width); !shown.empty())
+      const double all = pane.kind == "gone" ? pane.all.before : pane.tree->width();
+      std::string shown = fmt::format("{:.2f} %", 100 * share_of(gap.width, all));
+      const std::string words = with_commas(static_cast<double>(gap.count)) + " thinner, " + shown;
+      if (fitting_text(words, width) == words) shown = words;
+      if (fitting_text(shown, width) == shown)
         text(fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 3, y + 12, shown));
     }
     text("</g>\n");

@@ -12,7 +12,7 @@ import {button, element, svgElement} from '../../browser/dom.js';
 import {changeFact, frameAt, frameFacts, gapText, layOut, matchAfter, pointsText} from '../../browser/flame_graph.js';
 import {changeClass, changeLegend, frameClass, KINDS, kindLegend, moduleLegend} from '../../browser/frame_looks.js';
 import {onKeys} from '../../browser/keys.js';
-import {FONT, fitted} from '../../browser/labels.js';
+import {FONT, fitted, fittedShare} from '../../browser/labels.js';
 import {legendOf, makePicture} from '../../browser/picture.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
 import {grouped, share} from '../../browser/words.js';
@@ -223,7 +223,7 @@ const elementAt = (made, place, group, name, attributes) => {
 };
 const drawPane = (pane, y) => {
   const {tree, rects, texts} = pane, top = state.zoom[pane.number];
-  const layout = pane.layout = layOut(tree, {top, width: width - 2 * GAP, least: LEAST, most: MOST});
+  const layout = pane.layout = layOut(tree, {top, width: width - 2 * GAP, least: Math.max(LEAST, picture.least()), most: MOST});
   const base = y + (pane.heading ? 22 : 0);
   pane.group.setAttribute('transform', `translate(0 ${base})`);
   if (pane.heading) pane.heading.setAttribute('y', -7);
@@ -262,7 +262,7 @@ const drawGaps = (pane) => {
     const rect = svgElement('rect', {x: x.toFixed(1), y, width: gap.w.toFixed(1), height: BOX});
     const tip = `below ${pane.tree.name[gap.caller].text}: zoom in for what is thinner`;
     Object.assign(rect, {frame: gap.caller, pane: pane.number, tip: [words, tip]});
-    const shown = fitted(words, gap.w - 6, pen);
+    const shown = fittedShare(words, gap.w - 6, pen);
     return shown === '' ? [rect] : [rect, svgElement('text', {x: (x + 3).toFixed(1), y: y + 12}, shown)];
   }));
 };

@@ -3,7 +3,7 @@
 import {element} from '../../browser/dom.js';
 import {frameAt, layOut, matchAfter} from '../../browser/flame_graph.js';
 import {onKeys} from '../../browser/keys.js';
-import {fitted} from '../../browser/labels.js';
+import {fitted, fittedShare} from '../../browser/labels.js';
 
 import {colour, dragOn, pen, tipsOn} from './canvas.js';
 
@@ -43,7 +43,7 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
     context.fillStyle = colour('box');
     context.fillRect(gap.x, y, gap.w - 0.5, ROW - 1);
     context.fillStyle = colour('muted');
-    context.fillText(fitted(gapOf(gap), gap.w - 6, context), gap.x + 3, y + ROW / 2);
+    context.fillText(fittedShare(gapOf(gap), gap.w - 6, context), gap.x + 3, y + ROW / 2);
   };
   const drawRows = () => {
     const {layout} = graph, height = Math.min(box.clientHeight || 400, layout.rows * ROW), from = box.scrollTop;
@@ -65,9 +65,12 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
     }
   };
 
-  const at = (x, y) =>
-      (canvas.drawn ||
-       []).find(([, begin, top, w]) => x >= begin && x < begin + Math.max(w, 1) && y >= top && y < top + ROW);
+  // What is at a point, or, of frames thinner than a pixel, beside it.
+  const at = (x, y) => {
+    const find = (least) => (canvas.drawn || []).find(
+        ([, begin, top, w]) => x >= begin && x < begin + Math.max(w, least) && y >= top && y < top + ROW);
+    return find(0) || find(1);
+  };
   const choose = (i) => {
     graph.chosen = i;
     const y = lineOf(graph.layout.row[graph.layout.places.get(i)]) * ROW;
