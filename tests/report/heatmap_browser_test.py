@@ -9,15 +9,14 @@ import programs
 from made_payload import Field
 
 if browser.webdriver:
-    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.actions.action_builder import ActionBuilder
-LEFT, RIGHT, UP, DOWN, SHIFT, ESCAPE = "\ue012", "\ue014", "\ue013", "\ue015", "\ue008", "\ue00c"
+LEFT, RIGHT, UP, DOWN, ESCAPE = "\ue012", "\ue014", "\ue013", "\ue015", "\ue00c"
 HOSTILE = ["</script><img src=x onerror=window.hit=1>", "]]><script>window.hit=1</script>", "\u202eright\u2066left", "'\"`${window.hit=1}",
            "x" * 10_000, "__proto__"]
 
 
 @browser.needs_browser
-class HeatMapInABrowser(programs.Scratch):
+class HeatMapInABrowser(browser.PageTest, programs.Scratch):
     @classmethod
     def setUpClass(cls):
         cls.browser = browser.Browser()
@@ -42,21 +41,8 @@ class HeatMapInABrowser(programs.Scratch):
         self.tacho("heatmap", "-o", "a.svg", "--interval", "1", "--log", "1", *words)
         self.browser.open(self.folder / "a.svg")
 
-    def settle(self):
-        """Waits for hashchange, which is asynchronous."""
-        self.browser.driver.execute_async_script("setTimeout(arguments[0], 30);")
-
-    def press(self, *keys, shift=False):
-        for key in keys:
-            actions = ActionChains(self.browser.driver, duration=0)
-            (actions.key_down(SHIFT).send_keys(key).key_up(SHIFT) if shift else actions.send_keys(key)).perform()
-            self.settle()
-
     def said(self):
         return self.browser.run("return document.querySelector('#foot').textContent;")
-
-    def fragment(self):
-        return self.browser.run("return location.hash")
 
     def middle_of(self, column, row):
         x, y, width, height = self.browser.run(

@@ -7,6 +7,7 @@ import os
 import random
 import re
 import struct
+import subprocess
 
 import browser
 import made_capture as made
@@ -28,7 +29,7 @@ class Sample:
     def __init__(self, line, names):
         read = json.loads(line)
         self.event, self.pid, self.tid, self.cpu, self.time = (read.get(key) for key in ("event", "pid", "tid", "cpu", "time"))
-        self.period, self.fields = read["period"], read.get("fields", {})
+        self.period, self.fields = read["period"] or 1, read.get("fields", {})  # events without a period count
         frames = [frame.get("symbol") or f"[{frame.get('dso', 'unknown').strip('[]').rsplit('/', 1)[-1]}]" for frame in read.get("stack", [])]
         stack = (read["comm"], *reversed(frames))
         self.stack = names.setdefault(stack, stack)
@@ -52,8 +53,8 @@ class Numbers(browser.PageTest, programs.Scratch):
 
     def take(self, *capture):
         self.capture, self.chance, names = capture, random.Random(str(capture[1])), {}
-        text = self.tacho("script", "--json", *capture, status=None).stdout.decode()
-        self.samples = [Sample(line, names) for line in text.splitlines()]
+        with subprocess.Popen([programs.BIN / "tacho", "script", "--json", *capture], stdout=subprocess.PIPE, cwd=self.folder) as reader:
+            self.samples = [Sample(line, names) for line in reader.stdout]
         self.tacho("page", "-o", "page.html", *capture, status=None)
         self.open()
         self.event = self.browser.run("return document.querySelector('#event').selectedOptions[0].textContent")

@@ -114,11 +114,6 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.browser.run("document.querySelector(arguments[0]).click()", selector)
         self.settle()
 
-    def back(self, step="back"):
-        self.browser.run(f"history.{step}()")
-        self.settle()
-        self.settle()
-
     def assert_graph(self, stacks, number=0):
         """The flame graph with that number shows these stacks: {names from its root: weight}."""
         total, widths = sum(stacks.values()), collections.Counter()

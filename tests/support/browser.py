@@ -15,6 +15,7 @@ try:
 except ImportError:
     webdriver = None
 
+SHIFT = "\ue008"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 needs_browser = unittest.skipUnless(webdriver and CHROMIUM and DRIVER,
                                     "needs a browser (Debian: chromium chromium-driver python3-selenium)")
@@ -98,10 +99,16 @@ class PageTest:
         """Waits for hashchange and drawing, which are asynchronous."""
         self.browser.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 30);")
 
-    def press(self, *keys):
+    def press(self, *keys, shift=False):
         for key in keys:
-            ActionChains(self.browser.driver, duration=0).send_keys(key).perform()
+            actions = ActionChains(self.browser.driver, duration=0)
+            (actions.key_down(SHIFT).send_keys(key).key_up(SHIFT) if shift else actions.send_keys(key)).perform()
             self.settle()
+
+    def back(self, step="back"):
+        self.browser.run(f"history.{step}()")
+        self.settle()
+        self.settle()
 
     def wait_until(self, script):
         self.browser.driver.set_script_timeout(60)
