@@ -12,7 +12,8 @@ export const colour = (name) => {
     colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
   return colours.get(name);
 };
-export const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches && !document.documentElement.classList.contains('print');
+export const isPrinted = () => document.documentElement.classList.contains('print');
+export const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches && !isPrinted();
 export const forgetColours = () => colours.clear();
 
 // A canvas as large as it is shown, in pixels of the screen; drawing is in those of the page.

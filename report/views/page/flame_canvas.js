@@ -5,9 +5,9 @@ import {frameAt, layOut, matchAfter} from '../../browser/flame_graph.js';
 import {onKeys} from '../../browser/keys.js';
 import {fitted, fittedShare} from '../../browser/labels.js';
 
-import {colour, dragOn, pen, tipsOn} from './canvas.js';
+import {colour, dragOn, isPrinted, pen, tipsOn} from './canvas.js';
 
-const ROW = 18, LEAST = 0.4;
+const ROW = 18, LEAST = 0.4, LEAST_PRINTED = 1.5, SHEET = 880;  // px
 
 // `fillOf(graph, i)`, `factsOf(graph, i)`: the look of a frame, and what is said of it; `gapOf(gap)`: of frames too thin. `chosen(graph, i)`: a frame was
 // chosen; `entered(graph, i, isAlt)`: by click or Enter; `left(graph)`: by Escape.
@@ -46,8 +46,12 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
     context.fillText(fittedShare(gapOf(gap), gap.w - 6, context), gap.x + 3, y + ROW / 2);
   };
   const drawRows = () => {
-    const {layout} = graph, height = Math.min(box.clientHeight || 400, layout.rows * ROW), from = box.scrollTop;
+    const {layout} = graph, tall = layout.rows * ROW, from = box.scrollTop;
+    const height = isPrinted() ? tall : Math.min(box.clientHeight || 400, tall);
     const context = pen(canvas, layout.width, Math.max(height, ROW));
+    // A canvas is not cut between sheets.
+    if (isPrinted() && tall > SHEET)
+      Object.assign(canvas.style, {height: `${SHEET}px`, width: `${layout.width * SHEET / tall}px`});
     canvas.style.top = '0px';
     canvas.drawn = [];  // of what is in sight: [node, x, y, width]
     const isSearch = app.matches.frames !== null && app.matches.frames.includes(1);
@@ -123,8 +127,10 @@ export const makeFlameCanvas = (app, {label, isUpward = false, fillOf, factsOf, 
     draw: (tree, top, none) => {
       const isOther = graph.tree !== tree;
       takeTree(tree);
-      Object.assign(graph, {top, none, layout: layOut(tree, {top, width: Math.max(box.clientWidth, 100), least: LEAST})});
-      spacer.style.height = `${graph.layout.rows * ROW}px`;
+      const width = Math.max(box.clientWidth, 100), least = isPrinted() ? LEAST_PRINTED : LEAST;
+      Object.assign(graph, {top, none, layout: layOut(tree, {top, width, least})});
+      const tall = graph.layout.rows * ROW;
+      spacer.style.height = `${isPrinted() ? Math.min(tall, SHEET) : tall}px`;
       if (!isShown()) graph.chosen = -1;
       if (isOther && isUpward) box.scrollTop = graph.layout.rows * ROW;
       drawRows();
