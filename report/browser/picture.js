@@ -64,7 +64,7 @@ export const makePicture = (svg, keys) => {
     return {width, top};
   };
   const end = (bottom) => {
-    tall = Math.max(bottom, isPrinted ? 0 : windowHeight());
+    tall = Math.ceil(Math.max(bottom, isPrinted ? 0 : windowHeight()));  // so that scrolling does not end between pixels
     takeSize();
     if (isPrinted) place(svg, {width: '100%', height: '100%', preserveAspectRatio: 'xMidYMin'});
     placeAround();

@@ -134,6 +134,17 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
         self.press("N")
         self.assertEqual(self.said()[1], first)
 
+    def test_the_cursor_leaves_a_thin_frame_in_sight(self):
+        self.draw("a;b 100000\na;c 130\n")
+        self.press("/", "c", "\ue007", "n")
+        cursor, frame = self.browser.run("""const box = (one) => { const {left, right} = one.getBoundingClientRect(); return [left, right]; };
+            return [box(document.querySelector('.cursor')), box(document.querySelector('g.frames rect.match'))]""")
+        self.assertLess(frame[1] - frame[0], 2)
+        self.assertLessEqual(cursor[0], frame[0] - 2)
+        self.assertGreaterEqual(cursor[1], frame[1] + 2)
+        self.browser.run("scrollTo(0, 1e9)")
+        self.assertEqual(self.browser.run("return scrollY % 1"), 0)
+
     def test_keys_walk_through_the_frames(self):
         self.press("\ue015")  # the first arrow key selects the root
         self.assertIn("all", self.said()[1])

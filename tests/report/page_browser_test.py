@@ -618,7 +618,7 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
             self.browser.prefers(scheme)
             self.settle()
             pairs = self.browser.run("""const style = getComputedStyle(document.documentElement), of = (name) => style.getPropertyValue('--' + name).trim();
-                return [['ink', 'paper'], ['muted', 'paper'], ['ink', 'box'], ['ink', 'on'], ['ink', 'selected'], ['match-ink', 'match'],
+                return [['ink', 'paper'], ['muted', 'paper'], ['ink', 'box'], ['muted', 'box'], ['ink', 'on'], ['ink', 'selected'], ['match-ink', 'match'],
                         ['more', 'paper'], ['less', 'paper']].map((pair) => pair.map(of));""")
             for ink, paper in pairs:
                 bright, dim = sorted((luminance(ink), luminance(paper)), reverse=True)

@@ -270,10 +270,11 @@ const drawGaps = (pane) => {
 const placeCursor = (pane) => {
   const place = pane.layout.places.get(pane.selected);
   if (pane.number !== current || place === undefined || !hasCursor) return pane.cursor.setAttribute('display', 'none');
-  const rect = pane.rects[place];
+  const rect = pane.rects[place], wide = pane.layout.w[place], around = wide < 8 ? 2.5 : 0;  // thin frames are seen inside of it
   pane.cursor.removeAttribute('display');
-  for (const name of ['x', 'y']) pane.cursor.setAttribute(name, rect.getAttribute(name));
-  pane.cursor.setAttribute('width', Math.max(pane.layout.w[place], 2));
+  pane.cursor.setAttribute('x', Number(rect.getAttribute('x')) - around);
+  pane.cursor.setAttribute('y', rect.getAttribute('y'));
+  pane.cursor.setAttribute('width', Math.max(wide, 1) + 2 * around);
 };
 
 // ---- head and foot of the picture -------------------------------------------------------------------------------------------
