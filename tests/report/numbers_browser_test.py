@@ -108,6 +108,39 @@ class Numbers(browser.PageTest, programs.Scratch):
                 self.check_frames(chosen) if number % 4 == 0 else None
             self.checked["selections"] += 1
 
+    def titles(self, rows):
+        """{number of a thread, process or processor: what the tooltip of its name says} of rows in sight."""
+        self.open("#rows=" + rows)
+        titles = self.browser.run("return [...document.querySelectorAll('.label')].map((label) => label.title)")
+        forms = [re.match(r"(?:.* )?(\d+): (.*)", title) for title in titles]
+        return {int(form[1]): form[2] for form in forms if form}  # not "CPU not recorded"
+
+    def check_rows(self):
+        for rows, key in (("thread", "tid"), ("process", "pid"), ("cpu", "cpu")):
+            sums = collections.Counter()
+            for sample in self.of_event():
+                sums[getattr(sample, key)] += sample.period
+            for number, said in self.titles(rows).items():
+                self.assertAlmostEqual(value_of(said), sums[number], delta=6e-4 * sums[number], msg=f"{rows} {number}")
+                self.checked["rows"] += 1
+
+    def check_lanes(self):
+        """The states of threads, which are those of wall graphs."""
+        if not self.browser.run("return [...document.querySelectorAll('.timeline option')].some((one) => one.value === 'state')"):
+            return
+        times = collections.Counter()
+        for line in self.tacho("folded", "--wall", "--tid", *self.capture, status=None).stdout.decode().splitlines():
+            stack, weight = line.rsplit(" ", 1)
+            thread, state = stack.split(";")[:2]
+            times[int(thread.rsplit("/", 1)[1]), state.strip("[]")] += int(weight)
+        for tid, said in self.titles("state").items():
+            shown = {form[0].removeprefix("blocked: "): value_of(form[1]) for form in re.findall(r"([a-zA-Z-][^,]*?) ([\d.,]+ [num\u00b5]?s)(?:, |$)", said)}
+            right = {state.removeprefix("blocked: "): time for (of, state), time in times.items() if of == tid}
+            self.assertEqual(set(shown), set(right), said)
+            for state, time in shown.items():
+                self.assertAlmostEqual(time / right[state], 1, delta=6e-4, msg=f"{tid} {state}")
+                self.checked["lanes"] += 1
+
     def check_cells(self, field):
         self.open(f"#tab=values&field={field}")
         cells = self.browser.run("""const map = document.querySelector('canvas.heat').cells, {scale} = map, found = [];
@@ -159,6 +192,7 @@ class Numbers(browser.PageTest, programs.Scratch):
             self.check_frames(self.of_event())
             self.check_selections()
             self.check_picture()
+            self.check_rows()
             self.assertGreater(sum(self.checked.values()), 2 * COUNT)
 
     def test_values(self):
@@ -179,6 +213,8 @@ class Numbers(browser.PageTest, programs.Scratch):
             self.check_frames(self.of_event())
             self.check_selections()
             self.check_picture()
+            self.check_rows()
+            self.check_lanes()
             numeric = [key for key, value in self.of_event()[0].fields.items() if isinstance(value, int)]
             for field in numeric[:1]:
                 self.check_cells(field)

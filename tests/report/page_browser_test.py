@@ -561,6 +561,15 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.open(hostile)
         self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
         self.assertEqual(self.samples(), 0)
+        for graph in ("&graph=callers&zoom=1,1000000000", "&around=%3Cimg%20src=x%20onerror=window.hit=1%3E&zoom=2,-1", "&around=__proto__&graph=x"):
+            self.open("#hide=%3Cb%3E&hide=constructor&module=__proto__&palette=constructor&recursion=1" + graph)
+            self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
+            self.assertEqual(self.samples(), 60)
+        self.press(*"hcmrbfp")
+        self.open("#around=" + quote(NAMES[0]))
+        self.assertIn(NAMES[0], self.browser.run("return document.querySelector('.changes').textContent"))
+        self.assertGreater(self.browser.run("return document.querySelectorAll('.panel.stacks canvas.flame')[1].drawn.length"), 1)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img, b').length"), 0)
 
     def test_a_capture_without_samples_says_so(self):
         (self.folder / "perf.data").write_bytes(made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started().file())
