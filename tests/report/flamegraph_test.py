@@ -118,7 +118,7 @@ class FlameGraph(programs.Scratch):
     def test_a_stack_of_hundred_thousand_frames_is_drawn_as_far_as_it_goes(self):
         picture = self.draw_folded(";".join(f"f{number % 7}" for number in range(100_000)) + " 3\n")
         self.assertEqual(len(picture.panes[0]), 20_000)
-        self.assertIn("80001 frames are too thin to be drawn", picture.notes)
+        self.assertIn("80,001 frames are too thin to be drawn", picture.notes)
 
     def test_a_folded_text_takes_memory_by_its_size(self):
         """64 MB and four times the text; deep stacks of short names took sixty times."""

@@ -456,11 +456,12 @@ void note_thin_frames(FlameLook& look, std::span<const FlamePane> panes) {
     if (pane.tree->width() > 0) share = std::max(share, pane.drawing.left_out_width / pane.tree->width());
   }
   if (thin + left_out > 0)
-    look.notes.push_back(fmt::format("{} frames are too thin to be drawn", thin + left_out));
+    look.notes.push_back(with_commas(static_cast<double>(thin + left_out)) +
+                         " frames are too thin to be drawn");
   if (left_out > 0)
     look.notes.push_back(fmt::format(
         "{} of them, with up to {:.2f} % of a graph, are not in this file, and a search does not count them",
-        left_out, 100 * share));
+        with_commas(static_cast<double>(left_out)), 100 * share));
 }
 
 Result<> draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes,
