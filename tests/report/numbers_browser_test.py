@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Numbers chosen by chance that pages and pictures show, frames, selections, cells and statistics, equal what counting the
-lines of tacho script gives. TACHO_NUMBERS=FILE[,FILE] does it with other captures, TACHO_TEST_SCALE with more numbers."""
+"""Numbers chosen by chance that pages, pictures and the terminal show (frames, selections, rows, lanes, cells, statistics)
+equal what counting the lines of tacho script gives. TACHO_NUMBERS=FILE[,FILE] does it with other captures, TACHO_TEST_SCALE with more numbers."""
 import collections
 import json
 import os
@@ -24,13 +24,14 @@ UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KiB": 1024, "MiB
 
 class Sample:
     """What is asked for of a line of tacho script --json."""
-    __slots__ = ("event", "pid", "tid", "cpu", "time", "period", "stack", "fields")
+    __slots__ = ("event", "pid", "tid", "cpu", "time", "period", "stack", "leaf", "fields")
 
     def __init__(self, line, names):
         read = json.loads(line)
         self.event, self.pid, self.tid, self.cpu, self.time = (read.get(key) for key in ("event", "pid", "tid", "cpu", "time"))
         self.period, self.fields = read["period"] or 1, read.get("fields", {})  # events without a period count
         frames = [frame.get("symbol") or f"[{frame.get('dso', 'unknown').strip('[]').rsplit('/', 1)[-1]}]" for frame in read.get("stack", [])]
+        self.leaf = next((name for name, frame in zip(frames, read.get("stack", [])) if not frame.get("inlined")), read["comm"])
         stack = (read["comm"], *reversed(frames))
         self.stack = names.setdefault(stack, stack)
 
@@ -184,6 +185,17 @@ class Numbers(browser.PageTest, programs.Scratch):
             self.assertEqual(shown[frame.path], sums[frame.path], frame.path)
             self.checked["frames of the picture"] += 1
 
+    def check_terminal(self):
+        text = self.tacho("report", "--event", self.event, "--no-children", "-s", "sym", "-g", "none", "--wide", *self.capture, status=None).stdout.decode()
+        rows = re.findall(r"(?m)^ +([\d.]+)%  \[.\] (.*?) *$", text)
+        sums, samples = collections.Counter(), self.of_event()
+        for sample in samples:
+            sums[sample.leaf] += sample.period
+        for share, name in self.chance.sample(rows, min(COUNT, len(rows))):
+            if name in sums:
+                self.assertAlmostEqual(float(share), 100 * sums[name] / sum(sums.values()), delta=0.0051, msg=name)
+                self.checked["rows of the terminal"] += 1
+
     # Tests.
 
     def test_stacks(self):
@@ -193,6 +205,7 @@ class Numbers(browser.PageTest, programs.Scratch):
             self.check_selections()
             self.check_picture()
             self.check_rows()
+            self.check_terminal()
             self.assertGreater(sum(self.checked.values()), 2 * COUNT)
 
     def test_values(self):
@@ -214,6 +227,7 @@ class Numbers(browser.PageTest, programs.Scratch):
             self.check_selections()
             self.check_picture()
             self.check_rows()
+            self.check_terminal()
             self.check_lanes()
             numeric = [key for key, value in self.of_event()[0].fields.items() if isinstance(value, int)]
             for field in numeric[:1]:
