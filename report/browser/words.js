@@ -9,6 +9,7 @@ export const counted = (number, noun) => `${grouped(number)} ${noun}${number ===
 
 const SCALES = {
   ns: [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']],
+  counts: [[1, ''], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
   bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']]
 };
 const NANOSECONDS = {
@@ -17,21 +18,25 @@ const NANOSECONDS = {
   ms: 1e6,
   s: 1e9
 };
-// "1.5 ms" of 1,500,000 ns; with other units the number and the unit.
+// As quantity_text() of the programs: "6" if it is exactly that, else "6.00", "14.2", "380".
+const threeDigits = (number) => {
+  const size = Math.abs(number);
+  if (Number.isInteger(number) || size >= 99.95) return grouped(Math.round(number));
+  return size >= 9.995 ? number.toFixed(1) :
+      size >= 0.9995   ? number.toFixed(2) :
+                         String(Number(number.toPrecision(3)));
+};
+// "1.50 ms" of 1,500,300 ns; with other units the number and the unit, exact below a million, and without a unit.
 export const amount = (value, unit) => {
-  const scale = unit in NANOSECONDS ? SCALES.ns : unit === 'bytes' ? SCALES.bytes : null;
-  if (scale === null) {
-    const shown = !Number.isInteger(value) ? value.toPrecision(5) :
-        unit === ''                        ? String(value) :
-                                             grouped(value);
-    return `${shown} ${unit}`.trim();
-  }
+  const isExact = Number.isInteger(value) && (unit === '' || Math.abs(value) < 1e6);
+  const scale = unit in NANOSECONDS ? SCALES.ns : unit === 'bytes' ? SCALES.bytes : SCALES.counts;
+  if (scale === SCALES.counts && isExact) return `${unit === '' ? value : grouped(value)} ${unit}`.trim();
   const base = value * (NANOSECONDS[unit] || 1);
   let chosen = scale[0];
   for (const step of scale)
-    if (Math.abs(base) >= step[0]) chosen = step;
-  const number = base / chosen[0];
-  return `${Number.isInteger(number) ? grouped(number) : number.toPrecision(4)} ${chosen[1]}`;
+    if (Math.abs(base) >= step[0] * 0.9995) chosen = step;
+  const shown = [threeDigits(base / chosen[0]), chosen[1], scale === SCALES.counts ? unit : ''];
+  return shown.filter((word) => word !== '').join(' ');
 };
 
 // To the last digit: "1,500,000 ns (1.5 ms)".

@@ -43,14 +43,14 @@ std::string scaled(double value, std::span<const Scale> scales) {
 }  // namespace
 
 std::string quantity_text(double value, std::string_view unit) {
-  constexpr double kExact = 1e6;  // smaller whole numbers have all their digits
+  const double exact = unit.empty() ? 1e15 : 1e6;  // smaller whole numbers have all their digits
   if (unit == "%") return three_digits(value) + " %";
   const format::Unit* const known = format::find_unit(unit);
   if (known != nullptr)
     return scaled(value * static_cast<double>(known->size), known->quantity == format::Quantity::Time
                                                                 ? std::span<const Scale>(kTimes)
                                                                 : std::span<const Scale>(kSizes));
-  const bool is_exact = value == std::floor(value) && std::abs(value) < kExact;
+  const bool is_exact = value == std::floor(value) && std::abs(value) < exact;
   const std::string number = is_exact ? with_commas(value) : scaled(value, kNumbers);
   if (unit == "samples" && value == 1) return "1 sample";
   return unit.empty() ? number : number + " " + format::printable(unit);

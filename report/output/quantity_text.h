@@ -1,6 +1,6 @@
 // Numbers as people read them: "9.93 s", "380 ns", "64 KiB", "1.23 M", "14.2 %". Three digits, in the scale
-// that fits the unit: "6.00 ms" was rounded, and "6 ms" is exact. Whole counts below a million have all their
-// digits ("1,204"). JSON and CSV have the raw numbers.
+// that fits the unit: "6.00 ms" was rounded, and "6 ms" is exact. Whole counts below a million, and
+// whole numbers without a unit, have all their digits ("1,204"). JSON and CSV have the raw numbers.
 #pragma once
 
 #include <string>

@@ -531,10 +531,10 @@ class Why(MadeWaits):
         self.assertNotIn(b"\x1b", text)
 
     def test_slow_operations_are_compared_with_the_others(self):
-        self.assertIn(b"\n  +88 ms  waits for the lock sink", self.operations())
+        self.assertIn(b"\n   +88 ms  waits for the lock sink", self.operations())
 
     def test_the_heading_of_slow_operations_is_above_them(self):
-        self.assertIn(b"what a slow one has more of\n  +88 ms  waits", self.operations())
+        self.assertIn(b"what a slow one has more of\n   +88 ms  waits", self.operations())
 
     def operations(self):
         self.slow_operations()

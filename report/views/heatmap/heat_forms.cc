@@ -11,6 +11,7 @@
 #include "cli/expression.h"
 #include "report/output/field_sinks.h"
 #include "report/output/heat_colours.h"
+#include "report/output/quantity_text.h"
 #include "report/output/ticks.h"
 #include "report/query/expressions.h"
 #include "report/samples/filter.h"
@@ -19,21 +20,6 @@ namespace tacho::report {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
-
-struct Scale {
-  double size;
-  std::string_view name;
-};
-constexpr Scale kTimes[] = {{1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}};
-constexpr Scale kSizes[] = {
-    {1099511627776., " TiB"}, {1073741824, " GiB"}, {1048576, " MiB"}, {1024, " KiB"}, {1, " B"}};
-constexpr Scale kNumbers[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
-
-std::string scaled(double value, std::span<const Scale> scales) {
-  const auto scale = std::ranges::find_if(
-      scales, [&](const Scale& one) { return std::abs(value) >= one.size * 0.9995 || one.size == 1; });
-  return fmt::format("{:.3g}{}", value / scale->size, scale->name);
-}
 
 // The ends of a range "A..B", or a point, which is `first`.
 struct Ends {
@@ -92,14 +78,7 @@ std::string seconds_text(std::uint64_t time) {
 }
 
 std::string amount_text(Int128 value, std::string_view unit) {
-  const auto known = field_unit(unit);
-  if (value == 0) return "0";
-  if (!known) {
-    const std::string number = scaled(static_cast<double>(value), kNumbers);
-    return unit.empty() ? number : number + " " + printable(unit);
-  }
-  const double amount = static_cast<double>(value) * static_cast<double>(known->size);
-  return known->kind == cli::NumberUnit::Time ? scaled(amount, kTimes) : scaled(amount, kSizes);
+  return value == 0 ? "0" : quantity_text(static_cast<double>(value), unit);
 }
 
 std::string period_text(std::uint64_t period) {
