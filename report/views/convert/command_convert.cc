@@ -76,7 +76,11 @@ void add_options(std::vector<cli::Option>& rows, CommandLine& line) {
          if (*level != 0) line.convert.level = static_cast<int>(*level);
          return Done{};
        }});
-  rows.push_back(flag("--plain", "do not compress", line.is_plain));
+  rows.push_back(
+      flag("--plain",
+           "do not compress, and leave out fields of event attributes that perf 6.1 does not know, which "
+           "refuses captures of perf 6.17 with them",
+           line.is_plain));
   rows.push_back(cli::text("--time", "A,B",
                            "only samples between these times, in seconds (either side may be empty), or "
                            "parts of the capture: 10%-20%, 10%/2. All mappings and threads stay",

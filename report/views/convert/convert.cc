@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "format/base/printable.h"
 #include "format/container/capture_writer.h"
 #include "format/container/feature_sections.h"
 #include "format/container/growing_file.h"
@@ -442,19 +443,30 @@ EventAttr changed_attr(EventAttr attr) {
   return attr;
 }
 
-EventSet unwound_events(const EventSet& events) {
+// The attr without the fields that perf 6.1 does not know: it refuses larger ones.
+bool is_larger_than_perfs(const EventAttr& attr) { return attr.size > format::kCompatibleAttrSize; }
+EventAttr compatible_attr(EventAttr attr) {
+  attr.size = std::min(attr.size, format::kCompatibleAttrSize);
+  attr.config3 = attr.config4 = 0;
+  attr.tail.clear();
+  return attr;
+}
+
+using ChangeAttr = EventAttr (*)(EventAttr);
+
+EventSet changed_events(const EventSet& events, ChangeAttr change) {
   EventSet out;
   for (format::Event event : events) {
-    event.attr = changed_attr(event.attr);
+    event.attr = change(std::move(event.attr));
     out.add_event(std::move(event));
   }
   return out;
 }
 
 // Describes the events of the copy.
-void adjust_descriptions(Features& features) {
+void adjust_descriptions(Features& features, ChangeAttr change) {
   if (features.event_descriptions.empty()) return;
-  for (format::Event& event : features.event_descriptions) event.attr = changed_attr(event.attr);
+  for (format::Event& event : features.event_descriptions) event.attr = change(std::move(event.attr));
   format::drop_section(features, abi::kFeatureEventDesc);
 }
 
@@ -683,6 +695,7 @@ class Conversion {
   void take_late_head();
   Result<> take(const RecordView& record);
   Result<> start();
+  bool note_large_attrs(const EventSet& events);
   Result<> keep_symbols(const EventSet& events, Features& features) const;
   Result<> create_writer(const EventSet& events, Features features);
   Result<> pass(const RecordView& record);
@@ -828,13 +841,16 @@ Result<> Conversion::start() {
   if (is_pipe_in() && !is_pipe_out() && features.event_descriptions.empty() && names_known_)
     features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
   selection_->adjust(features);
-  if (unwinding_) adjust_descriptions(features);
+  if (unwinding_) adjust_descriptions(features, changed_attr);
+  const bool cuts_attrs = options_.packing == Packing::Plain && note_large_attrs(events);
+  if (cuts_attrs) adjust_descriptions(features, compatible_attr);
   format::drop_section(features, abi::kFeatureAuxtrace);  // has offsets, so it is rebuilt at the end
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
   if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
   std::optional<EventSet> changed;  // copied only if needed: events may have millions of ids
-  if (unwinding_) changed = unwound_events(events);
+  if (unwinding_) changed = changed_events(events, changed_attr);
+  if (cuts_attrs) changed = changed_events(changed ? *changed : events, compatible_attr);
   if (options_.change != nullptr) {
     if (!changed) changed = events;
     if (auto done = options_.change->change_head(*changed, features); !done)
@@ -849,6 +865,16 @@ Result<> Conversion::start() {
     if (auto passed = pass(record); !passed) return passed;
   }
   return Done{};
+}
+
+// Whether attrs of events are larger than perf 6.1 reads them. What it does not know of them is said.
+bool Conversion::note_large_attrs(const EventSet& events) {
+  for (const format::Event& event : events)
+    if (format::size_to_write(event.attr) > format::kCompatibleAttrSize)
+      diagnostics_.add_line(Damage::Note, "'" + format::printable(event.name) +
+                                              "': fields of its attribute that perf 6.1 does not know (from "
+                                              "config3 on) are left out by --plain");
+  return std::ranges::any_of(events, is_larger_than_perfs, &format::Event::attr);
 }
 
 // Drops the symbols that a part does not need, except from a pipe, which cannot be read twice. A file on
@@ -1033,7 +1059,8 @@ Features Conversion::late_features() const {
     EventSet scratch;
     const EventSet& events = selection_->events(scratch);
     late.event_descriptions.assign(events.begin(), events.end());
-    if (unwinding_) adjust_descriptions(late);
+    if (unwinding_) adjust_descriptions(late, changed_attr);
+    if (options_.packing == Packing::Plain) adjust_descriptions(late, compatible_attr);
   }
   if (!aux_.empty()) {
     format::ByteWriter index;

@@ -412,6 +412,32 @@ TEST_F(ConvertTest, AnAttrLargerThanPerfsKeepsItsTail) {
   }
 }
 
+TEST_F(ConvertTest, PlainCutsAttrsToWhatPerf6Knows) {
+  for (const bool has_values : {false, true}) {
+    auto attr = test::software_event(abi::kCpuClock);
+    attr.size = 144;
+    if (has_values) attr.config3 = 7;
+    format::ByteWriter pipe;
+    pipe.u64(abi::kMagic).u64(16);
+    pipe.u32(abi::kRecordHeaderAttr).u16(0).u16(8 + 144 + 8);
+    format::write_event_attr(pipe, attr, 144);
+    pipe.u64(1);
+    options_.packing = Packing::Plain;
+    ASSERT_TRUE(run(FileBytes(pipe.view().begin(), pipe.view().end())));
+    EXPECT_EQ(std::ranges::count(diagnostics_.findings(), format::Damage::Note, &format::Finding::kind),
+              has_values ? 1 : 0)
+        << "what is lost is said";
+    format::Diagnostics diagnostics;
+    auto reader = format::CaptureReader::open(options_.output, diagnostics);
+    ASSERT_TRUE(reader);
+    reader->next();
+    ASSERT_EQ(reader->events().size(), 1u);
+    EXPECT_EQ(reader->events()[0].attr.size, format::kCompatibleAttrSize);
+    EXPECT_EQ(reader->events()[0].attr.config3, 0u);
+    std::filesystem::remove(options_.output);
+  }
+}
+
 TEST_F(ConvertTest, APipeWithoutEventsIsUnreadable) {
   format::ByteWriter pipe;
   pipe.u64(abi::kMagic).u64(16);
