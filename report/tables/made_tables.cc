@@ -26,6 +26,11 @@ Result<cli::ExitStatus> write_tables(const SessionOptions& wanted, const TablesR
                                      const ContentId& id, RowFormat form, OutputFile file) {
   auto session = Session::open(wanted);
   if (!session) return std::move(session.error());
+  if (auto known = session->check_events(); !known)
+    return std::move(known.error()).in(printable(wanted.input));
+  if (session->has_condition())
+    if (auto bound = session->bind_condition(); !bound)
+      return std::move(bound.error()).in(printable(wanted.input));
   TextOutput out(std::move(file));
   TableStream stream(out, form);
   CaptureTables tables(*session, stream, id, wanted.input, request.labels);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes
 constexpr std::size_t kHead = 5;                      // of a piece: its table, and its size, little endian
-constexpr int kLevel = 3;                             // of zstd
+constexpr int kLevel = 1;                             // of zstd
 
 template <std::size_t... kTable>
 std::array<RowWriter, kTables> make_writers(RowFormat form, std::index_sequence<kTable...>) {

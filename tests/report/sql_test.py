@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """tacho sql: what a query over a capture's tables gives, beside what other commands count."""
 import collections
+import csv
+import io
 import json
+import shutil
 import struct
+import subprocess
 import unittest
 import unittest.mock
 
@@ -25,6 +29,52 @@ class WithoutDuckDb(programs.Scratch):
     def test_wrong_words_are_refused(self):
         for words in (["sql"], ["sql", "a.data", "SELECT 1", "SELECT 2"]):
             self.assertIn("tacho sql FILE 'SELECT", self.tacho(*words, status=1).stderr.decode())
+
+
+class Tables(programs.Scratch):
+    """tacho export --to tables."""
+
+    def setUp(self):
+        super().setUp()
+        self.capture = made_payload.capture(chains=True, op=[Field("lat", unit="ns", role="weight")])
+        for number in range(3):
+            self.capture.sample(chain=[made.CONTEXT_USER, made.LEAF_A, made.MAIN], raw=struct.pack("<Q", number + 1))
+        (self.folder / "perf.data").write_bytes(self.capture.file())
+
+    def table(self, name, folder="out"):
+        (file,) = (self.folder / folder).glob(f"{name}.*")
+        text = file.read_bytes()
+        if file.suffix == ".zst":
+            text = subprocess.run(["zstd", "-dc"], input=text, capture_output=True, check=True).stdout
+        if ".csv" in file.name:
+            return list(csv.DictReader(io.StringIO(text.decode())))
+        return [json.loads(line) for line in text.splitlines()]
+
+    def test_both_forms_have_the_same_values(self):
+        self.tacho("export", "--to", "tables", "--plain", "--service", "shop", "perf.data", "out")
+        self.tacho("export", "--to", "tables", "--plain", "--service", "shop", "--json", "-o", "json")
+        for name in ("captures", "samples", "stacks", "frames", "events", "losses"):
+            rows = self.table(name)
+            as_json = self.table(name, "json")
+            self.assertEqual(len(rows), len(as_json), name)
+            for row, other in zip(rows, as_json):
+                text = {key: value if isinstance(value, str) else json.dumps(value, separators=(",", ":")) for key, value in other.items()}
+                self.assertEqual(row, text)
+        self.assertEqual([int(row["value"]) for row in self.table("samples")], [1, 2, 3])
+        self.assertEqual({row["service"] for row in self.table("samples")}, {"shop"})
+        self.assertEqual([row["lat"] for row in map(json.loads, (row["payload"] for row in self.table("events")))], [1, 2, 3])
+
+    @unittest.skipUnless(shutil.which("zstd"), "needs zstd")
+    def test_tables_are_packed_and_samples_chosen(self):
+        self.tacho("export", "--to", "tables", "--where", "lat > 1", "out")
+        self.assertEqual([int(row["value"]) for row in self.table("samples")], [2, 3])
+        self.tacho("export", "--to", "tables", "--where", "nothing > 1", "out", status=1)
+
+    def test_wrong_words_and_places_are_refused(self):
+        self.assertIn("name a folder", self.tacho("export", "--to", "tables", status=1).stderr.decode())
+        self.tacho("export", "--to", "tables", "perf.data", "/none/there/out", status=4)
+        self.tacho("export", "--to", "tables", "none.data", "out", status=2)
+        self.assertFalse((self.folder / "out").exists())
 
 
 @unittest.skipIf(duckdb_library.why_absent(), duckdb_library.why_absent())
@@ -71,6 +121,12 @@ class Sql(programs.Scratch):
                          '{"x":"a,b","y":1,"z":null,"list":"[1, 2]"}\n')
         self.tacho("sql", "-o", "out.csv", "--csv", "perf.data", "SELECT 1 AS x; SELECT 2 AS x")
         self.assertEqual((self.folder / "out.csv").read_text(), "x\n1\n\nx\n2\n")
+
+    def test_the_engine_reads_exported_tables(self):
+        self.write()
+        for form, reader in (("--csv", "read_csv('out/samples.*.csv.zst')"), ("--json", "read_json('out/samples.*.ndjson.zst')")):
+            self.tacho("export", "--to", "tables", form, "perf.data", "out")
+            self.assertEqual(self.rows(f"SELECT sum(value)::BIGINT AS sum FROM {reader}"), [{"sum": sum(value for _, value in self.values)}])
 
     def test_a_wrong_query_is_an_error(self):
         self.write()

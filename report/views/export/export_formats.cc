@@ -17,6 +17,8 @@ constexpr ExportFormat kExportFormats[] = {
     {"json", "samples one by one, one JSON object a line: tacho script --json, with its options",
      export_json},
     {"csv", "groups of samples with counts and sums: tacho table --csv, with its options", export_csv},
+    {"tables", "a folder of CSV or JSON tables packed by zstd, for DuckDB, ClickHouse and others",
+     export_tables},
 };
 
 }  // namespace

@@ -31,5 +31,6 @@ Result<cli::ExitStatus> export_perfetto(const std::vector<std::string>& argument
 Result<cli::ExitStatus> export_otlp(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_bolt(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> export_autofdo(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> export_tables(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report
