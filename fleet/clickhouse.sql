@@ -14,16 +14,22 @@ CREATE TABLE IF NOT EXISTS captures (
 CREATE TABLE IF NOT EXISTS samples (
   capture_id UUID, host LowCardinality(String), service LowCardinality(String), event LowCardinality(String),
   ts_ns Int64 CODEC(Delta, ZSTD), cpu Int32, pid Int32, tid Int32, comm LowCardinality(String),
-  cgroup LowCardinality(String), stack_id UUID, value UInt64, unit LowCardinality(String)
+  cgroup LowCardinality(String), stack_id UUID, value UInt64, unit LowCardinality(String),
+  loaded DateTime DEFAULT now()
 ) ENGINE = MergeTree PARTITION BY toDate(intDiv(ts_ns, 1000000000))
   ORDER BY (service, event, intDiv(ts_ns, 60000000000), stack_id)
-  TTL toDateTime(intDiv(ts_ns, 1000000000)) + INTERVAL 14 DAY;
+  TTL loaded + INTERVAL 14 DAY;
 CREATE TABLE IF NOT EXISTS samples_1h (
   capture_id UUID, event LowCardinality(String), unit LowCardinality(String), hour_ns Int64,
-  comm LowCardinality(String), cgroup LowCardinality(String), stack_id UUID, samples UInt64, value UInt64
+  comm LowCardinality(String), cgroup LowCardinality(String), stack_id UUID, samples UInt64, value UInt64,
+  loaded DateTime DEFAULT now()
 ) ENGINE = SummingMergeTree((samples, value)) PARTITION BY toYYYYMM(toDate(intDiv(hour_ns, 1000000000)))
   ORDER BY (event, hour_ns, capture_id, unit, comm, cgroup, stack_id)
-  TTL toDateTime(intDiv(hour_ns, 1000000000)) + INTERVAL 400 DAY;
+  TTL loaded + INTERVAL 400 DAY;
+CREATE MATERIALIZED VIEW IF NOT EXISTS samples_to_1h TO samples_1h AS
+  SELECT capture_id, event, unit, intDiv(ts_ns, 3600000000000) * 3600000000000 AS hour_ns, comm, cgroup, stack_id,
+         count() AS samples, sum(value) AS value
+  FROM samples GROUP BY capture_id, event, unit, hour_ns, comm, cgroup, stack_id;
 CREATE TABLE IF NOT EXISTS stacks (stack_id UUID, frame_ids Array(UInt64), depth UInt32)
   ENGINE = ReplacingMergeTree ORDER BY stack_id;
 CREATE TABLE IF NOT EXISTS frames (
@@ -34,26 +40,19 @@ CREATE TABLE IF NOT EXISTS frames (
 CREATE TABLE IF NOT EXISTS events (
   capture_id UUID, host LowCardinality(String), service LowCardinality(String), event LowCardinality(String),
   ts_ns Int64, cpu Int32, pid Int32, tid Int32, comm LowCardinality(String), stack_id UUID, value UInt64,
-  payload String
+  payload String, loaded DateTime DEFAULT now()
 ) ENGINE = MergeTree PARTITION BY toDate(intDiv(ts_ns, 1000000000)) ORDER BY (service, event, ts_ns)
-  TTL toDateTime(intDiv(ts_ns, 1000000000)) + INTERVAL 14 DAY;
+  TTL loaded + INTERVAL 14 DAY;
 CREATE TABLE IF NOT EXISTS losses (
   capture_id UUID, event LowCardinality(String), cgroup LowCardinality(String), cpu Int32, lost UInt64
 ) ENGINE = ReplacingMergeTree ORDER BY (capture_id, event, cgroup, cpu);
 
--- Before a load, for a capture that is not in `captures`: rows of a load that was interrupted.
+-- A load is: this section, for rows of one that was interrupted; then the files of the tables as CSVWithNames,
+-- that of captures last.
 -- section: clear
 DELETE FROM samples WHERE capture_id = {capture:UUID};
 DELETE FROM samples_1h WHERE capture_id = {capture:UUID};
 DELETE FROM events WHERE capture_id = {capture:UUID};
-
--- The file of each table, as CSVWithNames; captures last. Afterwards "rollup".
--- section: rollup
-INSERT INTO samples_1h
-SELECT capture_id, event, unit, intDiv(ts_ns, 3600000000000) * 3600000000000 AS hour_ns, comm, cgroup, stack_id,
-       count(), sum(value)
-FROM samples WHERE capture_id = {capture:UUID}
-GROUP BY capture_id, event, unit, hour_ns, comm, cgroup, stack_id
 
 -- section: has_capture
 SELECT 1 FROM captures WHERE capture_id = {capture:UUID} LIMIT 1

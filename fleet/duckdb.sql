@@ -108,24 +108,24 @@ GROUP BY event, unit ORDER BY 3 DESC, event
 -- Sums by stack: of whole hours from samples_1h, of other times from samples. Stacks are joined to frames only
 -- after they are added up.
 -- section: sums
-SELECT stack_id, sum(value) AS value, sum(samples) AS samples FROM samples_1h
+SELECT stack_id, sum(value) AS value FROM samples_1h
 WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
   AND ($comm = '' OR comm = $comm)
   AND hour_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
 GROUP BY stack_id
 
 -- section: sums_between
-SELECT stack_id, sum(value) AS value, count(*) AS samples FROM samples
+SELECT stack_id, sum(value) AS value FROM samples
 WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
   AND ($comm = '' OR comm = $comm)
   AND ts_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
 GROUP BY stack_id
 
 -- section: stack_sums
-SELECT frame_ids, value, sums.samples FROM (@sums@) AS sums JOIN stacks USING (stack_id)
+SELECT frame_ids, CAST(value AS UBIGINT) FROM (@sums@) AS sums JOIN stacks USING (stack_id)
 
 -- section: stack_sums_between
-SELECT frame_ids, value, sums.samples FROM (@sums_between@) AS sums JOIN stacks USING (stack_id)
+SELECT frame_ids, CAST(value AS UBIGINT) FROM (@sums_between@) AS sums JOIN stacks USING (stack_id)
 
 -- section: frame_names
 SELECT frame_id, inline_depth, function, module, kind, signature FROM frames ORDER BY frame_id, inline_depth DESC

@@ -35,6 +35,10 @@ struct StringCell {  // duckdb_string_t: up to 12 bytes are stored in it
 constexpr std::uint32_t kInlined = 12;  // bytes
 constexpr int kSelect = 1;              // DUCKDB_STATEMENT_TYPE_SELECT
 constexpr int kText = 17;               // DUCKDB_TYPE_VARCHAR
+constexpr int kNumber = 9, kList = 24;  // DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_LIST
+struct ListCell {                       // duckdb_list_entry: in the child vector
+  Index offset, length;
+};
 
 // DUCKDB_TYPE_TINYINT to DOUBLE, HUGEINT, DECIMAL, UHUGEINT.
 bool is_number(int type) { return (type >= 2 && type <= 11) || type == 16 || type == 19 || type == 32; }
@@ -91,6 +95,7 @@ struct DuckDb::Library {
   Handle (*data_chunk_get_vector)(Handle, Index) = nullptr;
   void* (*vector_get_data)(Handle) = nullptr;
   const std::uint64_t* (*vector_get_validity)(Handle) = nullptr;
+  Handle (*list_vector_get_child)(Handle) = nullptr;
 
   static Result<Library> load(const std::string& given);
 };
@@ -141,6 +146,7 @@ Result<DuckDb::Library> DuckDb::Library::load(const std::string& given) {
   TACHO_FIND(data_chunk_get_vector);
   TACHO_FIND(vector_get_data);
   TACHO_FIND(vector_get_validity);
+  TACHO_FIND(list_vector_get_child);
 #undef TACHO_FIND
   if (missing != nullptr)
     return Error{path + " is no DuckDB of version 1.0 or newer: it lacks " + missing + std::string(kInstall)};
@@ -171,21 +177,24 @@ struct DuckDb::Connection {
     }
   };
 
-  Result<> open(const std::string& file);
+  Result<> open(const std::string& file, Access access);
   Result<> run(const std::string& statement, const SqlValues& values, const SqlReader& reader);
   Result<> prepare(const std::string& text, Owned& statement) const;
   Result<> bind(Handle statement, const SqlValues& values) const;
   std::vector<SqlColumn> columns_of(Handle statement) const;
   Result<> execute(Handle statement, std::span<const SqlColumn> columns, const SqlReader& reader);
   void read(ResultRows& rows, const SqlReader& reader) const;
+  Result<> execute_to(Handle statement, ResultRows& rows) const;
+  Result<> read_lists(const std::string& query, const SqlValues& values, const ListRow& row) const;
 };
 
 // No extension is fetched from a network, none is loaded unasked.
-Result<> DuckDb::Connection::open(const std::string& file) {
+Result<> DuckDb::Connection::open(const std::string& file, Access access) {
   Owned config(library.destroy_config);
   if (library.create_config(&config.handle) != State::Success) return Error{"DuckDB: no memory"};
   for (const char* const option : {"autoinstall_known_extensions", "autoload_known_extensions"})
     (void)library.set_config(config.handle, option, "false");
+  if (access == Access::Read) (void)library.set_config(config.handle, "access_mode", "READ_ONLY");
   char* error = nullptr;
   const char* const path = file.empty() ? nullptr : file.c_str();
   if (library.open_ext(path, &database, config.handle, &error) != State::Success) {
@@ -235,15 +244,45 @@ void DuckDb::Connection::read(ResultRows& rows, const SqlReader& reader) const {
   }
 }
 
+// `rows` is to be destroyed if there is no error.
+Result<> DuckDb::Connection::execute_to(Handle statement, ResultRows& rows) const {
+  if (library.execute_prepared(statement, &rows) == State::Success) return Done{};
+  Error failed{message_of(library.result_error(&rows), "the statement failed")};
+  library.destroy_result(&rows);
+  return failed;
+}
+
+Result<> DuckDb::Connection::read_lists(const std::string& query, const SqlValues& values,
+                                        const ListRow& row) const {
+  Owned statement(library.destroy_prepare);
+  if (auto prepared = prepare(query, statement); !prepared) return prepared;
+  if (auto bound = bind(statement.handle, values); !bound) return bound;
+  ResultRows rows{};
+  if (auto done = execute_to(statement.handle, rows); !done) return done;
+  const bool is_known = library.column_count(&rows) == 2 && library.column_type(&rows, 0) == kList &&
+                        library.column_type(&rows, 1) == kNumber;
+  while (is_known) {
+    Owned chunk(library.destroy_data_chunk);
+    chunk.handle = library.fetch_chunk(rows);
+    if (chunk.handle == nullptr) break;
+    const Handle lists = library.data_chunk_get_vector(chunk.handle, 0);
+    const auto* const entries = static_cast<const ListCell*>(library.vector_get_data(lists));
+    const auto* const items =
+        static_cast<const std::uint64_t*>(library.vector_get_data(library.list_vector_get_child(lists)));
+    const auto* const numbers = static_cast<const std::uint64_t*>(
+        library.vector_get_data(library.data_chunk_get_vector(chunk.handle, 1)));
+    for (Index i = 0; i < library.data_chunk_get_size(chunk.handle); ++i)
+      row({items + entries[i].offset, entries[i].length}, numbers[i]);
+  }
+  library.destroy_result(&rows);
+  return is_known ? Result<>(Done{})
+                  : Result<>(Error{"DuckDB: the query has other columns than a list and a number"});
+}
+
 Result<> DuckDb::Connection::execute(Handle statement, std::span<const SqlColumn> columns,
                                      const SqlReader& reader) {
   ResultRows rows{};
-  if (library.execute_prepared(statement, &rows) != State::Success) {
-    const char* const why = library.result_error(&rows);
-    Error failed{message_of(why, "the statement failed")};
-    library.destroy_result(&rows);
-    return failed;
-  }
+  if (auto done = execute_to(statement, rows); !done) return done;
   const Index count = library.column_count(&rows);
   bool is_text = count == columns.size() && count > 0;
   for (Index i = 0; i < count; ++i) is_text = is_text && library.column_type(&rows, i) == kText;
@@ -292,11 +331,11 @@ Result<> DuckDb::check(const std::string& library) {
   return loaded ? Result<>(Done{}) : Result<>(loaded.error());
 }
 
-Result<DuckDb> DuckDb::open(const std::string& library, const std::string& file) {
+Result<DuckDb> DuckDb::open(const std::string& library, const std::string& file, Access access) {
   const auto loaded = Library::load(library);
   if (!loaded) return loaded.error();
   auto connection = std::make_unique<Connection>(*loaded);
-  if (auto opened = connection->open(file); !opened) return std::move(opened.error());
+  if (auto opened = connection->open(file, access); !opened) return std::move(opened.error());
   return DuckDb(std::move(connection));
 }
 
@@ -309,6 +348,10 @@ Result<> DuckDb::run(const std::string& sql, const SqlValues& values, const SqlR
   for (const std::string& statement : sql_statements(sql))
     if (auto done = connection_->run(statement, values, reader); !done) return done;
   return Done{};
+}
+
+Result<> DuckDb::read_lists(const std::string& query, const SqlValues& values, const ListRow& row) {
+  return connection_->read_lists(query, values, row);
 }
 
 }  // namespace tacho::report

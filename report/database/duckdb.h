@@ -2,6 +2,7 @@
 // Debian 12 has it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,7 +35,11 @@ class DuckDb {
  public:
   // `library`: its path; empty: TACHO_DUCKDB, else libduckdb.so as the loader finds it. `file`: of the
   // database; empty: one in memory. An error says what to install.
-  static Result<DuckDb> open(const std::string& library, const std::string& file);
+  enum class Access : std::uint8_t {
+    Write,
+    Read
+  };  // Read: the file must be there, and others may read it, too
+  static Result<DuckDb> open(const std::string& library, const std::string& file, Access access);
   // Whether the library can be loaded, before work that would be lost without it. Starts no thread.
   static Result<> check(const std::string& library);
   DuckDb(DuckDb&&) noexcept;
@@ -44,6 +49,10 @@ class DuckDb {
   // Runs the statements of `sql` one after another, and gives `reader` the rows of those that return some.
   // Cells become text in the engine.
   Result<> run(const std::string& sql, const SqlValues& values = {}, const SqlReader& reader = {});
+
+  // Gives the rows of one query whose columns are a list of UBIGINTs and a UBIGINT, without making them text.
+  using ListRow = std::function<void(std::span<const std::uint64_t> list, std::uint64_t number)>;
+  Result<> read_lists(const std::string& query, const SqlValues& values, const ListRow& row);
 
  private:
   struct Library;

@@ -8,6 +8,7 @@ import subprocess
 import time
 import unittest
 
+import chdb_engine
 import duckdb_library
 import made_capture as made
 import made_payload
@@ -15,7 +16,7 @@ import programs
 from made_payload import TEXT, Field
 
 HOUR = 3_600_000_000_000
-WALL = 1_790_000_000_000_000_000 // HOUR * HOUR  # ns since 1970
+WALL = time.time_ns() // HOUR * HOUR - 4 * HOUR  # ns since 1970; of a day, since ClickHouse drops old samples
 
 
 def clock(offset):
@@ -62,17 +63,18 @@ class Verbs(programs.Scratch):
         self.assertIn("2026-11-29T01:30:05Z", done.stderr.decode())
 
 
-@unittest.skipIf(duckdb_library.why_absent(), duckdb_library.why_absent())
-class Fleet(programs.Scratch):
+class Asked:
+    """What holds for both engines."""
+
     def write(self, name, *arguments, **more):
         (self.folder / name).write_bytes(capture(*arguments, **more))
 
     def load(self, *words, status=0):
-        done = self.tacho("fleet", "load", "--db", "fleet.db", *words, status=status)
+        done = self.tacho("fleet", "load", "--db", self.database, *words, status=status)
         return done.stdout.decode(), done.stderr.decode()
 
     def ask(self, verb, *words, status=0):
-        return self.tacho("fleet", verb, "--db", "fleet.db", *words, status=status).stdout.decode()
+        return self.tacho("fleet", verb, "--db", self.database, *words, status=status).stdout.decode()
 
     def rows(self, verb, *words):
         return [json.loads(line) for line in self.ask(verb, "--json", *words).splitlines()]
@@ -142,7 +144,7 @@ class Fleet(programs.Scratch):
         self.load("--service", hostile, "--host", hostile, "x'y.data")
         self.assertEqual(sum(self.folded("--service", hostile).values()), 7)
         self.assertEqual(self.rows("captures", "--host", hostile)[0]["host"], hostile)
-        self.tacho("fleet", "top", "--db", "fleet.db", "--service", "' OR '1'='1", status=2)
+        self.tacho("fleet", "top", "--db", self.database, "--service", "' OR '1'='1", status=2)
 
     def test_differences_top_and_captures(self):
         self.write("old.data", "one", (100, 300))
@@ -172,6 +174,16 @@ class Fleet(programs.Scratch):
         series = self.rows("series", "--function", "none")
         self.assertEqual([(row["total"], row["function_value"]) for row in series], [(11, 0), (12, 0), (13, 0)])
 
+
+
+@unittest.skipIf(duckdb_library.why_absent(), duckdb_library.why_absent())
+class Fleet(Asked, programs.Scratch):
+    database = "fleet.db"
+
+    def test_a_question_makes_no_database(self):
+        self.tacho("fleet", "top", "--db", "fleet.db", status=2)
+        self.assertFalse((self.folder / "fleet.db").exists())
+
     def test_a_folder_is_followed(self):
         spool = self.folder / "spool"
         spool.mkdir()
@@ -197,6 +209,40 @@ class Fleet(programs.Scratch):
         out, err = follower.communicate(timeout=30)
         self.assertEqual(expected, 2, err)
         self.assertIn(b"2 captures loaded", out)
+
+
+@unittest.skipIf(chdb_engine.why_absent(), chdb_engine.why_absent())
+class OnClickHouse(Asked, programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "server").mkdir()
+        self.start()
+
+    def start(self, dies_at=None):
+        self.server, self.database = chdb_engine.start(self.folder / "server", dies_at)
+        self.addCleanup(self.stop, self.server)
+
+    def stop(self, server):
+        server.kill()
+        server.wait()
+
+    def test_a_server_that_dies_in_a_load_loses_and_doubles_nothing(self):
+        names = ["0.data", "1.data"]
+        for number, name in enumerate(names):
+            self.write(name, f"host{number}", (number + 1, 10))
+        self.load("0.data")
+        for dies_at in (10, 13, 15, 18):  # 8 statements of the schema, 1 question, 3 of "clear", 6 tables
+            self.stop(self.server)
+            self.start(dies_at)
+            out, err = self.load("1.data", status=3)
+            self.assertIn("1.data: set aside: ClickHouse", err)
+        self.stop(self.server)
+        out, err = self.load("1.data", status=2)
+        self.assertIn("Connection refused", err)
+        self.start()
+        self.assertEqual(self.load(*names)[0], "1 capture loaded, 1 there before, 0 set aside\n")
+        self.assertEqual(self.folded(), self.folded_files(*names))
+        self.assertEqual(sum(row["value"] for row in self.rows("captures")), 23)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ struct Options {
 };
 
 void add_place_options(std::vector<cli::Option>& rows, Options& options) {
-  rows.push_back(cli::text("--db", "FILE", "the fleet's database, a file of DuckDB", options.place.database));
+  rows.push_back(cli::text(
+      "--db", "FILE", "the fleet's database: a file of DuckDB, or http://HOST:PORT/DATABASE of ClickHouse",
+      options.place.database));
   rows.push_back(
       cli::text("--duckdb", "PATH",
                 "DuckDB's shared library (default: TACHO_DUCKDB, else libduckdb.so of the loader's "
@@ -63,7 +65,9 @@ cli::Option function_option(Options& options, std::string help) {
   return cli::text("--function", "NAME", std::move(help), options.function);
 }
 
-Result<std::unique_ptr<FleetStore>> open_store(const Options& options) { return open_fleet(options.place); }
+Result<std::unique_ptr<FleetStore>> open_store(const Options& options) {
+  return open_fleet(options.place, FleetUse::Ask);
+}
 
 Result<TextOutput> open_text(const Options& options) {
   const ReadingOptions& reading = options.reading;

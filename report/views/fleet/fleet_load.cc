@@ -143,7 +143,7 @@ Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
         ready.emplace_back(path, change);
     }
     if (!ready.empty()) {
-      auto store = open_fleet(request.place);
+      auto store = open_fleet(request.place, FleetUse::Load);
       if (!store && std::exchange(last_error, store.error().what) != last_error)
         tell(request.followed, store.error().what + "; it is tried again");
       for (const auto& [path, change] : ready) {
@@ -159,14 +159,14 @@ Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
 }  // namespace
 
 Result<cli::ExitStatus> load_fleet(const LoadRequest& request) {
-  if (auto there = DuckDb::check(request.place.library); !there) return std::move(there.error());
+  if (auto there = check_fleet(request.place); !there) return std::move(there.error());
   const auto scratch = ScratchFolder::create();
   if (!scratch) return scratch.error();
   Loader loader(request, scratch->path());
   if (!request.followed.empty()) return follow(request, loader);
   const auto paths = all_inputs(request);
   if (!paths) return paths.error();
-  auto store = open_fleet(request.place);
+  auto store = open_fleet(request.place, FleetUse::Load);
   if (!store) return std::move(store.error());
   for (const std::string& path : *paths) loader.load(**store, path);
   return loader.tell_counts();

@@ -18,18 +18,6 @@ std::uint64_t number_in(std::string_view text) {
   return number;
 }
 
-// "[1, 2, 3]"
-void add_numbers(std::string_view list, std::vector<std::uint64_t>& numbers) {
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (at != end) {
-    std::uint64_t number = 0;
-    const auto read = std::from_chars(at, end, number);
-    if (read.ec == std::errc()) numbers.push_back(number);
-    at = read.ptr == at ? at + 1 : read.ptr;
-  }
-}
-
 // "[libc.so.6]": code without a name.
 std::string module_name(std::string_view module) {
   symbolize::Module named;
@@ -47,16 +35,18 @@ std::string_view mark_of(std::string_view kind) {
 
 Result<> FleetStacks::read(FleetStore& store, const FleetChoice& choice, FleetSide side) {
   const char* const section = choice.is_of_hours() ? "stack_sums" : "stack_sums_between";
-  return store.ask(section, choice.values(), {.row = [&](std::span<const SqlCell> cells) {
-                     Stack stack;
-                     stack.begin = frames_.size();
-                     add_numbers(cells[0].value_or(""), frames_);
-                     stack.size = frames_.size() - stack.begin;
-                     const std::uint64_t value = number_in(cells[1].value_or(""));
-                     (side == FleetSide::Before ? stack.weights.before : stack.weights.after) = value;
-                     total_ += stack.weights;
-                     stacks_.push_back(stack);
-                   }});
+  return store.read_stacks(
+      section, choice.values(), [&](std::span<const std::uint64_t> ids, std::uint64_t value) {
+        Stack stack;
+        stack.begin = frames_.size();
+        stack.size = ids.size();
+        for (const std::uint64_t id : ids)
+          frames_.push_back(frame_numbers_.try_emplace(id, static_cast<std::uint32_t>(frame_numbers_.size()))
+                                .first->second);
+        (side == FleetSide::Before ? stack.weights.before : stack.weights.after) = value;
+        total_ += stack.weights;
+        stacks_.push_back(stack);
+      });
 }
 
 std::uint32_t FleetStacks::function_number(Function function) {
@@ -79,16 +69,14 @@ void FleetStacks::show_parameters() {
 }
 
 Result<> FleetStacks::read_names(FleetStore& store) {
-  unknown_ = function_number({});
-  of_frames_.push_back(unknown_);
-  std::unordered_map<std::uint64_t, bool, format::SeededHash> used;
-  for (const std::uint64_t frame : frames_) used.emplace(frame, true);
+  of_frames_.push_back(function_number({}));
+  by_frame_.resize(frame_numbers_.size());
   auto asked =
       store.ask("frame_names", {}, {.row = [&](std::span<const SqlCell> cells) {
-                  const std::uint64_t frame = number_in(cells[0].value_or(""));
-                  if (!used.contains(frame)) return;
+                  const auto frame = frame_numbers_.find(number_in(cells[0].value_or("")));
+                  if (frame == frame_numbers_.end()) return;
                   const auto text = [&cells](std::size_t at) { return std::string(cells[at].value_or("")); };
-                  FrameFunctions& list = by_frame_[frame];
+                  FrameFunctions& list = by_frame_[frame->second];
                   if (list.size == 0) list.begin = static_cast<std::uint32_t>(of_frames_.size());
                   ++list.size;
                   of_frames_.push_back(function_number({text(2), text(3), text(4), text(5), {}, {}}));
@@ -97,10 +85,10 @@ Result<> FleetStacks::read_names(FleetStore& store) {
   return asked;
 }
 
-std::span<const std::uint32_t> FleetStacks::functions_of(std::uint64_t frame) const {
-  const auto known = by_frame_.find(frame);
-  if (known == by_frame_.end()) return std::span(of_frames_).first(1);
-  return std::span(of_frames_).subspan(known->second.begin, known->second.size);
+// A frame without a row is the first function, which has no name.
+std::span<const std::uint32_t> FleetStacks::functions_of(std::uint32_t frame) const {
+  const FrameFunctions list = by_frame_[frame];
+  return std::span(of_frames_).subspan(list.begin, std::max(list.size, 1U));
 }
 
 const std::vector<FleetStacks::Function>& FleetStacks::count_functions() {

@@ -12,6 +12,7 @@
 #include "format/base/seeded_hash.h"
 #include "report/output/text_output.h"
 #include "report/views/fleet/fleet_choice.h"
+#include "tsl/robin_map.h"
 
 namespace tacho::report {
 
@@ -54,20 +55,20 @@ class FleetStacks {
     Weights weights;
   };
   // The functions at a frame, the innermost first.
-  std::span<const std::uint32_t> functions_of(std::uint64_t frame) const;
+  std::span<const std::uint32_t> functions_of(std::uint32_t frame) const;
   std::uint32_t function_number(Function function);
   void show_parameters();
 
-  std::vector<std::uint64_t> frames_;  // of all stacks, leaf first
+  std::vector<std::uint32_t> frames_;  // numbers of frames, of all stacks, leaf first
   std::vector<Stack> stacks_;
   std::vector<Function> functions_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
   struct FrameFunctions {
     std::uint32_t begin = 0, size = 0;  // in of_frames_
   };
-  std::unordered_map<std::uint64_t, FrameFunctions, format::SeededHash> by_frame_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, format::SeededHash> frame_numbers_;  // by id
+  std::vector<FrameFunctions> by_frame_;                                            // by number
   std::vector<std::uint32_t> of_frames_;
-  std::uint32_t unknown_ = 0;
   Weights total_;
 };
 

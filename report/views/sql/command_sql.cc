@@ -53,6 +53,9 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       sets("--csv", "comma-separated values, a first line of names", options.form, ResultForm::Csv));
   rows.push_back(sets("--json", "one JSON object a row", options.form, ResultForm::Json));
+  rows.push_back(sets("--lines",
+                      "also source files and lines of frames (column source_file), which takes longer",
+                      options.reading.session.symbols.source_lines, symbolize::SourceLines::Yes));
   rows.push_back(wide_option("-w,--wide", options.reading));
   return line;
 }
@@ -99,7 +102,7 @@ Result<cli::ExitStatus> run(const Options& options) {
                          .naming = TableNaming::Scratch};
   const auto status = make_tables(options.reading, {}, *id, files);
   if (!status) return status;
-  auto database = DuckDb::open(options.library, "");
+  auto database = DuckDb::open(options.library, "", DuckDb::Access::Write);
   if (!database) return std::move(database.error());
   if (auto filled = fill(*database, files); !filled) return std::move(filled.error());
   if (auto printed = print(*database, options); !printed) return std::move(printed.error());

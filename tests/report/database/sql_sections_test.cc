@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/database/clickhouse.h"
+
 namespace tacho::report {
 namespace {
 
@@ -44,6 +46,18 @@ TEST(SqlStatements, EndAtSemicolonsOutsideOfQuotesAndComments) {
 }
 
 TEST(SqlQuoted, QuotesAreDoubled) { EXPECT_EQ(sql_quoted("it's"), "'it''s'"); }
+
+TEST(ClickHousePlace, IsAUrlWithoutAUser) {
+  const auto place = ClickHousePlace::parse("http://db.example:9000/fleet");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->host + " " + place->port + " " + place->database, "db.example 9000 fleet");
+  const auto short_form = ClickHousePlace::parse("http://[::1]");
+  ASSERT_TRUE(short_form);
+  EXPECT_EQ(short_form->host + " " + short_form->port + " " + short_form->database, "::1 8123 default");
+  for (const char* const wrong :
+       {"https://a", "http://", "http://user@host", "http://a:b/c", "http://a\r\nb", "a.db"})
+    EXPECT_FALSE(ClickHousePlace::parse(wrong)) << wrong;
+}
 
 }  // namespace
 }  // namespace tacho::report
