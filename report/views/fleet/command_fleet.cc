@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -398,23 +397,26 @@ cli::CommandLine describe(const Verb& verb, Options& options) {
   return line;
 }
 
-void print_help() {
-  std::printf(
-      "Usage: tacho fleet VERB [OPTIONS]\n\nCaptures of many hosts in one database, and questions to all of "
-      "them "
-      "(docs/fleet.md).\n\n");
-  for (const Verb& verb : kVerbs)
-    std::printf("  %-11s %s\n", std::string(verb.name).c_str(), std::string(verb.help).c_str());
-  std::printf("\n%s", std::string(kExamples).c_str());
+// --help without a verb: what most verbs have.
+Result<cli::ExitStatus> show_fleet_help() {
+  Options options;
+  auto line =
+      command_line("fleet",
+                   "Puts captures of many hosts into one database, and asks all of them. The samples of a "
+                   "question are chosen by service, release, host, control group, time and so on.");
+  line.synopsis = "VERB [OPTIONS]";
+  add_place_options(line.options, options);
+  add_choice_options(line.options, options.choice);
+  std::string verbs = "Verbs; tacho fleet VERB --help lists the options of each:\n";
+  for (const Verb& verb : kVerbs) verbs += fmt::format("  {:<10}  {}\n", verb.name, verb.help);
+  line.epilog = verbs + "\n" + std::string(kExamples) + line.epilog;
+  return run_command(line, {"--help"}, [] { return cli::kWhole; });
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_fleet(const std::vector<std::string>& arguments) {
-  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
-    print_help();
-    return cli::kWhole;
-  }
+  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) return show_fleet_help();
   const auto* const verb =
       arguments.empty() ? std::end(kVerbs) : std::ranges::find(kVerbs, arguments[0], &Verb::name);
   if (verb == std::end(kVerbs)) {
