@@ -200,7 +200,8 @@ std::uint64_t CaptureTables::frame_id_of(LocationId location) {
 void CaptureTables::write_frames() {
   Resolver& resolver = session_->resolver();
   // Of an address that was both recorded and unwound, the latter has inlined calls.
-  std::ranges::stable_partition(frames_, [&](LocationId id) { return resolver.location(id).is_unwound; });
+  std::stable_partition(frames_.begin(), frames_.end(),
+                        [&](LocationId id) { return resolver.location(id).is_unwound; });
   tsl::robin_set<std::uint64_t, IdHash> written;
   for (const LocationId id : frames_) {
     const std::uint64_t frame_id = frame_ids_.find(id);

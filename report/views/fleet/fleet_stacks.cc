@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -121,9 +120,10 @@ void FleetStacks::write_folded(TextOutput& out, Marks marks, bool is_compared) c
   std::vector<std::uint32_t> path;
   for (const Stack& stack : stacks_) {
     path.clear();
-    for (std::size_t i = stack.size; i-- > 0;)
-      for (const std::uint32_t function : functions_of(frames_[stack.begin + i]) | std::views::reverse)
-        path.push_back(name_of[function]);
+    for (std::size_t i = stack.size; i-- > 0;) {
+      const auto functions = functions_of(frames_[stack.begin + i]);
+      for (std::size_t at = functions.size(); at-- > 0;) path.push_back(name_of[functions[at]]);
+    }
     sums[path] += stack.weights;
   }
   for (const auto& [path_names, weights] : sums) {
