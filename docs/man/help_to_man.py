@@ -42,11 +42,8 @@ def notes(epilog):
 
 def page(version, name, text):
     usage, rest = text.split("\n\n", 1)
-    if "\n\nOptions:\n" in rest:
-        description, rest = rest.split("\n\nOptions:\n", 1)
-        block, _, epilog = rest.partition("\n\n")
-    else:  # its verbs have the options
-        (description, epilog), block = rest.split("\n\n", 1), ""
+    description, rest = rest.split("\n\nOptions:\n", 1)
+    block, _, epilog = rest.partition("\n\n")
     common = ""
     if epilog.startswith("Common options:\n"):
         common, _, epilog = epilog.removeprefix("Common options:\n").partition("\n\n")
@@ -58,7 +55,7 @@ def page(version, name, text):
         ".SH NAME", f"{escaped(name)} \\- {escaped(summary)}",
         ".SH SYNOPSIS", f"\\fB{escaped(program)}\\fR {escaped(synopsis.removeprefix(program).strip())}",
         ".SH DESCRIPTION", escaped(description),
-        *([".SH OPTIONS"] if block else []),
+        ".SH OPTIONS",
     ]
     for title, rows in [("", block), (".SS Common options", common)]:
         out += [title] if rows and title else []
