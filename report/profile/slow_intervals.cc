@@ -273,7 +273,8 @@ void SlowIntervals::split(const Take& take) {
 std::vector<std::string> SlowIntervals::legend() const {
   const std::size_t others = intervals_.size() - slow_intervals_;
   const std::size_t outside = seen_.size() - slow_samples_ - other_samples_;
-  const std::string from = slow_intervals_ == 0 ? "" : ", from " + quantity_text(static_cast<double>(least_slow_), "ns") + " up";
+  const std::string from =
+      slow_intervals_ == 0 ? "" : ", from " + quantity_text(static_cast<double>(least_slow_), "ns") + " up";
   return {
       fmt::format("slow: {} of {} of {}{}: {}", slow_intervals_, cli::counted(intervals_.size(), "interval"),
                   name_, from, cli::counted(slow_samples_, "sample")),
