@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/message_text.h"
 #include "report/output/field_sinks.h"
 
 namespace tacho::report {
@@ -33,7 +34,12 @@ void write_check_text(TextBuffer& out, const CheckReport& report) {
        {CheckVerdict::Passed, CheckVerdict::Failed, CheckVerdict::Inconclusive, CheckVerdict::Skipped})
     if (const std::size_t count = report.count(verdict); count > 0)
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name_of(verdict));
-  out.text(fmt::format("{}: {}\n", printable(report.rules), counts));
+  // A pattern without quotes gives --base its first file alone.
+  const std::string of = report.base.empty()
+                             ? std::string()
+                             : fmt::format(" ({}, {} of the base)",
+                                           cli::counted(report.captures.size(), "capture"), report.base.size());
+  out.text(fmt::format("{}: {}{}\n", printable(report.rules), counts, of));
 }
 
 void write_check_json(TextBuffer& out, const CheckReport& report) {
@@ -43,6 +49,11 @@ void write_check_json(TextBuffer& out, const CheckReport& report) {
   to.begin_list("captures");
   for (const std::string& name : report.captures) to.text("", name);
   to.end_list();
+  if (!report.base.empty()) {
+    to.begin_list("base");
+    for (const std::string& name : report.base) to.text("", name);
+    to.end_list();
+  }
   to.text("verdict", report.has_failed() ? "failed" : "passed");
   to.begin_list("checks");
   for (const Check& check : report.checks) {

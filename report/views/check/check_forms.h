@@ -17,6 +17,7 @@ namespace tacho::report {
 struct CheckReport {
   std::string rules;                  // the path of the rule file
   std::vector<std::string> captures;  // their names
+  std::vector<std::string> base;      // of --base
   std::vector<Check> checks;
   bool is_strict = false;  // what is inconclusive fails
 

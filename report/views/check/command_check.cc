@@ -188,6 +188,7 @@ Result<Shown> show_checks(const SessionOptions& wanted, const RuleFile& rules, T
   }
   const CheckReport report{.rules = options.rules,
                            .captures = options.captures,
+                           .base = options.base,
                            .checks = std::move(all),
                            .is_strict = options.is_strict};
   TextBuffer text;

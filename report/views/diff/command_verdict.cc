@@ -162,7 +162,7 @@ class DiffReader {
     auto added = add_(session, name, is_after, [&](Sink& sink) { run_with_progress(session, sink, out); });
     if (!added) return std::move(added.error()).in(printable(name));
     for (const std::string& note : *added)
-      shown_.notes.push_back("tacho diff: " + printable(name) + ": " + note);
+      if (seen_.insert(note).second) shown_.notes.push_back("tacho diff: " + printable(name) + ": " + note);
     return Done{};
   }
 
