@@ -74,7 +74,7 @@ BEGIN;
 INSERT INTO samples SELECT * FROM @samples_rows@;
 INSERT INTO samples_1h
   SELECT capture_id, event, unit, ts_ns // 3600000000000 * 3600000000000, comm, cgroup, stack_id, count(*),
-         sum(value)
+         least(sum(value), 18446744073709551615)
   FROM samples WHERE capture_id = CAST($capture AS UUID) GROUP BY ALL;
 INSERT INTO stacks SELECT * FROM @stacks_rows@ ANTI JOIN stacks USING (stack_id);
 CREATE OR REPLACE TEMP TABLE new_frames AS SELECT * FROM @frames_rows@;
@@ -122,10 +122,10 @@ WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = 
 GROUP BY stack_id
 
 -- section: stack_sums
-SELECT frame_ids, CAST(value AS UBIGINT) FROM (@sums@) AS sums JOIN stacks USING (stack_id)
+SELECT frame_ids, CAST(least(value, 18446744073709551615) AS UBIGINT) FROM (@sums@) AS sums JOIN stacks USING (stack_id)
 
 -- section: stack_sums_between
-SELECT frame_ids, CAST(value AS UBIGINT) FROM (@sums_between@) AS sums JOIN stacks USING (stack_id)
+SELECT frame_ids, CAST(least(value, 18446744073709551615) AS UBIGINT) FROM (@sums_between@) AS sums JOIN stacks USING (stack_id)
 
 -- section: frame_names
 SELECT frame_id, inline_depth, function, module, kind, signature FROM frames ORDER BY frame_id, inline_depth DESC

@@ -29,9 +29,9 @@ const threeDigits = (number) => {
 // "1.50 ms" of 1,500,300 ns; with other units the number and the unit, exact below a million, and without a unit.
 export const amount = (value, unit) => {
   const isExact = Number.isInteger(value) && (unit === '' || Math.abs(value) < 1e6);
-  const scale = unit in NANOSECONDS ? SCALES.ns : unit === 'bytes' ? SCALES.bytes : SCALES.counts;
+  const scale = Object.hasOwn(NANOSECONDS, unit) ? SCALES.ns : unit === 'bytes' ? SCALES.bytes : SCALES.counts;
   if (scale === SCALES.counts && isExact) return `${unit === '' ? value : grouped(value)} ${unit}`.trim();
-  const base = value * (NANOSECONDS[unit] || 1);
+  const base = scale === SCALES.ns ? value * NANOSECONDS[unit] : value;
   let chosen = scale[0];
   for (const step of scale)
     if (Math.abs(base) >= step[0] * 0.9995) chosen = step;

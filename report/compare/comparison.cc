@@ -480,6 +480,11 @@ class EventJudge {
   void walk_down(FunctionChange& finding) const {
     std::vector<Node> at = top_[finding.function];
     const double whole = sum_of(at, delta_);
+    // The change is one of medians; means may say something else.
+    if (whole * finding.tested.shift <= 0) {
+      finding.cause = ChangeCause::Callees;
+      return;
+    }
     for (;;) {
       std::map<FunctionOf, std::vector<Node>> below;
       for (const Node node : at)

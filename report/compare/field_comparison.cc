@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "format/base/printable.h"
@@ -83,12 +82,12 @@ ComparedField FieldComparison::judge(const Field& field) const {
   const auto add = [&](std::string name, const auto& value_of) {
     std::vector<double> row;
     for (const Summary& one : field.values) row.push_back(as_real(value_of(one)));
-    const double mean =
-        std::abs(std::accumulate(row.begin(), row.end(), 0.0)) / static_cast<double>(row.size());
+    double mean = 0;  // of sizes: values of both signs may add up to nothing
+    for (const double value : row) mean += std::abs(value) / static_cast<double>(row.size());
     for (double& value : row) value = mean == 0 ? 0 : value / mean;
     means.push_back(mean);
     rows.push_back(std::move(row));
-    made.quantities.push_back({std::move(name), {}});
+    made.quantities.push_back({std::move(name), test_.minimal_effect * mean, {}});
   };
   add("mean", [](const Summary& one) { return one.mean(); });
   for (const double percent : kPercentiles)

@@ -20,6 +20,7 @@ namespace tacho::report {
 // One quantity of the field's values, in the field's unit.
 struct ComparedQuantity {
   std::string name;  // "p99"
+  double minimal_effect = 0;
   Tested tested;
 };
 

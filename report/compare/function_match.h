@@ -69,12 +69,11 @@ struct MatchedFunctions {
 // Of functions that only one capture has:
 // - Clones of a source function become one function. It is one that both captures have, if there is one.
 // - A function of a module that only the capture before has becomes that of the same name in a module that
-// only the
-//   capture after has, if there is exactly one.
+//   only the capture after has, if there is exactly one.
 // - With `calls`, a function becomes one of another name in the same module if both have the same callers and
 //   callees, and no third function has. This is repeated, as each match makes callers and callees of others
-//   equal. It is not done in a module of which both sides have one and the same build, whose functions have
-//   one name, nor for functions with less than 0.5 % of the weight, of which few stacks are known. Calls with
+//   equal. It is not done in a module of which both sides have the same build, as no function was renamed
+//   there, nor for functions with less than 0.5 % of the weight, of which few stacks are known. Calls with
 //   less than a twentieth of the function's weight say nothing: interrupts come in any function.
 struct MatchEvidence {
   std::vector<CallToMatch> calls{};

@@ -12,7 +12,9 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "format/base/file.h"
@@ -59,32 +61,43 @@ std::vector<std::string_view> split(std::string_view line) {
   }
 }
 
+// Whether ClickHouse has such a type: another server's page has none in its second line.
+bool is_type(std::string_view type) {
+  constexpr std::string_view kTypes[] = {
+      "Int",   "UInt",     "Float", "Decimal",   "String",          "FixedString",
+      "Array", "DateTime", "Date",  "Nullable(", "LowCardinality(", "Bool",
+      "UUID",  "Enum",     "Tuple", "Map(",      "Nothing",         "IPv"};
+  return std::ranges::any_of(kTypes, [type](std::string_view known) { return type.starts_with(known); });
+}
+
 bool is_number_type(std::string_view type) {
   if (type.starts_with("Nullable(")) type.remove_prefix(std::string_view("Nullable(").size());
   return type.starts_with("Int") || type.starts_with("UInt") || type.starts_with("Float") ||
          type.starts_with("Decimal");
 }
 
-// TabSeparatedWithNamesAndTypes.
-void read_rows(std::string_view text, const SqlReader& reader) {
+// TabSeparatedWithNamesAndTypes. Another text is an error, as is an answer that ends within a row.
+Result<> read_rows(std::string_view text, const SqlReader& reader) {
+  const Error no_table{"ClickHouse: its answer is no table with the columns that were asked for"};
   std::vector<SqlColumn> columns;
   std::vector<std::string> texts;
   std::vector<SqlCell> cells;
   for (std::size_t number = 0; !text.empty(); ++number) {
-    const auto end = std::min(text.find('\n'), text.size());
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) return no_table;
     const auto line = split(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(end + 1);
     if (number == 0) {
       for (const std::string_view name : line) columns.push_back({unescaped(name), false});
       continue;
     }
+    if (line.size() != columns.size() || columns.size() < reader.columns) return no_table;
     if (number == 1) {
-      for (std::size_t i = 0; i < std::min(line.size(), columns.size()); ++i)
-        columns[i].is_number = is_number_type(line[i]);
+      if (!std::ranges::all_of(line, is_type)) return no_table;
+      for (std::size_t i = 0; i < line.size(); ++i) columns[i].is_number = is_number_type(line[i]);
       if (reader.head) reader.head(columns);
       continue;
     }
-    if (line.size() != columns.size()) continue;
     texts.clear();
     cells.clear();
     for (const std::string_view cell : line) texts.push_back(unescaped(cell));
@@ -92,6 +105,7 @@ void read_rows(std::string_view text, const SqlReader& reader) {
       cells.push_back(line[i] == "\\N" ? SqlCell() : SqlCell(texts[i]));
     reader.row(cells);
   }
+  return Done{};
 }
 
 Result<format::Fd> connect_to(const ClickHousePlace& place) {
@@ -104,6 +118,10 @@ Result<format::Fd> connect_to(const ClickHousePlace& place) {
   format::Fd connected;
   for (const addrinfo* one = found; one != nullptr && !connected; one = one->ai_next) {
     format::Fd socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+    if (!socket) {
+      code = errno;
+      continue;
+    }
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
     if (::connect(socket.get(), one->ai_addr, one->ai_addrlen) == 0)
@@ -138,6 +156,26 @@ Result<> send_file(int to, int file, std::uint64_t size) {
   return Done{};
 }
 
+// As the head of an answer says; nullopt: it does not.
+std::optional<std::uint64_t> content_length(std::string_view head) {
+  constexpr std::string_view kName = "content-length:";
+  for (std::size_t at = 0; (at = head.find("\r\n", at)) != std::string_view::npos;) {
+    at += 2;
+    const std::string_view line = head.substr(at, head.find("\r\n", at) - at);
+    const bool is_named =
+        line.size() > kName.size() && std::ranges::equal(line.substr(0, kName.size()), kName, {}, [](char c) {
+          return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        });
+    if (!is_named) continue;
+    const std::string_view digits =
+        line.substr(std::min(line.find_first_not_of(' ', kName.size()), line.size()));
+    std::uint64_t length = 0;
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), length).ec == std::errc())
+      return length;
+  }
+  return std::nullopt;
+}
+
 // The answer's body. HTTP 1.0: it ends where the connection does.
 Result<std::string> read_answer(int from) {
   std::string answer;
@@ -145,6 +183,7 @@ Result<std::string> read_answer(int from) {
   for (;;) {
     const ssize_t got = ::recv(from, piece.data(), piece.size(), 0);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return Error{"ClickHouse: there is no answer"};
     if (got < 0) return system_error("ClickHouse: its answer", errno);
     if (got == 0) break;
     answer.append(piece.data(), static_cast<std::size_t>(got));
@@ -154,7 +193,9 @@ Result<std::string> read_answer(int from) {
   const auto status = answer.find(' ');
   if (head == std::string::npos || status > head) return Error{"ClickHouse: its answer is no HTTP"};
   const std::string code = answer.substr(status + 1, 3);
+  const auto length = content_length(std::string_view(answer).substr(0, head + 2));
   answer.erase(0, head + 4);
+  if (length && answer.size() < *length) return Error{"ClickHouse: the connection ended within its answer"};
   if (code == "200") return answer;
   return Error{"ClickHouse: " + answer.substr(0, std::min(answer.find('\n'), std::size_t{500}))};
 }
@@ -222,8 +263,7 @@ Result<> ClickHouse::run(const std::string& statement, const SqlValues& values, 
   if (reader.row) parameters.emplace("default_format", "TabSeparatedWithNamesAndTypes");
   const auto answer = ask(target_of(parameters), statement, statement.size(), -1);
   if (!answer) return answer.error();
-  if (reader.row) read_rows(*answer, reader);
-  return Done{};
+  return reader.row ? read_rows(*answer, reader) : Result<>(Done{});
 }
 
 Result<> ClickHouse::insert(std::string_view table, const std::string& path) {

@@ -29,16 +29,15 @@ using SqlValues = std::map<std::string, std::string, std::less<>>;
 struct SqlReader {
   std::function<void(std::span<const SqlColumn>)> head{};
   std::function<void(std::span<const SqlCell>)> row{};
+  std::size_t columns = 0;  // that `row` needs: an answer with fewer is an error
 };
 
 class DuckDb {
  public:
+  // Read: the file must be there, and others may read it, too.
+  enum class Access : std::uint8_t { Write, Read };
   // `library`: its path; empty: TACHO_DUCKDB, else libduckdb.so as the loader finds it. `file`: of the
   // database; empty: one in memory. An error says what to install.
-  enum class Access : std::uint8_t {
-    Write,
-    Read
-  };  // Read: the file must be there, and others may read it, too
   static Result<DuckDb> open(const std::string& library, const std::string& file, Access access);
   // Whether the library can be loaded, before work that would be lost without it. Starts no thread.
   static Result<> check(const std::string& library);

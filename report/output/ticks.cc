@@ -16,7 +16,9 @@ double round_step(double least) {
 std::vector<double> linear_ticks(double from, double to, double most) {
   const double step = round_step((to - from) / std::max(most, 1.0));
   std::vector<double> found;
-  for (double at = std::ceil(from / step); at * step <= to; ++at) found.push_back(at * step);
+  const double first = std::ceil(from / step),
+               count = std::min(std::floor(to / step) - first + 1, 2 * std::max(most, 1.0) + 2);
+  for (double number = 0; number < count; ++number) found.push_back((first + number) * step);
   return found;
 }
 

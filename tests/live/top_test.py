@@ -91,9 +91,9 @@ class Top(programs.Scratch):
                 self.assertIn("Shared Object", rows_of(one)[1])
                 one.wait_for(r"^\+.* spin +\[\.\] middle")
                 one.keys("/", "m", "i", "d", "Enter", "e")
-                one.wait_for(r"^ +top_leaf$|^   [+-] top_leaf$")
+                one.wait_for(r"^ +([+-] )?top_leaf$")
                 time.sleep(1.2)  # two refreshes later the graph is still open, the filter still set
-                self.assertRegex(one.text(), r"(?m)^ +top_leaf$|^   [+-] top_leaf$")
+                self.assertRegex(one.text(), r"(?m)^ +([+-] )?top_leaf$")
                 one.keys("Escape")
                 one.wait_for(r"\] other")
                 one.keys("/", "l", "e", "a", "f", "Enter")

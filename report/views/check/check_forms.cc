@@ -35,10 +35,10 @@ void write_check_text(TextBuffer& out, const CheckReport& report) {
     if (const std::size_t count = report.count(verdict); count > 0)
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name_of(verdict));
   // A pattern without quotes gives --base its first file alone.
-  const std::string of = report.base.empty()
-                             ? std::string()
-                             : fmt::format(" ({}, {} of the base)",
-                                           cli::counted(report.captures.size(), "capture"), report.base.size());
+  const std::string of =
+      report.base.empty() ? std::string()
+                          : fmt::format(" ({}, {} of the base)",
+                                        cli::counted(report.captures.size(), "capture"), report.base.size());
   out.text(fmt::format("{}: {}{}\n", printable(report.rules), counts, of));
 }
 

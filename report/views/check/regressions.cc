@@ -39,8 +39,9 @@ RegressionCheck::RegressionCheck(const RegressionRule& rule, std::size_t capture
 Result<> RegressionCheck::add_capture(Session& session, const std::string& name, bool is_of_base,
                                       const RunSession& run) {
   if (fields_) {
+    if (!missing_.empty()) return Done{};
     if (auto added = fields_->add(session, name, !is_of_base, run); !added)
-      return std::move(added.error()).in(printable(name));
+      missing_ = std::move(added.error()).in(printable(name)).what;
     return Done{};
   }
   if (auto added = comparison_.add(session, name, !is_of_base, run); !added)
@@ -64,9 +65,9 @@ Check RegressionCheck::without_failures(const Tests& tests, bool is_undecided) c
     const auto after = static_cast<std::size_t>(std::ranges::count(captures(), true, &SideCapture::is_after));
     return made_for(
         tests.of, CheckVerdict::Inconclusive,
-        fmt::format("four captures a side, or more, are needed for a verdict; there are {} of the "
-                    "base and {} others",
-                    captures().size() - after, after));
+        fmt::format("too few captures for a verdict: {} of the base and {} others can give p {:.3g} "
+                    "at least, and at most {:.3g} counts",
+                    captures().size() - after, after, run.least_p, rule_->alpha / 100));
   }
   if (is_undecided)
     return made_for(
@@ -87,13 +88,13 @@ std::span<const SideCapture> RegressionCheck::captures() const {
 // Cost that moved from another function is no regression, nor is a function that was inlined before. What a
 // callee explains is said once, of the callee.
 bool RegressionCheck::is_regression(const FunctionChange& change,
-                                    const std::vector<std::uint32_t>& worse) const {
+                                    const std::vector<std::uint32_t>& causes) const {
   switch (change.cause) {
     case ChangeCause::Moved:
     case ChangeCause::Outlined:
       return false;
     case ChangeCause::Callee:
-      return std::ranges::find(worse, change.others[0]) == worse.end();
+      return std::ranges::find(causes, change.others[0]) == causes.end();
     default:
       return true;
   }
@@ -117,13 +118,14 @@ void RegressionCheck::check_functions(const ComparedEvent& event, std::vector<Ch
                     amount(event.run.detectable)};
   const RulePattern pattern(rule_->functions.empty() ? "*" : rule_->functions);
   std::vector<const FunctionChange*> wanted;
-  std::vector<std::uint32_t> worse;
+  std::vector<std::uint32_t> causes;  // functions that are worse, and whose change no other explains
   bool has_undecided = false;
   for (const FunctionChange& change : event.findings) {
     if (!pattern.matches(comparison_.functions()[change.function].name)) continue;
     wanted.push_back(&change);
     has_undecided |= is_undecided(change.tested, event.minimal_effect);
-    if (is_worse(change.tested)) worse.push_back(change.function);
+    if (is_worse(change.tested) && is_regression(change, {}) && change.cause != ChangeCause::Callee)
+      causes.push_back(change.function);
   }
   if (wanted.empty()) {
     all.push_back(made_for(event.name, rule_->is_optional ? CheckVerdict::Skipped : CheckVerdict::Failed,
@@ -138,7 +140,7 @@ void RegressionCheck::check_functions(const ComparedEvent& event, std::vector<Ch
     const Tested& tested = change->tested;
     if (!is_worse(tested)) continue;
     const std::string name = name_of(change->function), cause = cause_text(comparison_, *change);
-    if (!is_regression(*change, worse)) {
+    if (!is_regression(*change, causes)) {
       if (change->cause != ChangeCause::Callee) moved += (moved.empty() ? "" : "; ") + name + ": " + cause;
       continue;
     }
@@ -168,7 +170,7 @@ void RegressionCheck::check_field(const ComparedField& field, std::vector<Check>
   bool has_undecided = false;
   for (const ComparedQuantity& one : field.quantities) {
     const Tested& tested = one.tested;
-    has_undecided |= is_undecided(tested, minimal * tested.before);
+    has_undecided |= is_undecided(tested, one.minimal_effect);
     if (!is_worse(tested)) continue;
     Check& made = all.emplace_back(made_for(
         field.name + ": " + one.name, CheckVerdict::Failed,
@@ -190,6 +192,11 @@ std::vector<std::string> RegressionCheck::notes() const {
 
 Result<std::vector<Check>> RegressionCheck::checks() {
   std::vector<Check> all;
+  if (!missing_.empty()) {
+    all.push_back(made_for(rule_->field, rule_->is_optional ? CheckVerdict::Skipped : CheckVerdict::Failed,
+                           missing_.substr(0, missing_.find('\n'))));
+    return all;
+  }
   if (fields_) {
     for (const ComparedField& field : fields_->judge()) check_field(field, all);
     return all;

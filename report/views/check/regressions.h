@@ -39,13 +39,14 @@ class RegressionCheck {
   Check made_for(const std::string& of, CheckVerdict verdict, std::string message) const;
   // `is_undecided`: one of them may be worse.
   Check without_failures(const Tests& tests, bool is_undecided) const;
-  // `worse`: functions that are.
-  bool is_regression(const FunctionChange& change, const std::vector<std::uint32_t>& worse) const;
+  // `causes`: functions that are said themselves.
+  bool is_regression(const FunctionChange& change, const std::vector<std::uint32_t>& causes) const;
   std::span<const SideCapture> captures() const;
 
   const RegressionRule* rule_;
   Comparison comparison_;
   std::optional<FieldComparison> fields_;  // of a rule about a field, in place of the comparison
+  std::string missing_;                    // why a capture has no value of the field; empty: all have
 };
 
 }  // namespace tacho::report

@@ -217,11 +217,15 @@ void write_line(TextBuffer& out, std::string_view line) {
   out.character('\n');
 }
 
-// A bar would begin another cell, and a backquote end the code.
+// A bar would begin another cell, a backquote end the code, and an @ notify somebody.
 std::string in_markdown(std::string_view text) {
   std::string safe;
   for (const char c : text) {
-    if (c == '|' || c == '*' || c == '_' || c == '<' || c == '\\' || c == '[') safe += '\\';
+    if (c == '@' || c == '&' || c == '<') {
+      safe += c == '@' ? "&#64;" : c == '&' ? "&amp;" : "&lt;";
+      continue;
+    }
+    if (std::string_view("|*_\\[#~").find(c) != std::string_view::npos) safe += '\\';
     safe += c == '`' ? '\'' : c;
   }
   return safe;
@@ -352,7 +356,10 @@ void write_verdict_markdown(TextBuffer& out, const JudgedComparison& judged, std
   constexpr std::size_t kLongest = 200;          // letters of a cell
   constexpr std::size_t kMostMarkdown = 60'000;  // bytes: GitHub's comments have 64 kB
   const auto cell = [](const std::string& text) {
-    return in_markdown(text.size() > kLongest ? text.substr(0, kLongest) + "..." : text);
+    if (text.size() <= kLongest) return in_markdown(text);
+    std::size_t end = kLongest;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;  // within a character
+    return in_markdown(text.substr(0, end)) + "...";
   };
   write_line(out, fmt::format("**{}** ({}, {})", verdict_name(judged.verdict()),
                               captures_text(judged.captures), in_markdown(judged.compared)));
@@ -369,9 +376,9 @@ void write_verdict_markdown(TextBuffer& out, const JudgedComparison& judged, std
         ++left_out;
         continue;
       }
-      write_line(out, fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |", row.before, row.after,
-                                  row.change, row.interval, row.p, row.verdict, row.part, cell(row.name),
-                                  cell(row.why)));
+      write_line(out, fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |", cell(row.before),
+                                  cell(row.after), cell(row.change), cell(row.interval), cell(row.p),
+                                  row.verdict, row.part, cell(row.name), cell(row.why)));
     }
     if (left_out > 0)
       write_line(out, fmt::format("\n{} more are left out here.", cli::counted(left_out, "row")));

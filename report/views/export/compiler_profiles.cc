@@ -170,6 +170,7 @@ void write_bolt(const ModuleProfile& profile, std::string_view event, TextOutput
   out.text(fmt::format("no_lbr {}:", printable(event)));
   out.end_line();
   for (const auto& [place, count] : profile.places) {
+    if (place.first.find_first_of(" \t") != std::string::npos) continue;  // it would be two fields
     out.text(fmt::format("1 {} {:x} {}", place.first, place.second, count));
     out.end_line();
   }

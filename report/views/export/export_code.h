@@ -69,6 +69,7 @@ class ExportCode {
   ExportCode(Session& session, ExportPlaces kind);
   ExportCode(const ExportCode&) = delete;
   ExportCode& operator=(const ExportCode&) = delete;
+  ~ExportCode() = default;
 
   // The number of a stack of the session, or of the location alone if it is null or has no frames.
   std::uint32_t stack_of(const Stack* stack, LocationId location);

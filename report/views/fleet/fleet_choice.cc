@@ -39,7 +39,9 @@ std::optional<std::int64_t> moment_of(const std::string& text) {
     std::tm moment{};
     const char* const end = ::strptime(text.c_str(), form, &moment);
     if (end == nullptr || (*end != '\0' && std::string_view(end) != "Z")) continue;
-    return static_cast<std::int64_t>(::timegm(&moment)) * kSecond;
+    const auto of_form = static_cast<std::int64_t>(::timegm(&moment));
+    if (of_form < 0 || of_form >= kMost) return std::nullopt;
+    return of_form * kSecond;
   }
   return std::nullopt;
 }
@@ -60,7 +62,7 @@ Result<std::int64_t> parse_moment(std::string_view option, std::string_view text
   const auto moment = moment_of(std::string(text));
   if (moment) return *moment;
   return use_error(std::string(option) + ": '" + std::string(text) +
-                   "' is no time; write 2026-11-29T01:30:05Z (UTC), a part of it, or seconds since 1970");
+                   "' is no time; write 2026-11-29T01:30:05Z (UTC), a date, or seconds since 1970");
 }
 
 SqlValues FleetChoice::values() const {
@@ -85,11 +87,10 @@ void add_choice_options(std::vector<cli::Option>& rows, FleetChoice& choice) {
   for (const ChoiceRow& row : kTexts)
     rows.push_back(cli::text("--" + std::string(row.name), std::string(row.value), std::string(row.help),
                              choice.*row.member));
-  rows.push_back(
-      moment_option("from",
-                    "only samples from then on: 2026-11-29T01:30:05Z (UTC), a part of it, or seconds "
-                    "since 1970",
-                    choice.from, 0));
+  rows.push_back(moment_option("from",
+                               "only samples from then on: 2026-11-29T01:30:05Z (UTC), a date, or seconds "
+                               "since 1970",
+                               choice.from, 0));
   rows.push_back(
       moment_option("to", "only samples before then. Whole hours are answered faster", choice.to, 1));
 }
@@ -112,12 +113,15 @@ Result<> change_choice(std::string_view option, std::string_view text, FleetChoi
 Result<FleetEvent> find_event(FleetStore& store, const FleetChoice& choice) {
   std::optional<FleetEvent> found;
   std::string others;
-  auto asked = store.ask("events", choice.values(), {.row = [&](std::span<const SqlCell> cells) {
-                           const std::string name(cells[0].value_or(""));
-                           if (!found && (choice.event.empty() || choice.event == name))
-                             found = FleetEvent{name, std::string(cells[1].value_or(""))};
-                           others += (others.empty() ? "" : ", ") + printable(name);
-                         }});
+  auto asked = store.ask("events", choice.values(),
+                         {.row =
+                              [&](std::span<const SqlCell> cells) {
+                                const std::string name(cells[0].value_or(""));
+                                if (!found && (choice.event.empty() || choice.event == name))
+                                  found = FleetEvent{name, std::string(cells[1].value_or(""))};
+                                others += (others.empty() ? "" : ", ") + printable(name);
+                              },
+                          .columns = 2});
   if (!asked) return std::move(asked.error());
   if (found) return *found;
   if (others.empty()) return Error{"the fleet has no samples of that choice"};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -39,14 +40,26 @@ std::vector<std::string> captures_in(const std::string& folder) {
   return paths;
 }
 
-// Whether its recorder has finished the file: it writes the size of the data last.
-bool is_finished(const std::string& path) {
+// Whether its recorder has finished the file. perf writes the size of the data last; tacho says so in the
+// table before the data. A pipe's file does not say it, nor does that of a recorder that was killed: they are
+// taken once they have not changed for a while.
+bool is_finished(const std::string& path, const struct stat& status) {
+  constexpr std::time_t kQuietPipe = 5, kQuietFile = 60;  // s
+  const std::time_t quiet = std::time(nullptr) - status.st_mtim.tv_sec;
   const auto file = format::open_input(path);
   if (!file) return false;
   const auto start = format::read_at(file->get(), 0, format::FileHead::kSize);
   if (!start) return false;
   const auto head = format::parse_file_head(*start);
-  return head && (head->is_pipe || head->data.size != 0);
+  if (!head) return false;
+  if (head->is_pipe) return quiet >= kQuietPipe;
+  std::optional<format::EarlyTable> early;
+  constexpr std::uint64_t kTrailer = format::EarlyTable::kTrailerSize;
+  if (head->data.offset >= kTrailer) {
+    const auto trailer = format::read_at(file->get(), head->data.offset - kTrailer, kTrailer);
+    if (trailer) early = format::parse_early_trailer(*trailer, head->order);
+  }
+  return (early ? early->is_closed : head->data.size != 0) || quiet >= kQuietFile;
 }
 
 class Loader {
@@ -130,7 +143,9 @@ Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
   if (!interruption) return std::move(interruption.error());
   using Change = std::pair<std::int64_t, std::int64_t>;  // of a file: seconds and ns
   std::map<std::string, Change> known;
-  constexpr std::chrono::milliseconds kPause{200};
+  // What failed is tried again, and less often while it fails.
+  constexpr std::chrono::milliseconds kPause{200}, kLongest{10'000};
+  auto pause = kPause;
   std::string last_error;
   while (!interruption->is_asked_for()) {
     std::vector<std::pair<std::string, Change>> ready;
@@ -139,7 +154,7 @@ Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
       if (::stat(path.c_str(), &file) != 0) continue;
       const Change change{file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
       const auto before = known.find(path);
-      if ((before == known.end() || before->second != change) && is_finished(path))
+      if ((before == known.end() || before->second != change) && is_finished(path, file))
         ready.emplace_back(path, change);
     }
     if (!ready.empty()) {
@@ -148,10 +163,14 @@ Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
         tell(request.followed, store.error().what + "; it is tried again");
       for (const auto& [path, change] : ready) {
         if (!store || interruption->is_asked_for()) break;
-        if (loader.load(**store, path) != Loaded::Later) known[path] = change;
+        const bool is_later = loader.load(**store, path) == Loaded::Later;
+        pause = is_later ? std::min(2 * pause, kLongest) : kPause;
+        if (!is_later) known[path] = change;
       }
     }
-    std::this_thread::sleep_for(kPause);
+    // In steps, so that Ctrl-C ends it at once.
+    for (auto left = pause; left.count() > 0 && !interruption->is_asked_for(); left -= kPause)
+      std::this_thread::sleep_for(kPause);
   }
   return loader.tell_counts();
 }

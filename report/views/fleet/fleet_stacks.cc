@@ -70,16 +70,19 @@ void FleetStacks::show_parameters() {
 Result<> FleetStacks::read_names(FleetStore& store) {
   of_frames_.push_back(function_number({}));
   by_frame_.resize(frame_numbers_.size());
-  auto asked =
-      store.ask("frame_names", {}, {.row = [&](std::span<const SqlCell> cells) {
-                  const auto frame = frame_numbers_.find(number_in(cells[0].value_or("")));
-                  if (frame == frame_numbers_.end()) return;
-                  const auto text = [&cells](std::size_t at) { return std::string(cells[at].value_or("")); };
-                  FrameFunctions& list = by_frame_[frame->second];
-                  if (list.size == 0) list.begin = static_cast<std::uint32_t>(of_frames_.size());
-                  ++list.size;
-                  of_frames_.push_back(function_number({text(2), text(3), text(4), text(5), {}, {}}));
-                }});
+  auto asked = store.ask(
+      "frame_names", {},
+      {.row =
+           [&](std::span<const SqlCell> cells) {
+             const auto frame = frame_numbers_.find(number_in(cells[0].value_or("")));
+             if (frame == frame_numbers_.end()) return;
+             const auto text = [&cells](std::size_t at) { return std::string(cells[at].value_or("")); };
+             FrameFunctions& list = by_frame_[frame->second];
+             if (list.size == 0) list.begin = static_cast<std::uint32_t>(of_frames_.size());
+             ++list.size;
+             of_frames_.push_back(function_number({text(2), text(3), text(4), text(5), {}, {}}));
+           },
+       .columns = 6});
   if (asked) show_parameters();
   return asked;
 }

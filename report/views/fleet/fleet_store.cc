@@ -19,7 +19,7 @@ class DuckDbStore : public FleetStore {
   Result<bool> has_capture(const std::string& id) override {
     bool is_there = false;
     auto asked = ask("has_capture", {{"capture", id}},
-                     {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }});
+                     {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }, .columns = 1});
     return asked ? Result<bool>(is_there) : Result<bool>(std::move(asked.error()));
   }
 
@@ -75,7 +75,7 @@ class ClickHouseStore : public FleetStore {
   Result<bool> has_capture(const std::string& id) override {
     bool is_there = false;
     auto asked = ask("has_capture", {{"capture", id}},
-                     {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }});
+                     {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }, .columns = 1});
     return asked ? Result<bool>(is_there) : Result<bool>(std::move(asked.error()));
   }
 
@@ -93,13 +93,16 @@ class ClickHouseStore : public FleetStore {
   Result<> read_stacks(std::string_view section, const SqlValues& values,
                        const DuckDb::ListRow& row) override {
     std::vector<std::uint64_t> frames;
-    return ask(section, values, {.row = [&](std::span<const SqlCell> cells) {
-                 read_list(cells[0].value_or(""), frames);
-                 const std::string_view value = cells[1].value_or("");
-                 std::uint64_t number = 0;
-                 std::from_chars(value.data(), value.data() + value.size(), number);
-                 row(frames, number);
-               }});
+    return ask(section, values,
+               {.row =
+                    [&](std::span<const SqlCell> cells) {
+                      read_list(cells[0].value_or(""), frames);
+                      const std::string_view value = cells[1].value_or("");
+                      std::uint64_t number = 0;
+                      std::from_chars(value.data(), value.data() + value.size(), number);
+                      row(frames, number);
+                    },
+                .columns = 2});
   }
 
   Result<> ask(std::string_view section, const SqlValues& values, const SqlReader& reader) override {
@@ -137,6 +140,8 @@ Result<> check_fleet(const FleetPlace& place) {
 }
 
 Result<std::unique_ptr<FleetStore>> open_fleet(const FleetPlace& place, FleetUse use) {
+  if (!place.is_server() && place.database.find("://") != std::string::npos)
+    return use_error("--db: '" + printable(place.database) + "': a server is http://HOST:PORT/DATABASE");
   if (place.database.empty())
     return use_error("--db: name the fleet's database, a file or http://HOST:PORT/DATABASE");
   auto store = open_store(place, use);
