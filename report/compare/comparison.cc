@@ -154,8 +154,8 @@ void Comparison::add_stack(Tree& tree, std::span<const std::uint32_t> stack, dou
   tree.self[node * most_ + captures_.size() - 1] += weight;
 }
 
-Result<std::vector<std::string>> Comparison::add(Session& session, const std::string& name, bool is_after,
-                                                 const RunSession& run) {
+Result<std::vector<std::string>> Comparison::add_capture(Session& session, const std::string& name,
+                                                         bool is_after, const RunSession& run) {
   std::optional<UnitCount> units;
   if (!question_.per.empty()) {
     auto found = UnitCount::of(session, question_.per);
@@ -228,7 +228,7 @@ void Comparison::mark_sides(const Tree& tree, std::vector<FunctionToMatch>& func
     for (const std::size_t side : {0U, 1U})
       if (weights[0][side] > 0) own[side] = weights[node][side] / weights[0][side];
     for (const std::size_t side : {0U, 1U}) shares[of.function][side] += own[side];
-    if (of.parent != 0) calls.add({tree.nodes[of.parent].function, of.function, own[0], own[1]});
+    if (of.parent != 0) calls.add_call({tree.nodes[of.parent].function, of.function, own[0], own[1]});
   }
   for (std::size_t i = 0; i < functions.size(); ++i)
     functions[i].share = std::max({functions[i].share, shares[i][0], shares[i][1]});

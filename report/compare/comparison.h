@@ -99,8 +99,8 @@ class Comparison {
       : question_(std::move(question)), most_(captures) {}
 
   // Adds a capture: all of one side, then those of the other. Returns notes about it.
-  Result<std::vector<std::string>> add(Session& session, const std::string& name, bool is_after,
-                                       const RunSession& run);
+  Result<std::vector<std::string>> add_capture(Session& session, const std::string& name, bool is_after,
+                                               const RunSession& run);
   // Functions that only one side has become those of the other side that they are (function_match.h). After
   // all captures. Returns which modules and functions are taken for each other, or nothing.
   std::string match_sides();

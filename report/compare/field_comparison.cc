@@ -41,12 +41,12 @@ void scale(Tested& tested, double by) {
 
 }  // namespace
 
-Result<> FieldComparison::add(Session& session, const std::string& name, bool is_after,
-                              const RunSession& run) {
+Result<> FieldComparison::add_capture(Session& session, const std::string& name, bool is_after,
+                                      const RunSession& run) {
   EventSchemas schemas(session.events(), session.features());
   FieldValues values(session, schemas, "tacho diff BEFORE... --to AFTER...");
   for (const FieldName& one : wanted_)
-    if (const auto added = values.add(one); !added) return added.error();
+    if (const auto added = values.add_field(one); !added) return added.error();
   OneFieldSink sink(values);
   run(sink);
   fields_.resize(wanted_.size());

@@ -39,7 +39,7 @@ class FieldComparison {
       : wanted_(std::move(fields)), test_(test) {}
 
   // Adds a capture: all of one side, then those of the other. An error: it lacks a field, or its values.
-  Result<> add(Session& session, const std::string& name, bool is_after, const RunSession& run);
+  Result<> add_capture(Session& session, const std::string& name, bool is_after, const RunSession& run);
 
   const std::vector<SideCapture>& captures() const { return captures_; }
   const TestOptions& test() const { return test_; }

@@ -284,7 +284,7 @@ std::string name_of_source(std::string_view name) {
   return text;
 }
 
-void CallsToMatch::add(const CallToMatch& call) {
+void CallsToMatch::add_call(const CallToMatch& call) {
   CallToMatch& known =
       by_ends_.try_emplace({call.caller, call.callee}, CallToMatch{call.caller, call.callee}).first->second;
   known.before += call.before;

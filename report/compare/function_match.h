@@ -42,7 +42,7 @@ using ModuleBuilds = std::map<std::string, std::set<format::BuildId>, std::less<
 // Distinct calls, from the nodes of call trees.
 class CallsToMatch {
  public:
-  void add(const CallToMatch& call);
+  void add_call(const CallToMatch& call);
   std::vector<CallToMatch> all() const;
 
  private:

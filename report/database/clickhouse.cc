@@ -51,7 +51,7 @@ std::string unescaped(std::string_view cell) {
   return text;
 }
 
-std::vector<std::string_view> split(std::string_view line) {
+std::vector<std::string_view> split_cells(std::string_view line) {
   std::vector<std::string_view> cells;
   for (;;) {
     const auto tab = line.find('\t');
@@ -85,7 +85,7 @@ Result<> read_rows(std::string_view text, const SqlReader& reader) {
   for (std::size_t number = 0; !text.empty(); ++number) {
     const auto end = text.find('\n');
     if (end == std::string_view::npos) return no_table;
-    const auto line = split(text.substr(0, end));
+    const auto line = split_cells(text.substr(0, end));
     text.remove_prefix(end + 1);
     if (number == 0) {
       for (const std::string_view name : line) columns.push_back({unescaped(name), false});

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/option_rows.h"
 #include "report/database/sql_sections.h"
-
 namespace tacho::report {
 namespace {
 
@@ -352,6 +352,12 @@ Result<> DuckDb::run(const std::string& sql, const SqlValues& values, const SqlR
 
 Result<> DuckDb::read_lists(const std::string& query, const SqlValues& values, const ListRow& row) {
   return connection_->read_lists(query, values, row);
+}
+
+cli::Option duckdb_option(std::string& library) {
+  return cli::text(
+      "--duckdb", "PATH",
+      "DuckDB's shared library (default: TACHO_DUCKDB, else libduckdb.so of the loader's folders)", library);
 }
 
 }  // namespace tacho::report

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options.h"
 #include "format/base/result.h"
 
 namespace tacho::report {
@@ -45,7 +46,7 @@ class DuckDb {
   DuckDb& operator=(DuckDb&&) noexcept;
   ~DuckDb();
 
-  // Runs the statements of `sql` one after another, and gives `reader` the rows of those that return some.
+  // Runs all statements of `sql`, in their order. `reader` gets the rows of each statement that has some.
   // Cells become text in the engine.
   Result<> run(const std::string& sql, const SqlValues& values = {}, const SqlReader& reader = {});
 
@@ -59,5 +60,8 @@ class DuckDb {
   explicit DuckDb(std::unique_ptr<Connection> connection);
   std::unique_ptr<Connection> connection_;
 };
+
+// --duckdb, which sets the path of the library.
+cli::Option duckdb_option(std::string& library);
 
 }  // namespace tacho::report

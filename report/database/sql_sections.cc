@@ -89,4 +89,9 @@ std::string sql_quoted(std::string_view text) {
   return quoted + "'";
 }
 
+SqlParts sql_quoted(SqlParts parts) {
+  for (auto& [name, text] : parts) text = sql_quoted(std::string_view(text));
+  return parts;
+}
+
 }  // namespace tacho::report

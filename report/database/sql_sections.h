@@ -19,10 +19,12 @@ using SqlParts = std::map<std::string, std::string, std::less<>>;
 // none.
 Result<std::string> sql_section(std::string_view file, std::string_view name, const SqlParts& parts = {});
 
-// The statements of a text, without the ';' between them. Those in quotes and comments are no ends.
+// The statements of a text, without the ';' between them; a ';' in quotes or in a comment ends nothing.
 std::vector<std::string> sql_statements(std::string_view text);
 
 // 'it''s'
 std::string sql_quoted(std::string_view text);
+// The same of each part.
+SqlParts sql_quoted(SqlParts parts);
 
 }  // namespace tacho::report

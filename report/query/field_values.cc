@@ -13,7 +13,7 @@ FieldName field_name_of(std::string_view text, std::string_view event) {
   return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
 }
 
-Result<std::size_t> FieldValues::add(const FieldName& name) {
+Result<std::size_t> FieldValues::add_field(const FieldName& name) {
   const auto chosen =
       choose_field(event_names(session_.events()), schemas_, name.event, name.field, command_);
   if (!chosen) return chosen.error();

@@ -31,7 +31,7 @@ class FieldValues {
 
   // Before the samples are read: the values of this field are added up. Returns its number. An error: the
   // capture has no such field, or several.
-  Result<std::size_t> add(const FieldName& name);
+  Result<std::size_t> add_field(const FieldName& name);
   void see(const ResolvedSample& sample);
 
   bool is_empty() const { return fields_.empty(); }

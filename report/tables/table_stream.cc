@@ -49,6 +49,15 @@ void TableStream::finish() {
     if (writers_[i].buffer().size() > 0) write_piece(static_cast<TableId>(i));
 }
 
+std::map<std::string, std::string, std::less<>> TableFiles::paths() const {
+  std::map<std::string, std::string, std::less<>> paths;
+  for (std::size_t i = 0; i < kTables; ++i) {
+    const auto table = static_cast<TableId>(i);
+    paths.emplace(std::string(layout_of(table).name) + "_file", path_of(table));
+  }
+  return paths;
+}
+
 std::string TableFiles::path_of(TableId table) const {
   std::string path = folder + "/" + std::string(layout_of(table).name) + "." + capture_id;
   path += form == RowFormat::Csv ? ".csv" : ".ndjson";

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +53,8 @@ struct TableFiles {
   mode_t mode = 0600;
   // The path of a table's file: "FOLDER/samples.ID.csv.zst".
   std::string path_of(TableId table) const;
+  // Of all tables, by "samples_file": the names that fleet/*.sql gives them.
+  std::map<std::string, std::string, std::less<>> paths() const;
 };
 
 // In the parent: writes the tables of the stream to files.

@@ -19,11 +19,11 @@ from made_payload import Field
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 COUNT = programs.scaled(50, 8)
-UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 class Sample:
-    """What is asked for of a line of tacho script --json."""
+    """A sample as these tests need it, of a line of tacho script --json."""
     __slots__ = ("event", "pid", "tid", "cpu", "time", "period", "stack", "leaf", "fields")
 
     def __init__(self, line, names):

@@ -38,8 +38,8 @@ class MeasuredCapture : public Sink, private SumView {
   // The session's head was read, and it must outlive this.
   explicit MeasuredCapture(Session& session);
 
-  // See FieldValues::add().
-  Result<std::size_t> add_field(const FieldName& name) { return fields_.add(name); }
+  // See FieldValues::add_field().
+  Result<std::size_t> add_field(const FieldName& name) { return fields_.add_field(name); }
   // The fields that hold what an event's samples are about (query/field_choice.h), with their events.
   std::vector<FieldName> value_fields();
   // After the samples were read.

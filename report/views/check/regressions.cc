@@ -40,11 +40,11 @@ Result<> RegressionCheck::add_capture(Session& session, const std::string& name,
                                       const RunSession& run) {
   if (fields_) {
     if (!missing_.empty()) return Done{};
-    if (auto added = fields_->add(session, name, !is_of_base, run); !added)
+    if (auto added = fields_->add_capture(session, name, !is_of_base, run); !added)
       missing_ = std::move(added.error()).in(printable(name)).what;
     return Done{};
   }
-  if (auto added = comparison_.add(session, name, !is_of_base, run); !added)
+  if (auto added = comparison_.add_capture(session, name, !is_of_base, run); !added)
     return std::move(added.error()).in(printable(name));
   return Done{};
 }

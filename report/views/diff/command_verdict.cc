@@ -208,9 +208,11 @@ Result<Shown> show_functions(Session& first, const SessionOptions& wanted, TextO
                              const VerdictOptions& options) {
   Shown shown(Symbols::NotUsed);
   Comparison comparison(options.question, options.before.size() + options.after.size());
-  DiffReader reader([&](Session& session, const std::string& name, bool is_after,
-                        const RunSession& run) { return comparison.add(session, name, is_after, run); },
-                    shown);
+  DiffReader reader(
+      [&](Session& session, const std::string& name, bool is_after, const RunSession& run) {
+        return comparison.add_capture(session, name, is_after, run);
+      },
+      shown);
   if (auto read = reader.read(first, options, wanted, out); !read) return std::move(read.error());
   JudgedComparison judged{.captures = comparison.captures(),
                           .compared = what_is_compared(options.question),
@@ -245,7 +247,7 @@ Result<Shown> show_fields(Session& first, const SessionOptions& wanted, TextOutp
   DiffReader reader(
       [&](Session& session, const std::string& name, bool is_after,
           const RunSession& run) -> Result<std::vector<std::string>> {
-        if (auto added = comparison.add(session, name, is_after, run); !added)
+        if (auto added = comparison.add_capture(session, name, is_after, run); !added)
           return std::move(added.error());
         return std::vector<std::string>();
       },

@@ -94,6 +94,13 @@ struct Numbers {
   }
 };
 
+// How many of the findings, or of a field's measures, have this verdict.
+template <class Findings>
+std::size_t count_of(const Findings& findings, Verdict verdict) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(findings, [&](const auto& one) { return one.tested.verdict == verdict; }));
+}
+
 std::string heading_of_intervals(const TestedRun& run) {
   return run.coverage > 0 ? fmt::format("{:.1f} % interval", 100 * run.coverage) : "";
 }
@@ -108,14 +115,10 @@ class FunctionTableWords {
 
   // `most`: rows.
   Table table(std::size_t most) const {
-    const auto count = [this](Verdict verdict) {
-      return static_cast<std::size_t>(std::ranges::count_if(
-          event_.findings, [&](const FunctionChange& one) { return one.tested.verdict == verdict; }));
-    };
     const RunWords words{.run = event_.run,
                          .noun = "function",
-                         .changed = count(Verdict::Changed),
-                         .undecided = count(Verdict::Inconclusive),
+                         .changed = count_of(event_.findings, Verdict::Changed),
+                         .undecided = count_of(event_.findings, Verdict::Inconclusive),
                          .minimal = numbers_.value(event_.minimal_effect),
                          .detectable = numbers_.value(event_.run.detectable),
                          .is_paired = judged_.test.is_paired};
@@ -169,14 +172,10 @@ std::string counts_text(const ComparedField& field, std::span<const SideCapture>
 // The table of one field's percentiles.
 Table table_of(const JudgedComparison& judged, const ComparedField& field) {
   const Numbers numbers{.are_shares = false, .unit = field.unit};
-  const auto count = [&](Verdict verdict) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        field.quantities, [&](const ComparedQuantity& one) { return one.tested.verdict == verdict; }));
-  };
   const RunWords words{.run = field.run,
                        .noun = "measure",
-                       .changed = count(Verdict::Changed),
-                       .undecided = count(Verdict::Inconclusive),
+                       .changed = count_of(field.quantities, Verdict::Changed),
+                       .undecided = count_of(field.quantities, Verdict::Inconclusive),
                        .minimal = quantity_text(100 * judged.test.minimal_effect, "%"),
                        .detectable = quantity_text(100 * field.run.detectable, "%"),
                        .is_paired = judged.test.is_paired};

@@ -48,7 +48,8 @@ class CallgrindCosts {
   }
   void add_costs(Costs& costs, const ExportRow& row) const {
     costs.resize(sums_.size());
-    for (std::size_t i = 0; i < row.values.size(); ++i) costs[begins_[row.event] + i] += row.values[i];
+    for (std::size_t i = 0; i < row.values.size(); ++i)
+      add_saturated(costs[begins_[row.event] + i], row.values[i]);
   }
   void add(const ExportRow& row) {
     frames_.clear();
@@ -140,7 +141,7 @@ class CallgrindWriter {
     std::uint64_t samples = 0;
     std::size_t at = 0;
     for (const ExportEvent& event : stacks_.events()) {
-      samples += costs[at];
+      add_saturated(samples, costs[at]);
       at += event.weights.size();
     }
     return samples;
@@ -196,14 +197,9 @@ class CallgrindWriter {
 };
 
 Result<Shown> show_callgrind(Session& session, TextOutput& out, const ExportOptions& options) {
-  read_head(session);
-  ExportStacks stacks(session, options.choice);
-  auto shown = read_export(session, stacks, out);
-  if (!shown) return shown;
-  auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
-  if (!packed) return std::move(packed.error());
-  CallgrindWriter(session, stacks, *packed).write();
-  return shown;
+  return export_stacks(
+      session, out, options, packing_of(options.reading.output),
+      [&](ExportStacks& stacks, ExportOutput& to) { CallgrindWriter(session, stacks, to).write(); });
 }
 
 }  // namespace

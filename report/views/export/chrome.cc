@@ -196,15 +196,9 @@ class ChromeWriter {
 };
 
 Result<Shown> show_chrome(Session& session, TextOutput& out, const ExportOptions& options) {
-  read_head(session);
-  ExportEvents events(session, ExportPlaces::Functions);
-  run_with_progress(session, events, out);
-  auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
-  if (!packed) return std::move(packed.error());
-  ChromeWriter(session, events, *packed).write();
-  Shown shown(Symbols::Used);
-  if (!events.has_samples()) shown.notes.emplace_back(kNoExportedSamples);
-  return shown;
+  return export_events(
+      session, out, options, ExportPlaces::Functions,
+      [&](ExportEvents& events, ExportOutput& to) { ChromeWriter(session, events, to).write(); });
 }
 
 }  // namespace

@@ -30,12 +30,19 @@ bool is_label(const PayloadField& field) {
          field.kind == FieldKind::Bool || field.kind == FieldKind::Text;
 }
 
-// A sum does not wrap around.
-void add_to(std::uint64_t& sum, std::uint64_t more) {
-  if (__builtin_add_overflow(sum, more, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
+}  // namespace
+
+std::string_view unit_word(std::string_view unit, std::string_view event) {
+  if (unit == "ns") return "nanoseconds";
+  if (unit == "us") return "microseconds";
+  if (unit == "ms") return "milliseconds";
+  if (unit == "s") return "seconds";
+  return unit == "samples" || unit == event ? std::string_view("count") : unit;
 }
 
-}  // namespace
+void add_saturated(std::uint64_t& sum, std::uint64_t more) {
+  if (__builtin_add_overflow(sum, more, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
+}
 
 ExportStacks::ExportStacks(Session& session, const ExportChoice& choice)
     : session_(session),
@@ -199,7 +206,7 @@ void ExportStacks::count_fields(RowId row, const ResolvedSample& sample) {
   for (std::size_t i = 0; i < event.weights.size(); ++i) {
     const auto number = read_number(*event.weights[i], sample.fields->raw, sample.order);
     if (number && *number >= 0)
-      add_to(field_sums_[at + i], static_cast<std::uint64_t>(*number));
+      add_saturated(field_sums_[at + i], static_cast<std::uint64_t>(*number));
     else
       ++unreadable_;
   }
@@ -285,10 +292,10 @@ void ExportStacks::add_values(RowId id, std::size_t index, std::span<std::uint64
   const PayloadField* const period = period_field(index);
   const std::vector<const PayloadField*>& fields = by_index_[index].weights;
   std::size_t at = 0;
-  add_to(values[at++], sums.samples);
-  if (has_period(index)) add_to(values[at++], sums.period);
+  add_saturated(values[at++], sums.samples);
+  if (has_period(index)) add_saturated(values[at++], sums.period);
   for (std::size_t i = 0; i < fields.size(); ++i)
-    if (fields[i] != period) add_to(values[at++], field_sums_[fields_of_rows_[id] + i]);
+    if (fields[i] != period) add_saturated(values[at++], field_sums_[fields_of_rows_[id] + i]);
 }
 
 void ExportStacks::each(const std::function<void(const ExportRow&)>& take) const {

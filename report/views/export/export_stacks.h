@@ -161,4 +161,9 @@ class ExportStacks : public Sink, private SumView {
   std::vector<std::uint64_t> values_;
 };
 
+// A weight's unit as a word, which pprof scales: "nanoseconds", or "count" of samples and of events.
+std::string_view unit_word(std::string_view unit, std::string_view event);
+// A sum does not wrap around.
+void add_saturated(std::uint64_t& sum, std::uint64_t more);
+
 }  // namespace tacho::report

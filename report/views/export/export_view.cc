@@ -105,6 +105,31 @@ Result<cli::ExitStatus> export_samples(const ExportTraits& traits, const std::ve
   });
 }
 
+Result<Shown> export_stacks(Session& session, TextOutput& out, const ExportOptions& options,
+                            ExportOutput::Packing packing, const WriteStacks& write) {
+  read_head(session);
+  ExportStacks stacks(session, options.choice);
+  auto shown = read_export(session, stacks, out);
+  if (!shown) return shown;
+  auto to = ExportOutput::begin(out, packing);
+  if (!to) return std::move(to.error());
+  write(stacks, *to);
+  return shown;
+}
+
+Result<Shown> export_events(Session& session, TextOutput& out, const ExportOptions& options,
+                            ExportPlaces places, const WriteEvents& write) {
+  read_head(session);
+  ExportEvents events(session, places);
+  run_with_progress(session, events, out);
+  auto to = ExportOutput::begin(out, packing_of(options.reading.output));
+  if (!to) return std::move(to.error());
+  write(events, *to);
+  Shown shown(Symbols::Used);
+  if (!events.has_samples()) shown.notes.emplace_back(kNoExportedSamples);
+  return shown;
+}
+
 Result<Shown> read_export(Session& session, ExportStacks& stacks, TextOutput& out) {
   stacks.read([&](Sink& sink) { run_with_progress(session, sink, out); });
   Shown shown(Symbols::Used);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "report/command.h"
+#include "report/views/export/export_events.h"
+#include "report/views/export/export_output.h"
 #include "report/views/export/export_stacks.h"
 
 namespace tacho::report {
@@ -38,6 +40,14 @@ Result<cli::ExitStatus> show_export_help();
 inline constexpr std::string_view kNoExportedSamples =
     "tacho export: the capture has no samples, or none that the options select";
 
+// A format made of sums by stack: `write` gets all of them, after the samples were read.
+using WriteStacks = std::function<void(ExportStacks& stacks, ExportOutput& to)>;
+Result<Shown> export_stacks(Session& session, TextOutput& out, const ExportOptions& options,
+                            ExportOutput::Packing packing, const WriteStacks& write);
+// A format made of the samples themselves.
+using WriteEvents = std::function<void(ExportEvents& events, ExportOutput& to)>;
+Result<Shown> export_events(Session& session, TextOutput& out, const ExportOptions& options,
+                            ExportPlaces places, const WriteEvents& write);
 // Reads all samples of a session into sums.
 Result<Shown> read_export(Session& session, ExportStacks& stacks, TextOutput& out);
 

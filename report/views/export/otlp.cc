@@ -45,14 +45,6 @@ enum class OtlpStack : pbf_tag_type { Locations = 1 };
 enum class OtlpAttribute : pbf_tag_type { Key = 1, Value, Unit };
 enum class OtlpAnyValue : pbf_tag_type { String = 1, Integer = 3 };
 
-std::string_view otlp_unit(std::string_view unit, std::string_view event) {
-  if (unit == "ns") return "nanoseconds";
-  if (unit == "us") return "microseconds";
-  if (unit == "ms") return "milliseconds";
-  if (unit == "s") return "seconds";
-  return unit == "samples" || unit == event ? std::string_view("count") : unit;
-}
-
 // Element 0 of each table is the value of all zeros: indices begin with 1.
 class OtlpWriter {
  public:
@@ -154,7 +146,7 @@ class OtlpWriter {
     const bool is_alone = stacks_.events().size() == 1 || weight.name == event.name;
     pbf_builder<OtlpValueType> type(profile, field);
     type.add_int32(OtlpValueType::Type, string(is_alone ? weight.name : event.name + ":" + weight.name));
-    type.add_int32(OtlpValueType::Unit, string(otlp_unit(weight.unit, event.name)));
+    type.add_int32(OtlpValueType::Unit, string(unit_word(weight.unit, event.name)));
   }
   void write_profile(pbf_builder<OtlpProfile>& profile, std::size_t event, std::size_t weight) {
     const ExportEvent& described = stacks_.events()[event];
@@ -245,14 +237,9 @@ class OtlpWriter {
 };
 
 Result<Shown> show_otlp(Session& session, TextOutput& out, const ExportOptions& options) {
-  read_head(session);
-  ExportStacks stacks(session, options.choice);
-  auto shown = read_export(session, stacks, out);
-  if (!shown) return shown;
-  auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
-  if (!packed) return std::move(packed.error());
-  OtlpWriter(session, stacks, *packed).write();
-  return shown;
+  return export_stacks(
+      session, out, options, packing_of(options.reading.output),
+      [&](ExportStacks& stacks, ExportOutput& to) { OtlpWriter(session, stacks, to).write(); });
 }
 
 }  // namespace

@@ -370,15 +370,9 @@ class PerfettoWriter {
 };
 
 Result<Shown> show_perfetto(Session& session, TextOutput& out, const ExportOptions& options) {
-  read_head(session);
-  ExportEvents events(session, options.choice.places);
-  run_with_progress(session, events, out);
-  auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
-  if (!packed) return std::move(packed.error());
-  PerfettoWriter(session, events, *packed).write();
-  Shown shown(Symbols::Used);
-  if (!events.has_samples()) shown.notes.emplace_back(kNoExportedSamples);
-  return shown;
+  return export_events(
+      session, out, options, options.choice.places,
+      [&](ExportEvents& events, ExportOutput& to) { PerfettoWriter(session, events, to).write(); });
 }
 
 }  // namespace

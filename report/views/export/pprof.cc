@@ -53,15 +53,6 @@ enum class PprofLocation : protozero::pbf_tag_type { Id = 1, MappingId, Address,
 enum class PprofLine : protozero::pbf_tag_type { FunctionId = 1, Line };
 enum class PprofFunction : protozero::pbf_tag_type { Id = 1, Name, SystemName, Filename };
 
-// pprof scales values of these units.
-std::string_view pprof_unit(std::string_view unit, std::string_view event) {
-  if (unit == "ns") return "nanoseconds";
-  if (unit == "us") return "microseconds";
-  if (unit == "ms") return "milliseconds";
-  if (unit == "s") return "seconds";
-  return unit == "samples" || unit == event ? std::string_view("count") : unit;
-}
-
 // Values are signed there.
 std::uint64_t pprof_value(std::uint64_t value) {
   return std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max());
@@ -107,7 +98,7 @@ class PprofWriter {
     pbf_builder<PprofProfile> whole(message_);
     pbf_builder<PprofValueType> type(whole, field);
     type.add_int64(PprofValueType::Type, string(type_name(event, weight)));
-    type.add_int64(PprofValueType::Unit, string(pprof_unit(weight.unit, event.name)));
+    type.add_int64(PprofValueType::Unit, string(unit_word(weight.unit, event.name)));
   }
   void write_types() {
     for (const ExportEvent& event : stacks_.events()) {
@@ -253,14 +244,9 @@ class PprofWriter {
 };
 
 Result<Shown> show_pprof(Session& session, TextOutput& out, const ExportOptions& options) {
-  read_head(session);
-  ExportStacks stacks(session, options.choice);
-  auto shown = read_export(session, stacks, out);
-  if (!shown) return shown;
-  auto packed = ExportOutput::begin(out, ExportOutput::Packing::Gzip);
-  if (!packed) return std::move(packed.error());
-  PprofWriter(session, stacks, *packed).write();
-  return shown;
+  return export_stacks(
+      session, out, options, ExportOutput::Packing::Gzip,
+      [&](ExportStacks& stacks, ExportOutput& to) { PprofWriter(session, stacks, to).write(); });
 }
 
 }  // namespace

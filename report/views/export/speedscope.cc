@@ -116,14 +116,10 @@ class SpeedscopeWriter {
 };
 
 Result<Shown> show_speedscope(Session& session, TextOutput& out, const ExportOptions& options) {
-  read_head(session);
-  ExportStacks stacks(session, options.choice);
-  auto shown = read_export(session, stacks, out);
-  if (!shown) return shown;
-  auto packed = ExportOutput::begin(out, packing_of(options.reading.output));
-  if (!packed) return std::move(packed.error());
-  SpeedscopeWriter(session, stacks, *packed).write(options.reading.shown_input());
-  return shown;
+  return export_stacks(session, out, options, packing_of(options.reading.output),
+                       [&](ExportStacks& stacks, ExportOutput& to) {
+                         SpeedscopeWriter(session, stacks, to).write(options.reading.shown_input());
+                       });
 }
 
 }  // namespace

@@ -356,7 +356,7 @@ std::string match_frames(Picture& picture, bool matches_calls) {
       frames[nodes[i].frame].share += std::max(share.before, share.after);
       const std::uint32_t caller = nodes[nodes[i].parent].frame;
       if (matches_calls && is_code(picture.frames[caller].kind))
-        calls.add({caller, nodes[i].frame, share.before, share.after});
+        calls.add_call({caller, nodes[i].frame, share.before, share.after});
     }
   }
   const MatchedFunctions matched =

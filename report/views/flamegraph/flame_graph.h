@@ -144,7 +144,7 @@ struct ThinFrame {
 struct FlameDrawing {
   std::vector<DrawnFrame> frames;
   std::vector<ThinFrame> thin;  // callers before callees, siblings by name
-  // Of a drawn frame, beside its drawn callees: those that are too thin to be drawn.
+  // The callees of a drawn frame that are too thin to be drawn: the grey part beside the drawn ones.
   struct Gap {
     std::uint32_t row = 0;
     double x = 0, width = 0;

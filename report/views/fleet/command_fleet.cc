@@ -32,16 +32,16 @@ void add_place_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(cli::text(
       "--db", "FILE", "the fleet's database: a file of DuckDB, or http://HOST:PORT/DATABASE of ClickHouse",
       options.place.database));
-  rows.push_back(
-      cli::text("--duckdb", "PATH",
-                "DuckDB's shared library (default: TACHO_DUCKDB, else libduckdb.so of the loader's "
-                "folders)",
-                options.place.library));
+  rows.push_back(duckdb_option(options.place.library));
+}
+
+cli::Option file_option(Options& options) {
+  return cli::text("-o,--output", "FILE", "write to this file (default: standard output)",
+                   options.reading.output);
 }
 
 void add_output_options(std::vector<cli::Option>& rows, Options& options) {
-  rows.push_back(cli::text("-o,--output", "FILE", "write to this file (default: standard output)",
-                           options.reading.output));
+  rows.push_back(file_option(options));
   rows.push_back(
       sets("--no-pager", "print a long text to the terminal at once", options.reading.paging, Paging::Never));
   rows.push_back(wide_option("-w,--wide", options.reading));
@@ -125,18 +125,30 @@ Result<FleetStacks> read_stacks(FleetStore& store, const Options& options, const
   return stacks;
 }
 
+// The stacks that the options ask for.
+struct AskedStacks {
+  Question question;
+  FleetStacks stacks;
+};
+Result<AskedStacks> ask_for_stacks(const Options& options) {
+  auto store = open_store(options);
+  if (!store) return std::move(store.error());
+  auto question = find_question(**store, options);
+  if (!question) return std::move(question.error());
+  auto stacks = read_stacks(**store, options, *question);
+  if (!stacks) return std::move(stacks.error());
+  return AskedStacks{std::move(*question), std::move(*stacks)};
+}
+
 double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 Result<cli::ExitStatus> show_top(const Options& options) {
-  auto store = open_store(options);
-  if (!store) return std::move(store.error());
-  const auto question = find_question(**store, options);
-  if (!question) return question.error();
-  auto stacks = read_stacks(**store, options, *question);
-  if (!stacks) return std::move(stacks.error());
-  auto functions = stacks->count_functions();
+  auto asked = ask_for_stacks(options);
+  if (!asked) return std::move(asked.error());
+  FleetStacks& stacks = asked->stacks;
+  auto functions = stacks.count_functions();
   std::erase_if(functions, [](const auto& one) { return one.total.after == 0; });
   std::ranges::stable_sort(functions, std::greater(), [](const auto& one) { return one.self.after; });
   functions.resize(std::min<std::size_t>(functions.size(), options.top));
@@ -150,8 +162,8 @@ Result<cli::ExitStatus> show_top(const Options& options) {
                  {"function", false},
                  {"module", false}});
   for (const auto& one : functions)
-    rows.add({fmt::format("{:.2f}", percent(one.self.after, stacks->total().after)),
-              fmt::format("{:.2f}", percent(one.total.after, stacks->total().after)),
+    rows.add({fmt::format("{:.2f}", percent(one.self.after, stacks.total().after)),
+              fmt::format("{:.2f}", percent(one.total.after, stacks.total().after)),
               std::to_string(one.self.after), std::to_string(one.total.after), one.name, one.module});
   rows.finish();
   if (auto done = out->finish(); !done) return std::move(done.error());
@@ -160,21 +172,18 @@ Result<cli::ExitStatus> show_top(const Options& options) {
 
 Result<cli::ExitStatus> show_diff(const Options& options) {
   if (options.base.empty()) return use_error("--base: name the other side, as release=2.0");
-  auto store = open_store(options);
-  if (!store) return std::move(store.error());
-  const auto question = find_question(**store, options);
-  if (!question) return question.error();
-  auto stacks = read_stacks(**store, options, *question);
-  if (!stacks) return std::move(stacks.error());
+  auto asked = ask_for_stacks(options);
+  if (!asked) return std::move(asked.error());
+  FleetStacks& stacks = asked->stacks;
   struct Row {
     double before = 0, after = 0;
     const FleetStacks::Function* function = nullptr;
   };
   std::vector<Row> changes;
-  for (const auto& one : stacks->count_functions()) {
+  for (const auto& one : stacks.count_functions()) {
     if (one.self.before == 0 && one.self.after == 0) continue;
-    changes.push_back({percent(one.self.before, stacks->total().before),
-                       percent(one.self.after, stacks->total().after), &one});
+    changes.push_back({percent(one.self.before, stacks.total().before),
+                       percent(one.self.after, stacks.total().after), &one});
   }
   std::ranges::stable_sort(changes, std::greater(),
                            [](const Row& row) { return std::abs(row.after - row.before); });
@@ -198,15 +207,12 @@ Result<cli::ExitStatus> show_diff(const Options& options) {
 }
 
 Result<cli::ExitStatus> show_folded(const Options& options) {
-  auto store = open_store(options);
-  if (!store) return std::move(store.error());
-  const auto question = find_question(**store, options);
-  if (!question) return question.error();
-  const auto stacks = read_stacks(**store, options, *question);
-  if (!stacks) return stacks.error();
+  auto asked = ask_for_stacks(options);
+  if (!asked) return std::move(asked.error());
+  FleetStacks& stacks = asked->stacks;
   auto out = open_text(options);
   if (!out) return std::move(out.error());
-  stacks->write_folded(*out, FleetStacks::Marks::None, !options.base.empty());
+  stacks.write_folded(*out, FleetStacks::Marks::None, !options.base.empty());
   if (auto done = out->finish(); !done) return std::move(done.error());
   return cli::kWhole;
 }
@@ -231,18 +237,15 @@ Result<cli::ExitStatus> show_flamegraph(const Options& options) {
   const auto scratch = ScratchFolder::create();
   if (!scratch) return scratch.error();
   {
-    auto store = open_store(options);
-    if (!store) return std::move(store.error());
-    const auto question = find_question(**store, options);
-    if (!question) return question.error();
-    const auto stacks = read_stacks(**store, options, *question);
-    if (!stacks) return stacks.error();
-    title = title_of(*question, options.base);
+    auto asked = ask_for_stacks(options);
+    if (!asked) return std::move(asked.error());
+    FleetStacks& stacks = asked->stacks;
+    title = title_of(asked->question, options.base);
     folded = scratch->path() + "/stacks.folded";
     auto file = OutputFile::create(folded, mode_of_output(std::span(&options.place.database, 1)));
     if (!file) return std::move(file.error());
     TextOutput out(std::move(*file));
-    stacks->write_folded(out, FleetStacks::Marks::Kinds, !options.base.empty());
+    stacks.write_folded(out, FleetStacks::Marks::Kinds, !options.base.empty());
     if (auto done = out.finish(); !done) return std::move(done.error());
   }
   std::vector<std::string> words{"--folded", folded, "--title", title};
@@ -274,7 +277,7 @@ Result<cli::ExitStatus> show_series(const Options& options) {
 }
 Result<cli::ExitStatus> show_captures(const Options& options) { return show_section(options, "captures"); }
 
-Result<cli::ExitStatus> load(const Options& options) {
+Result<cli::ExitStatus> load_captures(const Options& options) {
   if (options.inputs.empty() == options.followed.empty())
     return use_error("name captures or folders, or --follow DIR");
   return load_fleet({.reading = options.reading,
@@ -316,13 +319,13 @@ constexpr Verb kVerbs[] = {
     {"load", "[OPTIONS] FILE|DIR...",
      "Loads captures. Each is loaded once: its id is a digest of its bytes. What is damaged is set aside by "
      "name.",
-     add_load_options, load},
+     add_load_options, load_captures},
     {"flamegraph", "[OPTIONS] [-- OPTIONS OF tacho flamegraph]",
      "Draws the stacks of a choice as a flame graph; with --base the difference of two choices.",
      [](std::vector<cli::Option>& rows, Options& options) {
        add_choice_options(rows, options.choice);
        rows.push_back(base_option(options));
-       add_output_options(rows, options);
+       rows.push_back(file_option(options));
      },
      show_flamegraph},
     {"folded", "[OPTIONS]", "Prints the stacks of a choice with their weights, as tacho folded does.",
@@ -382,7 +385,7 @@ cli::CommandLine describe(const Verb& verb, Options& options) {
   line.synopsis = verb.synopsis;
   line.epilog = std::string(kExamples) + line.epilog;
   line.words = [&verb, &options](std::vector<std::string> words) -> Result<> {
-    if (verb.run == load) {
+    if (verb.run == load_captures) {
       options.inputs = std::move(words);
     } else if (verb.run == show_flamegraph) {
       options.picture_options = std::move(words);

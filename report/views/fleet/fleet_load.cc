@@ -23,7 +23,7 @@ namespace {
 
 enum class Loaded : std::uint8_t { Now, Before, SetAside, Later };
 
-void tell(const std::string& file, const std::string& what) {
+void tell_of_file(const std::string& file, const std::string& what) {
   std::fprintf(stderr, "tacho fleet: %s: %s\n", printable(file).c_str(),
                cli::printable_message(what).c_str());
 }
@@ -92,6 +92,7 @@ class Loader {
   cli::ExitStatus tell_counts() const {
     std::printf("%s loaded, %zu there before, %zu set aside\n",
                 fmt::format("{} capture{}", now_, now_ == 1 ? "" : "s").c_str(), before_, aside_);
+    if (std::fflush(stdout) != 0) return cli::kNoOutput;
     return aside_ == 0 ? cli::kWhole : cli::kIncomplete;
   }
 
@@ -103,11 +104,11 @@ class Loader {
   // The database failed, not the capture: with --follow it is tried again.
   Loaded later(const std::string& path, const Error& error) {
     if (request_->followed.empty()) return set_aside(path, error);
-    tell(path, error.what + "; it is tried again");
+    tell_of_file(path, error.what + "; it is tried again");
     return Loaded::Later;
   }
   Loaded set_aside(const std::string& path, const Error& error) {
-    tell(path, "set aside: " + error.what);
+    tell_of_file(path, "set aside: " + error.what);
     return count(Loaded::SetAside);
   }
   Loaded count(Loaded loaded) {
@@ -138,7 +139,7 @@ Result<std::vector<std::string>> all_inputs(const LoadRequest& request) {
 
 // Loads each file of the folder once it is finished, until Ctrl-C. Between two files the database is closed,
 // so that others can ask it.
-Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
+Result<cli::ExitStatus> follow_folder(const LoadRequest& request, Loader& loader) {
   auto interruption = sandbox::Interruption::watch();
   if (!interruption) return std::move(interruption.error());
   using Change = std::pair<std::int64_t, std::int64_t>;  // of a file: seconds and ns
@@ -160,7 +161,7 @@ Result<cli::ExitStatus> follow(const LoadRequest& request, Loader& loader) {
     if (!ready.empty()) {
       auto store = open_fleet(request.place, FleetUse::Load);
       if (!store && std::exchange(last_error, store.error().what) != last_error)
-        tell(request.followed, store.error().what + "; it is tried again");
+        tell_of_file(request.followed, store.error().what + "; it is tried again");
       for (const auto& [path, change] : ready) {
         if (!store || interruption->is_asked_for()) break;
         const bool is_later = loader.load(**store, path) == Loaded::Later;
@@ -182,7 +183,7 @@ Result<cli::ExitStatus> load_fleet(const LoadRequest& request) {
   const auto scratch = ScratchFolder::create();
   if (!scratch) return scratch.error();
   Loader loader(request, scratch->path());
-  if (!request.followed.empty()) return follow(request, loader);
+  if (!request.followed.empty()) return follow_folder(request, loader);
   const auto paths = all_inputs(request);
   if (!paths) return paths.error();
   auto store = open_fleet(request.place, FleetUse::Load);

@@ -16,20 +16,8 @@ class DuckDbStore : public FleetStore {
 
   Result<> make_schema() override { return ask("schema", {}, {}); }
 
-  Result<bool> has_capture(const std::string& id) override {
-    bool is_there = false;
-    auto asked = ask("has_capture", {{"capture", id}},
-                     {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }, .columns = 1});
-    return asked ? Result<bool>(is_there) : Result<bool>(std::move(asked.error()));
-  }
-
   Result<> load(const TableFiles& files) override {
-    SqlParts parts;
-    for (std::size_t i = 0; i < kTables; ++i) {
-      const auto table = static_cast<TableId>(i);
-      parts.emplace(std::string(layout_of(table).name) + "_file", sql_quoted(files.path_of(table)));
-    }
-    const auto sql = sql_section(kDuckDbSql, "load", parts);
+    const auto sql = sql_section(kDuckDbSql, "load", sql_quoted(files.paths()));
     if (!sql) return sql.error();
     auto loaded = database_.run(*sql, {{"capture", files.capture_id}});
     if (!loaded) (void)database_.run("ROLLBACK");
@@ -71,13 +59,6 @@ class ClickHouseStore : public FleetStore {
   explicit ClickHouseStore(ClickHousePlace place) : server_(std::move(place)) {}
 
   Result<> make_schema() override { return run_all("schema", {}); }
-
-  Result<bool> has_capture(const std::string& id) override {
-    bool is_there = false;
-    auto asked = ask("has_capture", {{"capture", id}},
-                     {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }, .columns = 1});
-    return asked ? Result<bool>(is_there) : Result<bool>(std::move(asked.error()));
-  }
 
   // There are no transactions: the capture's own row comes last, and what an interrupted load left is
   // removed.
@@ -134,6 +115,13 @@ Result<std::unique_ptr<FleetStore>> open_store(const FleetPlace& place, FleetUse
 }
 
 }  // namespace
+
+Result<bool> FleetStore::has_capture(const std::string& id) {
+  bool is_there = false;
+  auto asked = ask("has_capture", {{"capture", id}},
+                   {.row = [&is_there](std::span<const SqlCell>) { is_there = true; }, .columns = 1});
+  return asked ? Result<bool>(is_there) : Result<bool>(std::move(asked.error()));
+}
 
 Result<> check_fleet(const FleetPlace& place) {
   return place.is_server() ? Result<>(Done{}) : DuckDb::check(place.library);

@@ -18,7 +18,7 @@ class FleetStore {
   // Makes the tables that are missing.
   virtual Result<> make_schema() = 0;
   // Whether the capture is loaded.
-  virtual Result<bool> has_capture(const std::string& id) = 0;
+  Result<bool> has_capture(const std::string& id);
   // Loads the tables of a capture, whole or not at all: CSV files that are not packed.
   virtual Result<> load(const TableFiles& files) = 0;
   // Sums by stack: the section stack_sums or stack_sums_between.

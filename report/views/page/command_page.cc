@@ -126,7 +126,7 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
     frame.share += std::max(share_before, share_after);
     const std::uint32_t caller = parts.tree.nodes()[of.parent].frame;
     const bool is_call = of.parent != 0 && parts.tree.frames()[caller].kind != FrameKind::Group;
-    if (matches_calls && is_call) calls.add({caller, of.frame, share_before, share_after});
+    if (matches_calls && is_call) calls.add_call({caller, of.frame, share_before, share_after});
   }
   bool is_in_both = false, is_in_one = false;
   for (std::size_t i = 0; i < frames.size(); ++i) {

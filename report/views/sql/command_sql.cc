@@ -45,11 +45,7 @@ cli::CommandLine describe(Options& options) {
   line.words = [&options](std::vector<std::string> words) { return take_words(options, std::move(words)); };
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
-  rows.push_back(
-      cli::text("--duckdb", "PATH",
-                "DuckDB's shared library (default: TACHO_DUCKDB, else libduckdb.so of the loader's "
-                "folders)",
-                options.library));
+  rows.push_back(duckdb_option(options.library));
   rows.push_back(
       sets("--csv", "comma-separated values, a first line of names", options.form, ResultForm::Csv));
   rows.push_back(sets("--json", "one JSON object a row", options.form, ResultForm::Json));
@@ -60,12 +56,8 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-Result<> fill(DuckDb& database, const TableFiles& files) {
-  SqlParts parts;
-  for (std::size_t i = 0; i < kTables; ++i) {
-    const auto table = static_cast<TableId>(i);
-    parts.emplace(std::string(layout_of(table).name) + "_file", sql_quoted(files.path_of(table)));
-  }
+Result<> fill_tables(DuckDb& database, const TableFiles& files) {
+  const SqlParts parts = sql_quoted(files.paths());
   for (const std::string_view section : {"schema", "fill"}) {
     const auto sql = sql_section(kDuckDbSql, section, parts);
     if (!sql) return sql.error();
@@ -74,7 +66,7 @@ Result<> fill(DuckDb& database, const TableFiles& files) {
   return Done{};
 }
 
-Result<> print(DuckDb& database, const Options& options) {
+Result<> print_result(DuckDb& database, const Options& options) {
   const ReadingOptions& reading = options.reading;
   auto file = reading.is_standard_output()
                   ? standard_output(reading.paging)
@@ -87,7 +79,7 @@ Result<> print(DuckDb& database, const Options& options) {
   return out.finish();
 }
 
-Result<cli::ExitStatus> run(const Options& options) {
+Result<cli::ExitStatus> answer_query(const Options& options) {
   const std::string& input = options.reading.session.input;
   if (options.query.empty()) return use_error("no query: tacho sql FILE 'SELECT ...'");
   if (input == "-") return use_error("a pipe has no tables: put the capture into a file");
@@ -104,8 +96,8 @@ Result<cli::ExitStatus> run(const Options& options) {
   if (!status) return status;
   auto database = DuckDb::open(options.library, "", DuckDb::Access::Write);
   if (!database) return std::move(database.error());
-  if (auto filled = fill(*database, files); !filled) return std::move(filled.error());
-  if (auto printed = print(*database, options); !printed) return std::move(printed.error());
+  if (auto filled = fill_tables(*database, files); !filled) return std::move(filled.error());
+  if (auto printed = print_result(*database, options); !printed) return std::move(printed.error());
   return status;
 }
 
@@ -113,7 +105,7 @@ Result<cli::ExitStatus> run(const Options& options) {
 
 Result<cli::ExitStatus> run_sql(const std::vector<std::string>& arguments) {
   Options options;
-  return run_command(describe(options), arguments, [&options] { return run(options); });
+  return run_command(describe(options), arguments, [&options] { return answer_query(options); });
 }
 
 }  // namespace tacho::report

@@ -45,9 +45,8 @@ void LiveLoad::take_sample(const format::RecordView& view, const format::EventAt
   const format::Sample* const sample = parser_.parse(view, attr);
   if (sample == nullptr || sample->cpu >= kMostCpus) return;
   if (taken_.empty()) since_ = Clock::now();  // what was before the first sample was not recorded
-  if (sample->cpu >= taken_.size()) taken_.resize(sample->cpu + std::size_t{1});
-  if (sample->pid == 0) return;
   Taken& one = taken_[sample->cpu];
+  if (sample->pid == 0) return;
   const bool is_kernel = (view.misc & abi::kCpumodeMask) == abi::kCpumodeKernel;
   (is_kernel ? one.kernel : one.user) += sample->period;
 }
@@ -56,15 +55,16 @@ void LiveLoad::refresh(Clock::time_point now) {
   const auto ns = static_cast<double>(std::chrono::nanoseconds(now - since_).count());
   since_ = now;
   if (ns <= 0 || taken_.empty()) return;
-  shown_.assign(taken_.size(), {});
+  shown_.clear();
   total_ = {};
-  for (std::size_t cpu = 0; cpu < taken_.size(); ++cpu) {
-    const auto user = static_cast<double>(taken_[cpu].user), kernel = static_cast<double>(taken_[cpu].kernel);
+  for (auto& [cpu, taken] : taken_) {
+    const auto user = static_cast<double>(taken.user), kernel = static_cast<double>(taken.kernel);
     const double whole = std::max(ns, user + kernel);
-    shown_[cpu] = {user / whole, kernel / whole};
-    total_.user += shown_[cpu].user / static_cast<double>(taken_.size());
-    total_.kernel += shown_[cpu].kernel / static_cast<double>(taken_.size());
-    taken_[cpu] = {};
+    const Load load{user / whole, kernel / whole};
+    shown_.emplace_back(cpu, load);
+    total_.user += load.user / static_cast<double>(taken_.size());
+    total_.kernel += load.kernel / static_cast<double>(taken_.size());
+    taken = {};
   }
   history_.push_back(total_.all());
   if (history_.size() > kMostHistory) history_.pop_front();
@@ -80,9 +80,9 @@ std::uint16_t LiveLoad::height(ScreenSize size) const {
 void LiveLoad::draw_bars(Frame& frame) const {
   constexpr std::size_t kAround = 13;  // columns beside a bar
   const std::size_t half = frame.size.width / 2U, bar = half - kAround;
-  for (std::size_t cpu = 0; cpu < shown_.size(); ++cpu) {
-    const Load& load = shown_[cpu];
-    const std::size_t row = cpu / 2, at = cpu % 2 * half;
+  for (std::size_t i = 0; i < shown_.size(); ++i) {
+    const auto& [cpu, load] = shown_[i];
+    const std::size_t row = i / 2, at = i % 2 * half;
     const auto columns = [bar](double part) {
       return static_cast<std::size_t>(std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(bar)));
     };
@@ -121,7 +121,7 @@ Frame LiveLoad::with_head(Frame body, ScreenSize size) const {
   Frame frame(size);
   if (shown_.size() > kMostBars) {
     std::string columns = "CPUs ";
-    for (const Load& load : shown_) columns += block_of(load.all());
+    for (const auto& one : shown_) columns += block_of(one.second.all());
     frame.put(0, 0, Style::Normal, columns);
   } else {
     draw_bars(frame);

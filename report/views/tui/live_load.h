@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "format/records/event_attr.h"
@@ -42,9 +44,9 @@ class LiveLoad {
   void draw_bars(Frame& frame) const;
   void draw_strip(Frame& frame, std::size_t row) const;
 
-  std::vector<Taken> taken_;  // by CPU
-  std::vector<Load> shown_;   // by CPU
-  Load total_;                // mean of all CPUs
+  std::map<std::uint32_t, Taken> taken_;               // by CPU that had a sample
+  std::vector<std::pair<std::uint32_t, Load>> shown_;  // of these CPUs
+  Load total_;                                         // their mean
   std::deque<double> history_;
   Clock::time_point since_ = Clock::now();
   format::SampleParser parser_;

@@ -59,6 +59,13 @@ TEST(LiveLoad, ABarForEachCpuAndTheirMean) {
   EXPECT_NE(lines[1].find("37 % of 2 CPUs: user 25 %  kernel 12 %"), std::string::npos) << lines[1];
 }
 
+TEST(LiveLoad, OnlyCpusWithSamplesAreShown) {
+  Load load;
+  const auto lines = load.ticks(5, 50, false).lines();
+  EXPECT_EQ(lines[0].substr(0, 5), "  5 [") << lines[0];
+  EXPECT_NE(lines[1].find("50 % of 1 CPU"), std::string::npos) << lines[1];
+}
+
 TEST(LiveLoad, TheStripHasAColumnForEachRefresh) {
   Load load;
   (void)load.ticks(0, 100, false).lines();
