@@ -121,10 +121,10 @@ std::string TypeView::spelling_of(Dwarf_Die type, int left) const {
 }
 
 std::string TypeView::name_of(Dwarf_Die die) const {
-  constexpr int kDeepest = 8;
+  constexpr int kDeepestSpelling = 8;
   constexpr std::size_t kLongest = 60;
   Dwarf_Die type{};
-  std::string name = follow(die, DW_AT_type, type) ? spelling_of(type, kDeepest) : "void";
+  std::string name = follow(die, DW_AT_type, type) ? spelling_of(type, kDeepestSpelling) : "void";
   if (name.size() > kLongest) name = name.substr(0, kLongest - 3) + "...";
   return name;
 }

@@ -38,8 +38,9 @@ class Packing(programs.Scratch):
         size = (self.folder / "x.data").stat().st_size / (1 << 20)
         self.assertIn(f"Captured and wrote {size:.3f} MB x.data (5 samples, 0 lost) ]", said)
         self.assertLessEqual(len([line for line in said.splitlines() if "has begun" not in line]), 3, said)
-        # 70 KB of it are the unwinder's BPF and machine code: 89,947 bytes were seen.
-        self.assertLess((self.folder / "x.data").stat().st_size, 95_000)
+        # Code of BPF programs is most of it: 70 KB of the unwinder, and what other recorders have loaded. 95,483 bytes were
+        # seen; kernel symbols would be 3 MB.
+        self.assertLess((self.folder / "x.data").stat().st_size, 300_000)
         self.assertFalse(self.attached())
         # Kernel symbols can come only from the pack: there is no kallsyms.
         self.assertIn(b"call_at_depth", self.tacho("script", "-i", "x.data", "--symfs", self.folder).stdout)

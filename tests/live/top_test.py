@@ -86,7 +86,7 @@ class Top(programs.Scratch):
                 one = self.screen(width, height)
                 one.run("top", "-d", "0.5", "-g", "-p", pid)
                 one.wait_for(r"\] top_leaf")
-                self.assertRegex(one.lines()[0], r"^  0 \[.*\] +\d+ %")
+                self.assertRegex(one.lines()[0], r"^ +\d+ \[.*\] +\d+ %")  # the CPUs that it ran on
                 self.assertRegex(rows_of(one)[0], r"^Samples: .* of event 'cpu-clock'.*, last \d+ s$")
                 self.assertIn("Shared Object", rows_of(one)[1])
                 one.wait_for(r"^\+.* spin +\[\.\] middle")
