@@ -248,7 +248,25 @@ std::string Comparison::match_sides() {
   const MatchedFunctions matched = match_functions(functions, evidence);
   if (!matched.is_any()) return {};
   for (auto& [name, tree] : events_) rename_functions(tree, matched.same);
+  renamed_.text = matched.renames;
+  for (std::uint32_t i = 0; i < functions.size(); ++i)
+    if (matched.by[i] == MatchedBy::Calls)
+      renamed_.pairs.emplace_back(functions_[i], functions_[matched.same[i]]);
   return matched.text();
+}
+
+Result<RenamedFunctions> renamed_between(const std::function<Result<Session>()>& before,
+                                         const std::function<Result<Session>()>& after,
+                                         const std::function<void(Session&, Sink&)>& run) {
+  Comparison comparison({}, 2);
+  for (const bool is_after : {false, true}) {
+    auto session = is_after ? after() : before();
+    if (!session) return std::move(session.error());
+    auto added = comparison.add_capture(*session, {}, is_after, [&](Sink& sink) { run(*session, sink); });
+    if (!added) return std::move(added.error());
+  }
+  (void)comparison.match_sides();
+  return comparison.renamed();
 }
 
 void Comparison::each_stack(

@@ -42,8 +42,14 @@ struct SideCapture {
 };
 
 struct ComparedFunction {
-  std::string name, module;  // module: of its first capture; empty: none
+  std::string name, module;  // name_of_source(); the module's short name, empty: none
   bool is_kernel = false;
+  auto operator<=>(const ComparedFunction&) const = default;
+};
+
+struct RenamedFunctions {
+  std::vector<std::pair<ComparedFunction, ComparedFunction>> pairs;  // before, after
+  std::string text;                                                  // MatchedFunctions::renames
 };
 
 // What is compared of a function.
@@ -104,6 +110,8 @@ class Comparison {
   // Functions that only one side has become those of the other side that they are (function_match.h). After
   // all captures. Returns which modules and functions are taken for each other, or nothing.
   std::string match_sides();
+  // Those that were matched by their calls. After match_sides().
+  const RenamedFunctions& renamed() const { return renamed_; }
 
   const std::vector<SideCapture>& captures() const { return captures_; }
   const std::vector<ComparedFunction>& functions() const { return functions_; }
@@ -141,7 +149,13 @@ class Comparison {
   std::map<std::string, std::uint32_t> by_key_;
   std::map<std::string, Tree> events_;  // by name
   ModuleBuilds builds_before_, builds_after_;
+  RenamedFunctions renamed_;
 };
+
+// The functions that were renamed between two captures of which each call opens one; `run` reads it.
+Result<RenamedFunctions> renamed_between(const std::function<Result<Session>()>& before,
+                                         const std::function<Result<Session>()>& after,
+                                         const std::function<void(Session&, Sink&)>& run);
 
 // What explains a change: "through parse > scan", "moved from render, below main". Names are safe to print.
 std::string cause_text(const Comparison& comparison, const FunctionChange& change);

@@ -208,11 +208,7 @@ bool FunctionMatcher::may_be_renamed(std::uint32_t i, const MatchEvidence& evide
   // "[libc.so.6]": code without a name.
   const bool has_name = !function.name.empty() && function.name.front() != '[';
   if (!has_name || function.module.empty() || function.share < kLeastShare) return false;
-  const auto before = evidence.before.find(function.module), after = evidence.after.find(function.module);
-  if (before == evidence.before.end() || after == evidence.after.end()) return true;
-  const bool is_one_build =
-      before->second.size() == 1 && before->second == after->second && !before->second.begin()->empty();
-  return !is_one_build;
+  return !is_one_build(function.module, evidence.before, evidence.after);
 }
 
 bool FunctionMatcher::match_once(const MatchEvidence& evidence) {
@@ -269,6 +265,12 @@ MatchedFunctions FunctionMatcher::matched() {
 }
 
 }  // namespace
+
+bool is_one_build(std::string_view module, const ModuleBuilds& before, const ModuleBuilds& after) {
+  const auto old = before.find(module), now = after.find(module);
+  return old != before.end() && now != after.end() && old->second.size() == 1 && old->second == now->second &&
+         !old->second.begin()->empty();
+}
 
 std::string name_of_source(std::string_view name) {
   while (drop_clone_mark(name)) {

@@ -39,6 +39,9 @@ struct CallToMatch {
 // the capture does not have it.
 using ModuleBuilds = std::map<std::string, std::set<format::BuildId>, std::less<>>;
 
+// Whether both sides have the module of one known build id, in which no function was renamed.
+bool is_one_build(std::string_view module, const ModuleBuilds& before, const ModuleBuilds& after);
+
 // Distinct calls, from the nodes of call trees.
 class CallsToMatch {
  public:

@@ -231,6 +231,18 @@ class Check(programs.Scratch):
         check, = json.loads(self.check("[[regression]]\nwork = 1\n", "--base", "base*.data", "--format", "json", captures=["moved*.data"]).stdout)["checks"]
         self.assertEqual((check["verdict"], check["evidence"]), ("passed", "leaf_b: moved from recurse, below main"))
 
+    def test_pairs_of_captures(self):
+        # Each capture costs 10 % more than its own base; the bases differ by more.
+        for number in range(6):
+            for name, factor in (("base", 1.0), ("slow", 1.1)):
+                self.write([(("leaf_a", "main"), int(factor * 100 * (number + 1)))], f"{name}{number}.data")
+        verdict = lambda more, status, captures=["slow*.data"]: {one["verdict"] for one in json.loads(self.check(
+            "[[regression]]\nwork = 1\n" + more, "--base", "base*.data", "--format", "json", captures=captures, status=status).stdout)["checks"]}
+        self.assertEqual(verdict("", 0), {"inconclusive"})
+        self.assertEqual(verdict("paired = true\n", 5), {"failed"})
+        self.assertIn(b"rules.toml:2: paired: there are 1 captures and 6 of --base",
+                      self.check("[[regression]]\npaired = true\n", "--base", "base*.data", captures=["slow0.data"], status=1).stderr)
+
     def test_regressions_of_a_field(self):
         for number in range(5):
             for name, tail in (("base", 5000), ("same", 5000), ("slow", 6000)):

@@ -39,6 +39,15 @@ class Diff(programs.Scratch):
         self.assertIn("not what is more than noise", said)
         self.assertNotIn("noise", self.tacho("diff", *TWO, "--as-perf", status=None).stderr.decode())
 
+    def test_events_that_one_capture_lacks(self):
+        capture = made.Capture(made.Event("task-clock", made.SOFTWARE, 1, made.USUAL)).started()
+        capture.sample(0)
+        (self.folder / "other.data").write_bytes(capture.file())
+        said = self.tacho("diff", "before.data", "other.data", status=None).stderr.decode()
+        self.assertIn("other.data: no event cpu-clock, which the baseline has", said)
+        self.assertIn("other.data: event task-clock is left out, as the baseline does not have it", said)
+        self.assertNotIn("event", self.tacho("diff", *TWO, status=None).stderr.decode())
+
     def test_what_makes_no_sense_is_refused(self):
         for words, said in (((*TWO, "-o", "2"), "there are 2 captures"),
                             ((*TWO, "-c", "cycles"), "--total-cycles"),

@@ -201,6 +201,27 @@ class Diff(programs.Scratch):
         self.assertNotIn(said, apart)
         self.assertEqual(len(Picture(apart).panes), 2)
         self.assertEqual(by_name(self.tacho("page", *pair, "--no-renames").stdout.decode()), "")
+        report = self.tacho("report", *pair).stdout.decode()
+        self.assertIn("# functions compared by name: " + said, report)
+        self.assertRegex(report, r"(?m)^ +30\.\d+% +30\.\d+% +\+0\.00% .* leaf_b$")
+        self.assertNotIn("recurse", report.split("#\n", 1)[1].split("....")[-1])
+        self.assertNotIn(said, self.tacho("report", *pair, "--no-renames").stdout.decode())
+        rows = lambda *words: {row["keys"]["symbol"]: round((row["before"] or {"percent": 0})["percent"]) for row in json.loads(
+            self.tacho("diff", before[0], after[0], "--json", *SYMBOLS, *words).stdout)["reports"][0]["rows"]}
+        self.assertEqual(rows(), {"main": 40, "leaf_b": 30, "leaf_a": 30})
+        self.assertEqual(rows("--no-renames"), {"main": 40, "leaf_b": 0, "recurse": 30, "leaf_a": 30})
+
+    def test_callees_of_a_comparison(self):
+        before = self.side("b", {"main": 400, "main recurse": 300, "main recurse leaf_a": 300})
+        after = self.side("a", {"main": 400, "main recurse": 100, "main recurse leaf_a": 500})
+        pair = ("--base", before[0], "-i", after[0], *SYMBOLS)
+        report = self.tacho("report", *pair, "--children").stdout.decode()
+        for name, percents in (("main", (100, 100, 0)), ("recurse", (60, 60, 0)), ("leaf_a", (30, 50, 20))):
+            line, = [line for line in report.splitlines() if line.endswith(" " + name)]
+            self.assertEqual(tuple(round(float(word.rstrip("%"))) for word in line.split()[:3]), percents)
+        sums = {row["keys"]["symbol"]: (round(row["before"]["percent"]), row["after"]["samples"]) for row in json.loads(
+            self.tacho("report", *pair, "--children", "--json").stdout)["reports"][0]["rows"]}
+        self.assertEqual(sums, {"main": (100, 3), "recurse": (60, 2), "leaf_a": (30, 1)})
 
     def values(self, name, values, unit="us"):
         features = {made_payload.PAYLOAD_SCHEMAS: made_payload.schemas(op=[Field("lat", unit=unit, role="value")])}

@@ -145,6 +145,10 @@ Result<Shown> read_captures(To& to, const SessionOptions& wanted, TextOutput& ou
 // The checks of a rule about regressions. `shown`: gets what captures of the base lack; null: nothing does.
 Result<std::vector<Check>> check_regression(const RegressionRule& rule, const SessionOptions& wanted,
                                             TextOutput& out, const Options& options, Shown* shown) {
+  if (rule.is_paired && options.base.size() != options.captures.size())
+    return use_error(
+        fmt::format("{}:{}: paired: there are {} captures and {} of --base; pairs need as many of both",
+                    printable(options.rules), rule.line, options.captures.size(), options.base.size()));
   RegressionCheck check(rule, options.base.size() + options.captures.size());
   for (const bool is_of_base : {true, false})
     for (const std::string& name : is_of_base ? options.base : options.captures) {

@@ -18,6 +18,7 @@ ComparisonQuestion question_of(const RegressionRule& rule) {
   question.work = static_cast<std::uint64_t>(rule.work);
   question.test.minimal_effect = rule.min_effect / 100;
   question.test.alpha = rule.alpha / 100;
+  question.test.is_paired = rule.is_paired;
   return question;
 }
 

@@ -446,7 +446,8 @@ class RulesReader {
                              number("work", 1e18, rule.work),
                              percent("min_effect", rule.min_effect),
                              percent("alpha", rule.alpha),
-                             flag("optional", rule.is_optional)};
+                             flag("optional", rule.is_optional),
+                             flag("paired", rule.is_paired)};
     if (auto read = read_keys(table, keys); !read) return read;
     if (!rule.per.empty() && rule.work != 0)
       return error_at(line, "per counts units of work, and work says their number: give one of them");

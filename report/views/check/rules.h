@@ -108,6 +108,7 @@ struct RegressionRule {
   double min_effect = 3;     // percent of the total
   double alpha = 5;          // percent
   bool is_optional = false;  // `functions` may match nothing
+  bool is_paired = false;    // the n-th capture belongs to the n-th one of the base
 };
 
 struct RuleFile {

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +116,7 @@ void add_row_options(std::vector<cli::Option>& rows, Options& options) {
       report.form, ReportForm::Json));
   rows.push_back(
       sets("--csv", "two captures as CSV, as tacho report --base prints it", report.form, ReportForm::Csv));
+  rows.push_back(no_renames_option(report.matches_calls));
   rows.push_back(accepted("-m,--modules", Takes::Nothing, "accepted as in perf, without effect"));
 }
 
@@ -238,6 +241,25 @@ void write_tables(TextOutput& out, const std::vector<Side>& sides, const Options
   }
 }
 
+// Events that some captures lack, a line each.
+std::vector<std::string> missing_events(const std::vector<Side>& sides) {
+  std::vector<std::string> notes;
+  const auto blocks_of = [](const Side& side) {
+    return static_cast<std::uint32_t>(side.table->profile().blocks().size());
+  };
+  for (const Side& other : std::span(sides).subspan(1)) {
+    for (std::uint32_t block = 0; block < blocks_of(sides[0]); ++block)
+      if (!same_event(sides[0], block, other))
+        notes.push_back(fmt::format("tacho: {}: no event {}, which the baseline has", printable(other.name),
+                                    printable(event_of(sides[0], block).name)));
+    for (std::uint32_t block = 0; block < blocks_of(other); ++block)
+      if (!same_event(other, block, sides[0]))
+        notes.push_back(fmt::format("tacho: {}: event {} is left out, as the baseline does not have it",
+                                    printable(other.name), printable(event_of(other, block).name)));
+  }
+  return notes;
+}
+
 Result<Shown> show_side_by_side(Session& session, const SessionOptions& wanted, TextOutput& out,
                                 const Options& options) {
   Shown shown(Symbols::Used);
@@ -264,11 +286,13 @@ Result<Shown> show_side_by_side(Session& session, const SessionOptions& wanted, 
     std::ranges::move(findings_text(other.diagnostics(), sides[i].name), std::back_inserter(shown.notes));
     if (other.diagnostics().incomplete()) shown.status = cli::kIncomplete;
   }
-  if (!options.look.is_quiet && !options.rows.reading.perf_bytes.is_asked_for)
+  if (!options.look.is_quiet && !options.rows.reading.perf_bytes.is_asked_for) {
+    std::ranges::move(missing_events(sides), std::back_inserter(shown.notes));
     shown.notes.emplace_back(
         "tacho: one capture a side shows what differs, not what is more than noise; several of each give a "
         "verdict: "
         "tacho record --repeat 5, tacho diff BEFORE... --to AFTER...");
+  }
   return shown;
 }
 

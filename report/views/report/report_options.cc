@@ -119,9 +119,13 @@ void add_mode_options(std::vector<cli::Option>& rows, ReportOptions& options) {
 constexpr std::string_view kBareGraph = "graph,0.5,caller,function,percent";  // -g without a value
 
 void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(sets("--children",
-                      "a function also counts the samples of its callees (the default with call chains)",
-                      options.wants_children, true));
+  rows.push_back({"--children", cli::Takes::Nothing, "",
+                  "a function also counts the samples of its callees (the default with call chains, but not "
+                  "with --base)",
+                  [&options](std::string_view) -> Result<> {
+                    options.wants_children = options.asks_for_children = true;
+                    return Done{};
+                  }});
   rows.push_back(
       sets("--no-children", "a sample counts for its own function only", options.wants_children, false));
   rows.push_back({"-g,--call-graph", Takes::LastArg, "HOW",

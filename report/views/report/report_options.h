@@ -61,13 +61,14 @@ struct ReportOptions {
   ReadingOptions reading;
   ColumnOptions columns;
   FactOptions facts;  // as far as they are given
-  bool wants_children = true;
+  bool wants_children = true, asks_for_children = false;
   GraphOptions graph;
   bool asks_for_graph = false, is_inverted = false;
   bool begins_with_caller() const {  // call graphs
     return is_inverted || (graph.is_order_given ? graph.order == ChainOrder::Caller : wants_children);
   }
-  bool has_levels = false;  // --hierarchy
+  bool matches_calls = true;  // of a comparison: functions with equal callers and callees are one
+  bool has_levels = false;    // --hierarchy
   BranchOptions branches;
   ChainPatterns chains;
   bool shows_other_chains = false;  // --show-ref-call-graph

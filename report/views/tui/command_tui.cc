@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "report/commands.h"
+#include "report/filter_options.h"
 #include "report/views/annotate/command_annotate.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_mode.h"
@@ -223,6 +224,22 @@ class InteractiveReport : private CaptureReadings {
     base_ = std::move(rows);
     base_name_ = name;
     return base_->table;
+  }
+  const RenamedFunctions& renames() override {
+    const std::pair captures(base_name_, input());
+    if (renamed_ && renamed_->first == captures) return renamed_->second;
+    const auto open_capture = [this](const std::string& name) {
+      SessionOptions options = wanted_;
+      options.input = name;
+      options.wants_stacks = true;
+      options.filter.time_text.clear();
+      options.filter.condition = nullptr;
+      return open(std::move(options));
+    };
+    auto found =
+        renamed_between([&] { return open_capture(base_name_); }, [&] { return open_capture(input()); },
+                        [this](Session& session, Sink& sink) { run(session, sink, base_name_); });
+    return renamed_.emplace(captures, found ? std::move(*found) : RenamedFunctions{}).second;
   }
 
   Result<> read(Reading& reading) {
@@ -496,6 +513,7 @@ class InteractiveReport : private CaptureReadings {
   std::optional<BoxChoice> box_;
   std::unique_ptr<BaseRows> base_;
   std::string base_name_;
+  std::optional<std::pair<std::pair<std::string, std::string>, RenamedFunctions>> renamed_;  // of base, input
 };
 
 Result<cli::ExitStatus> show_interactive(ReportOptions& options, const std::string& base,
@@ -543,14 +561,15 @@ Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& b
   return base.empty() ? print_report(options) : print_comparison(options, base);
 }
 
-// Adds --base as the first option: it changes what the command shows.
-void add_base_option(std::vector<cli::Option>& rows, std::string& base) {
-  rows.insert(rows.begin(),
-              cli::text("--base", "FILE",
-                        "compare with this capture, which was before: percent before and after, "
-                        "and the difference; as text, --json and --csv by --sort dso,symbol, as "
-                        "perf diff (in the view: B)",
-                        base));
+// Adds --base and what belongs to it as the first options: it changes what the command shows.
+void add_base_options(cli::CommandLine& line, ReportOptions& options, std::string& base) {
+  line.options.insert(line.options.begin(),
+                      cli::text("--base", "FILE",
+                                "compare with this capture, which was before: percent before and after, "
+                                "and the difference; as text, --json and --csv by --sort dso,symbol, as "
+                                "perf diff (in the view: B)",
+                                base));
+  line.options.insert(line.options.begin() + 1, no_renames_option(options.matches_calls));
 }
 
 }  // namespace
@@ -559,7 +578,7 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   ReportOptions options;
   std::string base;
   auto line = describe_report(options);
-  add_base_option(line.options, base);
+  add_base_options(line, options, base);
   return run_command(line, arguments, [&options, &base] { return show_report(options, base); });
 }
 
@@ -585,7 +604,7 @@ Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments) {
   ReportOptions options;
   std::string base;
   auto line = describe_report(options);
-  add_base_option(line.options, base);
+  add_base_options(line, options, base);
   line.program = "tacho tui";
   line.description =
       "Shows an interactive report on the terminal: rows with their call graphs, filters, zooms, annotated "

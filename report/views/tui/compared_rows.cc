@@ -7,6 +7,8 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -40,9 +42,38 @@ class RowIdentities {
     if (!has_symbol(rows, row)) return;
     FunctionToMatch& known = functions_[number_of(rows, row)];
     (side == Side::Before ? known.is_before : known.is_after) = true;
+    const symbolize::Module* const module = rows.facts(row).function->module;
+    if (module != nullptr)
+      (side == Side::Before ? builds_before_ : builds_after_)[std::string(known.module)].insert(
+          module->build_id);
   }
   void match() { matched_ = match_functions(functions_); }
   const std::string& matched_modules() const { return matched_.modules; }
+  // Whether a module that was built anew has functions of the capture before alone, and of that after alone.
+  bool may_have_renamed_functions() const {
+    std::set<std::string_view> gone, appeared;
+    for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+      const FunctionToMatch& function = functions_[i];
+      if (matched_.same[i] != i || function.is_before == function.is_after) continue;
+      if (!is_one_build(function.module, builds_before_, builds_after_))
+        (function.is_before ? gone : appeared).insert(function.module);
+    }
+    return std::ranges::any_of(gone, [&](std::string_view module) { return appeared.contains(module); });
+  }
+  void rename(const RenamedFunctions& renamed) {
+    std::map<ComparedFunction, std::uint32_t> appeared;
+    for (std::uint32_t i = 0; i < functions_.size(); ++i)
+      if (functions_[i].is_after) appeared.emplace(sources_[i], i);
+    for (const auto& [old, now] : renamed.pairs) {
+      const auto to = appeared.find(now);
+      if (to == appeared.end()) continue;
+      for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+        if (functions_[i].is_after || sources_[i] != old) continue;
+        matched_.same[i] = matched_.same[to->second];
+        matched_.by[i] = MatchedBy::Calls;
+      }
+    }
+  }
 
   Identity of(const ReportRows& rows, std::size_t row) {
     if (!matched_.is_any() || !has_symbol(rows, row)) return {rows.identity(row)};
@@ -91,6 +122,10 @@ class RowIdentities {
     constexpr std::size_t kLevel = 4;
     const std::string_view name = std::string_view(kept.symbol).substr(std::min(kLevel, kept.symbol.size()));
     functions_.push_back({name, kept.module, kept.symbol.size() > 1 ? kept.symbol[1] : '.'});
+    const Function& function = *rows.facts(row).function;
+    sources_.push_back({.name = name_of_source(function.name()),
+                        .module = std::string(function.module == nullptr ? "" : function.module->short_name),
+                        .is_kernel = function.level == 'k'});
     names_.push_back(&kept);
     return found->second;
   }
@@ -98,6 +133,8 @@ class RowIdentities {
   std::map<KeyTexts, std::uint32_t> numbers_;
   std::vector<const KeyTexts*> names_;  // by number
   std::vector<FunctionToMatch> functions_;
+  std::vector<ComparedFunction> sources_;  // the same functions, as Comparison names them
+  ModuleBuilds builds_before_, builds_after_;
   MatchedFunctions matched_;
 };
 
@@ -116,7 +153,13 @@ void ComparedRows::changed(Of of) {
   RowIdentities identities;
   for_each([&](const ReportRows& rows, std::size_t row, Side side) { identities.learn(rows, row, side); });
   identities.match();
-  matched_modules_ = identities.matched_modules();
+  matched_text_ = identities.matched_modules();
+  if (of == Of::Both && renames_ && identities.may_have_renamed_functions()) {
+    const RenamedFunctions& renamed = renames_();
+    identities.rename(renamed);
+    if (!renamed.text.empty())
+      matched_text_ += (matched_text_.empty() ? "" : "; ") + ("renamed: " + renamed.text);
+  }
   std::unordered_map<std::string, std::size_t> by_keys;
   for_each([&](const ReportRows& rows, std::size_t row, Side side) {
     const auto identity = identities.of(rows, row);
@@ -304,8 +347,8 @@ class ComparisonText : public ComparisonForm {
   void write(const EventRows& event) override {
     write_side("# before: ", before_, event.before);
     write_side("# after:  ", after_, event.after);
-    if (const std::string& modules = event.rows.matched_modules(); !modules.empty())
-      out_.text("# functions compared by name: " + printable(modules, reading_.names) + "\n");
+    if (const std::string& matched = event.rows.matched_text(); !matched.empty())
+      out_.text("# functions compared by name: " + printable(matched, reading_.names) + "\n");
     out_.text("#\n");
     TableText table(event.rows, reading_.room(), out_);
     table.write_header();
@@ -330,14 +373,17 @@ struct RowWeight {
   std::uint64_t samples = 0, period = 0;
   double percent = 0;
 };
-std::optional<RowWeight> weight_of(const ReportRows* rows, std::span<const std::size_t> numbers) {
+std::optional<RowWeight> weight_of(const ReportRows* rows, std::span<const std::size_t> numbers,
+                                   bool has_callees) {
   if (rows == nullptr || numbers.empty()) return std::nullopt;
   const RowBlock block = rows->block();
   RowWeight sum;
   for (const std::size_t row : numbers) {
-    sum.samples += block.entries->totals(block.rows[row], 0).self.samples;
-    sum.period += block.entries->value(Column::Kind::Overhead, block.rows[row], 0);
-    sum.percent += rows->share(row, false);
+    const auto totals = block.entries->totals(block.rows[row], 0);
+    sum.samples += has_callees ? totals.children.samples : totals.self.samples;
+    sum.period += block.entries->value(has_callees ? Column::Kind::Children : Column::Kind::Overhead,
+                                       block.rows[row], 0);
+    sum.percent += rows->share(row, has_callees);
   }
   return sum;
 }
@@ -395,8 +441,8 @@ class ComparisonJson : public ComparisonForm {
     const RowBlock block = (after ? event.after : event.before)->block();
     to_.begin_object("");
     describe_row_keys(to_, named.columns, named.rows.facts(), block, block.rows[after ? *after : *before]);
-    describe_weight("before", weight_of(event.before, event.rows.rows_before(row)));
-    describe_weight("after", weight_of(event.after, event.rows.rows_after(row)));
+    describe_weight("before", weight_of(event.before, event.rows.rows_before(row), event.rows.has_callees()));
+    describe_weight("after", weight_of(event.after, event.rows.rows_after(row), event.rows.has_callees()));
     to_.real("difference", event.rows.delta(row));
     to_.end_object();
   }
@@ -443,8 +489,8 @@ class ComparisonCsv : public ComparisonForm {
       for (const RawColumn& column : after_.columns)
         after ? write_key(column.name, after_, *event.after, *after)
               : write_key(column.name, before_, *event.before, *before);
-      write_weight(event.before, event.rows.rows_before(row));
-      write_weight(event.after, event.rows.rows_after(row));
+      write_weight(event.before, event.rows.rows_before(row), event.rows.has_callees());
+      write_weight(event.after, event.rows.rows_after(row), event.rows.has_callees());
       lines_.real(event.rows.delta(row));
       lines_.end_line();
     }
@@ -459,8 +505,8 @@ class ComparisonCsv : public ComparisonForm {
     if (column == side.columns.end() || !is_of_block(*column->use, *block.events)) return lines_.empty();
     lines_.value(raw_value(*column->use, side.rows.facts(), block.entries->facts(block.rows[row])));
   }
-  void write_weight(const ReportRows* rows, std::span<const std::size_t> numbers) {
-    if (const auto weight = weight_of(rows, numbers)) {
+  void write_weight(const ReportRows* rows, std::span<const std::size_t> numbers, bool has_callees) {
+    if (const auto weight = weight_of(rows, numbers, has_callees)) {
       lines_.number(weight->samples);
       lines_.number(weight->period);
       lines_.real(weight->percent);
@@ -488,7 +534,8 @@ std::unique_ptr<ComparisonForm> make_form(TextOutput& out, const ComparedCapture
 }
 
 // Writes the events of `after`, then the events that only `before` has. True: some rows are in both captures.
-bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, const ReportOptions& options) {
+bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, const ReportOptions& options,
+                  const RenamesOfCaptures& renames) {
   using Of = ComparedRows::Of;
   bool has_common = false;
   const auto choose = [](ReportRows& rows, std::uint32_t block) {
@@ -497,8 +544,9 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
     rows.choose(choice);
   };
   const auto write = [&](Of of) {
-    ComparedRows rows(after, before);
+    ComparedRows rows(after, before, renames);
     rows.changed(of);
+    if (options.asks_for_children) rows.count_callees(true);
     std::vector<std::size_t> shown;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       has_common |= rows.row_after(row) && rows.row_before(row);
@@ -521,6 +569,24 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
     write(Of::Before);
   }
   return has_common;
+}
+
+// Reads both captures once more, with call chains. A note says why it cannot.
+RenamedFunctions find_renames(const SessionOptions& wanted, const std::string& base, TextOutput& out,
+                              std::vector<std::string>& notes) {
+  const auto open = [&wanted](const std::string& input) {
+    SessionOptions options = wanted;
+    options.input = input;
+    options.wants_stacks = true;
+    options.filter.time_text.clear();
+    return Session::open(std::move(options));
+  };
+  auto found =
+      renamed_between([&] { return open(base); }, [&] { return open(wanted.input); },
+                      [&out](Session& session, Sink& sink) { run_with_progress(session, sink, out); });
+  if (found) return std::move(*found);
+  notes.push_back("tacho: renamed functions are not looked for: " + found.error().what);
+  return {};
 }
 
 Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, TextOutput& out,
@@ -552,7 +618,13 @@ Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, Te
   ReportRows rows_after(after, after_options), rows_before(before, base_options);
   rows_after.use_limit(false);
   rows_before.use_limit(false);
-  const bool has_common = write_events(*form, rows_after, rows_before, options);
+  std::optional<RenamedFunctions> renamed;
+  const RenamesOfCaptures renames = [&]() -> const RenamedFunctions& {
+    if (!renamed) renamed = find_renames(wanted, base, out, shown.notes);
+    return *renamed;
+  };
+  const bool has_common =
+      write_events(*form, rows_after, rows_before, options, options.matches_calls ? renames : nullptr);
   for (const auto& [input, has_samples] :
        {std::pair(options.reading.session.input, has_after), std::pair(base, has_before)})
     if (!has_samples) shown.notes.push_back("tacho: " + printable(input) + ": it has no samples to compare");
@@ -572,7 +644,7 @@ Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::stri
   if (auto checked = check_options(options, base); !checked) return std::move(checked.error());
   options.reading.other_inputs = {base};
   choose_keys(options);
-  options.wants_children = false;
+  options.wants_children = options.asks_for_children;
   options.graph.form = GraphForm::None;
   if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
   return show_session_beside(options.reading,

@@ -5,24 +5,33 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/exit_status.h"
 #include "format/base/result.h"
+#include "report/compare/comparison.h"
 #include "report/views/report/report_options.h"
 #include "report/views/tui/browser.h"
 #include "report/views/tui/report_rows.h"
 
 namespace tacho::report {
 
+// The functions that were renamed between the two captures, found by reading both once more. The same each
+// time.
+using RenamesOfCaptures = std::function<const RenamedFunctions&()>;
+
 class ComparedRows : public BrowsedRows {
  public:
   // Both must outlive it. Rows are matched by the texts of their keys, functions as compare/function_match
   // says.
-  ComparedRows(const ReportRows& after, const ReportRows& before) : after_(&after), before_(&before) {
+  // `renames`: asked when functions may have been renamed; null: they are not looked for.
+  ComparedRows(const ReportRows& after, const ReportRows& before, RenamesOfCaptures renames)
+      : after_(&after), before_(&before), renames_(std::move(renames)) {
     changed(Of::Both);
   }
 
@@ -43,8 +52,8 @@ class ComparedRows : public BrowsedRows {
   // The first of them.
   std::optional<std::size_t> row_after(std::size_t row) const { return first_of(rows_[row].after); }
   std::optional<std::size_t> row_before(std::size_t row) const { return first_of(rows_[row].before); }
-  // "old with new": modules whose functions are matched by name. Empty: none.
-  const std::string& matched_modules() const { return matched_modules_; }
+  // Which functions are one although their names or modules differ, as MatchedFunctions::text. Empty: none.
+  const std::string& matched_text() const { return matched_text_; }
   // Percent, of the capture in which the row has more.
   double largest_share(std::size_t row) const {
     return std::max(rows_[row].share_after, rows_[row].share_before);
@@ -73,16 +82,18 @@ class ComparedRows : public BrowsedRows {
 
   const ReportRows* after_;
   const ReportRows* before_;
+  RenamesOfCaptures renames_;
   Of of_ = Of::Both;
   bool has_callees_ = false;
   Order order_ = Order::Delta;
   std::vector<Row> rows_;
-  std::string matched_modules_;
+  std::string matched_text_;
 };
 
 // `tacho report --base FILE` as text, JSON or CSV: prints the rows of the capture of `options` and of `base`,
-// which was before, largest change first: percent before and after, without callees, and the difference. Rows
-// are matched by the texts of their keys (--sort; by default those of perf diff: dso,symbol).
+// which was before, largest change first: percent before and after, without callees (with --children: with
+// them), and the difference. Rows are matched by the texts of their keys (--sort; by default those of perf
+// diff: dso,symbol).
 Result<cli::ExitStatus> print_comparison(ReportOptions& options, const std::string& base);
 
 }  // namespace tacho::report

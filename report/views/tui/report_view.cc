@@ -163,12 +163,17 @@ void ReportView::compare(const std::string& path) {
     if (!is_sorted || !*is_sorted)
       return say(is_sorted ? "B: not with these sort keys" : is_sorted.error().what);
   }
-  compared->rows = std::make_unique<ComparedRows>(rows_, *compared->before);
+  compared->rows = std::make_unique<ComparedRows>(
+      rows_, *compared->before,
+      options_.matches_calls ? [this]() -> const RenamedFunctions& { return readings_->renames(); }
+                             : RenamesOfCaptures());
   compared->browser = std::make_unique<Browser>(*compared->rows);
   compared_ = std::move(compared);
   rows_.use_limit(false);
   compared_->before->use_limit(false);
   choose(rows_.choice());
+  if (const std::string& matched = compared_->rows->matched_text(); !matched.empty())
+    message_ = "functions compared by name: " + printable(matched, options_.reading.names);
 }
 
 void ReportView::end_comparison() {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/compare/comparison.h"
 #include "report/profile/function_table.h"
 #include "report/profile/named_rows.h"
 #include "report/samples/session.h"
@@ -102,6 +103,8 @@ class CaptureReadings {
   // compared with before.
   virtual Result<const ReportTable*> base(const std::string& path, const std::string& sort) = 0;
   virtual const std::string& base_name() const = 0;
+  // Functions that were renamed between that capture and the list's.
+  virtual const RenamedFunctions& renames() = 0;
   // The capture's name, for messages.
   virtual const std::string& input() const = 0;
   // Other captures in the working directory, by name.
