@@ -90,7 +90,7 @@ export const frameFacts = (tree, i, {name, kind, self, top, all, whole, shown}) 
   if (where !== '') lines.push(where);
   const shares = [`${share(total, all)} of ${whole}`];
   if (top !== tree.root && inView > 0 && total <= inView) shares.push(`${share(total, inView)} of the view`);
-  if (caller >= 0 && caller !== tree.root) shares.push(`${share(total, tree.total(caller))} of its caller`);
+  if (caller >= 0 && caller !== tree.root) shares.push(`${share(total, tree.total(caller))} of its ${self === undefined ? 'callee' : 'caller'}`);
   lines.push(`total ${shown(total)}: ${shares.join(', ')}`);
   if (self !== undefined) lines.push(`self ${shown(self)}: ${share(self, all)} of ${whole}`);
   return lines;

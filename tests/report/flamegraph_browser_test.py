@@ -183,6 +183,64 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
         self.back()
         self.assertIn("draw", self.shown())
 
+    def labels(self):
+        """[graph, name, percent of its width] of labels in sight, from the top."""
+        return self.browser.run("""return [...document.querySelectorAll('g.pane:not([display])')].flatMap((pane) => {
+              const rects = [...pane.querySelectorAll('.frames rect:not([display])')], heading = pane.querySelector('.heading').textContent;
+              return [...pane.querySelectorAll('.labels text:not([display])')].map((text) => {
+                const x = +text.getAttribute('x') - 3, y = +text.getAttribute('y') - 12, {top} = text.getBoundingClientRect();
+                const rect = rects.find((one) => Math.abs(+one.getAttribute('x') - x) < 0.2 && +one.getAttribute('y') === y);
+                return [heading, text.textContent, Math.round(100 * rect.getAttribute('width') / (innerWidth - 20)), top];
+              });
+            }).sort((a, b) => a[3] - b[3] || (a[1] < b[1] ? -1 : 1)).map((label) => label.slice(0, 3));""")
+
+    def test_bottom_up_the_callers_of_each_function_are_above_it(self):
+        self.press("b")
+        self.assertIn("graph=callers", self.fragment())
+        labels = self.labels()
+        self.assertEqual(labels[-1], ["", "all", 100])
+        leaves = {name: width for _, name, width in labels[-6:-1]}
+        self.assertEqual(leaves, {"read": 25, "leaf": 20, "other": 10, "blit": 25, "</script><img src=x onerror=alert(1)>": 20})
+        self.click("blit")
+        self.assertEqual([label[1:] for label in self.labels()], [[name, 100] for name in ("app", "main", "draw", "blit", "all")])
+        self.browser.driver.refresh()
+        self.assertEqual(self.labels()[-2][1:], ["blit", 100])
+        self.press("/", "rec", "\ue007")
+        self.assertIn("30.00 % of all", self.said()[0])
+        self.press("\ue00c", "\ue00c")
+        self.assertEqual(self.fragment(), "#graph=callers")
+        self.press("b")
+        self.assertEqual(self.fragment(), "")
+
+    def test_callers_and_callees_of_a_function(self):
+        self.press("c")
+        self.assertEqual(self.fragment(), "", "no frame is selected")
+        self.press("/", "/^rec$/", "\ue007", "n", "c", "/")
+        self.assertIn("around=rec", self.fragment())
+        callees = [label[1:] for label in self.labels() if label[0] == "Callees of rec"]
+        callers = [label[1:] for label in self.labels() if label[0] == "Callers of rec"]
+        self.assertEqual(sorted(callees), sorted([["rec", 100], ["rec", 67], ["rec", 67], ["leaf", 67], ["other", 33]]))
+        self.assertEqual(callers, [["rec", 100], ["parse", 100], ["main", 100], ["app", 100]])
+        self.assertEqual(self.labels()[len(callees)][0], "Callers of rec", "they are below")
+        self.press("\ue00c")
+        self.click("other")
+        self.assertIn("around=other", self.fragment())
+        self.press("\ue015")
+        self.assertTrue(self.said()[1].startswith("other"), "from the callees to the callers")
+        self.press("\ue015")
+        self.assertTrue(self.said()[1].startswith("rec"), self.said()[1])
+        self.assertIn("total 100: 10.00 % of all", self.said()[1])
+        self.press("i")
+        self.assertEqual([label[1] for label in self.labels() if label[0] == "Callers of other"], ["app", "main", "parse", "rec", "other"])
+        self.press("\ue00c")
+        self.assertNotIn("around", self.fragment())
+
+    def test_addresses_of_places_that_are_not_there_show_everything(self):
+        for fragment in ("#zoom=-1", "#zoom=99999", "#zoom=length", "#graph=callers&zoom=-1%2B4", "#graph=callers&zoom=3%2B99", "#graph=callers&zoom=x",
+                         "#around=nothing", "#graph=callers&zoom=7"):
+            self.browser.open(self.folder / "a.svg", fragment)
+            self.assertGreaterEqual(len(self.labels()), 1, fragment)
+
     def test_buttons_do_what_keys_do(self):
         def press(text):
             for button in self.browser.driver.find_elements("css selector", ".tools button"):
@@ -190,7 +248,7 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
                     button.click()
                     return self.settle()
             self.fail(text)
-        for button, key in (("Focus", "f"), ("Hide", "h"), ("Recursion", "r"), ("Module", "m"), ("Flip", "i"), ("?", "?")):
+        for button, key in (("Focus", "f"), ("Hide", "h"), ("Recursion", "r"), ("Module", "m"), ("Callers", "c"), ("Bottom-up", "b"), ("Flip", "i"), ("?", "?")):
             pictures = []
             for act in (lambda: press(button), lambda: self.press(key)):
                 self.draw(TEXT)
@@ -329,10 +387,11 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
 
     def test_hostile_names_stay_text(self):
         names = ["</script><img src=x onerror=window.hit=1>", "]]><script>window.hit=1</script>", "&lt;b&gt;", "x" * 10_000,
-                 "\u05d0\u05d1", "'\"`${window.hit=1}", "constructor", "__proto__"]
+                 "\u05d0\u05d1", "'\"`${window.hit=1}", "constructor", "__proto__", "bell\a \U0001f525\U0001f468\u200d\U0001f680",
+                 "std::map<" + 100 * "std::pair<int, " + "int" + 100 * "> " + ">::at"]
         self.draw("".join(f"root;{name} 10\n" for name in names))
         self.press("/", "x", "\ue007", "n", "f", "0")
-        self.press("\ue013", "\ue013", "\ue014", "h", "u", "m", "0")
+        self.press("\ue013", "\ue013", "\ue014", "h", "u", "m", "c", "\ue015", "\ue015", "b", "0")
         self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
         self.assertEqual(self.browser.run("return document.querySelectorAll('img').length"), 0)
 
@@ -422,7 +481,7 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
     def test_the_list_of_keys_has_all_that_work(self):
         self.press("?")
         reported = self.browser.run("return document.querySelector('#help').innerText")
-        for key in ("arrows", "Enter, click", "Esc", "0", "/", "n, N", "f", "h, Alt+click", "r", "m", "i", "p", "u, back", "?"):
+        for key in ("arrows", "Enter, click", "Esc", "0", "/", "n, N", "f", "h, Alt+click", "r", "m", "c", "b", "i", "p", "u, back", "?"):
             self.assertIn(f"{key}\n", reported)
 
     def test_a_window_of_another_size_is_filled(self):
@@ -493,7 +552,7 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
         for words in ([], ["--title", bad, "--highlight", "img|script", "--by", "comm,event,cgroup"], ["--base", "perf.data"]):
             self.tacho("flamegraph", "-i", "perf.data", "-o", "a.svg", *words, status=None)
             self.browser.open(self.folder / "a.svg")
-            self.press("/", "img", "\ue007", "n", "\ue013", "\ue013", "\ue014", "m", "h", "u", "p", "p", "0")
+            self.press("/", "img", "\ue007", "n", "\ue013", "\ue013", "\ue014", "m", "h", "u", "p", "p", "c", "b", "0")
             self.tip_of(1)
             self.assertEqual(self.browser.run("return [window.hit === undefined, document.querySelectorAll('img').length]"), [True, 0])
             self.assertIn("<img onerror=", self.browser.run("return document.querySelector('.headbox').textContent"))

@@ -489,7 +489,7 @@ class FlameGraph(programs.Scratch):
 
     def test_the_script_is_small(self):
         script = next(self.draw_folded("a 1\n").root.iter("{http://www.w3.org/2000/svg}script")).text
-        self.assertLess(len(script), 46_000)
+        self.assertLess(len(script), 50_000)
         self.assertNotIn("http:", script.replace("http://www.w3.org/", ""))
 
 

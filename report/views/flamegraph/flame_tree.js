@@ -1,5 +1,5 @@
 // The trees of a picture of `tacho flamegraph`: read from its elements and its packed data, and changed as the user asks.
-import {joinFrames} from '../../browser/changed_tree.js';
+import {callersTree, joinFrames, outermost} from '../../browser/changed_tree.js';
 import {openData} from '../../browser/packed_data.js';
 
 const ROW = 17;
@@ -31,8 +31,18 @@ class FlameTree {
   parent(i) {
     return this.up[i];
   }
-  total(i) {
-    return this.totals[i];
+  frame(i) {
+    return this.name[i];
+  }
+  total(i, side = 0) {
+    return this[SUMS[side][1]][i];
+  }
+  // A frame as text, and back: the root, if there is none.
+  placeOf(i) {
+    return String(i);
+  }
+  nodeAt(place) {
+    return Number(place) in this.name ? Number(place) : 0;
   }
   missing(i) {
     return this.own[i] - this.self[i];
@@ -118,17 +128,18 @@ export const readThin = async (trees, names, mark) => {
 };
 
 // The tree with only the calls of one function (`focus`), without functions (`hide`), or with recursion or `modules` joined;
-// `how` = {focus, hide, recursion, modules}.
+// `how` = {focus, isTop, hide, recursion, modules}, see joinFrames().
 export const changedTree = (base, how, names) => {
   if (how.focus === '' && how.hide.length === 0 && how.modules.length === 0 && !how.recursion) return base;
   const joined = how.modules.map((module, i) => ({id: names.length + i, kind: 'c', module, text: `[${module}]`, line: ''}));
+  const known = new Map([...base.name, ...joined].map((name) => [name.id, name]));
   const {to, up, frame} = joinFrames(
       {count: base.name.length, root: 0, parent: (i) => base.up[i], frame: (i) => base.name[i].id}, {
-        name: (id) => names[id].text, module: (id) => names[id].module,
-        joined: (id) => names.length + how.modules.indexOf(names[id].module)
+        name: (id) => known.get(id).text, module: (id) => known.get(id).module,
+        joined: (id) => names.length + how.modules.indexOf(known.get(id).module)
       }, how);
   const tree = new FlameTree();
-  up.forEach((caller, i) => tree.addNode(caller, names[frame[i]] || joined[frame[i] - names.length]));
+  up.forEach((caller, i) => tree.addNode(caller, known.get(frame[i])));
   to.forEach((now, i) => {
     if (now < 0) return;
     tree.self[now] += base.self[i];
@@ -138,6 +149,26 @@ export const changedTree = (base, how, names) => {
   return tree.addUp();
 };
 
+// The tree of the callers of a function (`around`), or of all functions in which samples were taken, with these as the first
+// frames. Its frames have no own weight.
+export const callersOf = (base, around) => {
+  const known = new Map(base.name.map((name) => [name.id, name])), count = base.name.length, isOfAll = around === '';
+  const callees = {count, root: 0, parent: (i) => base.up[i], frame: (i) => base.name[i].id};
+  const starts = isOfAll ? base.name.map((_, i) => i).filter((i) => i > 0 && base.self[i] > 0) :
+                           outermost(callees, (id) => known.get(id).text === around);
+  const weights = SUMS.map(([own, total]) => (i) => base[isOfAll ? (own === 'own' ? 'self' : own) : total][i]);
+  const tree = callersTree(callees, {starts, weights, top: isOfAll ? undefined : base.name[starts[0] || 0].id});
+  return {
+    ...tree,
+    frame: (i) => known.get(tree.frame(i)),
+    placeOf: (i) => (i === 0 ? '0' : tree.placeOf(i).join('+')),
+    nodeAt: (place) => {
+      const [start, steps = 0] = place.split('+').map(Number);
+      return start in base.name ? tree.nodeAt(start, steps) : 0;
+    }
+  };
+};
+
 // The total of the matches below `top`; a match within a match is counted once. `hidden`: how many are not drawn.
 export const matched = (tree, isMatch, top, isDrawn) => {
   const {up, totals} = tree, frames = tree.name.length, isCounted = new Uint8Array(frames);
@@ -145,7 +176,7 @@ export const matched = (tree, isMatch, top, isDrawn) => {
   for (let i = top; i < frames; i++) {
     if (i !== top && (up[i] < top || !(isCounted[up[i]] & 2))) continue;
     isCounted[i] = 2 | (i !== top ? isCounted[up[i]] & 1 : 0);
-    if (!isMatch[i]) continue;
+    if (!isMatch(i)) continue;
     count++;
     if (!isDrawn(i)) hidden++;
     if (!(isCounted[i] & 1)) sum += totals[i];

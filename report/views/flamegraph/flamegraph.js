@@ -16,7 +16,7 @@ import {FONT, fitted, fittedShare} from '../../browser/labels.js';
 import {legendOf, makePicture} from '../../browser/picture.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
 import {grouped, share} from '../../browser/words.js';
-import {changedTree, matched, readThin, readTree} from './flame_tree.js';
+import {callersOf, changedTree, matched, readThin, readTree} from './flame_tree.js';
 
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
 const setup = svg.dataset;
@@ -38,16 +38,21 @@ const names = lines('names').map((line, id) => {
 // ---- the state in the URL fragment ---------------------------------------------------------------------------------
 
 const palettes = ['safe', 'warm', 'module', 'wait'].concat(isDifference ? ['change'] : []);
+// `zoom`: of each graph the place of a frame in its tree; `graph`: or 'callers', from the leaves up; `around`: a function whose
+// callers and callees are shown instead.
+const UNCHANGED = {focus: '', hide: [], modules: [], recursion: false};
 const initial = () => ({
-  zoom: panes.map(() => 0), search: '', inverted: setup.inverted === '1', palette: setup.palette,
-  focus: '', hide: [], modules: [], recursion: false
+  zoom: panes.map(() => '0'), graph: 'callees', around: '', search: '', inverted: setup.inverted === '1', palette: setup.palette,
+  ...UNCHANGED
 });
 let state;
 
 const readState = () => {
   const asked = new URLSearchParams(location.hash.slice(1)), read = initial();
   const zooms = (asked.get('zoom') || '').split(',');
-  panes.forEach((pane, i) => { read.zoom[i] = Number(zooms[i]) || 0; });
+  panes.forEach((pane, i) => { read.zoom[i] = zooms[i] || '0'; });
+  if (asked.get('graph') === 'callers') read.graph = 'callers';
+  read.around = asked.get('around') || '';
   read.search = asked.get('search') || '';
   if (asked.has('inverted')) read.inverted = asked.get('inverted') === '1';
   if (palettes.includes(asked.get('palette'))) read.palette = asked.get('palette');
@@ -59,7 +64,9 @@ const readState = () => {
 };
 const addressOf = (wanted) => {
   const usual = initial(), params = new URLSearchParams();
-  if (wanted.zoom.some((zoom) => zoom !== 0)) params.set('zoom', wanted.zoom.join(','));
+  if (wanted.zoom.some((zoom) => zoom !== '0')) params.set('zoom', wanted.zoom.join(','));
+  if (wanted.graph !== usual.graph) params.set('graph', wanted.graph);
+  if (wanted.around !== '') params.set('around', wanted.around);
   if (wanted.search !== '') params.set('search', wanted.search);
   if (wanted.inverted !== usual.inverted) params.set('inverted', wanted.inverted ? '1' : '0');
   if (wanted.palette !== usual.palette) params.set('palette', wanted.palette);
@@ -75,8 +82,15 @@ const go = (changes) => {
   if (address === (location.hash || '#')) return;
   location.hash = address;  // fires the event hashchange
 };
-const changesTree = (a, b) => a.focus !== b.focus || a.recursion !== b.recursion ||
-    a.hide.join('\n') !== b.hide.join('\n') || a.modules.join('\n') !== b.modules.join('\n');
+const TREE = ['graph', 'around', 'focus', 'recursion', 'hide', 'modules'];
+const changesTree = (a, b) => TREE.some((key) => JSON.stringify(a[key]) !== JSON.stringify(b[key]));
+const plantTrees = (pane) => {
+  const {around} = state, {callers} = pane, stacks = pane.stacks = callers.stacks = changedTree(pane.base, state, names);
+  pane.tree = around !== ''    ? changedTree(stacks, {...UNCHANGED, focus: around, isTop: true}, names) :
+      state.graph === 'callers' ? callersOf(stacks, '') :
+                                  stacks;
+  callers.tree = around === '' ? null : callersOf(stacks, around);
+};
 
 // `hasMore`: the graphs have got more frames, behind those that they had.
 const apply = (hasMore = false) => {
@@ -85,16 +99,17 @@ const apply = (hasMore = false) => {
   if (hasMore) state.search = before.search;  // may still be typed
   if (!before || hasMore || changesTree(before, state)) {
     panes.forEach((pane) => {
-      pane.tree = changedTree(pane.base, state, names);
-      if (!hasMore) pane.selected = 0;
+      const place = hasMore ? pane.tree.placeOf(pane.selected) : '0';
+      plantTrees(pane);
+      pane.selected = pane.tree.nodeAt(place);
+      pane.callers.selected = 0;
     });
+    if (state.around === '') current %= panes.length;
   }
   panes.forEach((pane, i) => {
-    if (!(state.zoom[i] < pane.tree.name.length)) state.zoom[i] = 0;
+    pane.top = state.around === '' ? pane.tree.nodeAt(state.zoom[i]) : 0;
+    if (before && before.zoom[i] !== state.zoom[i]) pane.selected = pane.top;
   });
-  if (before && before.zoom.join() !== state.zoom.join()) {
-    panes.forEach((pane, i) => { if (before.zoom[i] !== state.zoom[i]) pane.selected = state.zoom[i]; });
-  }
   if (searchField.value !== state.search && document.activeElement !== searchField) searchField.value = state.search;
   paletteField.value = state.palette;
   show();
@@ -105,18 +120,17 @@ const apply = (hasMore = false) => {
 
 // ---- search -------------------------------------------------------------------------------------------------------
 
-let searchFault = '';
+let searchFault = '', isFound = () => false;  // a name
 const findMatches = () => {
   const {test, fault} = matcher(state.search), known = new Map();
   searchFault = fault === '' ? '' : `${state.search}: ${fault}`;
-  panes.forEach((pane) => {
-    pane.isMatch = pane.tree.name.map((name, i) => {
-      if (i === 0 || state.search === '') return false;
-      if (!known.has(name)) known.set(name, test(name.text));
-      return known.get(name);
-    });
-  });
+  isFound = (name) => {
+    if (state.search === '') return false;
+    if (!known.has(name)) known.set(name, test(name.text));
+    return known.get(name);
+  };
 };
+const isMatch = (pane, i) => i > 0 && isFound(pane.tree.frame(i));
 const isDrawn = (pane, i) => pane.layout.places.has(i);
 
 // ---- words --------------------------------------------------------------------------------------------------------
@@ -125,29 +139,31 @@ const isDrawn = (pane, i) => pane.layout.places.has(i);
 const allOf = (pane) => pane.kind === 'gone' ? pane.before : pane.base.total(0);
 // In a difference: fractions of the total before and after.
 const changeOf = (pane, i) => [
-  pane.before > 0 ? pane.tree.before[i] / pane.before : 0, pane.after > 0 ? pane.tree.after[i] / pane.after : 0
+  pane.before > 0 ? pane.tree.total(i, 1) / pane.before : 0, pane.after > 0 ? pane.tree.total(i, 2) / pane.after : 0
 ];
+const noiseOf = ({tree}, i) => (tree.noise ? tree.noise[i] : 0);  // not known of callers
 const changeText = (pane, i) => {
-  const [was, is] = changeOf(pane, i), noise = setup.noise ? ` (noise ${(100 * pane.tree.noise[i]).toFixed(2)})` : '';
+  const [was, is] = changeOf(pane, i), noise = setup.noise && pane.tree.noise ? ` (noise ${(100 * noiseOf(pane, i)).toFixed(2)})` : '';
   if (setup.per === undefined) return changeFact(was, is, [setup.was, setup.is]) + noise;
   const cost = (weight) => `${+(weight / Number(setup.units)).toPrecision(4)} ${pane.unit}`.trim();
-  return `per ${setup.per} ${cost(pane.tree.before[i])} before, ${cost(pane.tree.after[i])} after: ` +
+  return `per ${setup.per} ${cost(pane.tree.total(i, 1))} before, ${cost(pane.tree.total(i, 2))} after: ` +
       `${pointsText(was, is)}${noise} of all before`;
 };
 const facts = (pane, i) => {
-  const name = pane.tree.name[i], shown = (weight) => `${grouped(weight)} ${pane.unit}`.trim();
+  const name = pane.tree.frame(i), shown = (weight) => `${grouped(weight)} ${pane.unit}`.trim();
   const lines = frameFacts(pane.tree, i, {
-    name, kind: KINDS[name.kind], self: pane.tree.self[i], top: state.zoom[pane.number], all: allOf(pane), whole: 'all', shown
+    name, kind: KINDS[name.kind], self: pane.tree.self?.[i], top: pane.top, all: allOf(pane), whole: 'all', shown
   });
   return isDifference ? [...lines, changeText(pane, i)] : lines;
 };
 
 // What the search found in a graph.
 const matchesText = (pane) => {
-  const {tree, isMatch} = pane, top = state.zoom[pane.number], drawn = (i) => isDrawn(pane, i);
-  const inAll = matched(tree, isMatch, 0, drawn), inView = matched(tree, isMatch, top, drawn);
+  const {stacks, tree, top} = pane, isShown = tree === stacks, isHit = (i) => i > 0 && isFound(stacks.name[i]);
+  const drawn = (i) => !isShown || isDrawn(pane, i), inAll = matched(stacks, isHit, 0, drawn);
   let text = `${grouped(inAll.count)} frames match: ${share(inAll.sum, allOf(pane))} of all`;
-  if (top !== 0) text += `, ${share(inView.sum, tree.total(top))} of the view`;
+  const inView = isShown && top !== 0 ? matched(stacks, isHit, top, drawn) : inAll;
+  if (inView !== inAll) text += `, ${share(inView.sum, tree.total(top))} of the view`;
   if (inView.hidden > 0) text += `; this counts ${grouped(inView.hidden)} that are too thin to be drawn`;
   if (pane.leftOut > 0) text += `; ${share(pane.leftOut, 1)} of all is in callees that are not in the file and not searched`;
   return text;
@@ -163,13 +179,17 @@ const tell = () => {
     if (panes.some((pane) => pane.unit !== panes[0].unit))
       panes.filter((pane) => pane.kind === 'all').forEach((pane) => words.push(`${pane.events}: ${matchesText(pane)}`));
     else
-      words.push(matchesText(panes[current]));
+      words.push(matchesText(all[current]));
   }
   const changes = [];
   if (state.focus !== '') changes.push(`only what ${state.focus} calls`);
   state.hide.forEach((name) => changes.push(`without ${name}`));
   state.modules.forEach((name) => changes.push(`${name} as one`));
   if (state.recursion) changes.push('recursion as one');
+  if (state.around !== '')
+    changes.push(panes.some((pane) => pane.tree.total(0) > 0) ? `callers and callees of ${state.around}` : `no stack has ${state.around}`);
+  else if (state.graph === 'callers')
+    changes.push('bottom-up: from each function to its callers');
   if (changes.length > 0) words.push(changes.join('; '));
   matchText.textContent = words.join(' \u00b7 ');
 };
@@ -177,7 +197,7 @@ const tell = () => {
 // ---- drawing ------------------------------------------------------------------------------------------------------
 
 const classOf = (pane, i) => state.palette === 'change' && isDifference ?
-    changeClass(...changeOf(pane, i), pane.tree.noise[i]) : frameClass(state.palette, pane.tree.name[i], ranks);
+    changeClass(...changeOf(pane, i), noiseOf(pane, i)) : frameClass(state.palette, pane.tree.frame(i), ranks);
 const legend = () => {
   if (state.palette === 'change') {
     return changeLegend(
@@ -185,24 +205,28 @@ const legend = () => {
         setup.noise ? 'as much, within the noise' : 'as much');
   }
   if (state.palette !== 'module')
-    return kindLegend(new Set(panes.flatMap((pane) => pane.tree.name.map((name) => name.kind))));
-  const weights = new Map(), {tree} = panes[0];
-  tree.name.forEach((name, i) => weights.set(name.module, (weights.get(name.module) || 0) + tree.own[i]));
+    return kindLegend(new Set(panes.flatMap(({stacks}) => stacks.name.map((name) => name.kind))));
+  const weights = new Map(), {stacks} = panes[0];
+  stacks.name.forEach((name, i) => weights.set(name.module, (weights.get(name.module) || 0) + stacks.own[i]));
   return moduleLegend(weights, ranks);
 };
 
 let width = 1200;
 // If the graph is higher than the window, scrolls to its root.
 const showRoot = () => {
-  view.scrollTo(0, state.inverted ? 0 : Math.max((panes[current].bottom + FOOT - picture.windowHeight()) * picture.scale(), 0));
+  view.scrollTo(0, state.inverted ? 0 : Math.max((panes[current % panes.length].bottom + FOOT - picture.windowHeight()) * picture.scale(), 0));
   picture.placeAround();
 };
 const draw = () => {
-  svg.setAttribute('class', `live ${state.palette}${panes.some((pane) => pane.isMatch.includes(true)) ? ' searching' : ''}`);
+  svg.setAttribute('class', `live ${state.palette}${panes.some(({stacks}) => stacks.name.some((name, i) => i > 0 && isFound(name))) ? ' searching' : ''}`);
   legendText.replaceChildren(...legendOf(legend()));
   let top;
   ({width, top} = picture.begin());
-  for (const pane of panes) top = drawPane(pane, top);
+  for (const pane of all) pane.group.setAttribute('display', 'none');
+  for (const pane of panes) {
+    const both = state.around === '' ? [pane] : [pane, pane.callers];
+    for (const one of state.inverted ? both.reverse() : both) top = drawPane(one, top);
+  }
   picture.end(top + FOOT);
 };
 
@@ -221,30 +245,36 @@ const elementAt = (made, place, group, name, attributes) => {
   made[place].removeAttribute('display');
   return made[place];
 };
+// Whether callees, or in a graph of callers these, are below.
+const isDown = (pane) => state.inverted !== pane.isOfCallers;
+const headingOf = (pane) => [
+  pane.words, state.around === '' ? '' : `${pane.isOfCallers ? 'Callers' : 'Callees'} of ${state.around}`
+].filter((words) => words !== '').join(': ');
 const drawPane = (pane, y) => {
-  const {tree, rects, texts} = pane, top = state.zoom[pane.number];
-  const layout = pane.layout = layOut(tree, {top, width: width - 2 * GAP, least: Math.max(LEAST, picture.least()), most: MOST});
-  const base = y + (pane.heading ? 22 : 0);
+  const {tree, rects, texts, top} = pane, room = width - 2 * GAP, heading = headingOf(pane);
+  const layout = pane.layout = layOut(tree, {top, width: room, least: Math.max(LEAST, picture.least()), most: MOST});
+  const base = y + (heading === '' ? 0 : 22);
+  pane.group.removeAttribute('display');
   pane.group.setAttribute('transform', `translate(0 ${base})`);
-  if (pane.heading) pane.heading.setAttribute('y', -7);
+  pane.heading.textContent = fitted(heading, room, pen);
   let labels = 0;
   layout.nodes.forEach((i, place) => {
-    const x = GAP + layout.x[place], wide = layout.w[place], row = layout.row[place], {text, kind} = tree.name[i];
-    const isMatch = pane.isMatch[i], at = (state.inverted ? row : layout.rows - 1 - row) * ROW;
+    const x = GAP + layout.x[place], wide = layout.w[place], row = layout.row[place], name = tree.frame(i), {text, kind} = name;
+    const isHit = isMatch(pane, i), at = (isDown(pane) ? row : layout.rows - 1 - row) * ROW;
     const rect = elementAt(rects, place, pane.frames, 'rect', {height: BOX});
     rect.frame = i;
     rect.pane = pane.number;
     rect.setAttribute('x', x.toFixed(1));
     rect.setAttribute('y', at);
     rect.setAttribute('width', wide.toFixed(1));
-    rect.setAttribute('class', classOf(pane, i) + (isMatch ? ' match' : '') + (pane.isMarked.has(tree.name[i]) ? ' marked' : '') +
+    rect.setAttribute('class', classOf(pane, i) + (isHit ? ' match' : '') + (pane.isMarked.has(name) ? ' marked' : '') +
         (row < layout.upTo ? ' up' : ''));
     const shown = fitted(text, wide - 6, pen);
     if (shown === '') return;
     const label = elementAt(texts, labels++, pane.labels, 'text', {});
     label.setAttribute('x', (x + 3).toFixed(1));
     label.setAttribute('y', at + 12);
-    label.setAttribute('class', isMatch ? 'match' : kind === 'x' && state.palette !== 'module' ? 'x' : '');
+    label.setAttribute('class', isHit ? 'match' : kind === 'x' && state.palette !== 'module' ? 'x' : '');
     label.textContent = shown;
   });
   for (const unused of [...rects.slice(layout.nodes.length), ...texts.slice(labels)]) unused.setAttribute('display', 'none');
@@ -257,11 +287,11 @@ const drawPane = (pane, y) => {
 const drawGaps = (pane) => {
   const {layout} = pane;
   pane.gaps.replaceChildren(...layout.gaps.flatMap((gap) => {
-    const x = GAP + gap.x, y = (state.inverted ? gap.row : layout.rows - 1 - gap.row) * ROW,
+    const x = GAP + gap.x, y = (isDown(pane) ? gap.row : layout.rows - 1 - gap.row) * ROW,
           words = gapText(gap, allOf(pane), thin === 'read' ? 'not in the file' : 'thinner');
     const rect = svgElement('rect', {x: x.toFixed(1), y, width: gap.w.toFixed(1), height: BOX});
-    const tip = `below ${pane.tree.name[gap.caller].text}: zoom in for what is thinner`;
-    Object.assign(rect, {frame: gap.caller, pane: pane.number, tip: [words, tip]});
+    const tip = `below ${pane.tree.frame(gap.caller).text}: zoom in for what is thinner`;
+    Object.assign(rect, {frame: gap.caller, pane: pane.number, tip: state.around === '' ? [words, tip] : [words]});
     const shown = fittedShare(words, gap.w - 6, pen);
     return shown === '' ? [rect] : [rect, svgElement('text', {x: (x + 3).toFixed(1), y: y + 12}, shown)];
   }));
@@ -284,7 +314,8 @@ const KEYS = [
   ['Esc', 'one step out: help, search, zoom'], ['0', 'everything as at first'], ['/', 'search'],
   ['n, N', 'next and previous match'], ['f', 'only what the selected function calls'],
   ['h, Alt+click', 'without the selected function'], ['r', 'recursive calls as one frame'],
-  ['m', 'the selected module as one frame'], ['i', 'callers above or below'], ['p', 'other colours'],
+  ['m', 'the selected module as one frame'], ['c', 'callers and callees of the selected function'],
+  ['b', 'bottom-up: from each function to its callers'], ['i', 'callers above or below'], ['p', 'other colours'],
   ['u, back', 'undo'], ['?', 'this list']
 ];
 const FOOT = 44;  // px below the graphs
@@ -309,7 +340,8 @@ const fillHead = () => picture.headBox.append(legendText, element('p', {class: '
     tool('Hide', 'without the selected function (h)', () => act.h()),
     tool('Recursion', 'recursive calls as one frame (r)', () => act.r()),
     tool('Module', 'functions of the selected module that call each other as one frame (m)', () => act.m()),
-    tool('Flip', 'callers above or below (i)', () => act.i()), paletteField,
+    tool('Callers', 'callers and callees of the selected function (c)', () => act.c()),
+    tool('Bottom-up', 'from each function to its callers (b)', () => act.b()), tool('Flip', 'callers above or below (i)', () => act.i()), paletteField,
     tool('?', 'keys (?)', () => act['?']())), matchText);
 
 const panes = [...svg.querySelectorAll('g.pane')].map((group, index) => {
@@ -322,14 +354,24 @@ const panes = [...svg.querySelectorAll('g.pane')].map((group, index) => {
   const labels = group.querySelector('g.labels');
   labels.textContent = '';
   const gaps = group.querySelector('g.gaps'), cursor = svgElement('rect', {class: 'cursor', height: BOX});
-  group.append(cursor);
+  const heading = group.querySelector('text.heading') || svgElement('text', {class: 'heading', x: GAP, y: -7});
+  group.append(cursor, heading);
   const {kind, events, unit, before, after, leftOut} = {...setup, leftOut: 0, ...group.dataset};
   return {
     number: index, kind, events, unit, before: Number(before), after: Number(after), leftOut: Number(leftOut), group, frames,
-    rects, base, tree: base, gaps, labels, texts: [], cursor, isMarked, heading: group.querySelector('text.heading'),
-    selected: 0, isMatch: [], layout: null
+    rects, base, stacks: base, tree: base, top: 0, gaps, labels, texts: [], cursor, isMarked, heading, words: heading.textContent,
+    selected: 0, layout: null, isOfCallers: false
   };
 });
+// Of each graph one beside it, for the callers of a function.
+const all = [...panes, ...panes.map((pane) => {
+  const [frames, labels, gaps] = ['frames', 'labels', 'gaps'].map((name) => svgElement('g', {class: name}));
+  const cursor = svgElement('rect', {class: 'cursor', height: BOX}), heading = svgElement('text', {class: 'heading', x: GAP, y: -7});
+  const group = svgElement('g', {class: 'pane'}, frames, labels, gaps, cursor, heading);
+  pane.group.after(group);
+  pane.callers = {...pane, number: panes.length + pane.number, group, frames, rects: [], gaps, labels, texts: [], cursor, heading, isOfCallers: true};
+  return pane.callers;
+})];
 // Of the frames that are too thin to be drawn: 'awaited', 'read' (or there are none), or why they cannot be read.
 let thin = document.querySelector('script.data') === null ? 'read' : 'awaited';
 let current = 0, hasCursor = false;
@@ -342,11 +384,11 @@ const say = (pane, i) => {
 };
 const showTip = (event) => {
   const rect = event.target;
-  picture.showTip(event, rect.frame === undefined ? null : rect.tip || facts(panes[rect.pane], rect.frame));
+  picture.showTip(event, rect.frame === undefined ? null : rect.tip || facts(all[rect.pane], rect.frame));
 };
 
 const select = (pane, i) => {
-  const before = panes[current];
+  const before = all[current];
   current = pane.number;
   pane.selected = i;
   hasCursor = true;
@@ -358,9 +400,11 @@ const select = (pane, i) => {
   const box = pane.cursor.getBoundingClientRect(), below = view.innerHeight - 50;
   if (box.top < picture.headBox.getBoundingClientRect().bottom || box.bottom > below) view.scrollBy(0, box.top - view.innerHeight / 2);
 };
-const zoomTo = (pane, i) => {
+// Zooms in, or goes on to another function's callers and callees.
+const enter = (pane, i) => {
+  if (state.around !== '') return go({around: pane.tree.frame(i).text});
   const zoom = [...state.zoom];
-  zoom[pane.number] = i;
+  zoom[pane.number] = pane.tree.placeOf(i);
   go({zoom});
 };
 const reset = () => {
@@ -370,22 +414,36 @@ const reset = () => {
   go({...initial(), inverted: state.inverted, palette: state.palette});
 };
 const toMatch = (step) => {
-  const pane = panes[current], found = matchAfter(pane.layout, pane.selected, step, (i) => pane.isMatch[i]);
+  const pane = all[current], found = matchAfter(pane.layout, pane.selected, step, (i) => isMatch(pane, i));
   if (found >= 0) select(pane, found);
 };
+// `sign`: 1 up, -1 down. From the root of a graph to that of the other one.
+const moveUp = (sign) => {
+  const pane = all[current];
+  move(isDown(pane) === sign > 0 ? 'caller' : 'callee');
+};
 const move = (way) => {
-  const pane = panes[current], {tree, layout, selected} = pane;
-  if (!isDrawn(pane, selected) || !hasCursor) return select(pane, state.zoom[current]);
+  const pane = all[current], {tree, layout, selected} = pane;
+  if (!isDrawn(pane, selected) || !hasCursor) return select(pane, pane.top);
   const next = frameAt(tree, layout, selected, way);
-  if (next >= 0) select(pane, next);
+  if (next >= 0)
+    select(pane, next);
+  else if (way === 'caller' && state.around !== '')
+    select(all[(current + panes.length) % all.length], 0);
 };
 
-const selectedName = () => panes[current].tree.name[panes[current].selected];
-const isRoot = () => panes[current].selected === 0;
-const nothingZoomed = () => ({zoom: panes.map(() => 0)});
+const selectedName = () => all[current].tree.frame(all[current].selected);
+const isRoot = () => all[current].selected === 0 && state.around === '';
+const nothingZoomed = () => ({zoom: initial().zoom});
 const act = {
-  f: () => { if (!isRoot()) go({...nothingZoomed(), focus: selectedName().text}); },
-  h: () => { if (!isRoot()) go({...nothingZoomed(), hide: [...new Set([...state.hide, selectedName().text])]}); },
+  f: () => { if (!isRoot()) go({...nothingZoomed(), around: '', focus: selectedName().text}); },
+  c: () => { if (!isRoot()) go({...nothingZoomed(), around: selectedName().text}); },
+  b: () => go({...nothingZoomed(), around: '', graph: state.graph === 'callers' ? 'callees' : 'callers'}),
+  h: () => {
+    if (isRoot()) return;
+    const {text} = selectedName();
+    go({...nothingZoomed(), hide: [...new Set([...state.hide, text])], around: state.around === text ? '' : state.around});
+  },
   r: () => go({...nothingZoomed(), recursion: !state.recursion}),
   m: () => {
     const {module} = selectedName();
@@ -401,13 +459,13 @@ const act = {
   0: () => reset(),
   '/': () => searchField.focus(),
   '?': picture.toggleHelp,
-  ArrowUp: () => move(state.inverted ? 'caller' : 'callee'),
-  ArrowDown: () => move(state.inverted ? 'callee' : 'caller'),
+  ArrowUp: () => moveUp(1),
+  ArrowDown: () => moveUp(-1),
   ArrowLeft: () => move('left'),
   ArrowRight: () => move('right'),
   Enter: (event) => {
     if (event.target.localName === 'button') return false;
-    zoomTo(panes[current], panes[current].selected);
+    enter(all[current], all[current].selected);
   },
   Escape: () => {
     if (!picture.helpBox.hidden) return picture.toggleHelp();
@@ -415,7 +473,11 @@ const act = {
       searchField.value = '';
       return go({search: ''});
     }
-    if (state.zoom[current] !== 0) zoomTo(panes[current], Math.max(panes[current].tree.parent(state.zoom[current]), 0));
+    const {tree, top} = all[current];
+    if (state.around !== '')
+      go({around: ''});
+    else if (top !== 0)
+      enter(all[current], tree.parent(top));
   }
 };
 
@@ -430,10 +492,10 @@ svg.addEventListener('click', (event) => {
   picture.hideTip();  // another frame will be at the pointer
   if (!picture.helpBox.hidden && !picture.helpBox.contains(rect)) picture.toggleHelp();
   if (rect.frame === undefined) return;
-  const pane = panes[rect.pane], isNew = pane.selected !== rect.frame || pane.number !== current || !hasCursor;
+  const pane = all[rect.pane], isNew = pane.selected !== rect.frame || pane.number !== current || !hasCursor;
   select(pane, rect.frame);
   if (event.pointerType === 'touch' && isNew) return showTip(event);  // the second tap zooms
-  event.altKey ? act.h() : zoomTo(pane, rect.frame);
+  event.altKey ? act.h() : enter(pane, rect.frame);
 });
 svg.addEventListener('pointermove', showTip);
 svg.addEventListener('pointerleave', showTip);
