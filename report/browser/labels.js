@@ -33,11 +33,11 @@ export const fitted = (text, room, pen) => {
   if (fits(text)) return text;
   const short = shortOf(text);
   if (fits(short)) return short;
-  const wide = widthOf(short.slice(0, most), pen);
-  for (let fit = Math.min(Math.floor(Math.min(short.length, most) * room / wide), short.length) - 1; fit > 1; fit--) {
-    const end = fit < 8 ? short.length : short.length - Math.floor(fit / 3), begin = fit - (short.length - end);
-    const cut = `${short.slice(0, begin)}…${short.slice(end)}`;
-    if (!isHalf(short, begin) && !isHalf(short, end) && pen.measureText(cut).width <= room) return cut;
+  const bare = short.replaceAll('<...>', '<>'), wide = widthOf(bare.slice(0, most), pen);
+  for (let fit = Math.min(Math.floor(Math.min(bare.length, most) * room / wide), bare.length) - 1; fit > 1; fit--) {
+    const end = fit < 8 ? bare.length : bare.length - Math.floor(fit / 3), begin = fit - (bare.length - end);
+    const cut = `${bare.slice(0, begin)}…${bare.slice(end)}`;
+    if (!isHalf(bare, begin) && !isHalf(bare, end) && pen.measureText(cut).width <= room) return cut;
   }
   return '';
 };

@@ -227,10 +227,10 @@ std::string with_commas(double value);
 // characters of the recorder's command line.
 std::string with_origin(std::string what, const format::Environment& environment);
 
-// Width in px of an average character at font size 12 px.
+// Width in px of an average character at font size 12 px, for places of texts in a row.
 constexpr double kSvgLetter = 6.9;
-// The part of a text that fits into `width` px, counting an average width for each character and twice that
-// for wide scripts. Empty when fewer than three characters fit.
+// The part of a text that fits into `width` px with 3 px at either side, by the letters of DejaVu Sans: wider
+// than those of most fonts. Empty when fewer than two letters fit.
 std::string fitting_text(std::string_view text, double width);
 // "f<...>::g" of "f<a, b<c>>::g". What are no brackets stays: "operator<", "->".
 std::string without_template_arguments(std::string_view name);

@@ -144,10 +144,13 @@ TEST(SvgText, WhatXmlWouldTakeForMoreThanTextIsEscaped) {
 }
 
 TEST(SvgText, LongTextsAreCutBetweenLetters) {
-  EXPECT_EQ(fitting_text("abcdef", 6 + 6 * kSvgLetter), "abcdef");
-  EXPECT_EQ(fitting_text("abcdef", 6 + 5.5 * kSvgLetter), "abcd…");
-  EXPECT_EQ(fitting_text("abcdef", 10), "");
-  EXPECT_EQ(fitting_text("名名名名", 6 + 7.5 * kSvgLetter), "名名…") << "letters of other scripts are wide";
+  EXPECT_EQ(fitting_text("abcdef", 6 + 41), "abcdef");
+  EXPECT_EQ(fitting_text("abcdef", 6 + 36), "abc…");
+  EXPECT_EQ(fitting_text("abcdef", 30), "") << "a letter alone says nothing";
+  EXPECT_EQ(fitting_text("iiiiiiiiiiii", 6 + 40), "iiiiiiiiiiii") << "letters have their own widths";
+  EXPECT_EQ(fitting_text("iiiiiiiiiiii", 6 + 39), "iiiiiii…");
+  EXPECT_EQ(fitting_text("WWWWWW", 6 + 39), "WW…");
+  EXPECT_EQ(fitting_text("名名名名", 6 + 40), "名名…") << "letters of other scripts are wide";
 }
 
 TEST(SvgText, TemplatesLoseTheirArgumentsAndLongNamesTheirMiddle) {
@@ -160,15 +163,12 @@ TEST(SvgText, TemplatesLoseTheirArgumentsAndLongNamesTheirMiddle) {
         {"a<b", "a<b"},
         {"", ""}})
     EXPECT_EQ(without_template_arguments(name), shown);
-  const auto fitted = [](std::string_view name, double letters) {
-    return fitting_name(name, 6 + (letters + 0.1) * kSvgLetter);
-  };
-  EXPECT_EQ(fitted("push<int>::back", 15), "push<int>::back");
-  EXPECT_EQ(fitted("push<unsigned>::back", 15), "push<...>::back");
-  EXPECT_EQ(fitted("push<unsigned>::everything_back", 19), "push<...>::e…g_back");
-  EXPECT_EQ(fitted("push_everything_back", 8.5), "push_ev…") << "short ones lose their end";
-  EXPECT_EQ(fitted("名名名名名名名名名名名名", 14), "名名名名…名名");
-  EXPECT_EQ(fitted("abc", 1), "");
+  EXPECT_EQ(fitting_name("push<int>::back", 6 + 110), "push<int>::back");
+  EXPECT_EQ(fitting_name("push<unsigned>::back", 6 + 110), "push<...>::back");
+  EXPECT_EQ(fitting_name("push<unsigned>::everything_back", 6 + 130), "push<>::eve…_back");
+  EXPECT_EQ(fitting_name("push_everything_back", 6 + 57), "push_e…") << "short ones lose their end";
+  EXPECT_EQ(fitting_name("名名名名名名名名名名名名", 6 + 93), "名名名名…名名");
+  EXPECT_EQ(fitting_name("abc", 12), "");
 }
 
 TEST(SvgText, NumbersHaveCommas) {
