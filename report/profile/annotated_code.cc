@@ -190,6 +190,29 @@ std::vector<HitFunction> CodeHits::functions(Resolver& resolver) const {
   return functions;
 }
 
+std::string without_tabs(std::string_view text) {
+  constexpr std::size_t kTab = 8;
+  std::string plain;
+  for (const char c : text) c == '\t' ? plain.append(kTab - plain.size() % kTab, ' ') : plain += c;
+  return plain;
+}
+
+std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width) {
+  const DisassembledInstruction& instruction = line.instruction;
+  std::string text = instruction.operands;
+  if (instruction.target) {
+    text += fmt::format("{:x}", *instruction.target);
+    if (!line.target_name.empty()) text += ' ' + line.target_name;
+  }
+  if (!text.empty()) text = fmt::format("{:<{}} {}", instruction.mnemonic, mnemonic_width, text);
+  if (text.empty()) text = instruction.mnemonic;
+  if (instruction.memory && !instruction.target) {
+    text += fmt::format("        # {:x}", *instruction.memory);
+    if (!line.target_name.empty()) text += ' ' + line.target_name;
+  }
+  return text;
+}
+
 HitCount HitFunction::total(std::uint32_t event) const {
   const auto found = std::ranges::lower_bound(totals, event, {}, &Hit::event);
   return found != totals.end() && found->event == event ? found->count : HitCount();

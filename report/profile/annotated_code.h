@@ -142,6 +142,11 @@ struct CodeLine {
   double joins = 0, leaves = 0, predicted = 0;
 };
 
+// A line of source: tabs become blanks up to the next multiple of 8.
+std::string without_tabs(std::string_view text);
+// "call   1139 <sum>": the instruction with the name of its target. `mnemonic_width`: letters.
+std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width);
+
 struct AnnotatedCode {
   std::uint64_t address = 0;  // of the function's first byte, in the file
   std::uint64_t size = 0;     // bytes of the function

@@ -26,7 +26,7 @@ JIT, FILE = 0x7f0000000000, 0x7f1000000000  # addresses of JIT code and of a fil
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 NAMES = ["</script><img src=x onerror=window.hit=1>", "'\"`${window.hit=1}&lt;b&gt;", "right\u202eleft \u05d0\u05d1", "x" * 10_000,
-         "constructor", "__proto__"]
+         "constructor", "__proto__", "bell\a \U0001f525\U0001f468\u200d\U0001f680", "std::map<" + 100 * "std::pair<int, " + "int" + 100 * "> " + ">::at"]
 
 
 @browser.needs_browser
@@ -187,6 +187,42 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.focus(".panel.stacks .flamebox:nth-of-type(2) canvas")
         self.press(UP)
         self.assertTrue(self.status(".flameview").startswith(name), self.status(".flameview"))
+
+    def test_the_code_of_a_function_is_beside_the_graph(self):
+        self.open_golden("unwound", "--source")
+        rows = lambda: self.browser.run("return [...document.querySelectorAll('.code tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
+        self.browser.driver.find_element(By.XPATH, "//button[text()='Self']").click()
+        self.settle()
+        name = self.browser.run("return document.querySelector('.functions tbody .name').textContent")
+        self.focus(".functions .name button")
+        self.press("s")
+        self.assertIn("code=" + quote(name, safe=""), self.fragment().replace("+", "%20"))
+        self.assertTrue(self.browser.run("return document.querySelector('.functionsview').hidden"))
+        # It was inlined into the only function with samples.
+        function, = map(json.loads, self.tacho("annotate", "--json", *self.capture, status=None).stdout.decode().splitlines())
+        self.assertNotEqual(function["symbol"], name)
+        lines = collections.Counter()
+        for line in function["lines"]:
+            lines[line.get("line", 0)] += sum(count["percent"] for count in line.get("counts", []))
+        shown = {int(row[1]): float(row[0].rstrip(" %") or 0) for row in rows() if len(row) == 3 and row[1].isdigit()}
+        self.assertEqual({line for line in shown if shown[line] > 0}, {line for line in lines if line and lines[line] > 0.005})
+        for line, share in shown.items():
+            self.assertAlmostEqual(share, lines[line], delta=0.011)
+        before = len(rows())
+        self.browser.driver.find_element(By.XPATH, "//button[text()='Instructions']").click()
+        self.assertGreaterEqual(len(rows()), before)
+        # Of another selection they are other shares; the address has the function.
+        self.browser.driver.refresh()
+        self.wait_until("return document.documentElement.dataset.ready === 'yes'")
+        self.assertGreater(len(rows()), 2)
+        self.browser.driver.find_element(By.XPATH, "//div[@class='codeview']//button[text()='Close']").click()
+        self.settle()
+        self.assertNotIn("code=", self.fragment())
+        self.assertFalse(self.browser.run("return document.querySelector('.functionsview').hidden"))
+        self.open("#code=" + quote("no such function"))
+        self.assertIn("no code of this function", self.browser.run("return document.querySelector('.codeview').textContent"))
+        self.open_golden("unwound")
+        self.assertIsNone(self.browser.run("return document.querySelector('.codeview')"), "only on request")
 
     def test_keys_change_the_graph(self):
         self.open_golden("unwound")
@@ -537,7 +573,8 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
     def test_names_stay_text(self):
         self.open_payloads()
         shown = self.browser.run("return [...document.querySelectorAll('.functions td.name, .functions td.module')].map((cell) => cell.textContent)")
-        for name in (NAMES[0], NAMES[3], "constructor", "__proto__", "right\\xe2\\x80\\xaeleft \u05d0\u05d1"):
+        for name in (NAMES[0], NAMES[3], "constructor", "__proto__", "right\\xe2\\x80\\xaeleft \u05d0\u05d1",
+                     "bell\\x07 \U0001f525\U0001f468\u200d\U0001f680", NAMES[7]):
             self.assertTrue(any(name in cell for cell in shown), (name, shown))
         for tab in "123":
             self.press(tab)
@@ -565,7 +602,7 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
             self.open("#hide=%3Cb%3E&hide=constructor&module=__proto__&palette=constructor&recursion=1" + graph)
             self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
             self.assertEqual(self.samples(), 60)
-        self.press(*"hcmrbfp")
+        self.press(*"hcmrbfps")
         self.open("#around=" + quote(NAMES[0]))
         self.assertIn(NAMES[0], self.browser.run("return document.querySelector('.changes').textContent"))
         self.assertGreater(self.browser.run("return document.querySelectorAll('.panel.stacks canvas.flame')[1].drawn.length"), 1)

@@ -8,6 +8,7 @@ import unittest
 
 import made_capture as made
 import programs
+from page_data import Page
 
 NOBODY = 65534
 SOURCE = """// the first line
@@ -177,6 +178,23 @@ class Sources(programs.Scratch):
         os.utime(self.source, (1, 1))
         command = ["prlimit", f"--as={1 << 30}", programs.BIN / "tacho", "annotate", "--no-worker", "--buildid-dir", "none", "spin"]
         self.assertIn(b"spin", self.run_program(*command).stdout)
+
+    def test_a_page_has_the_lines_around_those_with_code(self):
+        self.source.write_text(SOURCE.replace("// the hot line", "// \u202ethe hot line</script><b>\t" + 1000 * "x"))
+        self.build()
+        page = Page(self.tacho("page", "--source", "--buildid-dir", "none", status=None).stdout.decode())
+        columns, text = page.columns, lambda number: page.texts[number]
+        self.assertEqual([text(name) for name in columns["file.name"]], [str(self.source)])
+        lines = dict(zip(columns["source.line"], (text(number) for number in columns["source.text"])))
+        self.assertEqual(lines[4], "__attribute__((noinline)) int spin(int n) {")
+        self.assertNotIn(12, lines, "spin() ends before")
+        self.assertIn("\\xe2\\x80\\xaethe hot line</script><b>", lines[6])
+        self.assertLess(len(lines[6]), 420)
+        self.assertEqual({columns["row.line"][row - 1] for row in columns["code"]} - {5, 6}, set())
+        self.source.unlink()
+        page = Page(self.tacho("page", "--source", "--buildid-dir", "none", status=None).stdout.decode())
+        self.assertEqual(page.columns["source.text"], [])
+        self.assertGreater(len(page.columns["row.text"]), 3)
 
 
 if __name__ == "__main__":

@@ -66,22 +66,6 @@ std::string_view SourceWalk::text(std::string_view file, std::uint32_t number) c
   return files_ == nullptr ? std::string_view() : files_->text_of(module_, file, number).line(number);
 }
 
-std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width) {
-  const DisassembledInstruction& instruction = line.instruction;
-  std::string text = instruction.operands;
-  if (instruction.target) {
-    text += fmt::format("{:x}", *instruction.target);
-    if (!line.target_name.empty()) text += ' ' + line.target_name;
-  }
-  if (!text.empty()) text = fmt::format("{:<{}} {}", instruction.mnemonic, mnemonic_width, text);
-  if (text.empty()) text = instruction.mnemonic;
-  if (instruction.memory && !instruction.target) {
-    text += fmt::format("        # {:x}", *instruction.memory);
-    if (!line.target_name.empty()) text += ' ' + line.target_name;
-  }
-  return text;
-}
-
 namespace {
 
 std::optional<std::string> demangled(std::string_view name, std::string_view linker_name) {
@@ -128,14 +112,6 @@ std::string_view column_name(Column column) {
 // Digits of the highest address of a function, in hexadecimal.
 std::size_t digits_of(const AnnotatedCode& code) {
   return code.lines.empty() ? 1 : fmt::format("{:x}", code.address + code.lines.back().offset).size();
-}
-
-// Tabs become blanks up to the next multiple of 8.
-std::string without_tabs(std::string_view text) {
-  constexpr std::size_t kTab = 8;
-  std::string plain;
-  for (const char c : text) c == '\t' ? plain.append(kTab - plain.size() % kTab, ' ') : plain += c;
-  return plain;
 }
 
 // All jumps to one instruction of the function, drawn as one line with several starts.

@@ -79,8 +79,6 @@ class SourceWalk {
   bool is_first_ = true;
 };
 
-// "call   1139 <sum>": the instruction with the name of its target.
-std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width);
 // The name of a function with its parameters, if they are known, as objdump -C prints it.
 std::string whole_name(std::string_view name, std::string_view linker_name);
 

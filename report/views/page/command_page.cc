@@ -14,6 +14,7 @@
 #include "report/compare/function_match.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
+#include "report/views/page/page_code.h"
 #include "report/views/page/page_file.h"
 #include "report/views/page/page_head.h"
 #include "report/views/page/page_names.h"
@@ -36,6 +37,7 @@ struct Options {
   std::uint64_t most = 2'000'000;
   PageSamples::Roots roots = PageSamples::Roots::Comm;
   Redaction redaction;
+  bool has_source = false;    // --source
   bool matches_calls = true;  // with a base: renamed functions are found by their calls
 };
 
@@ -77,6 +79,13 @@ cli::CommandLine describe(Options& options) {
                   "the maximum of samples in the page, from the start of the capture (default: 2000000); it "
                   "says how many are left out",
                   1, 50'000'000, options.most));
+  rows.push_back(
+      cli::flag("--source",
+                "with the source and the instructions of the functions with most samples, as far as "
+                "tacho annotate finds them here or in the capture: up to 500 functions, 60,000 "
+                "instructions and 4 MB of source",
+                options.has_source));
+  rows.push_back(kcore_option(options.reading));
   Redaction& redaction = options.redaction;
   rows.push_back(hide_option("--no-args", "leave out command lines", redaction, "cmdline"));
   rows.push_back(hide_option("--no-paths", "leave out folders: only the last part of a path is kept",
@@ -106,7 +115,9 @@ struct CommonFrames {
   bool has_threads = true;  // a thread's name; if not, every frame is new or gone
 };
 
-CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base, bool matches_calls) {
+// `code`: of `samples`; null: the page has none.
+CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSamples& base, PageCode* code,
+                              bool matches_calls) {
   const std::vector<double> before = base.node_weights(), after = samples.node_weights();
   std::vector<FunctionToMatch> frames;
   for (const PageFrame& frame : parts.tree.frames())
@@ -139,25 +150,30 @@ CommonFrames compare_by_names(PageParts& parts, PageSamples& samples, PageSample
     const std::vector<std::uint32_t> moved = parts.tree.replace_frames(matched.same);
     samples.move_nodes(moved);
     base.move_nodes(moved);
+    if (code != nullptr) code->move_frames(matched.same);
   }
   return {matched.text(), is_in_both || !is_in_one || samples.empty() || base.empty()};
 }
 
-// Reads the samples of a page, and the states of threads if the capture has waits (null: it has none).
+// Reads the samples of a page, the states of threads if the capture has waits (null: it has none), and what
+// the code of the page needs (null: it has none).
 class PageSink : public Sink {
  public:
-  PageSink(PageSamples& samples, PageStates* states, Filter chosen)
-      : samples_(samples), states_(states), chosen_(std::move(chosen)) {}
+  PageSink(PageSamples& samples, PageStates* states, PageCode* code, Filter chosen)
+      : samples_(samples), states_(states), code_(code), chosen_(std::move(chosen)) {}
 
   MergeBy merge_by() const override { return samples_.merge_by(); }
   bool takes_non_samples() const override { return states_ != nullptr; }
   Flow on_sample(const ResolvedSample& sample) override {
-    if (states_ == nullptr) return samples_.on_sample(sample);
     const std::uint64_t before = samples_.size();
-    const bool is_chosen = chosen_.accepts_start(*sample.fields) && chosen_.accepts_comm(sample.comm);
-    if (is_chosen) (void)samples_.on_sample(sample);
-    states_->take(
-        sample, samples_.size() > before ? std::optional(static_cast<std::uint32_t>(before)) : std::nullopt);
+    // With states the session chooses none: samples that are not in the page may end waits.
+    const bool is_chosen =
+        states_ == nullptr || (chosen_.accepts_start(*sample.fields) && chosen_.accepts_comm(sample.comm));
+    const Flow flow = is_chosen ? samples_.on_sample(sample) : Flow::Continue;
+    const bool is_kept = samples_.size() > before;
+    if (code_ != nullptr && is_kept) code_->add_sample(sample);
+    if (states_ == nullptr) return flow;
+    states_->take(sample, is_kept ? std::optional(static_cast<std::uint32_t>(before)) : std::nullopt);
     return Flow::Continue;
   }
   Flow on_non_sample(const NonSampleRecord& event) override {
@@ -168,6 +184,7 @@ class PageSink : public Sink {
  private:
   PageSamples& samples_;
   PageStates* states_;
+  PageCode* code_;
   Filter chosen_;  // which samples are in the page
 };
 
@@ -178,12 +195,18 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   PageParts parts;
   Shown shown(Symbols::NotUsed);
   read_head(session);
-  PageSamples samples(session, names, parts, options.most, PageSamples::Take::Everything, options.roots);
+  using Take = PageSamples::Take;
+  PageSamples samples(session, names, parts, options.most,
+                      options.has_source ? Take::Addresses : Take::Everything, options.roots);
+  std::optional<PageCode> code;
+  if (options.has_source) code.emplace(session, names, parts);
+  PageCode* const used_code = code ? &*code : nullptr;
   Filter chosen = session.filter();
   const std::unique_ptr<PageStates> states = PageStates::find(session);
-  PageSink sink(samples, states.get(), std::move(chosen));
+  PageSink sink(samples, states.get(), used_code, std::move(chosen));
   run_with_progress(session, sink, out);
   samples.name_new_rows();
+  if (code) code->read();
   session.report_missing_symbols();
   samples.look_up_lines();
 
@@ -197,7 +220,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     if (!opened) return std::move(opened.error()).in("--base");
     before.emplace(std::move(*opened));
     read_head(*before);
-    base.emplace(*before, names, parts, options.most, PageSamples::Take::Stacks, options.roots);
+    base.emplace(*before, names, parts, options.most, Take::Stacks, options.roots);
     run_with_progress(*before, *base, out);
     base->name_new_rows();
     before->report_missing_symbols();
@@ -206,7 +229,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   }
   parts.tree.show_parameters(parts.functions, parts.texts);
   if (base) {
-    common = compare_by_names(parts, samples, *base, options.matches_calls);
+    common = compare_by_names(parts, samples, *base, used_code, options.matches_calls);
     if (!common.has_threads)
       shown.notes.emplace_back(
           "tacho page: before and after have no thread name in common, so that every frame is new or gone; "
@@ -234,6 +257,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   head.finish();
   std::vector<PackedColumn> columns = samples.columns(order);
   std::ranges::move(of_states, std::back_inserter(columns));
+  if (code) std::ranges::move(code->columns(), std::back_inserter(columns));
   if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));
   if (auto written =
           write_page(out, std::string(json.view()), parts, order, std::move(columns), session.pool());
@@ -241,6 +265,10 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     return std::move(written.error());
   if (samples.empty())
     shown.notes.emplace_back("tacho page: the capture has no samples, or none that the options select");
+  if (code && !code->missing_text().empty()) {
+    shown.notes.push_back("tacho page: " + code->missing_text());
+    shown.status = cli::kIncomplete;
+  }
   if (samples.left_out() > 0)
     shown.notes.push_back(
         fmt::format("tacho page: the page holds the first {} and leaves {} out; "
@@ -258,6 +286,12 @@ Result<cli::ExitStatus> run_page(const std::vector<std::string>& arguments) {
     options.reading.paging = Paging::Never;
     if (options.reading.output.empty() && ::isatty(STDOUT_FILENO) != 0)
       return use_error("a page cannot be shown on a terminal; name a file: -o page.html");
+    if (options.has_source && options.redaction.hides(Content::Kernel))
+      return use_error(
+          "--source shows names and addresses that --redact and --hide kernel hide; leave one out");
+    auto& symbols = options.reading.session.symbols;
+    if (options.has_source && symbols.inlines == symbolize::Inlines::No)
+      symbols.source_lines = symbolize::SourceLines::Yes;
     if (!options.base.empty()) options.reading.other_inputs = {options.base};
     if (!options.base.empty() && options.reading.session.filter.condition != nullptr)
       return use_error(

@@ -70,7 +70,8 @@ export const makeFlame = (app) => {
   const whole = {zoom: tree.root, steps: 0};
   const zoom = ({tree: of}, i) => {
     const [node, steps] = of.placeOf(i);
-    app.go({zoom: node, steps});
+    const isRoot = i === of.root || app.state.code === '';
+    app.go({zoom: node, steps, code: isRoot ? app.state.code : frames.name(of.frame(i))});
   };
   const lookAround = (frame) => app.go({around: frames.name(frame), ...whole});
   let current;
@@ -127,6 +128,7 @@ export const makeFlame = (app) => {
     }),
     r: () => app.go({recursion: !app.state.recursion}),
     b: () => app.go({graph: app.state.graph === 'callers' ? 'callees' : 'callers', around: '', ...whole}),
+    ...(model.code && {s: withChosen((frame) => app.go({code: frames.name(frame)}))}),
     p: () => app.go({palette: palettes[(palettes.indexOf(app.state.palette) + 1) % palettes.length]})
   };
 
@@ -143,6 +145,7 @@ export const makeFlame = (app) => {
   const tools = element(
       'p', {class: 'tools'}, ...(model.base ? [side] : []), pressed.b, button('Callers and callees', 'of the chosen function (c)', act.c),
       button('Hide', 'without the chosen function (h, Alt+click)', act.h), pressed.r,
+      ...(model.code ? [button('Code', 'source and instructions of the chosen function (s)', act.s)] : []),
       button('Module', 'functions of the chosen module that call each other as one frame (m)', act.m), palette, chips);
   const drawTools = () => {
     const {state} = app, chip = (words, changes) =>

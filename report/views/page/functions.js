@@ -84,15 +84,18 @@ export const makeFunctions = (app) => {
     const at = [...body.rows].findIndex((one) => one.contains(pressed.target));
     return at < 0 ? false : stopAt(at + by, true);
   };
+  // The chosen frame of the flame graph has these keys too.
+  const withRow = (changes) => (pressed) => {
+    pressed.stopPropagation();
+    app.go(changes(frames.name(current)));
+  };
   onKeys(body, {
     ArrowUp: step(-1),
     ArrowDown: step(1),
     Home: step(-Infinity),
     End: step(Infinity),
-    c: (pressed) => {
-      pressed.stopPropagation();  // the chosen frame of the flame graph has that key too
-      app.go({around: frames.name(current), zoom: tree.root});
-    }
+    c: withRow((around) => ({around, zoom: tree.root})),
+    ...(model.code && {s: withRow((code) => ({code}))})
   });
 
   const draw = () => {

@@ -3,6 +3,7 @@
 // Nodes stand callees first, and so a node and all below it are a row of numbers. With the weights of the
 // nodes added up from the left, each node's place and width in a flame graph are two differences.
 
+import {readCode} from './code_data.js';
 import {firstFrom} from './search_times.js';
 import {readStates} from './states.js';
 
@@ -129,6 +130,7 @@ export const makeModel = ({head, columns, text, texts}) => {
     head,
     capture,
     states: readStates(head.state_names, columns),
+    code: readCode(columns),
     answer: readAnswer(head.why, columns, samples.event),
     base,
     text,

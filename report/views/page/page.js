@@ -7,6 +7,7 @@ import {amount, fixed, grouped, share} from '../../browser/words.js';
 
 import {makeAnswer} from './answer.js';
 import {forgetColours} from './canvas.js';
+import {makeCode} from './code.js';
 import {makeEvents} from './events.js';
 import {makeFlame} from './flame.js';
 import {makeFunctions} from './functions.js';
@@ -30,7 +31,7 @@ const KEYS = [
   ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
   ['f', 'only stacks with the chosen function'], ['c', 'callers and callees of the chosen function'],
   ['b', 'bottom-up: below each function its callers'], ['h, Alt+click', 'without the chosen function'],
-  ['r', 'direct recursion as one frame'], ['m', 'the chosen module as one frame'], ['p', 'other colours'], ['n, N', 'next and previous match'], ['back', 'undo'],
+  ['s', 'source and instructions of the chosen function'], ['r', 'direct recursion as one frame'], ['m', 'the chosen module as one frame'], ['p', 'other colours'], ['n, N', 'next and previous match'], ['back', 'undo'],
   ['?', 'this list']
 ];
 
@@ -74,7 +75,7 @@ const start = async () => {
   const found = element('p', {class: 'status', id: 'found', role: 'status', 'aria-live': 'polite'});
   const help = element(
       'dialog', {id: 'help', 'aria-label': 'keys'},
-      keyList(KEYS), button('Close', 'close (Escape)', () => help.close()));
+      keyList(KEYS.filter(([key]) => key !== 's' || model.code)), button('Close', 'close (Escape)', () => help.close()));
   const foldedText = element('textarea', {readonly: true, 'aria-label': 'folded stacks', rows: 20});
   const foldedBox = element(
       'dialog', {id: 'folded', 'aria-label': 'folded stacks of the selection'}, foldedText,
@@ -88,9 +89,9 @@ const start = async () => {
     foldedBox.showModal();
   };
 
-  const flame = makeFlame(app);
+  const flame = makeFlame(app), functions = makeFunctions(app);
   const views = {
-    stacks: [flame, makeFunctions(app)],
+    stacks: [flame, functions, ...(model.code ? [makeCode(app, functions.element)] : [])],
     values: [makeValues(app)],
     events: [makeEvents(app)]
   };

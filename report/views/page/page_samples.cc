@@ -27,19 +27,11 @@ FrameNames page_names(Session& session, PageParts& parts, const PageNames& names
                       ModuleBuilds& builds) {
   const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address,
                         std::vector<std::uint32_t>& numbers) {
-    const std::uint32_t module =
-        frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
-    if (frame.module != nullptr) builds[std::string(parts.texts[module])].insert(frame.module->build_id);
-    const FrameKind kind = kind_of_code(frame);
-    const std::string name = name_of_frame(frame, {});
-    PageFrame shown{.module = module, .kind = kind};
-    if (kind == FrameKind::Unnamed) {
-      shown.name = parts.texts.number_of(names.text_with_paths(name));
-    } else {
-      shown.name = parts.texts.number_of(printable(name));
-      shown.function = parts.functions.number_of(name, linker_name_of(frame)) + 1;
+    numbers.push_back(number_of_frame(frame, parts, names));
+    if (frame.module != nullptr) {
+      const PageFrame& shown = parts.tree.frames()[numbers.back()];
+      builds[std::string(parts.texts[shown.module])].insert(frame.module->build_id);
     }
-    numbers.push_back(parts.tree.frame_of(shown));
     addresses.keep(numbers.back(), address);
   };
   return {session, FrameNames::Of::Functions, make};
@@ -70,6 +62,20 @@ bool reads_payloads(Session& session, EventSchemas& schemas) {
 
 }  // namespace
 
+std::uint32_t number_of_frame(const symbolize::Frame& frame, PageParts& parts, const PageNames& names) {
+  const std::string name = name_of_frame(frame, {});
+  PageFrame shown{
+      .module = frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name)),
+      .kind = kind_of_code(frame)};
+  if (shown.kind == FrameKind::Unnamed) {
+    shown.name = parts.texts.number_of(names.text_with_paths(name));
+  } else {
+    shown.name = parts.texts.number_of(printable(name));
+    shown.function = parts.functions.number_of(name, linker_name_of(frame)) + 1;
+  }
+  return parts.tree.frame_of(shown);
+}
+
 PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most,
                          Take take, Roots roots)
     : session_(session),
@@ -82,7 +88,7 @@ PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& pa
       schemas_(session.events(), session.features()),
       periods_(schemas_),
       frames_(page_names(session, parts, names, addresses_of_frames_, builds_)),
-      merge_by_(stack_merge_by(session, false)),
+      merge_by_(stack_merge_by(session, take == Take::Addresses)),
       reads_payloads_(weights_.reads_fields() || reads_payloads(session, schemas_)) {}
 
 Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
@@ -100,7 +106,7 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   rows_.count(row, 0, {.period = weight, .samples = 1});
   if (samples_++ == 0) first_time_ = sample.fields->time;
   last_time_ = sample.fields->time;
-  if (take_ == Take::Everything) add_columns(event, sample, row, weight);
+  if (take_ != Take::Stacks) add_columns(event, sample, row, weight);
   if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while others read on
   return Flow::Continue;
 }

@@ -23,11 +23,14 @@
 
 namespace tacho::report {
 
+// The number of a function in the page's tree.
+std::uint32_t number_of_frame(const symbolize::Frame& frame, PageParts& parts, const PageNames& names);
+
 class PageSamples : public Sink {
  public:
   // At most `most` samples are kept: the first ones. With Take::Stacks payloads and control groups are left
-  // out. What is passed by reference must outlive this.
-  enum class Take : std::uint8_t { Everything, Stacks };
+  // out; with Take::Addresses each address has a location. What is passed by reference must outlive this.
+  enum class Take : std::uint8_t { Everything, Addresses, Stacks };
   enum class Roots : std::uint8_t { Comm, None };  // whether stacks begin with the thread's name
   PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most, Take take,
               Roots roots);

@@ -82,6 +82,7 @@ export const readState = (model, fragment) => {
     [state.zoom, state.steps] = [zoom, steps];
   if (asked.get('graph') === 'callers') state.graph = 'callers';
   state.around = asked.get('around') || '';
+  if (model.code) state.code = asked.get('code') || '';
   state.hide = asked.getAll('hide');
   state.modules = asked.getAll('module');
   state.recursion = asked.get('recursion') === '1';
@@ -113,6 +114,7 @@ export const addressOf = (model, state) => {
   if (state.zoom !== usual.zoom) fragment.set('zoom', state.steps > 0 ? `${state.zoom},${state.steps}` : state.zoom);
   if (state.graph !== usual.graph) fragment.set('graph', state.graph);
   if (state.around !== '') fragment.set('around', state.around);
+  if (state.code !== '') fragment.set('code', state.code);
   state.hide.forEach((one) => fragment.append('hide', one));
   state.modules.forEach((one) => fragment.append('module', one));
   if (state.recursion) fragment.set('recursion', '1');
@@ -138,9 +140,10 @@ export const selectsOthers = (a, b) =>
     SELECTING.some((key) => String(a[key]) !== String(b[key])) || (a.low !== null && a.field !== b.field);
 
 // Flame graphs of whole stacks, as they were recorded. `zoom` (with `steps`): a place of stacks.js; `graph`: or 'callers',
-// from the leaves up; `around`: a function whose callers and callees are shown instead.
+// from the leaves up; `around`: a function whose callers and callees are shown instead; `code`: one
+// whose source is beside the graph.
 export const unchanged = (model) =>
-    ({zoom: model.tree.root, graph: 'callees', around: '', hide: [], modules: [], recursion: false});
+    ({zoom: model.tree.root, graph: 'callees', around: '', code: '', hide: [], modules: [], recursion: false});
 
 // Everything selected.
 export const cleared = () => ({
