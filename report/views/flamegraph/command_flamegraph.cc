@@ -114,7 +114,6 @@ cli::CommandLine describe(Options& options) {
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
-  rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(cli::text("--title", "TEXT",
                            "the title (default: Flame graph, and the command "
                            "that was recorded)",
@@ -200,6 +199,7 @@ cli::CommandLine describe(Options& options) {
                 options.source.weight));
   add_filter_options(rows, options.reading.session.filter);
   add_wait_options(rows, options.source.waits);
+  rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(
       cli::flag("--wall",
                 "all time of each thread, from start to end: on CPU, runnable, and blocked by "
