@@ -3,6 +3,7 @@
 import {button, element} from '../../browser/dom.js';
 import {amount, counted} from '../../browser/words.js';
 
+import {waitAt} from './lanes.js';
 import {cleared} from './state.js';
 
 const listOf = (name, lines) => element('ul', {class: name}, ...lines.map((line) => element('li', {}, line)));
@@ -15,13 +16,21 @@ export const makeAnswer = (app) => {
     document.querySelector('.strip').focus({preventScroll: true});
   });
 
-  const choose = ({number}) => {
-    if (app.state.finding === number) return app.go({finding: null});
+  // With states of threads, the longest wait of the finding is chosen too.
+  const longestWait = ({sample, time}) => {
+    const {states} = model,
+          i = states ? states.ofSample(sample[time.reduce((most, one, at) => (one > time[most] ? at : most), 0)]) : -1;
+    return i < 0 ? '' : waitAt(model, states.thread[i], states.begin[i]);
+  };
+  const choose = (part) => {
+    const {number} = part;
+    if (app.state.finding === number) return app.go({finding: null, wait: ''});
     app.go({
       ...cleared(),
       finding: number,
       by: 'weight',
-      rows: 'thread',
+      rows: model.states ? 'state' : 'thread',
+      wait: longestWait(part),
       field: null,
       search: '',
       zoom: model.tree.root,

@@ -7,6 +7,9 @@ import {colour} from './canvas.js';
 import {makePayload} from './payload.js';
 import {firstFrom} from './search_times.js';
 
+// An interval of a thread's states, as `wait` of the state.
+export const waitAt = (model, thread, time) => `${model.threads.tid[thread]},${model.seconds(time)}`;
+
 const MOST_WAKES = 200, MOST_POINTS = 400, ON_CPU = 0;  // in sight
 const MOST_FRAMES = 12;
 
@@ -149,8 +152,7 @@ export const makeLanes = (app) => {
     return states.threads.filter((one) => threads.tid[one] === Number(form[1]))
         .reduce((found, one) => (found < 0 ? states.at(one, time) : found), -1);
   };
-  const waitAt = (thread, time) => `${threads.tid[thread]},${model.seconds(time)}`;
-  const choose = (thread, time) => app.go({wait: waitAt(thread, time)});
+  const choose = (thread, time) => app.go({wait: waitAt(model, thread, time)});
   // To the thread that ended a wait, at that time: what it did then.
   const toWaker = (i) => {
     const waker = i < 0 ? null : states.waker(i);

@@ -64,6 +64,8 @@ export const readStates = (names, columns) => {
     },
     // The sample that has the stack of a wait; -1: none.
     sample: (i) => sample[i] - 1,
+    // The interval with the stack of a sample; -1: none.
+    ofSample: (number) => sample.indexOf(number + 1),
     // What ended a wait: {thread, words, time}; thread -1: no thread. Null: not known.
     waker: (i) => (waker[i] === 0 ? null : {
       thread: waker[i] - FIRST_WAKER < 0 ? -1 : waker[i] - FIRST_WAKER,
