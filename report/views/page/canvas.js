@@ -39,7 +39,7 @@ export const gutter = (width) => (width < 600 ? 124 : 190);
 // `zero`: the time of that start on the axis, a BigInt.
 export const AXIS = 18;
 export const drawAxis = (context, from, to, width, y, zero) => {
-  const step = roundStep((to - from) / Math.max(Math.floor(width / 110), 1)), first = zero + BigInt(Math.ceil(from));
+  const step = roundStep((to - from) / Math.max(Math.floor(width / 110), 3)), first = zero + BigInt(Math.ceil(from));
   const [unit, name] = zero > 0n || to >= 1e9 ? [1e9, 's'] : to >= 1e6 ? [1e6, 'ms'] : to >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
   const digits = Math.max(Math.round(Math.log10(unit) - Math.floor(Math.log10(step))), 0), each = BigInt(step);
   context.fillStyle = colour('muted');
