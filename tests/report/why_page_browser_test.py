@@ -90,6 +90,8 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
             wait = self.browser.run("return document.querySelector('.wait').textContent")
             if number < len(answer["findings"]) and one["cause"] == "lock":
                 self.assertIn("blocked: lock, 100 ms", wait, "its longest one is chosen")
+                self.assertIn("recurse \u2190 main", wait)
+                self.assertNotIn("schedule", wait, "what the kernel does in each wait")
         self.choose(number)
         self.assertEqual(set(self.pressed()), {"false"})
         self.assertIn("Everything is selected.", self.selection())

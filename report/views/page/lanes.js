@@ -14,7 +14,7 @@ const MOST_WAKES = 200, MOST_POINTS = 400, ON_CPU = 0;  // in sight
 const MOST_FRAMES = 12;
 
 export const makeLanes = (app) => {
-  const {model} = app, {states, threads, samples, frames} = model, payload = makePayload(model);
+  const {model} = app, {states, threads, samples} = model, payload = makePayload(model);
   const nameOf = (thread) => `${threads.comm(thread)} ${threads.tid[thread]}`;
   const legend = element('p', {class: 'legend'}), about = element('div', {class: 'wait', 'aria-live': 'polite'});
 
@@ -136,12 +136,12 @@ export const makeLanes = (app) => {
       `${app.when(states.begin[i], step)} to ${app.when(states.end[i], step)}`
     ];
     if (waker !== null) lines.push(`woken by ${waker.thread < 0 ? waker.words : nameOf(waker.thread)}`);
-    if (sample >= 0) lines.push(...payload.chain(sample, 4).map((frame) => frames.name(frame)));
+    if (sample >= 0) lines.push(...payload.nearest(sample, 4));
     return lines;
   };
   const pointFacts = (i) =>
       [model.events[samples.event[i]].name, app.when(samples.time[i], 1000), ...payload.fields(i).map(([name, value]) => `${name}: ${value}`),
-       ...payload.chain(i, 4).map((frame) => frames.name(frame))];
+       ...payload.nearest(i, 4)];
 
   // What is chosen: `wait` of the state is "TID,SECONDS".
   const chosen = () => {
@@ -168,10 +168,10 @@ export const makeLanes = (app) => {
     }))];
     if (waker !== null && waker.thread >= 0)
       tools.unshift(button(`To the waker: ${nameOf(waker.thread)}`, 'what it did when it ended the wait (w)', () => toWaker(i)));
-    const chain = sample < 0 ? [] : payload.chain(sample, MOST_FRAMES);
+    const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
-        element('p', {class: 'module'}, chain.map((frame) => frames.name(frame)).join(' ← ')));
+        element('p', {class: 'module'}, chain.join(' ← ')));
   };
   // From a chosen interval: to the one before or after it, or to the same time in another thread.
   const step = (sign) => {

@@ -27,10 +27,16 @@ export const makePayload = (model) => {
     for (let at = samples.node[i]; at !== tree.root && found.length < most; at = tree.parent[at]) found.push(tree.frame[at]);
     return found;
   };
+  // The names of its innermost frames, leaf first: if the program has some, those in which it called the kernel.
+  const nearest = (i, most) => {
+    const all = chain(i, Infinity), own = all.filter((frame) => !'kt'.includes(frames.kind(frame)));
+    return (own.length > 0 ? own : all).slice(0, most).map(frames.name);
+  };
   return {
     fields,
     thread,
     chain,
+    nearest,
     cpu: (i) => (samples.cpu[i] === 0 ? '' : `CPU ${samples.cpu[i] - 1}`),
     words: (i) => fields(i).map(([name, value]) => `${name}=${value}`).join(' ') || frames.name(tree.frame[samples.node[i]])
   };

@@ -221,7 +221,7 @@ export const makeValues = (app) => {
   };
   const pointFacts = (i) => [
     payload.thread(i), app.when(samples.time[i], 1000), ...payload.fields(i).map(([name, value]) => `${name}: ${value}`),
-    ...payload.chain(i, 4).map((frame) => model.frames.name(frame))
+    ...payload.nearest(i, 4)
   ];
 
   // What is more frequent in the box, beside its flame graph.
