@@ -10,6 +10,7 @@
 
 #include "report/output/frame_colours.h"
 #include "report/output/packed_data.h"
+#include "report/output/quantity_text.h"
 
 namespace tacho::report {
 
@@ -637,9 +638,9 @@ class SvgPicture {
     return (look_.is_inverted ? row : pane.drawing.rows - 1 - row) * kRowHeight;
   }
 
+  // Weights of folded text have no unit.
   std::string amount(const FlameTree::Node& node, const FlamePane& pane) const {
-    const std::string unit = pane.unit.empty() ? "" : " " + xml_text(pane.unit);
-    return with_commas(node.width) + unit;
+    return pane.unit.empty() ? with_commas(node.width) : xml_text(quantity_text(node.width, pane.unit));
   }
   bool is_marked(const FlameFrame& frame) const {
     return look_.is_marked && frame.kind != FrameKind::All && look_.is_marked(frame.name);

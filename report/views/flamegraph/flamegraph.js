@@ -15,7 +15,7 @@ import {onKeys} from '../../browser/keys.js';
 import {FONT, fitted, fittedShare} from '../../browser/labels.js';
 import {legendOf, makePicture} from '../../browser/picture.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
-import {grouped, share} from '../../browser/words.js';
+import {amount, grouped, share} from '../../browser/words.js';
 import {callersOf, changedTree, matched, readThin, readTree} from './flame_tree.js';
 
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
@@ -150,7 +150,7 @@ const changeText = (pane, i) => {
       `${pointsText(was, is)}${noise} of all before`;
 };
 const facts = (pane, i) => {
-  const name = pane.tree.frame(i), shown = (weight) => `${grouped(weight)} ${pane.unit}`.trim();
+  const name = pane.tree.frame(i), shown = (weight) => (pane.unit === '' ? grouped(weight) : amount(weight, pane.unit));
   const lines = frameFacts(pane.tree, i, {
     name, kind: KINDS[name.kind], self: pane.tree.self?.[i], top: pane.top, all: allOf(pane), whole: 'all', shown
   });
