@@ -350,6 +350,39 @@ class Callgrind(Exports):
             self.assertRegex(inclusive, r"29 \(100\.0%\).*:run \[")
 
 
+class Times(Exports):
+    def capture(self, *events, wall=0):
+        clock = {made.CLOCK_DATA: struct.pack("<IIQQ", 1, 4, wall & 2**64 - 1, 0)} if wall else {}
+        capture = made.Capture(*events, features=clock).started()
+        for event in range(len(events)):
+            capture.sample(event, chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def test_times_that_no_format_holds_are_the_nearest(self):
+        for wall in (2**63 - 5, -2**63 + 5, 2**62):
+            self.capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN), wall=wall)
+            [nanos] = fields(gzip.decompress(self.export("pprof").stdout))[9]
+            nanos -= (nanos >> 63) << 64
+            self.assertTrue(wall <= nanos < 2**63, nanos)
+            self.export("firefox")
+            self.export("otlp@1.11")
+
+    def test_an_event_without_times_does_not_move_the_others(self):
+        timeless = made.Event("faults", made.SOFTWARE, 2, (made.USUAL | made.CALLCHAIN) & ~made.TIME)
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN), timeless).started()
+        for event in (1, 0):
+            capture.sample(event, chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        document = json.loads(self.export("firefox").stdout)
+        self.assertEqual({time for thread in document["threads"] for time in thread["samples"]["time"]}, {0})
+
+    def test_bpf_events_have_no_period(self):
+        self.payload_capture()
+        self.assertEqual(fields(gzip.decompress(self.export("pprof", "--event", "read").stdout))[11], [])
+        self.capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN))
+        self.assertNotEqual(fields(gzip.decompress(self.export("pprof").stdout))[12], [])
+
+
 class Firefox(Exports):
     def document(self, capture, *words, status=0):
         return json.loads(self.export("firefox", "-i", capture, *NAMES, *words, status=status).stdout)

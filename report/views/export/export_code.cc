@@ -32,7 +32,8 @@ FrameNames ExportCode::frame_names(Session& session) {
   return {session, of,
           [this](const symbolize::Frame& frame, const FrameAddress& /*address*/,
                  std::vector<std::uint32_t>& numbers) {
-            const bool has_line = has_lines() && frame.line_state == symbolize::LineState::Known;
+            const bool has_line =
+                has_lines() && frame.line_state == symbolize::LineState::Known && frame.line != 0;
             ExportLine line{.function = function_of(frame)};
             if (has_line) line = {line.function, texts_.number_of(frame.file), frame.line};
             ExportFunction& function = functions_[line.function];
@@ -77,7 +78,7 @@ std::uint32_t ExportCode::module_of(const symbolize::Module* module) {
   if (module == nullptr) return 0;
   const auto [known, is_new] =
       by_module_.try_emplace(module, static_cast<std::uint32_t>(modules_.size() + 1));
-  if (is_new) modules_.push_back({.module = module, .start = 0, .end = 0, .has_names = false});
+  if (is_new) modules_.push_back({.module = module});
   return known->second;
 }
 
@@ -89,6 +90,7 @@ std::uint64_t ExportCode::address_of(const Location& location, std::uint32_t mod
   const bool is_runtime = mapping.is_identity || mapping.module->kind == symbolize::ModuleKind::Anonymous;
   const std::uint64_t address =
       (is_runtime ? location.ip.value : mapping.shown_address(location.ip)) - called;
+  known.is_runtime = is_runtime;
   if (is_runtime && (known.end == 0 || mapping.start < known.start)) known.start = mapping.start;
   const std::uint64_t end = is_runtime ? mapping.end : mapping.end - mapping.start + mapping.page_offset;
   known.end = std::max({known.end, end, address + 1});

@@ -40,6 +40,7 @@ class ExportTexts {
 struct ExportModule {
   const symbolize::Module* module = nullptr;
   std::uint64_t start = 0, end = 0;  // of the addresses; end is past the last
+  bool is_runtime = false;           // the addresses are runtime addresses
   bool has_names = false;            // some of its functions have a name
 };
 struct ExportFunction {

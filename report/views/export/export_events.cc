@@ -55,8 +55,10 @@ Sink::Flow ExportEvents::on_sample(const ResolvedSample& sample) {
                            .event = static_cast<std::uint32_t>(sample.event_index),
                            .stack = code_.stack_of(sample.stack, sample.location_id),
                            .cpu = attr.samples(format::abi::kSampleCpu) ? sample.fields->cpu + 1 : 0};
-  if (samples_.empty()) first_time_ = added.time;
-  last_time_ = std::max(last_time_, added.time);
+  if (attr.samples(format::abi::kSampleTime)) {
+    first_time_ = std::min(std::exchange(has_times_, true) ? first_time_ : added.time, added.time);
+    last_time_ = std::max(last_time_, added.time);
+  }
   samples_.push_back(added);
   if (counts_.size() <= added.event) counts_.resize(added.event + 1);
   ++counts_[added.event];

@@ -103,6 +103,7 @@ class ExportEvents : public Sink {
   std::vector<std::byte> payloads_;
   std::vector<std::uint64_t> counts_;  // by event
   std::uint64_t first_time_ = 0, last_time_ = 0;
+  bool has_times_ = false;
   std::endian order_ = std::endian::native;
 };
 

@@ -37,6 +37,7 @@ std::string_view unit_word(std::string_view unit, std::string_view event) {
   if (unit == "us") return "microseconds";
   if (unit == "ms") return "milliseconds";
   if (unit == "s") return "seconds";
+  if (unit == "bytes") return unit;  // also of an event of that name
   return unit == "samples" || unit == event ? std::string_view("count") : unit;
 }
 
@@ -123,7 +124,7 @@ Sink::Flow ExportStacks::on_sample(const ResolvedSample& sample) {
   find_fields();
   periods_.see(sample);
   if (sample.event().attr.samples(format::abi::kSampleTime)) {
-    if (samples_ == 0) first_time_ = sample.fields->time;
+    if (!std::exchange(has_times_, true)) first_time_ = sample.fields->time;
     last_time_ = sample.fields->time;
   }
   ++samples_;
@@ -230,6 +231,8 @@ ExportEvent ExportStacks::described(std::size_t index) {
   const PayloadField* const period = period_field(index);
   ExportEvent made{.index = index, .name = printable(known.name), .weights = {{"samples", "samples"}}};
   if (has_period(index)) {
+    // tacho import: the periods of an event of that name are the samples that another tool counted.
+    if (made.name == made.weights[0].name) made.weights[0].name = "records";
     made.main_weight = made.weights.size();
     made.weights.push_back({period == nullptr ? made.name : printable(period->name),
                             weight_unit("period", known, schemas_.of(index), period)});

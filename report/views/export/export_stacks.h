@@ -139,6 +139,7 @@ class ExportStacks : public Sink, private SumView {
   bool is_serial_ = true;
   const CgroupNames* cgroups_ = nullptr;
   std::uint64_t samples_ = 0, first_time_ = 0, last_time_ = 0;
+  bool has_times_ = false;
   std::uint64_t unreadable_ = 0;  // values of weights
 
   ExportCode code_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -157,6 +158,13 @@ std::vector<std::string> capture_lines(Session& session) {
 std::int64_t wall_clock_offset(const Session& session) {
   const auto& clock = session.features().environment.clock_data;
   return clock ? static_cast<std::int64_t>(clock->wall_ns - clock->clock_ns) : 0;
+}
+
+std::int64_t wall_time(std::uint64_t time, std::int64_t offset) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(time, offset, &sum)) return offset < 0 ? Limits::min() : Limits::max();
+  return sum;
 }
 
 }  // namespace tacho::report

@@ -55,5 +55,8 @@ Result<Shown> read_export(Session& session, ExportStacks& stacks, TextOutput& ou
 std::vector<std::string> capture_lines(Session& session);
 // ns to be added to a sample's time for the time since 1970; 0: not known.
 std::int64_t wall_clock_offset(const Session& session);
+// A time of the recording clock, in ns since 1970; one that a signed number of 64 bits does not hold is the
+// nearest.
+std::int64_t wall_time(std::uint64_t time, std::int64_t offset);
 
 }  // namespace tacho::report

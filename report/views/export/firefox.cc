@@ -97,8 +97,9 @@ class FirefoxWriter {
     if (is_new) strings_.push_back(&known->first);
     return known->second;
   }
+  // 0: no time, which is shown at the start.
   double milliseconds(std::uint64_t time) const {
-    return (static_cast<double>(time) - static_cast<double>(events_.first_time())) / 1e6;
+    return time == 0 ? 0 : (static_cast<double>(time) - static_cast<double>(events_.first_time())) / 1e6;
   }
   template <class Values, class Write>
   void column(std::string_view name, const Values& values, const Write& write) {
@@ -170,9 +171,7 @@ class FirefoxWriter {
     json_.number("interval", 1);
     const std::int64_t offset = wall_clock_offset(session_);
     json_.real("startTime",
-               offset == 0
-                   ? 0
-                   : static_cast<double>(static_cast<std::int64_t>(events_.first_time()) + offset) / 1e6);
+               offset == 0 ? 0 : static_cast<double>(wall_time(events_.first_time(), offset)) / 1e6);
     json_.number("processType", 0);
     json_.printed("product", with_origin("tacho", environment));
     if (environment.os_release) json_.text("oscpu", *environment.os_release);

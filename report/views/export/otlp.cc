@@ -166,8 +166,8 @@ class OtlpWriter {
     });
     if (stacks_.first_time() == 0) return;
     if (const std::int64_t offset = wall_clock_offset(session_); offset != 0)
-      profile.add_fixed64(OtlpProfile::TimeUnixNano,
-                          stacks_.first_time() + static_cast<std::uint64_t>(offset));
+      profile.add_fixed64(OtlpProfile::TimeUnixNano, static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                                         wall_time(stacks_.first_time(), offset), 0)));
     profile.add_uint64(OtlpProfile::DurationNano, stacks_.last_time() - stacks_.first_time());
   }
 

@@ -112,7 +112,9 @@ class PprofWriter {
     pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::DefaultSampleType,
                                                   string(type_name(first, main)));
     const format::EventAttr& attr = session_.events()[first.index].attr;
-    const bool is_fixed = !attr.has(format::abi::kFreq) && attr.sample_period != 0;
+    // Of a BPF event it says nothing: each call of its program is a sample.
+    const bool is_chosen = !attr.is_bpf_output() || attr.sample_period > 1;
+    const bool is_fixed = !attr.has(format::abi::kFreq) && attr.sample_period != 0 && is_chosen;
     if (!is_fixed || stacks_.events().size() > 1 || first.weights.size() < 2) return;
     write_type(PprofProfile::PeriodType, first, first.weights[1]);
     pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::Period,
@@ -122,7 +124,7 @@ class PprofWriter {
     if (stacks_.first_time() == 0) return;
     pbf_builder<PprofProfile> whole(message_);
     if (const std::int64_t offset = wall_clock_offset(session_); offset != 0)
-      whole.add_int64(PprofProfile::TimeNanos, static_cast<std::int64_t>(stacks_.first_time()) + offset);
+      whole.add_int64(PprofProfile::TimeNanos, wall_time(stacks_.first_time(), offset));
     whole.add_int64(PprofProfile::DurationNanos,
                     static_cast<std::int64_t>(stacks_.last_time() - stacks_.first_time()));
   }
@@ -183,6 +185,7 @@ class PprofWriter {
       one.add_uint64(PprofMapping::Id, i + 1);
       one.add_uint64(PprofMapping::MemoryStart, module.start);
       one.add_uint64(PprofMapping::MemoryLimit, module.end);
+      if (!module.is_runtime) one.add_uint64(PprofMapping::FileOffset, module.start);
       one.add_int64(PprofMapping::Filename, string(printable(module.module->path)));
       one.add_int64(PprofMapping::BuildId, string(module.module->build_id.hex()));
       one.add_bool(PprofMapping::HasFunctions, is_final);
@@ -223,8 +226,10 @@ class PprofWriter {
         pbf_builder<PprofProfile> whole(message_);
         pbf_builder<PprofFunction> one(whole, PprofProfile::Function);
         one.add_uint64(PprofFunction::Id, id);
-        one.add_int64(PprofFunction::Name, string(code_.function_name(known)));
-        one.add_int64(PprofFunction::SystemName, string(code_.linker_name(known)));
+        const std::string name = code_.function_name(known), linker_name = code_.linker_name(known);
+        one.add_int64(PprofFunction::Name, string(name));
+        // pprof shortens a name that is also the system's.
+        if (linker_name != name) one.add_int64(PprofFunction::SystemName, string(linker_name));
         if (file != 0) one.add_int64(PprofFunction::Filename, string(code_.texts()[file]));
       }
       end_message();
