@@ -113,5 +113,17 @@ SELECT file, host, service, release, toString(toDateTime64(start_ns / 1000000000
 FROM samples_1h AS s JOIN captures USING (capture_id)
 WHERE event = {event:String} AND capture_id IN (@chosen@)
   AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
-  AND stack_id IN (of_function)
+  AND stack_id IN (of_function) AND hour_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
+GROUP BY capture_id, file, host, service, release, start_ns ORDER BY value DESC, file
+
+-- section: captures_between
+WITH of_function AS (
+  SELECT DISTINCT stack_id FROM stacks WHERE {function:String} = '' OR hasAny(
+    frame_ids, (SELECT groupUniqArray(frame_id) FROM frames WHERE function = {function:String})))
+SELECT file, c.host AS host, c.service AS service, release, toString(toDateTime64(start_ns / 1000000000, 0)) AS start,
+       count() AS samples, sum(s.value) AS value
+FROM samples AS s JOIN captures AS c USING (capture_id)
+WHERE event = {event:String} AND capture_id IN (@chosen@)
+  AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
+  AND stack_id IN (of_function) AND ts_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
 GROUP BY capture_id, file, host, service, release, start_ns ORDER BY value DESC, file

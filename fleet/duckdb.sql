@@ -143,7 +143,7 @@ WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = 
   AND ts_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
 GROUP BY 1 ORDER BY 1
 
--- The captures behind a cell, those with most of the function first.
+-- The captures behind a cell, those with most of the function first. As for sums: of whole hours, and of others.
 -- section: captures
 WITH of_function AS (
   SELECT stack_id FROM stacks WHERE $function = '' OR list_has_any(
@@ -153,4 +153,17 @@ SELECT file, host, service, release, CAST(make_timestamp_ns(start_ns) AS VARCHAR
 FROM samples_1h AS s JOIN captures USING (capture_id)
 WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
   AND ($comm = '' OR comm = $comm) AND stack_id IN (SELECT stack_id FROM of_function)
+  AND hour_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
+GROUP BY ALL ORDER BY value DESC, file
+
+-- section: captures_between
+WITH of_function AS (
+  SELECT stack_id FROM stacks WHERE $function = '' OR list_has_any(
+    frame_ids, (SELECT list(frame_id) FROM frames WHERE function = $function)))
+SELECT file, c.host, c.service, release, CAST(make_timestamp_ns(start_ns) AS VARCHAR) AS start,
+       count(*) AS samples, sum(s.value) AS value
+FROM samples AS s JOIN captures AS c USING (capture_id)
+WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
+  AND ($comm = '' OR comm = $comm) AND stack_id IN (SELECT stack_id FROM of_function)
+  AND ts_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
 GROUP BY ALL ORDER BY value DESC, file

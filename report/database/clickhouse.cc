@@ -82,7 +82,8 @@ Result<> read_rows(std::string_view text, const SqlReader& reader) {
   std::vector<SqlColumn> columns;
   std::vector<std::string> texts;
   std::vector<SqlCell> cells;
-  for (std::size_t number = 0; !text.empty(); ++number) {
+  std::size_t number = 0;
+  for (; !text.empty(); ++number) {
     const auto end = text.find('\n');
     if (end == std::string_view::npos) return no_table;
     const auto line = split_cells(text.substr(0, end));
@@ -105,7 +106,7 @@ Result<> read_rows(std::string_view text, const SqlReader& reader) {
       cells.push_back(line[i] == "\\N" ? SqlCell() : SqlCell(texts[i]));
     reader.row(cells);
   }
-  return Done{};
+  return number < 2 ? Result<>(no_table) : Result<>(Done{});
 }
 
 Result<format::Fd> connect_to(const ClickHousePlace& place) {
@@ -189,6 +190,7 @@ Result<std::string> read_answer(int from) {
     answer.append(piece.data(), static_cast<std::size_t>(got));
     if (answer.size() > kMostAnswer) return Error{"ClickHouse: its answer is larger than 4 GB"};
   }
+  if (answer.empty()) return Error{"ClickHouse: the connection ended without an answer", ECONNRESET};
   const auto head = answer.find("\r\n\r\n");
   const auto status = answer.find(' ');
   if (head == std::string::npos || status > head) return Error{"ClickHouse: its answer is no HTTP"};
@@ -245,10 +247,13 @@ Result<std::string> ClickHouse::ask(const std::string& target, std::string_view 
     if (value != nullptr && std::string_view(value).find_first_of("\r\n") == std::string_view::npos)
       head += fmt::format("{}: {}\r\n", field, value);
   }
-  if (auto sent = send_all(socket->get(), head + "\r\n"); !sent) return std::move(sent.error());
-  auto sent = file >= 0 ? send_file(socket->get(), file, size) : send_all(socket->get(), body);
-  if (!sent) return std::move(sent.error());
-  return read_answer(socket->get());
+  auto sent = send_all(socket->get(), head + "\r\n");
+  if (sent) sent = file >= 0 ? send_file(socket->get(), file, size) : send_all(socket->get(), body);
+  if (sent) return read_answer(socket->get());
+  // A server that refuses a statement may close the connection before it has read all: its reason says more.
+  const bool is_closed = sent.error().code == EPIPE || sent.error().code == ECONNRESET;
+  auto answer = is_closed ? read_answer(socket->get()) : Result<std::string>(sent.error());
+  return !answer && answer.error().code == 0 ? answer : Result<std::string>(std::move(sent.error()));
 }
 
 Result<> ClickHouse::run(const std::string& statement, const SqlValues& values, const SqlReader& reader) {

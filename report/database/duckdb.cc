@@ -34,6 +34,7 @@ struct StringCell {  // duckdb_string_t: up to 12 bytes are stored in it
 };
 constexpr std::uint32_t kInlined = 12;  // bytes
 constexpr int kSelect = 1;              // DUCKDB_STATEMENT_TYPE_SELECT
+constexpr int kRows = 3;                // DUCKDB_RESULT_TYPE_QUERY_RESULT
 constexpr int kText = 17;               // DUCKDB_TYPE_VARCHAR
 constexpr int kNumber = 9, kList = 24;  // DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_LIST
 struct ListCell {                       // duckdb_list_entry: in the child vector
@@ -89,6 +90,7 @@ struct DuckDb::Library {
   Index (*column_count)(ResultRows*) = nullptr;
   const char* (*column_name)(ResultRows*, Index) = nullptr;
   int (*column_type)(ResultRows*, Index) = nullptr;
+  int (*result_return_type)(ResultRows) = nullptr;
   Handle (*fetch_chunk)(ResultRows) = nullptr;
   void (*destroy_data_chunk)(Handle*) = nullptr;
   Index (*data_chunk_get_size)(Handle) = nullptr;
@@ -137,6 +139,7 @@ Result<DuckDb::Library> DuckDb::Library::load(const std::string& given) {
   TACHO_FIND(execute_prepared);
   TACHO_FIND(destroy_result);
   TACHO_FIND(result_error);
+  TACHO_FIND(result_return_type);
   TACHO_FIND(column_count);
   TACHO_FIND(column_name);
   TACHO_FIND(column_type);
@@ -290,7 +293,11 @@ Result<> DuckDb::Connection::execute(Handle statement, std::span<const SqlColumn
     if (reader.head) reader.head(columns);
     read(rows, reader);
   }
+  const bool is_lost = !is_text && reader.row && count > 0 && library.result_return_type(rows) == kRows;
   library.destroy_result(&rows);
+  if (is_lost)
+    return use_error(
+        "DuckDB: it ran, but its rows are not shown, as they are not those of a SELECT; ask for them by one");
   return Done{};
 }
 

@@ -90,6 +90,14 @@ Result<ContentId> id_of_capture(const std::string& path) {
   return hash.id();
 }
 
+ContentId id_of_part(const ContentId& capture, const std::string& choice) {
+  FieldHash hash;
+  hash.add_number(capture.high);
+  hash.add_number(capture.low);
+  hash.add_text(choice);
+  return hash.id();
+}
+
 FramePlace place_of(const Location& location) {
   using symbolize::ModuleKind;
   const format::RuntimeAddress ip{location.ip.value - (location.is_caller ? 1 : 0)};

@@ -22,6 +22,9 @@ struct ContentId {
 // Of all bytes of a capture: a file, or the files of the directory of perf record --threads.
 Result<ContentId> id_of_capture(const std::string& path);
 
+// Of a part of it: the words that chose it, option by option.
+ContentId id_of_part(const ContentId& capture, const std::string& choice);
+
 // The code of a frame. Of a return address it is the byte before, in the call.
 struct FramePlace {
   const symbolize::Module* module = nullptr;  // null: nothing was mapped there

@@ -22,8 +22,10 @@ const format::Finding* first_damage(const format::Diagnostics& diagnostics) {
   return found == diagnostics.findings().end() ? nullptr : &*found;
 }
 
+// `path`: of the capture, for its row.
 Result<cli::ExitStatus> write_tables(const SessionOptions& wanted, const TablesRequest& request,
-                                     const ContentId& id, RowFormat form, OutputFile file) {
+                                     const ContentId& id, const std::string& path, RowFormat form,
+                                     OutputFile file) {
   auto session = Session::open(wanted);
   if (!session) return std::move(session.error());
   if (auto known = session->check_events(); !known)
@@ -33,7 +35,7 @@ Result<cli::ExitStatus> write_tables(const SessionOptions& wanted, const TablesR
       return std::move(bound.error()).in(printable(wanted.input));
   TextOutput out(std::move(file));
   TableStream stream(out, form);
-  CaptureTables tables(*session, stream, id, wanted.input, request.labels);
+  CaptureTables tables(*session, stream, id, path, request.labels);
   tables.prepare();
   run_with_progress(*session, tables, out);
   tables.unweighed().report(session->diagnostics());
@@ -63,6 +65,9 @@ Result<cli::ExitStatus> make_tables(ReadingOptions reading, const TablesRequest&
   if (!opened) return std::move(opened.error());
   const auto tables = std::make_shared<TableOutput>(std::move(*opened));
   const SessionOptions& session = reading.session;
+  std::error_code unknown;
+  const std::filesystem::path absolute = std::filesystem::absolute(session.input, unknown);
+  const std::string path = unknown ? session.input : absolute.lexically_normal().string();
   sandbox::Task task;
   task.input = session.input;
   task.skipped = reading.skipped_files;
@@ -81,9 +86,9 @@ Result<cli::ExitStatus> make_tables(ReadingOptions reading, const TablesRequest&
     wanted.symbols.access = &child.stacks;
     wanted.symbols.name_access = &child.names;
     wanted.in_step = child.is_serial;
-    return write_tables(wanted, request, id, files.form, OutputFile(child.open_output()));
+    return write_tables(wanted, request, id, path, files.form, OutputFile(child.open_output()));
   };
-  const auto here = [&] { return write_tables(session, request, id, files.form, output_to(tables)); };
+  const auto here = [&] { return write_tables(session, request, id, path, files.form, output_to(tables)); };
   return reading.has_worker ? sandbox::run_view_or(task, here) : here();
 }
 

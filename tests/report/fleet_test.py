@@ -3,8 +3,10 @@
 import collections
 import json
 import signal
+import socket
 import struct
 import subprocess
+import threading
 import time
 import unittest
 
@@ -158,7 +160,7 @@ class Asked:
         two = self.ask("folded", "--release", "2.1", "--base", "release=2.0").splitlines()
         self.assertEqual(sum(int(line.rsplit(" ", 2)[1]) for line in two), 400)
         captures = self.rows("captures", "--release", "2.1")
-        self.assertEqual([(row["file"], row["host"], row["value"]) for row in captures], [("new.data", "two", 400)])
+        self.assertEqual([(row["file"], row["host"], row["value"]) for row in captures], [(str(self.folder / "new.data"), "two", 400)])
         self.ask("flamegraph", "--base", "release=2.0", "--release", "2.1", "-o", "shop.svg", "--", "--width", "800")
         self.assertIn(b"release 2.1", (self.folder / "shop.svg").read_bytes())
 
@@ -174,6 +176,49 @@ class Asked:
         series = self.rows("series", "--function", "none")
         self.assertEqual([(row["total"], row["function_value"]) for row in series], [(11, 0), (12, 0), (13, 0)])
 
+    def test_captures_have_the_sums_of_the_samples_that_were_chosen(self):
+        one = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN), features=clock(0)).started()
+        for minute, weight in ((1, 3), (59, 5), (61, 7), (125, 11)):
+            one.time = minute * 60_000_000_000
+            one.sample(ip=made.LEAF_A, period=weight, chain=[made.CONTEXT_USER, made.LEAF_A])
+        (self.folder / "long.data").write_bytes(one.file())
+        self.load("long.data")
+        begin = WALL // 1_000_000_000
+        for start, end, expected in ((0, 10800, (4, 26)), (0, 3600, (2, 8)), (3600, 7200, (1, 7)), (120, 3700, (2, 12))):
+            [row] = self.rows("captures", "--from", begin + start, "--to", begin + end)
+            self.assertEqual((row["samples"], row["value"]), expected)
+
+
+
+class Server(programs.Scratch):
+    """A server of ClickHouse that answers by hand."""
+
+    def ask(self, answer, reads=None):
+        """What tacho fleet says when each connection gets this answer, after `reads` bytes of the statement."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+
+        def serve():
+            while True:
+                try:
+                    connection = listening.accept()[0]
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(reads or 65536)
+                    connection.sendall(answer)
+                    connection.shutdown(socket.SHUT_WR)
+        threading.Thread(target=serve, daemon=True).start()
+        return self.tacho("fleet", "top", "--db", f"http://127.0.0.1:{listening.getsockname()[1]}/default", status=2).stderr.decode()
+
+    def test_an_empty_answer_is_no_empty_table(self):
+        self.assertIn("its answer is no table", self.ask(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"))
+        self.assertIn("its answer is no table", self.ask(b"HTTP/1.0 200 OK\r\n\r\nevent\n"))
+        self.assertIn("has no samples of that choice", self.ask(b"HTTP/1.0 200 OK\r\n\r\nevent\tunit\tsamples\tvalue\nString\tString\tUInt64\tUInt64\n"))
+
+    def test_a_refusal_is_said(self):
+        self.assertIn("ClickHouse: no such user", self.ask(b"HTTP/1.0 403 Forbidden\r\n\r\nno such user\n"))
+        self.assertIn("ClickHouse: the connection ended without an answer", self.ask(b""))
 
 
 @unittest.skipIf(duckdb_library.why_absent(), duckdb_library.why_absent())

@@ -70,6 +70,17 @@ class Tables(programs.Scratch):
         self.assertEqual([int(row["value"]) for row in self.table("samples")], [2, 3])
         self.tacho("export", "--to", "tables", "--where", "nothing > 1", "out", status=1)
 
+    def test_a_part_of_a_capture_has_another_id_than_the_whole(self):
+        ids = []
+        for folder, words in enumerate(((), ("--where", "lat > 1"), ("--where", "lat > 2"), ("--where", "lat > 1"), ("--comm", "spin"))):
+            self.tacho("export", "--to", "tables", "--plain", *words, "perf.data", f"{folder}")
+            (row, ) = self.table("captures", f"{folder}")
+            ids.append(row["capture_id"])
+            self.assertEqual({row["capture_id"] for row in self.table("samples", f"{folder}")} - {row["capture_id"]}, set())
+            self.assertEqual(row["file"], str(self.folder / "perf.data"))
+        self.assertEqual(ids[1], ids[3])
+        self.assertEqual(len(set(ids)), 4)
+
     def test_wrong_words_and_places_are_refused(self):
         self.assertIn("name a folder", self.tacho("export", "--to", "tables", status=1).stderr.decode())
         self.tacho("export", "--to", "tables", "perf.data", "/none/there/out", status=4)
@@ -133,6 +144,12 @@ class Sql(programs.Scratch):
         done = self.tacho("sql", "perf.data", "SELECT nothing FROM samples", status=1)
         self.assertIn("nothing", done.stderr.decode())
         self.assertEqual(done.stdout, b"")
+
+    def test_rows_that_cannot_be_shown_are_not_passed_over(self):
+        self.write()
+        said = self.tacho("sql", "perf.data", "DELETE FROM samples WHERE value = 1 RETURNING value", status=1).stderr.decode()
+        self.assertIn("its rows are not shown, as they are not those of a SELECT", said)
+        self.assertEqual(self.tacho("sql", "--json", "perf.data", "DELETE FROM samples WHERE value > 1; SELECT count(*) AS n FROM samples").stdout, b'{"n":1}\n')
 
     def test_nothing_is_left_behind(self):
         self.write()

@@ -21,6 +21,7 @@ struct TablesOptions {
   std::string folder;
   RowFormat form = RowFormat::Csv;
   TablePacking packing = TablePacking::Zstd;
+  std::string choice;  // the options that choose samples, as given; empty: all samples
 };
 
 // FILE DIR, or DIR alone.
@@ -61,7 +62,13 @@ cli::CommandLine describe_tables(TablesOptions& options) {
   rows.push_back(cli::text("--host-class", "NAME", "the kind of host", options.labels.host_class));
   rows.push_back(
       cli::text("--host", "NAME", "the host's name (default: the recorded one)", options.labels.host));
+  const std::size_t first = rows.size();
   add_filter_options(rows, options.reading.session.filter);
+  for (std::size_t i = first; i < rows.size(); ++i)
+    rows[i].set = [&options, names = rows[i].names, set = rows[i].set](std::string_view text) {
+      options.choice += names + "=" + std::string(text) + "\n";
+      return set(text);
+    };
   return line;
 }
 
@@ -69,8 +76,9 @@ Result<cli::ExitStatus> write_folder(const TablesOptions& options) {
   const std::string& input = options.reading.session.input;
   if (options.folder.empty()) return use_error("name a folder: tacho export --to tables FILE DIR");
   if (input == "-") return use_error("a pipe has no tables: put the capture into a file");
-  const auto id = id_of_capture(input);
+  auto id = id_of_capture(input);
   if (!id) return id.error();
+  if (!options.choice.empty()) id = id_of_part(*id, options.choice);
   std::error_code failed;
   std::filesystem::create_directory(options.folder, failed);
   if (failed) return output_system_error(options.folder, failed.value());

@@ -275,7 +275,9 @@ Result<cli::ExitStatus> show_series(const Options& options) {
   if (options.function.empty()) return use_error("--function: name the function");
   return show_section(options, "series");
 }
-Result<cli::ExitStatus> show_captures(const Options& options) { return show_section(options, "captures"); }
+Result<cli::ExitStatus> show_captures(const Options& options) {
+  return show_section(options, options.choice.is_of_hours() ? "captures" : "captures_between");
+}
 
 Result<cli::ExitStatus> load_captures(const Options& options) {
   if (options.inputs.empty() == options.followed.empty())
