@@ -26,6 +26,8 @@ constexpr Command kCommands[] = {
     {"page", "a page for a browser: timeline, flame graph, tables, heat maps, events", run_page},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"export", "a capture in a format of another tool: pprof and others", run_export},
+    {"import", "a profile of another tool as a capture: pprof, speedscope, folded stacks and others",
+     run_import},
     {"check", "whether captures are as a rule file expects, for a build", run_check},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

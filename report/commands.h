@@ -36,6 +36,7 @@ Result<cli::ExitStatus> run_check(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_diff(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_export(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_import(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments);

@@ -1,4 +1,4 @@
-"""Reads what tacho export --to pprof writes, by the numbers of its fields alone."""
+"""Reads and writes profiles of pprof, by the numbers of their fields alone."""
 import gzip
 from collections import Counter, defaultdict
 
@@ -74,3 +74,26 @@ class Profile:
         for locations, values, _ in self.samples:
             sums[self.locations[locations[0]][-1][0]["name"]] += values[type_]
         return +sums
+
+
+def encoded(number):
+    """A varint."""
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7f | 0x80)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def varint_field(field, number):
+    """For message(): a number."""
+    return field, encoded(number), 0
+
+
+def message(*parts):
+    """The bytes of a message of fields: varint_field(), or (number, bytes)."""
+    out = bytearray()
+    for field, body, *wire in parts:
+        out += encoded(field << 3 | (wire[0] if wire else 2))
+        out += body if wire else encoded(len(body)) + body
+    return bytes(out)

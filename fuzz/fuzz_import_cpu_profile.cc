@@ -1,0 +1,7 @@
+// A CPU profile of V8, or a trace with one, through tacho import.
+#include "fuzz/imported.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  tacho::fuzz::import_bytes(data, size, tacho::report::import_cpu_profile);
+  return 0;
+}
