@@ -158,7 +158,10 @@ class Series {
     }
     if (failed_ > 0) counts += fmt::format("; {} failed", cli::counted(failed_, "run"));
     messages_.bracketed(counts);
-    if (commands_.size() == 2) messages_.note("compare them with: tacho diff " + files);
+    if (std::ranges::find(good_, 0) != good_.end() && commands_.size() > 1)
+      messages_.note("with --interleave each word is a command; quote a command that has arguments");
+    else if (commands_.size() == 2)
+      messages_.note("compare them with: tacho diff " + files);
   }
 
   const RecordOptions& options_;

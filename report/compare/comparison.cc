@@ -194,7 +194,7 @@ Result<std::vector<std::string>> Comparison::add_capture(Session& session, const
     // The first name of a stack is that of its event.
     add_stack(*of_events[sum.event], stacks[sum.stack].subspan(1), static_cast<double>(sum.weight));
   });
-  if (!stackless || stackless->sums().empty()) return sums.notes(StackEvents::Several::Apart);
+  if (!stackless || stackless->sums().empty()) return sums.notes(StackEvents::Several::Compared);
   std::vector<std::uint32_t> stack;
   for (const auto& [place, weight] : stackless->sums()) {
     stack.clear();
@@ -324,8 +324,11 @@ class EventJudge {
     TestOptions test = all_.question_.test;
     // Shares have a total of 1; costs are compared with the mean of all captures, whichever their side.
     event_.minimal_effect = test.minimal_effect *= all_.question_.is_of_shares() ? 1 : mean_cost();
-    event_.run = compare_sides(values_, before_, test);
-    event_.functions = functions_.size();
+    choose_tested();
+    if (tested_.empty()) return std::move(event_);
+    event_.run = all_.question_.takes ? compare_sides(values_of_tested(), before_, test)
+                                      : compare_sides(values_, before_, test);
+    event_.functions = tested_.size();
     take_findings();
     for (FunctionChange& finding : event_.findings)
       if (finding.tested.verdict == Verdict::Changed || is_indicative(finding)) explain(finding);
@@ -338,6 +341,20 @@ class EventJudge {
   using Node = std::uint32_t;
   using FunctionOf = std::uint32_t;  // a function's number in the comparison
   static constexpr std::uint32_t kNone = Comparison::kNone;
+
+  void choose_tested() {
+    const auto& takes = all_.question_.takes;
+    for (std::size_t i = 0; i < functions_.size(); ++i)
+      if (!takes || takes(all_.functions_[functions_[i]])) tested_.push_back(i);
+  }
+  std::vector<std::vector<double>> values_of_tested() const {
+    std::vector<std::vector<double>> values;
+    for (const std::size_t i : tested_) {
+      values.push_back(values_[2 * i]);
+      values.push_back(values_[2 * i + 1]);
+    }
+    return values;
+  }
 
   double self_weight(std::size_t node, std::size_t capture) const {
     const std::size_t at = node * all_.most_ + capture;
@@ -443,13 +460,13 @@ class EventJudge {
     const auto rank = [](Verdict verdict) {
       return verdict == Verdict::Changed ? 0 : verdict == Verdict::Inconclusive ? 1 : 2;
     };
-    for (std::size_t i = 0; i < functions_.size(); ++i) {
+    for (std::size_t i = 0; i < tested_.size(); ++i) {
       const Tested &self = event_.run.of[2 * i], &total = event_.run.of[2 * i + 1];
       const bool is_self_larger = std::abs(self.shift) >= 0.9 * std::abs(total.shift);
       const bool takes_self = rank(self.verdict) != rank(total.verdict)
                                   ? rank(self.verdict) < rank(total.verdict)
                                   : is_self_larger;
-      event_.findings.push_back({functions_[i],
+      event_.findings.push_back({functions_[tested_[i]],
                                  takes_self ? CostPart::Self : CostPart::Total,
                                  takes_self ? self : total,
                                  ChangeCause::None,
@@ -481,7 +498,8 @@ class EventJudge {
       return;
     }
     if (finding.part == CostPart::Self) {
-      finding.cause = ChangeCause::OwnCode;
+      finding.cause = take_absorbed(finding) ? ChangeCause::Absorbed : ChangeCause::OwnCode;
+      if (finding.cause == ChangeCause::Absorbed) return;
     } else {
       walk_down(finding);
     }
@@ -519,10 +537,25 @@ class EventJudge {
     const bool is_own = sum_of(at, self_delta_) / whole >= 0.5;
     if (finding.path.empty()) {
       finding.cause = is_own ? ChangeCause::OwnCode : ChangeCause::Callees;
+      if (!is_own) finding.others = largest_below(at, whole);
       return;
     }
     finding.cause = ChangeCause::Callee;
     finding.others = {finding.path.back()};
+  }
+
+  // The functions that these nodes call, as far as each has a tenth of the change.
+  std::vector<FunctionOf> largest_below(const std::vector<Node>& at, double whole) const {
+    std::map<FunctionOf, double> below;
+    for (const Node node : at)
+      for (const Node child : children_[node]) below[tree_.nodes[child].function] += delta_[child] / whole;
+    std::vector<std::pair<double, FunctionOf>> parts;
+    for (const auto& [function, part] : below)
+      if (part >= 0.1) parts.emplace_back(-part, function);
+    std::ranges::sort(parts);
+    std::vector<FunctionOf> functions;
+    for (const auto& [part, function] : parts) functions.push_back(function);
+    return functions;
   }
 
   // The function whose own code in all of these subtrees has 90 % of the change; what only moved within them
@@ -575,9 +608,38 @@ class EventJudge {
       sum += delta;
       finding.others.push_back(function);
     }
-    if (!finding.others.empty() && is_about(sum, -finding.tested.shift)) return true;
+    if (!finding.others.empty() && makes_up_for(sum, -finding.tested.shift)) return true;
     finding.others.clear();
     return false;
+  }
+  // Whether nothing that matters is left of a change.
+  bool makes_up_for(double change, double expected) const {
+    return is_about(change, expected) || std::abs(change - expected) < event_.minimal_effect;
+  }
+
+  // Functions that it called and that are gone or new, which make up for the change of its own code.
+  bool take_absorbed(FunctionChange& finding) const {
+    std::map<FunctionOf, double> below;
+    double own = 0;
+    for (std::size_t node = 1; node < tree_.nodes.size(); ++node) {
+      if (tree_.nodes[node].function == finding.function) own += self_delta_[node];
+      const Node parent = tree_.nodes[node].parent;
+      if (parent != 0 && tree_.nodes[parent].function == finding.function)
+        below[tree_.nodes[node].function] += delta_[node];
+    }
+    std::vector<std::pair<double, FunctionOf>> parts;
+    double sum = 0;
+    for (const auto& [function, delta] : below) {
+      if (delta * own >= 0 || function == finding.function) continue;
+      if (!is_zero(function, false) && !is_zero(function, true)) continue;
+      sum += delta;
+      parts.emplace_back(-std::abs(delta), function);
+    }
+    if (parts.empty() || !makes_up_for(sum, -own)) return false;
+    std::ranges::sort(parts);
+    for (const auto& [size, function] : parts)
+      if (-size >= 0.1 * std::abs(own)) finding.others.push_back(function);
+    return !finding.others.empty();
   }
 
   // Another function below the same caller that has what this one lost, while the caller stays. With shares,
@@ -643,6 +705,7 @@ class EventJudge {
   std::vector<bool> is_topmost_;
   std::vector<std::vector<Node>> top_;  // by function: its topmost nodes
   std::vector<FunctionOf> functions_;   // with weight, ascending
+  std::vector<std::size_t> tested_;     // indices of functions_
   std::vector<std::vector<double>> values_;
 };
 
@@ -673,7 +736,7 @@ std::string cause_text(const Comparison& comparison, const FunctionChange& chang
              names(path.last(std::min(path.size(), kShown)), " > ");
     }
     case ChangeCause::Callees:
-      return "several functions that it calls";
+      return "several functions that it calls" + (change.others.empty() ? "" : ": " + others());
     case ChangeCause::Moved:
       return fmt::format("moved {} {}, below {}", change.tested.shift > 0 ? "from" : "to",
                          name(change.others[0]), name(change.others[1]));
@@ -681,6 +744,8 @@ std::string cause_text(const Comparison& comparison, const FunctionChange& chang
       return "gone: inlined into " + others();
     case ChangeCause::Outlined:
       return "new: was inlined into " + others();
+    case ChangeCause::Absorbed:
+      return (change.tested.shift > 0 ? "now inlined into it: " : "no longer inlined into it: ") + others();
     case ChangeCause::Appeared:
       return "new";
     case ChangeCause::Vanished:

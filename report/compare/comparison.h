@@ -23,6 +23,12 @@
 
 namespace tacho::report {
 
+struct ComparedFunction {
+  std::string name, module;  // name_of_source(); the module's short name, empty: none
+  bool is_kernel = false;
+  auto operator<=>(const ComparedFunction&) const = default;
+};
+
 struct ComparisonQuestion {
   StackSource source;  // the events and weights; `roots` are not used
   std::string per;     // an event: costs are per one of them. Empty: see `work`
@@ -30,6 +36,8 @@ struct ComparisonQuestion {
       0;             // units of work of each capture: costs are per unit. 0: shares of the capture's total
   TestOptions test;  // minimal_effect: a part of the total
   bool matches_calls = true;  // functions with equal callers and callees are one under two names
+  // Which functions are tested, and so share the chance of a false alarm; null: all.
+  std::function<bool(const ComparedFunction&)> takes{};
   bool is_of_shares() const { return per.empty() && work == 0; }
 };
 
@@ -39,12 +47,6 @@ struct SideCapture {
   double units = 0;  // of work; 0: shares
   // What should be equal in all captures: "CPU", "8 cores"; in a fixed order.
   std::vector<std::pair<std::string, std::string>> facts;
-};
-
-struct ComparedFunction {
-  std::string name, module;  // name_of_source(); the module's short name, empty: none
-  bool is_kernel = false;
-  auto operator<=>(const ComparedFunction&) const = default;
 };
 
 struct RenamedFunctions {
@@ -62,10 +64,12 @@ enum class ChangeCause : std::uint8_t {
   None,      // nothing changed, or it is not known
   OwnCode,   // its own code
   Callee,    // `others[0]`, at the end of the path
-  Callees,   // several functions that it calls
+  Callees,   // several functions that it calls: `others`, the largest first; none: they trade
   Moved,     // to or from `others[0]`, below a caller whose cost stays
   Inlined,   // gone: its cost is in its callers, `others`
   Outlined,  // new: its cost was in its callers, `others`
+  Absorbed,  // its own code, by what `others` that it called lost when they were inlined, or won when they
+             // were not
   Appeared,  // its cost is added
   Vanished,
 };

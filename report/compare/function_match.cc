@@ -141,6 +141,8 @@ class FunctionMatcher {
   std::vector<Sides> sides_;          // by function; matched ones are added to their match
   std::map<std::string_view, Sides> modules_;
   std::map<std::string_view, std::string_view> renamed_modules_;  // before, after
+  // Functions by which a module became another one: before, after.
+  std::map<std::string_view, std::map<std::string_view, std::size_t>> votes_;
   std::set<std::pair<std::string_view, std::string_view>> module_pairs_, renames_;
   MatchedFunctions matched_;
 };
@@ -178,7 +180,7 @@ void FunctionMatcher::match_unique(MakeKey&& key_of, Test&& is_meant, MatchedBy 
     if (before >= kNone || after >= kNone) continue;
     replace(before, after, by);
     if (by != MatchedBy::Module) continue;
-    renamed_modules_.emplace(functions_[before].module, functions_[after].module);
+    ++votes_[functions_[before].module][functions_[after].module];
     module_pairs_.emplace(functions_[before].module, functions_[after].module);
   }
 }
@@ -187,6 +189,19 @@ void FunctionMatcher::match_modules() {
   const auto is_of_one = [this](std::uint32_t i) { return is_module_of_one(i); };
   const auto has_closure = [this](std::uint32_t i) { return without_closure(sources_[i]) != sources_[i]; };
   match_unique([this](std::uint32_t i) { return Key(sources_[i], {}, functions_[i].kind); }, is_of_one,
+               MatchedBy::Module);
+  for (const auto& [before, afters] : votes_)
+    renamed_modules_.emplace(
+        before, std::ranges::max_element(afters, {}, [](const auto& one) { return one.second; })->first);
+  // A name that several modules have, as _start of the program and of the dynamic linker, is matched between
+  // modules that have become each other.
+  std::set<std::string_view> renamed;
+  for (const auto& [before, after] : renamed_modules_) renamed.insert(after);
+  match_unique([this](std::uint32_t i) { return Key(sources_[i], module_after(i), functions_[i].kind); },
+               [&](std::uint32_t i) {
+                 return is_only_before(i) ? renamed_modules_.contains(functions_[i].module)
+                                          : renamed.contains(functions_[i].module);
+               },
                MatchedBy::Module);
   // Closures are numbered in the order of the source.
   match_unique(

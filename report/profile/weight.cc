@@ -354,7 +354,7 @@ std::vector<std::string> StackEvents::notes(bool has_stacks, Several several_are
   if (several > 1 && several_are == Several::Apart) {
     notes.push_back("the weights of " + taken +
                     " have different units, and each unit has its own graph; --event NAME takes one event");
-  } else if (several > 1) {
+  } else if (several > 1 && several_are == Several::Together) {
     notes.push_back(as_perl_ ? "added up the samples of " + taken + "; --event NAME takes one event"
                              : "the stacks of " + taken +
                                    " are below the names of these events; --event NAME "

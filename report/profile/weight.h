@@ -156,8 +156,8 @@ class StackEvents {
   // After reading: an error if no event has the name in the filter, or none the field of the weight.
   Result<> check();
   // Notes about defaults that were chosen, and about missing stacks. `Several::Apart`: events whose weights
-  // have different units are not shown together.
-  enum class Several : std::uint8_t { Together, Apart };
+  // have different units are not shown together; Compared: no two events are, which needs no note.
+  enum class Several : std::uint8_t { Together, Apart, Compared };
   std::vector<std::string> notes(bool has_stacks, Several several_are = Several::Together);
 
  private:

@@ -169,6 +169,19 @@ class Diff(programs.Scratch):
         found = self.finding(judged, "leaf_b")
         self.assertEqual((found["cause"], found["others"]), ("moved", ["recurse", "main"]))
 
+    def test_a_function_that_absorbs_another_one(self):
+        # leaf_a is inlined into recurse, which costs a little more than both did.
+        before = self.side("b", {"main": 700, "main recurse": 100, "main recurse leaf_a": 200})
+        after = self.side("a", {"main": 700, "main recurse": 305})
+        judged, _ = self.judged(before, after, "--work", "1")
+        found = {name: self.finding(judged, name) for name in ("recurse", "leaf_a")}
+        self.assertEqual({name: (one["cause"], one["others"]) for name, one in found.items()},
+                         {"recurse": ("absorbed", ["leaf_a"]), "leaf_a": ("inlined", ["recurse"])})
+        text = self.diff(before, after, "--work", "1").stdout.decode()
+        self.assertIn("now inlined into it: leaf_a", text)
+        judged, _ = self.judged(after, before, "--work", "1")
+        self.assertEqual({name: self.finding(judged, name)["cause"] for name in ("recurse", "leaf_a")}, {"recurse": "absorbed", "leaf_a": "outlined"})
+
     def test_what_trades_below_a_function_does_not_explain_it(self):
         # leaf_a moved from recurse to leaf_b; main's own code costs 100 more.
         before = self.side("b", {"main": 300, "main recurse": 200, "main recurse leaf_a": 400, "main leaf_b": 100})

@@ -99,10 +99,14 @@ void write_check_markdown(TextBuffer& out, const CheckReport& report) {
   out.text(fmt::format("### tacho check: {}\n\n| | rule | expected | measured |\n|---|---|---|---|\n",
                        report.has_failed() ? "failed" : "passed"));
   std::size_t left_out = 0;
-  // What fails comes first.
-  for (const bool failing : {true, false})
+  // What fails comes first, then what is inconclusive.
+  const auto rank = [&](const Check& check) {
+    return report.fails(check) ? 0 : check.verdict == CheckVerdict::Inconclusive ? 1 : 2;
+  };
+  for (const int wanted : {0, 1, 2})
     for (const Check& check : report.checks) {
-      if (report.fails(check) != failing) continue;
+      if (rank(check) != wanted) continue;
+      const bool failing = wanted == 0;
       const std::string row =
           fmt::format("| {} | {} | {} | {} |\n",
                       failing ? "**" + std::string(name_of(check.verdict)) + "**" : name_of(check.verdict),

@@ -315,6 +315,7 @@ Result<> RuleChecks::add_capture(Session& session, const std::string& name,
   }
   run(capture);
   capture.finish();
+  names_.push_back(name);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     auto made = measure(rules_->rules[i], capture, fields[i]);
     if (!made) return std::move(made.error()).in(printable(name));
@@ -390,7 +391,7 @@ std::vector<Check> RuleChecks::checks() const {
 }
 
 Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
-                          const std::vector<MeasuredRule>& captures, std::size_t number) {
+                          const std::vector<MeasuredRule>& captures, std::size_t number) const {
   Check made;
   made.rule = rule.name;
   made.line = expectation.line;
@@ -420,18 +421,19 @@ Check RuleChecks::checked(const Rule& rule, const Expectation& expectation,
   for (const Measured& one : found) made.values.push_back(one.value);
   // Of a forbidden function any capture counts; of a capture's own quality the worst.
   if (rule.subject == Subject::Forbidden || rule.subject == Subject::Capture) {
-    const auto worst =
-        std::ranges::find_if(found, [&](const Measured& one) { return !expectation.holds(one.value); });
-    made.verdict = worst == found.end() ? CheckVerdict::Passed : CheckVerdict::Failed;
-    if (worst != found.end()) made.value = worst->value;
-    if (worst == found.end() && rule.subject == Subject::Capture)
-      made.value = (expectation.holds(0) ? std::ranges::max_element(found, {}, &Measured::value)
-                                         : std::ranges::min_element(found, {}, &Measured::value))
-                       ->value;
+    const auto worst = expectation.holds(0) ? std::ranges::max_element(found, {}, &Measured::value)
+                                            : std::ranges::min_element(found, {}, &Measured::value);
+    made.verdict = expectation.holds(worst->value) ? CheckVerdict::Passed : CheckVerdict::Failed;
+    made.value = worst->value;
+    if (rule.subject == Subject::Capture && found.size() > 1 && found.size() == names_.size())
+      made.evidence = "in " + printable(names_[static_cast<std::size_t>(worst - found.begin())]);
     made.low = made.high = made.value;
   }
   const auto heaviest = std::ranges::max_element(found, {}, &Measured::value);
-  if (made.verdict != CheckVerdict::Passed) made.evidence = heaviest->evidence;
+  if (made.verdict == CheckVerdict::Passed)
+    made.evidence.clear();
+  else if (made.evidence.empty())
+    made.evidence = heaviest->evidence;
   made.message = quantity_text(made.value, made.unit);
   if (made.low != made.high)
     made.message +=

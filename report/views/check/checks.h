@@ -61,12 +61,13 @@ class RuleChecks {
 
   Result<MeasuredRule> measure(const Rule& rule, const MeasuredCapture& capture,
                                const Result<std::size_t>& field) const;
-  static Check checked(const Rule& rule, const Expectation& expectation,
-                       const std::vector<MeasuredRule>& captures, std::size_t number);
+  Check checked(const Rule& rule, const Expectation& expectation, const std::vector<MeasuredRule>& captures,
+                std::size_t number) const;
   Error error_in(const Rule& rule, const std::string& what) const;
 
   const RuleFile* rules_;
   std::vector<std::vector<MeasuredRule>> measured_;  // by rule, then by capture
+  std::vector<std::string> names_;                   // of the captures
 };
 
 // The verdict of an expectation: by the values of several captures and the interval of their median, or by

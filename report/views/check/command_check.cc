@@ -232,6 +232,12 @@ Result<cli::ExitStatus> run_check(const std::vector<std::string>& arguments) {
       return use_error(options.base.empty()
                            ? options.rules + " has [[regression]]: --base names the captures to compare with"
                            : "--base is for [[regression]], which " + options.rules + " does not have");
+    if (options.base.size() == 1 && options.captures.size() > 1)
+      return use_error(
+          fmt::format("--base has one capture, {}, and {} are checked; quote a pattern (--base "
+                      "'base/*.data'), or give --base "
+                      "for each capture of the base",
+                      options.base.front(), options.captures.size()));
     std::ranges::copy(options.base, std::back_inserter(options.reading.other_inputs));
     return show_alone(options.reading, nullptr, [&](const SessionOptions& wanted, TextOutput& out) {
       return show_checks(wanted, *rules, out, options);

@@ -109,6 +109,8 @@ void InitRules::write(TextBuffer& out) const {
   for (const std::string& name : names_) out.text("#   " + printable(name) + "\n");
   out.text(
       "# Limits are above what was measured. Change them to what you promise, and name the rules.\n"
+      "# A function that no sample has fails its rule, as it may have been renamed; optional = true lets it "
+      "be gone.\n"
       "tacho_check = 1\n\n");
   out.text(fmt::format(
       "# What a capture must be to be judged. Measured: {:.3g} % of samples lost, {:.4g} % of frames with a "
@@ -130,12 +132,13 @@ void InitRules::write_functions(TextBuffer& out) const {
   heaviest.resize(std::min(heaviest.size(), kMostFunctions));
   for (const auto& [name, share] : heaviest) {
     if (share.measured < kLeastShare) break;
+    // Half of what is left, where one and a half times as much would be all.
+    const double limit = std::min(std::ceil(1.5 * share.high + 1), std::ceil((share.high + 100) / 2));
+    if (limit >= 100) continue;  // it would forbid nothing
     out.text(
         fmt::format("\n# Measured: {:.3g} % without its callees.\n[[rule]]\nfunction = {}\nevent = {}\n"
-                    "expect = \"self < {:.0f} %\"\n"
-                    "optional = true  # it may become so fast that no sample has it\n",
-                    share.measured, toml_text(pattern_of(name)), toml_text(event_),
-                    std::min(std::ceil(1.5 * share.high + 1), 100.0)));
+                    "expect = \"self < {:.0f} %\"\n",
+                    share.measured, toml_text(pattern_of(name)), toml_text(event_), limit));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "cli/message_text.h"
@@ -19,6 +20,9 @@ ComparisonQuestion question_of(const RegressionRule& rule) {
   question.test.minimal_effect = rule.min_effect / 100;
   question.test.alpha = rule.alpha / 100;
   question.test.is_paired = rule.is_paired;
+  if (!rule.functions.empty())
+    question.takes = [pattern = std::make_shared<RulePattern>(rule.functions)](
+                         const ComparedFunction& function) { return pattern->matches(function.name); };
   return question;
 }
 
@@ -64,11 +68,10 @@ Check RegressionCheck::without_failures(const Tests& tests, bool is_undecided) c
   const TestedRun& run = tests.run;
   if (run.verdict == Verdict::Indicative) {
     const auto after = static_cast<std::size_t>(std::ranges::count(captures(), true, &SideCapture::is_after));
-    return made_for(
-        tests.of, CheckVerdict::Inconclusive,
-        fmt::format("too few captures for a verdict: {} of the base and {} others can give p {:.3g} "
-                    "at least, and at most {:.3g} counts",
-                    captures().size() - after, after, run.least_p, rule_->alpha / 100));
+    return made_for(tests.of, CheckVerdict::Inconclusive,
+                    fmt::format("too few captures for a verdict: {} of the base and {} others; {}",
+                                captures().size() - after, after,
+                                rule_->is_paired ? "six pairs give one" : "four a side give one"));
   }
   if (is_undecided)
     return made_for(
@@ -93,6 +96,7 @@ bool RegressionCheck::is_regression(const FunctionChange& change,
   switch (change.cause) {
     case ChangeCause::Moved:
     case ChangeCause::Outlined:
+    case ChangeCause::Absorbed:
       return false;
     case ChangeCause::Callee:
       return std::ranges::find(causes, change.others[0]) == causes.end();
@@ -117,12 +121,10 @@ void RegressionCheck::check_functions(const ComparedEvent& event, std::vector<Ch
   };
   const Tests tests{event.run, event.name, "function", amount(event.minimal_effect),
                     amount(event.run.detectable)};
-  const RulePattern pattern(rule_->functions.empty() ? "*" : rule_->functions);
   std::vector<const FunctionChange*> wanted;
   std::vector<std::uint32_t> causes;  // functions that are worse, and whose change no other explains
   bool has_undecided = false;
   for (const FunctionChange& change : event.findings) {
-    if (!pattern.matches(comparison_.functions()[change.function].name)) continue;
     wanted.push_back(&change);
     has_undecided |= is_undecided(change.tested, event.minimal_effect);
     if (is_worse(change.tested) && is_regression(change, {}) && change.cause != ChangeCause::Callee)
@@ -148,8 +150,7 @@ void RegressionCheck::check_functions(const ComparedEvent& event, std::vector<Ch
     const bool is_self = change->part == CostPart::Self;
     Check& made = all.emplace_back(
         made_for(event.name + ": " + name + (is_self ? "" : " with its callees"), CheckVerdict::Failed,
-                 fmt::format("{}{} costs {} {}more: medians {} before, {} after ({})", name,
-                             is_self ? "" : " with its callees", amount(tested.shift),
+                 fmt::format("costs {} {}more: medians {} before, {} after ({})", amount(tested.shift),
                              is_of_shares ? "of the total " : "", amount(tested.before), amount(tested.after),
                              p_text(tested.p))));
     const double scale = is_of_shares ? 100 : 1;

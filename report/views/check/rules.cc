@@ -120,9 +120,9 @@ Result<> find_measure(std::string_view name, Subject subject, Expectation& into)
   const auto row = std::ranges::find(kMeasures, name, &MeasureRow::name);
   if (row != std::end(kMeasures) && is_measured(*row, subject)) {
     into.measure = row->measure;
-    if (row->unit == kInPercent && into.unit == kNoUnit) into.unit = kInPercent;
+    // 0.5 could mean half of all.
     if (row->unit == kInPercent && into.unit != kInPercent)
-      return Error{fmt::format("{} is in percent", name)};
+      return Error{fmt::format("{} is in percent: write {:g} %", name, into.limit)};
     if (row->unit != kInPercent && into.unit == kInPercent)
       return Error{fmt::format("{} is not in percent", name)};
     return Done{};

@@ -24,9 +24,12 @@ struct RunWords {
   std::string text() const {
     switch (run.verdict) {
       case Verdict::Changed:
-        return fmt::format(
-            "changed: {}, by {} or more ({}; {}){}", cli::counted(changed, noun), minimal, p_text(run.p),
-            labellings(), undecided == 0 ? "" : fmt::format("; {} undecided", cli::counted(undecided, noun)));
+        return fmt::format("changed: {}, by {} or more ({}; {}){}", cli::counted(changed, noun), minimal,
+                           p_text(run.p), labellings(),
+                           undecided == 0
+                               ? ""
+                               : fmt::format("; inconclusive for {}, about {} captures a side would decide",
+                                             cli::counted(undecided, noun), run.captures_needed));
       case Verdict::Same:
         return fmt::format("same: no {} changed by {} or more ({:.1f} % intervals)", noun, minimal,
                            100 * run.coverage);
@@ -243,8 +246,8 @@ void write_tested(FieldSink& to, const Tested& tested) {
 }
 
 std::string_view cause_name(ChangeCause cause) {
-  constexpr std::string_view kNames[] = {"",        "own code", "callee",   "callees", "moved",
-                                         "inlined", "outlined", "appeared", "vanished"};
+  constexpr std::string_view kNames[] = {"",        "own code", "callee",   "callees",  "moved",
+                                         "inlined", "outlined", "absorbed", "appeared", "vanished"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

@@ -49,16 +49,16 @@ class RowIdentities {
   }
   void match() { matched_ = match_functions(functions_); }
   const std::string& matched_modules() const { return matched_.modules; }
-  // Whether a module that was built anew has functions of the capture before alone, and of that after alone.
+  // Whether modules that were built anew have functions of the capture before alone, and of that after alone.
   bool may_have_renamed_functions() const {
-    std::set<std::string_view> gone, appeared;
+    bool has_gone = false, has_appeared = false;
     for (std::uint32_t i = 0; i < functions_.size(); ++i) {
       const FunctionToMatch& function = functions_[i];
       if (matched_.same[i] != i || function.is_before == function.is_after) continue;
       if (!is_one_build(function.module, builds_before_, builds_after_))
-        (function.is_before ? gone : appeared).insert(function.module);
+        (function.is_before ? has_gone : has_appeared) = true;
     }
-    return std::ranges::any_of(gone, [&](std::string_view module) { return appeared.contains(module); });
+    return has_gone && has_appeared;
   }
   void rename(const RenamedFunctions& renamed) {
     std::map<ComparedFunction, std::uint32_t> appeared;

@@ -48,6 +48,17 @@ TEST(FunctionMatch, ProgramsUnderOtherNamesAreMatchedByTheNamesOfFunctions) {
   EXPECT_EQ(matched.by[2], MatchedBy::Module);
 }
 
+TEST(FunctionMatch, ANameOfTwoNewModulesIsThatOfTheModuleThatBecameTheOther) {
+  // A sample of the dynamic linker's _start, which only one capture has.
+  const std::vector<FunctionToMatch> functions = {{"main", "old", 'u', kYes, kNo},
+                                                  {"main", "new", 'u', kNo, kYes},
+                                                  {"_start", "old", 'u', kYes, kNo},
+                                                  {"_start", "new", 'u', kNo, kYes},
+                                                  {"_start", "ld.so", 'u', kNo, kYes}};
+  const MatchedFunctions matched = match_functions(functions);
+  EXPECT_EQ(matched.same, (std::vector<std::uint32_t>{1, 1, 3, 3, 4}));
+}
+
 TEST(FunctionMatch, ANameThatTwoNewModulesHaveIsAmbiguous) {
   const std::vector<FunctionToMatch> functions = {
       {"main", "old", 'u', kYes, kNo}, {"main", "a", 'u', kNo, kYes}, {"main", "b", 'u', kNo, kYes}};
