@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //
 // Sizes of block I/O, counted in the kernel: no event for each request, whatever their number.
 //

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //
 // How long files stay open: an event for each that was open long, with the stack that had opened it, and a histogram of
 // all, counted in the kernel.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //
 // How long each system call took, from entry to exit, in nanoseconds; with -g the stack it returns to.
 //

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The numbers of threads in the recorder's pid namespace, by their numbers in the initial one, and the reverse. The iterator
 // adds the threads that run at the start, the other program each new one.
 #include "bpf/programs/pid_namespace.h"

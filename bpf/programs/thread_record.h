@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The record that the task iterator (threads.bpf.c) writes for each thread, and bpf/thread_list.cc reads. */
 #ifndef TACHO_THREAD_RECORD_H
 #define TACHO_THREAD_RECORD_H

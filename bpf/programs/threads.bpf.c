@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Task iterator of tacho stacks: writes each thread's state, kernel stack and user registers. Stops no thread: the registers
 // are the pt_regs at the base of the kernel stack.
 #include "bpf/programs/recorders/kernel_types.h"

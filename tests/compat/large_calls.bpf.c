@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Every role and format of tacho/event.h in one payload: reads and writes that moved a megabyte or more, with a stack
 // that the program takes itself.
 #include "vmlinux.h"

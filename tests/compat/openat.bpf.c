@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // As programs for perf 6.4 and older were written: perf's section name, the map sized by hand, no description of the
 // payload. perf wants the map exactly as large as there are processors: -DPROCESSORS=2.
 #include <linux/bpf.h>

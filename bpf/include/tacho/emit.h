@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only OR BSD-2-Clause */
 /*
  * Filters of a BPF program by the recording's target and options, in the kernel and before a stack is walked; and ring buffers.
  *

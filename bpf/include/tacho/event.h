@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only OR BSD-2-Clause */
 /*
  * Declarations of a BPF program for tacho: the members of its events, the maps that carry them, and alternative
  * programs. They are stored in the object's BTF; no code runs in the kernel for them.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* IP addresses as text, and TCP states by the kernel's names. */
 #ifndef TACHO_ADDRESSES_H
 #define TACHO_ADDRESSES_H

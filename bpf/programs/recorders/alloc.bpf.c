@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Outstanding heap memory of programs: allocated by malloc() and the like and not freed, by the allocating stack.
 //
 // Blocks are added to the sum of their stack when they are allocated, and subtracted when they are freed.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Waits that began before the recording. A task iterator, which tacho-record runs when events are enabled, adds each thread that
  * is off CPU to the map of waits, with the current time as the start. Include recorder.h first.

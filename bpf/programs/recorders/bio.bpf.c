@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Block I/O requests: time in the I/O scheduler's queue and on the disk, with the stack that submitted them.
 //
 // A request is identified by its address (struct request) from insert or issue to completion. Device and sector are not enough:

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Outstanding memory: allocated blocks by address, and their sums by stack. The program that deletes a block from the map also
  * subtracts it from the sum, so that it is subtracted once.

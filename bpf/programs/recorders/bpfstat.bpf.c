@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Run count and run time of all BPF programs, from the kernel's statistics (struct bpf_prog_stats).
 //
 // A program iterator: tacho-record runs it each time before it reads the map. Samples have the increase since the last read.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Calls of a program's functions, one event at each return: duration and depth.
 //
 // The programs are attached to every function that tacho-record finds in `binary`. In-flight calls are kept by thread and depth.

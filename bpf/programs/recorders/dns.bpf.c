@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Host name look-ups through the C library: getaddrinfo(), gethostbyname().
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/unseen_ends.h"

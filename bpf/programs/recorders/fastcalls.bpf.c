@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Calls of a program compiled with -pg or -finstrument-functions, one event at each return. They are reported by a library
 // (record/preload/compiled_calls.c) that tacho-record preloads into the program.
 #include "bpf/programs/recorders/recorder.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Calls of kernel functions that take a pointer to one type of struct, one event at each return: duration, depth, the object,
 // and some of its members as they were at the entry.
 //

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Numbers and durations of function calls, counted in the kernel: no event for each call.
 //
 // tacho-record finds the functions and attaches the two programs to all of them: functions of a program or library (uprobe.multi),

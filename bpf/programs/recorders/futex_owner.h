@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Owners of the locks of programs, when a thread begins to wait in futex(2): decided by the words around the futex, as
  * owner_in() of record/now/awaited_locks.cc does. Include recorder.h first.

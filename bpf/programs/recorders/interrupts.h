@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The waker of a thread: the current thread, or a timer or device whose interrupt handler runs in it. Include recorder.h first.
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Outstanding kernel memory: slab objects and pages that were allocated and not freed, by the allocating stack.
 //
 // Only allocations are filtered by thread: memory may be freed by another thread, an interrupt, or a process that is not

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The members of kernel types that recorders read, by name: libbpf finds them in the running kernel's BTF. The host that
  * builds tacho need not run a kernel like that of the host that records. */
 #ifndef TACHO_KERNEL_TYPES_H

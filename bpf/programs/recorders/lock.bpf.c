@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Waits for futexes, on which locks, condition variables and semaphores of programs are built. The stack is taken when the wait
 // begins, so that also a wait that never ends (a deadlock) has one; the lock's owner is that of then.
 #include "bpf/programs/recorders/recorder.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Off-CPU times of threads, with the stack that left the CPU, what it waited for, and the waker.
 #include "bpf/programs/recorders/wait_sampling.h"
 #include "bpf/programs/recorders/before.h"

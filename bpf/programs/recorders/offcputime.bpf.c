@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Off-CPU times, summed up in the kernel by thread and by the stack that left the CPU: no event for each wait.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"

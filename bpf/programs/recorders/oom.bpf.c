@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Victims of the OOM killer. The sample's thread is the one whose allocation failed.
 #include "bpf/programs/recorders/recorder.h"
 

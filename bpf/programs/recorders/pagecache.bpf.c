@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The page cache: pages requested, pages missed, and pages dirtied.
 #include "bpf/programs/recorders/recorder.h"
 

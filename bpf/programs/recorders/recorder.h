@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Shared by all recorders: options that choose threads and sample events, checked before a stack is walked. The rest is in
  * tacho/event.h and tacho/emit.h, which every BPF program may use.

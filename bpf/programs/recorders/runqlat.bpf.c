@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Run-queue latency: how long runnable threads waited for a CPU after a wake-up, fork or preemption.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Types of the constants that tacho-record sets in recorders before it loads them: C, compiled on both sides. */
 #ifndef TACHO_SHARED_CONSTANTS_H
 #define TACHO_SHARED_CONSTANTS_H

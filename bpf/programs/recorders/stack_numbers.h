@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A map of stacks by a number made from their addresses: like BPF_MAP_TYPE_STACK_TRACE, but without collisions that lose
  * stacks, and with user stacks unwound by tacho.

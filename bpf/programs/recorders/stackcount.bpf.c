@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Stacks of function calls or of a tracepoint, counted in the kernel: no event for each hit.
 //
 // tacho-record attaches the first program to all functions that it finds in a program or library (uprobe.multi) or in the kernel

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // System calls: number, duration and return value.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/syscalls.h"

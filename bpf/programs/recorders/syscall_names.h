@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers of system calls on x86-64, by which payloads show names. Define NO_CALL first: the name of -1. */
 #ifndef TACHO_SYSCALL_NAMES_H
 #define TACHO_SYSCALL_NAMES_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The programs of syscall and syscount. Include recorder.h first, and define enter(number) and leave(context, number, returned).
  */

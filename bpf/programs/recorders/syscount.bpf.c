@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Numbers and durations of system calls by process, call and result, counted in the kernel: no event for each call.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/syscalls.h"

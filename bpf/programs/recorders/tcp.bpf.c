@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // TCP connections: connect, accept, refused and close, with handshake time, lifetime and bytes.
 #include "bpf/programs/recorders/addresses.h"
 

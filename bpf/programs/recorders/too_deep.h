@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Calls whose return no uretprobe will see: the kernel replaces at most 64 return addresses of a thread at a time
  * (MAX_URETPROBE_DEPTH), including those of other tracers. A call that is nested deeper returns unseen. The program at the entry

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Waits and calls whose end the kernel did not trace, as happens for some context switches: the thread begins another one, or
  * leaves the CPU again, while they are open. How long they took is unknown, so they are counted as lost. Include recorder.h first.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Reads, writes and syncs of files: duration, bytes, file and file system.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/unseen_ends.h"

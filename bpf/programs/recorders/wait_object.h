@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a thread waits for that leaves the CPU: by its system call and the call's arguments, which are in the pt_regs at the base of
  * the thread's kernel stack. Include recorder.h and off_cpu.h first.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * rate= of waits. The cost of a wait is mostly that of its stack, so what is recorded is chosen when a wait begins, at random: of a
  * thread that waits often one of 2^n waits. Its event has 2^n times its time as weight. Each wait of LONG_NS has an event, perhaps

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Wake-ups: the waker's stack, the woken thread, and how long that had slept.
 #include "bpf/programs/recorders/wait_sampling.h"
 
