@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/completion.h"
 #include "cli/exit_status.h"
 #include "cli/nearest.h"
 #include "format/base/parse_text.h"
@@ -152,25 +153,46 @@ std::vector<Command> commands() {
        "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere"}};
   const std::string lines = report_commands();
   for (std::string_view rest = lines; !rest.empty();) {
-    const std::string line(format::take_until(rest, '\n'));
-    const std::size_t name_end = std::min(line.find_first_of(" \t"), line.size());
-    const std::size_t help_start = std::min(line.find_first_not_of(" \t", name_end), line.size());
-    const std::string name = line.substr(0, name_end);
+    std::string_view line = format::take_until(rest, '\n');
+    const std::string name(format::take_until(line, '\t'));
     const bool is_known = std::ranges::find(out, name, &Command::name) != out.end();
-    if (!name.empty() && !is_known) out.push_back({name, line.substr(help_start)});
+    if (!name.empty() && !is_known) out.push_back({name, std::string(line)});
   }
   return out;
+}
+
+// The groups of --help. Commands that are in none of them show captures.
+struct Task {
+  std::string_view title;
+  std::string_view commands;  // each between blanks
+};
+constexpr Task kTasks[] = {
+    {"Record, and see what can be recorded:", " record live top stat list doctor "},
+    {"Look at what is slow, and at captures:", ""},
+    {"Compare captures:", " diff check fleet "},
+    {"Share captures with others, and with other tools:", " pack redact export convert "}};
+
+bool is_of_task(const Command& command, const Task& task) {
+  const auto has = [&command](const Task& one) {
+    return one.commands.find(" " + command.name + " ") != std::string_view::npos;
+  };
+  return task.commands.empty() ? std::ranges::none_of(kTasks, has) : has(task);
 }
 
 void print_help(std::FILE* to) {
   std::fputs(
       "Usage: tacho COMMAND [OPTIONS]\n\n"
       "Records events with stacks on a host and reads the capture anywhere. Captures are perf.data files.\n"
-      "Something is slow: tacho why -p PID (tacho help slow says more).\n\n"
-      "Commands:\n",
+      "Something is slow: tacho why -p PID (tacho help slow says more).\n",
       to);
-  for (const Command& command : commands())
-    std::fprintf(to, "  %-12s %s\n", command.name.c_str(), command.help.c_str());
+  const std::vector<Command> all = commands();
+  for (const Task& task : kTasks) {
+    if (std::ranges::none_of(all, [&task](const Command& one) { return is_of_task(one, task); })) continue;
+    std::fprintf(to, "\n%s\n", std::string(task.title).c_str());
+    for (const Command& command : all)
+      if (is_of_task(command, task))
+        std::fprintf(to, "  %-12s %s\n", command.name.c_str(), command.help.c_str());
+  }
   std::fputs(
       "\nEach has its own help: tacho help COMMAND. Exit statuses: 0 whole, 1 wrong use, 2 input "
       "unreadable\n"
@@ -231,6 +253,51 @@ bool names_a_capture_first(const std::vector<std::string>& arguments) {
   return has_input_option(arguments) || (arguments.size() > 1 && !arguments[1].starts_with('-'));
 }
 
+// The program that runs a command, and its arguments.
+struct Route {
+  std::string program;
+  std::vector<std::string> arguments;
+};
+
+// `arguments`: the command and what follows it.
+Route route_of(std::vector<std::string> arguments, bool asks_for_help) {
+  const std::string word = arguments.front();
+  if (word == "record") {
+    arguments.erase(arguments.begin());
+    return {"tacho-record", std::move(arguments)};
+  }
+  if ((word == "doctor" && names_a_capture(arguments)) || (word == "why" && has_input_option(arguments)) ||
+      (word == "stacks" && names_a_capture_first(arguments)) ||
+      (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
+    return {"tacho-report", std::move(arguments)};
+  if (word == "list" || word == "live" || word == "top" || word == "stat" || word == "doctor" ||
+      word == "stacks" || word == "bpf" || word == "why") {
+    arguments.front() = word == "list" ? "--list-events" : word == "stat" ? "--count-events" : "--" + word;
+    return {"tacho-record", std::move(arguments)};
+  }
+  return {"tacho-report", std::move(arguments)};
+}
+
+// `tacho complete WORDS...`, for the completion of shells: prints what can stand in place of the last word
+// (cli/completion.h). `words`: those after "tacho" on the line that is completed.
+int complete_words(std::vector<std::string> words) {
+  if (words.size() > 1 && words[0] == "help") words.erase(words.begin());
+  if (words.size() < 2) {
+    std::vector<cli::Candidate> candidates;
+    for (Command& command : commands())
+      candidates.push_back({std::move(command.name), std::move(command.help)});
+    candidates.insert(
+        candidates.end(),
+        {{"help", "commands, or the help of one"}, {"--help", "the commands"}, {"--version", "the version"}});
+    cli::print_candidates({.text = words.empty() ? "" : words.back()}, candidates);
+    return cli::kWhole;
+  }
+  const bool is_record = words.front() == "record";  // the others have a word for the command
+  Route route = route_of(std::move(words), true);
+  route.arguments.insert(route.arguments.begin() + (is_record ? 0 : 1), std::string(cli::kCompleteOption));
+  return execute(route.program, std::move(route.arguments));
+}
+
 }  // namespace
 
 int main(int count, char** texts) {
@@ -256,25 +323,13 @@ int main(int count, char** texts) {
     return finished();
   }
   if (word.starts_with('-')) return say("unknown option '" + word + "'; see tacho --help", cli::kWrongUse);
-  if (word == "record") {
-    arguments.erase(arguments.begin());
-    return execute("tacho-record", std::move(arguments));
-  }
-  if (word == "doctor" && names_a_capture(arguments)) return execute("tacho-report", std::move(arguments));
-  const bool asks_for_help = std::ranges::find(arguments, "--help") != arguments.end();
-  if ((word == "why" && has_input_option(arguments)) ||
-      (word == "stacks" && names_a_capture_first(arguments)) ||
-      (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
-    return execute("tacho-report", std::move(arguments));
-  if (word == "list" || word == "live" || word == "top" || word == "stat" || word == "doctor" ||
-      word == "stacks" || word == "bpf" || word == "why") {
-    arguments.front() = word == "list" ? "--list-events" : word == "stat" ? "--count-events" : "--" + word;
-    return execute("tacho-record", std::move(arguments));
-  }
+  if (word == "complete") return complete_words({arguments.begin() + 1, arguments.end()});
   const auto* const absent = std::ranges::find(kAbsentCommands, word, &AbsentCommand::name);
   if (absent != std::end(kAbsentCommands))
     return say("'" + word + "' is not here; instead: " + std::string(absent->instead), cli::kWrongUse);
-  if (means_record(word))
+  if (word != "record" && means_record(word))
     return say("there is no command '" + word + "'; did you mean 'record'?", cli::kWrongUse);
-  return execute("tacho-report", std::move(arguments));
+  const bool asks_for_help = std::ranges::find(arguments, "--help") != arguments.end();
+  Route route = route_of(std::move(arguments), asks_for_help);
+  return execute(route.program, std::move(route.arguments));
 }

@@ -1,11 +1,21 @@
 # What `cmake --install` puts beside the programs and tacho/event.h, which their own folders install: examples, license,
-# documents, manual pages.
+# documents, completion of shells, manual pages.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
-        FILES_MATCHING PATTERN "*.c")
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.cc" PATTERN "CMakeLists.txt")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE ${PROJECT_SOURCE_DIR}/README.md
+              ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Below a folder of the same name, so that the links of README.md hold.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+
+# zsh's own folder; Debian's packages have vendor-completions.
+set(TACHO_ZSH_FOLDER ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "folder of the completion for zsh")
+set(shells ${PROJECT_SOURCE_DIR}/cli/shells)
+foreach(program tacho tacho-record tacho-report) # bash and fish load the file that a program's name has
+  install(FILES ${shells}/tacho.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
+  install(FILES ${shells}/tacho.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME ${program}.fish)
+endforeach()
+install(FILES ${shells}/_tacho DESTINATION ${TACHO_ZSH_FOLDER})
 
 # The commands in report/commands.cc with a help text; those without are run only by tacho-record.
 set(command_table ${PROJECT_SOURCE_DIR}/report/commands.cc)

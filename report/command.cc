@@ -16,6 +16,7 @@
 
 #include "cli/message_text.h"
 #include "format/records/perf_abi.h"
+#include "report/capture_candidates.h"
 #include "report/output/output_parts.h"
 #include "sandbox/job.h"
 #include "symbolize/files/debug_files.h"
@@ -390,6 +391,29 @@ sandbox::KernelSymbols kernel_symbols_for(const symbolize::SymbolOptions& symbol
   return is_needed ? sandbox::KernelSymbols::Shown : sandbox::KernelSymbols::Hidden;
 }
 
+namespace {
+
+// cli::CompleteValue of all commands that read a capture.
+bool complete_from_capture(const cli::ValuePlace& place) {
+  if (print_fixed_values(place)) return true;
+  const auto values = named_values(place);
+  if (!values) return false;
+  cli::print_candidates(values->place, values->always);
+  ReadingOptions options;
+  options.has_worker = true;
+  options.paging = Paging::Never;
+  options.session.input = capture_before(place);
+  // A capture that cannot be read has no names; the command itself will say why.
+  static_cast<void>(show_session(options, [&values](Session& session, TextOutput& out) -> Result<Shown> {
+    read_head(session);
+    out.text(cli::candidate_lines(values->place, names_of_capture(session, *values)));
+    return Shown(Symbols::NotUsed);
+  }));
+  return true;
+}
+
+}  // namespace
+
 cli::CommandLine command_line(std::string_view name, std::string description) {
   cli::CommandLine line;
   line.program = "tacho " + std::string(name);
@@ -441,7 +465,7 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& given, const std::ve
   std::optional<std::string> named;
   const auto input = std::ranges::find(line.options, "-i,--input", &cli::Option::names);
   if (!line.words && input != line.options.end()) take_capture_word(line, *input, named);
-  const auto parsed = cli::parse(line, arguments);
+  const auto parsed = cli::parse_or_complete(line, arguments, complete_from_capture);
   if (!parsed) return parsed.error();
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
   return work();

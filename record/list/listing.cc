@@ -12,6 +12,7 @@
 
 #include "bpf/object/kernel_btf.h"
 #include "bpf/user_object.h"
+#include "cli/completion.h"
 #include "cli/nearest.h"
 #include "cli/option_rows.h"
 #include "cli/text_table.h"
@@ -23,6 +24,7 @@
 #include "record/events/recorders.h"
 #include "record/events/tracepoint.h"
 #include "record/host/answers.h"
+#include "record/host/event_candidates.h"
 #include "record/host/pfm_events.h"
 #include "record/host/probe_offsets.h"
 #include "record/host/report_program.h"
@@ -245,6 +247,24 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
     options.pattern = words.front();
     return Done{};
   };
+  const auto complete = [](const cli::ValuePlace& place) {
+    if (!place.option.empty()) return false;
+    if (!place.words.empty() && place.words.front() == "recorders") {
+      std::vector<cli::Candidate> names;
+      for (const RecorderRow& row : recorders())
+        names.push_back({std::string(row.name), std::string(row.summary)});
+      cli::print_candidates(place, names);
+      return true;
+    }
+    if (place.words.empty()) {
+      std::vector<cli::Candidate> kinds{{"recorders", "ready-made recorders"},
+                                        {"bpf", "loaded BPF programs"}};
+      for (const KindWord& row : kKindWords) kinds.push_back({std::string(row.word), std::string(row.kind)});
+      cli::print_candidates(place, kinds);
+    }
+    print_events(place);
+    return true;
+  };
   line.epilog =
       "Examples:\n"
       "  tacho list\n"
@@ -255,7 +275,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "  tacho list bpf --cost=5                 runs per second, time of a run, share of a CPU\n"
       "\n"
       "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";
-  const auto outcome = cli::parse(line, arguments);
+  const auto outcome = cli::parse_or_complete(line, arguments, complete);
   if (!outcome) return outcome.error();
   if (*outcome == cli::Parsed::Run && options.cost_seconds && !options.programs)
     return use_error("--cost is for BPF programs: tacho list bpf --cost");

@@ -19,9 +19,11 @@
 #include <utility>
 
 #include "cli/absent_options.h"
+#include "cli/completion.h"
 #include "cli/option_rows.h"
 #include "format/base/file.h"
 #include "record/events/recorders.h"
+#include "record/host/event_candidates.h"
 #include "record/host/report_program.h"
 #include "record/messages.h"
 #include "record/parse_text.h"
@@ -82,6 +84,20 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
       "Exit status: that of COMMAND, or of the view when that is not 0; 1 wrong use, 2 when the kernel "
       "refuses.";
   return line;
+}
+
+// The event, then options of the recording.
+bool complete_live(const cli::ValuePlace& place) {
+  if (!place.option.empty()) return false;
+  if (place.words.empty()) {
+    print_events(place);
+    return true;
+  }
+  std::vector<std::string> arguments{std::string(cli::kCompleteOption), "-e"};
+  std::ranges::copy(place.words, std::back_inserter(arguments));
+  arguments.push_back(place.text);
+  static_cast<void>(parse_options(arguments));
+  return true;
 }
 
 // In the child: executes the view with the pipe as its input. Without a screen it ignores Ctrl-C: that ends
@@ -226,7 +242,7 @@ std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
 Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments) {
   LiveOptions options;
   std::vector<std::string> words;
-  const auto outcome = cli::parse(command_line(options, words), arguments);
+  const auto outcome = cli::parse_or_complete(command_line(options, words), arguments, complete_live);
   if (!outcome) return outcome.error();
   options.outcome = *outcome;
   if (options.outcome == cli::Parsed::HelpShown) return options;

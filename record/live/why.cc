@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "bpf/support/kernel_support.h"
+#include "cli/completion.h"
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
 #include "format/base/file.h"
@@ -211,6 +212,7 @@ Result<> check_page(const std::string& page, const RecordOptions& options) {
 Result<ParsedOptions> parse_with(std::string_view events, const std::vector<std::string>& arguments,
                                  WhyValues& to) {
   to = WhyValues();
+  if (cli::asks_for_completion(arguments)) return parse_options(arguments, shape_of(to));
   std::vector<std::string> words{"-g", "-F", "99", "-e", std::string(events)};
   if (events == kEventsWithoutBpf) words.emplace_back("--switch-events");
   words.insert(words.end(), arguments.begin(), arguments.end());

@@ -12,6 +12,7 @@
 #include "bpf/object/btf_schema.h"
 #include "bpf/object/object.h"
 #include "bpf/support/shipped_files.h"
+#include "cli/completion.h"
 #include "cli/exit_status.h"
 #include "cli/message_text.h"
 #include "cli/option_rows.h"
@@ -25,6 +26,7 @@
 #include "record/events/sample_fields.h"
 #include "record/events/target.h"
 #include "record/host/attachments.h"
+#include "record/host/event_candidates.h"
 #include "record/host/foreign_reader.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
@@ -114,7 +116,7 @@ cli::CommandLine describe(Options& options) {
 
 Result<Options> parse(const std::vector<std::string>& arguments) {
   Options options;
-  const auto outcome = cli::parse(describe(options), arguments);
+  const auto outcome = cli::parse_or_complete(describe(options), arguments, complete_recording);
   if (!outcome) return outcome.error();
   options.outcome = *outcome;
   const TargetOptions& target = options.target;

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "cli/absent_options.h"
+#include "cli/completion.h"
 #include "cli/option_rows.h"
 #include "format/base/units.h"
+#include "record/host/event_candidates.h"
 #include "record/host/pfm_events.h"
 #include "record/parse_text.h"
 
@@ -365,7 +367,7 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments,
     std::erase_if(line.options, [](const cli::Option& option) { return is_about_series(option.names); });
     reshape(line, std::move(*shape));
   }
-  const auto outcome = cli::parse(line, arguments);
+  const auto outcome = cli::parse_or_complete(line, arguments, complete_recording);
   if (!outcome) return outcome.error();
   ParsedOptions out{*outcome, {}};
   if (*outcome == cli::Parsed::HelpShown) return out;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "cli/absent_options.h"
+#include "cli/completion.h"
 #include "cli/option_rows.h"
+#include "record/host/event_candidates.h"
 #include "record/options/sampling_options.h"
 #include "record/parse_text.h"
 
@@ -244,7 +246,7 @@ Result<ParsedStat> parse_stat_options(const std::vector<std::string>& arguments)
     return Done{};
   };
   line.epilog = kStatEpilog;
-  const auto outcome = cli::parse(line, arguments);
+  const auto outcome = cli::parse_or_complete(line, arguments, complete_recording);
   if (!outcome) return outcome.error();
   if (*outcome == cli::Parsed::HelpShown) return ParsedStat{*outcome, {}};
   auto target = choose_target(words.target, !words.options.command.empty());

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The program `tacho`: which program it becomes, and what it says when that is not there."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -8,7 +9,7 @@ import programs
 
 # Stands in for the two programs: shows how it was called, and returns a status of its own.
 FAKE = """#!/bin/sh
-[ "$1" = --list-commands ] && printf 'script\\tthe samples\\nreport\\tthe rows\\n' && exit
+[ "$1" = --list-commands ] && printf 'script\\tthe samples\\nreport\\tthe rows\\npack\\tthe names\\n' && exit
 printf '%s' "${0##*/}"
 for word; do printf ' <%s>' "$word"; done
 exit 7
@@ -89,6 +90,24 @@ class Dispatcher(programs.Scratch):
         for line in ["  record       record events", "  script       the samples\n", "  report       the rows\n"]:
             self.assertIn(line, out)
         self.assertEqual(self.call("help", status=0)[0], out)
+
+    def test_help_is_grouped_by_task(self):
+        self.add_programs()
+        groups = self.call("--help", status=0)[0].split("\n\n")
+        found = {next(iter(group.splitlines())): re.findall(r"^  ([a-z]+)  ", group, re.MULTILINE) for group in groups}
+        self.assertEqual(found["Look at what is slow, and at captures:"], ["why", "script", "report"])
+        self.assertEqual(found["Share captures with others, and with other tools:"], ["pack"])
+        self.assertEqual(found["Record, and see what can be recorded:"], ["record", "live", "top", "stat", "list", "doctor"])
+
+    def test_completion_asks_the_program_of_the_command(self):
+        self.add_programs()
+        self.assertIn("pack\tthe names\n", self.call("complete", "pa", status=0)[0])
+        for words, asked in [(["record", "-e", ""], "tacho-record <--complete> <-e> <>"),
+                             (["list", "sched"], "tacho-record <--list-events> <--complete> <sched>"),
+                             (["stacks", "-p", "1"], "tacho-record <--stacks> <--complete> <-p> <1>"),
+                             (["stacks", "a.data", "-"], "tacho-report <stacks> <--complete> <a.data> <->"),
+                             (["report", "--so"], "tacho-report <report> <--complete> <--so>")]:
+            self.assertEqual(self.call("complete", *words, status=7)[0], asked)
 
     def test_help_about_a_command_is_that_commands_help(self):
         self.add_programs()

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/absent_options.h"
+#include "cli/completion.h"
 #include "cli/message_text.h"
 #include "report/commands.h"
 #include "report/compare/comparison.h"
@@ -288,7 +289,8 @@ Result<> check(const VerdictOptions& options) {
 
 Result<cli::ExitStatus> run_verdict(const std::vector<std::string>& arguments) {
   VerdictOptions options;
-  const auto to = std::ranges::find(arguments, "--to");
+  const bool completes = cli::asks_for_completion(arguments);
+  const auto to = completes ? arguments.end() : std::ranges::find(arguments, "--to");
   const std::vector<std::string> head(arguments.begin(), to);
   if (to != arguments.end()) {
     const auto parsed = cli::parse(describe(options, options.after), {to + 1, arguments.end()});

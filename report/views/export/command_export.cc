@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/completion.h"
 #include "cli/nearest.h"
 #include "report/commands.h"
 #include "report/views/export/export_formats.h"
@@ -49,10 +50,33 @@ Error no_such_format(const std::string& name) {
                    format_names() + cli::suggestion(name, names));
 }
 
+// Prints the formats if the last word is the value of --to, or if no format is named yet.
+bool completes_format(const std::vector<std::string>& arguments) {
+  std::vector<std::string> before(arguments.begin(), arguments.end() - 1);
+  const std::string& word = arguments.back();
+  cli::ValuePlace place{.text = word};
+  if (word.starts_with("--to=")) {
+    place.prefix = "--to=";
+    place.text = word.substr(place.prefix.size());
+  } else if (before.back() != kToOption) {
+    if (take_format(before)) return false;
+    cli::print_candidates(place,
+                          std::vector<cli::Candidate>{{std::string(kToOption), "the format to write"}});
+    if (!word.starts_with('-')) cli::print_files(place, cli::Offer::Files);
+    return true;
+  }
+  std::vector<cli::Candidate> formats;
+  for (const ExportFormat& format : export_formats())
+    formats.push_back({std::string(format.name), std::string(format.help)});
+  cli::print_candidates(place, formats);
+  return true;
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_export(const std::vector<std::string>& given) {
   std::vector<std::string> arguments = given;
+  if (cli::asks_for_completion(given) && completes_format(given)) return cli::kWhole;
   const std::optional<std::string> name = take_format(arguments);
   const bool asks_for_help =
       std::ranges::count(arguments, "--help") + std::ranges::count(arguments, "-h") > 0;

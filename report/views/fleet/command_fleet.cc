@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "cli/completion.h"
 #include "report/commands.h"
 #include "report/database/result_text.h"
 #include "report/views/fleet/fleet_choice.h"
@@ -418,10 +419,26 @@ Result<cli::ExitStatus> show_fleet_help() {
   return run_command(line, {"--help"}, [] { return cli::kWhole; });
 }
 
+// `arguments`: kCompleteOption, the verb, and what follows it.
+Result<cli::ExitStatus> complete_fleet(std::vector<std::string> arguments) {
+  if (arguments.size() < 3) {
+    std::vector<cli::Candidate> verbs;
+    for (const Verb& verb : kVerbs) verbs.push_back({std::string(verb.name), std::string(verb.help)});
+    cli::print_candidates({.text = arguments.back()}, verbs);
+    return cli::kWhole;
+  }
+  const auto* const verb = std::ranges::find(kVerbs, arguments[1], &Verb::name);
+  if (verb == std::end(kVerbs)) return cli::kWhole;
+  arguments.erase(arguments.begin() + 1);
+  Options options;
+  return run_command(describe(*verb, options), arguments, [] { return cli::kWhole; });
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_fleet(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) return show_fleet_help();
+  if (cli::asks_for_completion(arguments)) return complete_fleet(arguments);
   const auto* const verb =
       arguments.empty() ? std::end(kVerbs) : std::ranges::find(kVerbs, arguments[0], &Verb::name);
   if (verb == std::end(kVerbs)) {

@@ -1,0 +1,102 @@
+#include "report/capture_candidates.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "format/container/content_classes.h"
+#include "report/decode/payload.h"
+#include "report/profile/sort_keys.h"
+#include "report/query/expressions.h"
+
+namespace tacho::report {
+namespace {
+
+// Between the names of an expression.
+constexpr std::string_view kOperators = " !()&|=<>~+-*/%\"'";
+
+bool is_of_any(const cli::ValuePlace& place, std::initializer_list<std::string_view> names) {
+  return std::ranges::any_of(names, [&place](std::string_view name) { return place.is_of(name); });
+}
+
+void add_own_values(std::vector<cli::Candidate>& to) {
+  for (const OwnValue& value : own_values()) to.push_back({std::string(value.name), "of every sample"});
+}
+
+}  // namespace
+
+bool print_fixed_values(const cli::ValuePlace& place) {
+  if (place.value == "CLASSES") {
+    std::vector<cli::Candidate> classes{{"all"}};
+    for (const format::ContentRow& row : format::kContents)
+      classes.push_back({std::string(row.name), std::string(row.what)});
+    cli::print_candidates(cli::last_element(place), classes);
+    return true;
+  }
+  const std::vector<cli::Choices> choices{
+      {"--percentage", {"relative", "absolute"}},
+      {"--call-graph",
+       {"graph", "fractal", "flat", "folded", "none", "caller", "callee", "function", "address", "srcline",
+        "percent", "period", "count"}},
+      {"--disassembler-style", {"att", "intel"}},
+      {"--percent-type", {"local-period", "local-hits", "global-period", "global-hits"}},
+      {"--stdio-color", {"always", "never", "auto"}},
+      {"--width-of", {"after", "before", "larger", "common"}},
+      {"--to", {"file", "pipe"}}};
+  return cli::print_choices(place, choices);
+}
+
+std::optional<NamedValues> named_values(const cli::ValuePlace& place) {
+  NamedValues out{cli::last_element(place), {}};
+  if (place.value == "EXPR") {
+    out.place = cli::last_element(place, kOperators);
+    out.has_fields = true;
+    add_own_values(out.always);
+  } else if (place.value == "KEYS" || place.value == "COLUMNS") {
+    out.has_fields = true;
+    for (const SortKey* key : sort_keys())
+      out.always.push_back({std::string(key->name), std::string(key->help)});
+  } else if (is_of_any(place, {"--by", "--key", "--columns", "--table-by", "--table-columns", "--field"}) &&
+             place.value != "TEXT") {
+    out.has_fields = true;
+    add_own_values(out.always);
+  } else if (is_of_any(place, {"--weight"})) {
+    out.has_fields = true;
+    out.always = {{"period"}, {"samples"}};
+  } else if (place.value.starts_with("EVENT") || place.value == "FIRST,SECOND" ||
+             is_of_any(place, {"--event", "--events"})) {
+    out.has_events = true;
+  } else {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::string capture_before(const cli::ValuePlace& place) {
+  const auto input = std::ranges::find(place.given.rbegin(), place.given.rend(), "-i,--input",
+                                       &std::pair<std::string, std::string>::first);
+  if (input != place.given.rend()) return input->second;
+  return place.words.empty() ? "perf.data" : place.words.front();
+}
+
+std::vector<cli::Candidate> names_of_capture(Session& session, const NamedValues& values) {
+  std::vector<cli::Candidate> out;
+  std::set<std::string> seen;
+  for (const cli::Candidate& known : values.always) seen.insert(known.word);
+  const auto add = [&](const std::string& word, const std::string& help) {
+    if (seen.insert(word).second) out.push_back({word, help});
+  };
+  EventSchemas schemas(session.events(), session.features());
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    const std::string& event = session.events()[i].name;
+    if (values.has_events) add(event, "");
+    const PayloadSchema* const schema = values.has_fields ? schemas.of(i) : nullptr;
+    if (schema == nullptr) continue;
+    for (const PayloadField& field : schema->fields)
+      if (field.role != "stack") add(field.name, field.unit.empty() ? event : event + ", " + field.unit);
+  }
+  return out;
+}
+
+}  // namespace tacho::report
