@@ -57,6 +57,7 @@ UserObject& UserObject::operator=(UserObject&&) noexcept = default;
 UserObject::~UserObject() = default;
 
 const std::string& UserObject::path() const { return state_->settings.path; }
+format::Bytes UserObject::elf() const { return state_->settings.elf; }
 const std::vector<Channel>& UserObject::channels() const { return state_->settings.channels; }
 std::vector<std::pair<std::string, std::string>> UserObject::unfinished_channels() const {
   std::vector<std::pair<std::string, std::string>> found;

@@ -63,6 +63,7 @@ class UserObject {
   ~UserObject();
 
   const std::string& path() const;  // as the user gave it
+  format::Bytes elf() const;        // lives as long as this
   const std::vector<Channel>& channels() const;
   // Ring buffers of kUnfinished (in-flight calls), and their events.
   std::vector<std::pair<std::string, std::string>> unfinished_channels() const;

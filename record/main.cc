@@ -19,6 +19,7 @@
 #include "record/live/why.h"
 #include "record/messages.h"
 #include "record/now/host_now.h"
+#include "record/objects/compiled_program.h"
 #include "record/options/options.h"
 #include "record/session/closing_lines.h"
 #include "record/session/packing.h"
@@ -56,6 +57,11 @@ int run_record(const std::vector<std::string>& command_line) {
   RecordOptions& options = parsed->options;
   if (const auto status = answer_help_request(options.events, "record")) return *status;
   if (options.show_version) return print_line(fmt::format("tacho {}", version()));
+  if (!options.compiled_source.empty()) {
+    const auto object =
+        compile_program(options.compiled_source, options.files.is_named ? options.output : "");
+    return object ? print_line(*object) : report_failure(object.error());
+  }
   if (options.sampling.show_registers) return print_line("available registers: " + register_names());
   return options.repeat.is_on() ? record_repeatedly(options, command_line)
                                 : record_capture(options, command_line);

@@ -219,6 +219,8 @@ void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
   std::ranges::move(own, std::back_inserter(rows));
 }
 
+constexpr std::string_view kCompileOption = "--compile";
+
 std::vector<cli::Option> rows(Gathered& to) {
   RecordOptions& options = to.options;
   std::vector<cli::Option> rows{
@@ -246,6 +248,10 @@ std::vector<cli::Option> rows(Gathered& to) {
       flag("-q,--quiet", "Print only errors and warnings", options.quiet),
       flag("-v,--verbose", "Print what is opened, attached and left out", options.verbose),
       flag("--version", "Print the version and exit", options.show_version),
+      cli::text(std::string(kCompileOption), "FILE",
+                "Compile the C source of a BPF program into an object (-o; default: its name with .o), and "
+                "record nothing. Hosts without clang then record it: -e ./PROG.bpf.o",
+                options.compiled_source),
   };
   add_target_options(to.target, rows);
   add_sampling_rows(rows, options.sampling, options.events);
@@ -364,7 +370,9 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments,
   Gathered gathered;
   cli::CommandLine line = command_line(gathered);
   if (shape) {
-    std::erase_if(line.options, [](const cli::Option& option) { return is_about_series(option.names); });
+    std::erase_if(line.options, [](const cli::Option& option) {
+      return is_about_series(option.names) || option.names == kCompileOption;
+    });
     reshape(line, std::move(*shape));
   }
   const auto outcome = cli::parse_or_complete(line, arguments, complete_recording);

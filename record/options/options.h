@@ -35,6 +35,7 @@ struct RecordOptions {
   bool says_losses = true;         // false: the view that reads the capture says what was lost
   std::vector<std::string> notes;  // messages about options without effect
   bool show_version = false;
+  std::string compiled_source;  // --compile: the C source of a BPF program; nothing is recorded
 };
 
 struct ParsedOptions {

@@ -56,7 +56,7 @@ def recorder_of(words):
     if program.parent != BIN and program.name != "perf" or program.name == "tacho-report":  # which reads
         return None
     records = program.name == "tacho-record" or {"record", "live", "top"} & set(words[1:2])
-    if not records or {"--help", "--version", "-h"} & set(words):
+    if not records or {"--help", "--version", "-h", "--compile"} & set(words):
         return None
     return "perf" if program.name == "perf" else "tacho"
 
