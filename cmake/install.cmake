@@ -30,6 +30,18 @@ foreach(command IN LISTS commands)
   string(APPEND MAN_SEE_ALSO ", \\fBtacho\\-${command}\\fR(1)")
 endforeach()
 
+# The reading library: find_package(tacho) gives the target tacho::capture. The others are what it consists of.
+set(libraries tacho_capture tacho_report tacho_sandbox tacho_symbolize tacho_unwind tacho_cli tacho_format)
+set_target_properties(tacho_capture PROPERTIES EXPORT_NAME capture)
+install(FILES ${PROJECT_SOURCE_DIR}/report/include/tacho/capture.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tacho)
+install(TARGETS ${libraries} project_options EXPORT tacho ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/tacho)
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tacho)
+install(EXPORT tacho NAMESPACE tacho:: FILE tacho-targets.cmake DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tacho-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/tacho-config.cmake ${PROJECT_BINARY_DIR}/tacho-config-version.cmake
+        DESTINATION ${package_folder})
+
 # A page for each command, made from its --help, so that no page can fall behind.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(man_folder ${PROJECT_BINARY_DIR}/man)
@@ -62,5 +74,5 @@ foreach(command IN LISTS commands)
 endforeach()
 add_custom_target(man_pages ALL DEPENDS ${pages})
 # All that `cmake --install` copies: what script/build makes.
-add_custom_target(installed DEPENDS man_pages tacho tacho-record tacho-report tacho-calls)
+add_custom_target(installed DEPENDS man_pages tacho tacho-record tacho-report tacho-calls ${libraries})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

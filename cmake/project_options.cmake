@@ -7,22 +7,25 @@ if(TACHO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_SLOPPINESS=pch_defines,time_macros ${TACHO_CCACHE})
 endif()
 
-# Compile options of the project's own targets.
+# Compile options of the project's own targets. Of all of them the installed libraries keep nothing but C++20.
 add_library(project_options INTERFACE)
 target_compile_features(project_options INTERFACE cxx_std_20)
-target_include_directories(project_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(project_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 # GCC 12 warns of texts that are added up, wherever it inlines that (its bug 105651).
 # Members that a designated initializer leaves out are left out on purpose: GCC 12 warns of them too.
-target_compile_options(project_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                                                 -Wno-missing-field-initializers
-                                                 $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
+target_compile_options(project_options INTERFACE
+  "$<BUILD_INTERFACE:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wno-missing-field-initializers>"
+  $<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>>)
 # Bounds of std::span, vector and string_view are checked in every build type.
-target_compile_definitions(project_options INTERFACE _GLIBCXX_ASSERTIONS)
+target_compile_definitions(project_options INTERFACE $<BUILD_INTERFACE:_GLIBCXX_ASSERTIONS>)
 if(CMAKE_UNITY_BUILD)
   # A unit includes its sources. So GCC takes the types of a source's anonymous namespace for those of a header, and compilers
   # see a local name that hides another source's.
-  target_compile_options(project_options INTERFACE -Wno-shadow
-                         $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  target_compile_options(project_options INTERFACE
+    $<BUILD_INTERFACE:-Wno-shadow> $<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>>)
+endif()
+if(TACHO_STATIC)
+  target_link_options(project_options INTERFACE -static)
 endif()
 if(TACHO_WERROR)
   target_compile_options(project_options INTERFACE -Werror)

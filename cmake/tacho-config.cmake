@@ -1,0 +1,12 @@
+# find_package(tacho): the target tacho::capture, for #include <tacho/capture.h>. What it links is found first.
+include(CMakeFindDependencyMacro)
+find_dependency(PkgConfig)
+find_dependency(Threads)
+find_dependency(fmt)
+find_dependency(BZip2)
+foreach(library libzstd libelf libdw liblzma libdeflate libtraceevent libxxhash libseccomp capstone zlib ncursesw)
+  if(NOT TARGET PkgConfig::${library})
+    pkg_check_modules(${library} REQUIRED QUIET IMPORTED_TARGET ${library})
+  endif()
+endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/tacho-targets.cmake)
