@@ -40,6 +40,16 @@ def notes(epilog):
             yield escaped(line)
 
 
+def sections(epilog):
+    """[(title, text)]: paragraphs that begin with "Examples:" or "Exit status:" have sections of their own."""
+    titles = {"Examples:": "EXAMPLES", "Exit status:": "EXIT STATUS"}
+    found = {}
+    for paragraph in re.split(r"\n{2,}", epilog.strip("\n")):
+        word = next((word for word in titles if paragraph.startswith(word)), "")
+        found.setdefault(titles.get(word, "NOTES"), []).append(paragraph.removeprefix(word).strip("\n") if word else paragraph)
+    return [(title, "\n\n".join(found[title])) for title in ("NOTES", "EXAMPLES", "EXIT STATUS") if title in found]
+
+
 def page(version, name, text):
     usage, rest = text.split("\n\n", 1)
     description, rest = rest.split("\n\nOptions:\n", 1)
@@ -61,8 +71,8 @@ def page(version, name, text):
         out += [title] if rows and title else []
         for spelling, meaning in options(rows):
             out += [".TP", f"\\fB{escaped(spelling)}\\fR", escaped(meaning)]
-    if epilog.strip():
-        out += [".SH NOTES", *notes(epilog)]
+    for title, text in sections(epilog):
+        out += [f".SH {title}", *notes(text.lstrip(" ") if title == "EXIT STATUS" else text)]
     out += [".SH SEE ALSO", SEE_ALSO]
     return "\n".join(out) + "\n"
 
