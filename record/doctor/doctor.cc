@@ -16,6 +16,7 @@
 #include "bpf/object/compile.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/unwinder/stack_walker.h"
+#include "cli/completion.h"
 #include "cli/exit_status.h"
 #include "cli/message_text.h"
 #include "cli/option_rows.h"
@@ -430,7 +431,7 @@ std::string doctor_json(const std::vector<Finding>& findings, bool can_record) {
 
 int run_doctor(const std::vector<std::string>& arguments) {
   bool json = false;
-  const auto parsed = cli::parse(command_line(json), arguments);
+  const auto parsed = cli::parse_or_complete(command_line(json), arguments, {});
   if (!parsed) {
     print_failure(parsed.error(), "doctor");
     return cli::status_of(parsed.error());
