@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -114,13 +116,31 @@ Result<std::vector<int>> parse_id_list(std::string_view text) {
   return ids;
 }
 
-Result<std::uint32_t> parse_user(const std::string& text) {
+namespace {
+
+// The id of a user, or nullopt. A static program asks /etc/passwd alone: glibc's getpwnam_r() would load the
+// libraries that /etc/nsswitch.conf names.
+std::optional<std::uint32_t> user_of_name(const std::string& text) {
+  if (text.empty()) return std::nullopt;
   passwd entry{};
   passwd* found = nullptr;
   std::array<char, 16384> room{};
-  if (!text.empty() && getpwnam_r(text.c_str(), &entry, room.data(), room.size(), &found) == 0 &&
-      found != nullptr)
-    return found->pw_uid;
+#ifdef TACHO_STATIC
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
+  while (users && fgetpwent_r(users.get(), &entry, room.data(), room.size(), &found) == 0)
+    if (text == entry.pw_name) return entry.pw_uid;
+  return std::nullopt;
+#else
+  const bool is_known =
+      getpwnam_r(text.c_str(), &entry, room.data(), room.size(), &found) == 0 && found != nullptr;
+  return is_known ? std::optional(entry.pw_uid) : std::nullopt;
+#endif
+}
+
+}  // namespace
+
+Result<std::uint32_t> parse_user(const std::string& text) {
+  if (const auto id = user_of_name(text)) return *id;
   const auto number = whole_number<std::uint32_t>(text);
   if (number && *number != std::numeric_limits<std::uint32_t>::max()) return *number;
   return use_error("-u: there is no user '" + text + "' here");

@@ -63,6 +63,15 @@ struct AttributeInfo {
 static_assert(sizeof(void*) != 8 || (sizeof(PmuInfo) == 56 && sizeof(EventInfo) == 64 &&
                                      sizeof(AttributeInfo) == 64 && sizeof(EncodeArguments) == 40));
 
+// A static program cannot load it: glibc's dlopen() would need the glibc that the program was linked with.
+#ifdef TACHO_STATIC
+constexpr std::string_view kAbsence = "this static tacho-record cannot load";
+void* load_library() { return nullptr; }
+#else
+constexpr std::string_view kAbsence = "is not installed (apt-get install libpfm4)";
+void* load_library() { return ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL); }
+#endif
+
 std::string or_empty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
 }  // namespace
@@ -96,11 +105,12 @@ PfmLibrary::~PfmLibrary() = default;
 
 Result<PfmLibrary> PfmLibrary::open() {
   auto state = std::make_unique<State>();
-  state->library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  state->library = load_library();
   if (state->library == nullptr)
     return Error{
-        "vendors' names of CPU events need libpfm4, which is not installed (apt-get install libpfm4); "
-        "cpu/event=0xNN,umask=0xNN/ and rUUEE name them by number"};
+        fmt::format("vendors' names of CPU events need libpfm4, which {}; "
+                    "cpu/event=0xNN,umask=0xNN/ and rUUEE name them by number",
+                    kAbsence)};
   const bool is_whole = state->find("pfm_initialize", state->initialize) &&
                         state->find("pfm_strerror", state->error_text) &&
                         state->find("pfm_get_os_event_encoding", state->encode) &&
