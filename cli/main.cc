@@ -170,7 +170,7 @@ constexpr Task kTasks[] = {
     {"Record, and see what can be recorded:", " record live top stat list doctor "},
     {"Look at what is slow, and at captures:", ""},
     {"Compare captures:", " diff check fleet "},
-    {"Share captures with others, and with other tools:", " pack redact export convert "}};
+    {"Share captures with others, and with other tools:", " pack redact export import convert "}};
 
 bool is_of_task(const Command& command, const Task& task) {
   const auto has = [&command](const Task& one) {
