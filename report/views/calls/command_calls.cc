@@ -300,6 +300,12 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(flag("--no-values", "leave out arguments and return values", options.leaves_values_out));
   rows.push_back(wide_option("-w,--wide", options.reading));
   add_filter_options(rows, options.reading.session.filter);
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho calls calls.data             each call below its caller, in the order of time\n"
+                     "  tacho calls calls.data --report    by function: how many, how long\n"
+                     "  tacho calls calls.data --graph     by the way of calls\n"
+                     "\n");
   return line;
 }
 

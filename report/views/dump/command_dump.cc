@@ -114,6 +114,11 @@ Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
       "too). docs/capture-format.md lists the names of the fields.");
   add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object a line", as_json));
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho dump perf.data | less\n"
+                     "  tacho dump perf.data --json | grep mmap2    records of one type\n"
+                     "\n");
   return run_command(line, arguments, [&] {
     return show_records(
         options,

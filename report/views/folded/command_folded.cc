@@ -107,6 +107,12 @@ cli::CommandLine describe(Options& options) {
                       "(record -g -e cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and "
                       "sched:sched_waking); --tid: one line for each thread",
                       options.source.is_wall));
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho folded perf.data | flamegraph.pl > flame.svg\n"
+                     "  tacho folded perf.data --by comm,tid    a root frame for each thread\n"
+                     "  tacho folded slow.data --wall           all time of each thread, on the CPU and off\n"
+                     "\n");
   return line;
 }
 

@@ -150,6 +150,11 @@ Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments) {
   add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object, with the names of tacho dump", as_json));
   line.options.push_back(flag("-I,--show-info", "also CPU topology, caches and memory of the host", is_full));
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho header perf.data\n"
+                     "  tacho header perf.data --json\n"
+                     "\n");
   return run_view(line, arguments, options, [&](Session& session, TextOutput& out) -> Result<Shown> {
     read_head(session);
     if (as_json)
@@ -175,6 +180,12 @@ Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments) {
            "one JSON object an event: its name, attributes with the names of tacho dump, ids, "
            "group and the fields of its records",
            options.as_json));
+  line.epilog.insert(
+      0,
+      "Examples:\n"
+      "  tacho evlist perf.data\n"
+      "  tacho evlist sched.data --trace-fields    with the fields for --where, --by and --sort\n"
+      "\n");
   return run_command(line, arguments, [&options]() -> Result<cli::ExitStatus> {
     if (options.groups && (options.verbose || options.frequency || options.trace_fields))
       return use_error(

@@ -361,6 +361,14 @@ cli::CommandLine describe_report(ReportOptions& options) {
   add_form_options(line.options, options);
   add_accepted_options(line.options, options);
   cli::add_absent_options(line.options, kAbsentOptions);
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho report                                   perf.data: on a terminal a view to "
+                     "walk through, else text\n"
+                     "  tacho report web.data --no-children -s comm,sym\n"
+                     "  tacho report web.data --comm nginx --where 'cpu < 4'\n"
+                     "  tacho report new.data --base old.data          two captures side by side\n"
+                     "\n");
   return line;
 }
 

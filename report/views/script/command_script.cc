@@ -231,6 +231,13 @@ cli::CommandLine describe(Options& options) {
                     }});
   }
   cli::add_absent_options(rows, kAbsentOptions);
+  line.epilog.insert(
+      0,
+      "Examples:\n"
+      "  tacho script perf.data --columns auto          a line for each event, with its fields\n"
+      "  tacho script bio.data --where 'lat_ns > 10ms'\n"
+      "  tacho script perf.data --json                  an object for each sample\n"
+      "\n");
   return line;
 }
 

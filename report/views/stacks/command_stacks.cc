@@ -43,6 +43,11 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(cli::number("--max-stack", "N", "at most N frames of a stack (default: 1024)", 1, 65535,
                              options.reading.session.max_stack));
   add_filter_options(rows, options.reading.session.filter);
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho stacks -p 4711 -o hung.data    keeps what the threads do\n"
+                     "  tacho stacks hung.data               shows it\n"
+                     "\n");
   return line;
 }
 

@@ -78,6 +78,12 @@ cli::CommandLine describe(Options& options) {
       form_option(options, "--csv", "comma-separated values, a first line of names", TableForm::Csv));
   rows.push_back(form_option(options, "--json", "one JSON object a row", TableForm::Json));
   add_filter_options(rows, options.reading.session.filter);
+  line.epilog.insert(0,
+                     "Examples:\n"
+                     "  tacho table open.data --by path,error\n"
+                     "  tacho table bio.data --by comm --value bytes --columns count,sum,p99\n"
+                     "  tacho table sched.data --event sched:sched_switch --by prev_comm\n"
+                     "\n");
   return line;
 }
 
