@@ -22,7 +22,7 @@ struct ListedThread {
   bool is_on_cpu = false;              // then registers are stale, and there is no kernel stack
   bool has_memory = false;             // false: a kernel thread
   std::uint64_t switches = 0;          // context switches
-  std::array<std::uint64_t, TACHO_THREAD_REGISTERS> registers{};  // in the order of user_regs_struct
+  std::array<std::uint64_t, TACHO_THREAD_REGISTERS> registers{};  // struct tacho_registers
   std::vector<std::uint64_t> kernel;                              // leaf first
   std::string comm;
 };

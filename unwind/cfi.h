@@ -13,6 +13,7 @@
 namespace tacho::unwind {
 
 enum class CfiForm : std::uint8_t { EhFrame, DebugFrame };
+enum class CfiMachine : std::uint8_t { X86_64, Arm64 };
 
 // A section's bytes and its address in the ELF file. Parsed entries point into its bytes.
 struct CfiSection {
@@ -21,6 +22,7 @@ struct CfiSection {
   CfiForm form = CfiForm::EhFrame;
   std::endian order = std::endian::little;
   std::uint8_t address_size = 8;  // bytes of an address of the machine: 4 in a 32-bit file
+  CfiMachine machine = CfiMachine::X86_64;
 };
 
 // How the caller's value of a register is restored.

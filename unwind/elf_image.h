@@ -63,6 +63,7 @@ class ElfImage {
   std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size = 8) const;
   std::uint8_t address_size() const { return header_.is_64 ? 8 : 4; }
   std::endian order() const { return header_.order; }
+  std::uint16_t machine() const { return header_.machine; }  // EM_X86_64
   std::uint64_t file_size() const { return size_; }
   // The ELF address of the entry point; 0: none.
   std::uint64_t entry() const { return header_.entry; }

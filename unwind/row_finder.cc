@@ -43,10 +43,11 @@ Result<> RowFinder::add(Frames frames, const std::function<bool()>& stop) {
 
 Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<bool()>& stop,
                                     const ElfImage* debug) {
-  if (image.order() != std::endian::little) return Error{"is for another machine"};
+  const auto machine = machine_of(image);
+  if (!machine) return Error{"is for another machine"};
   RowFinder finder;
   if (auto frames = eh_frame_of(image); frames && !frames->bytes.empty()) {
-    auto added = finder.add({std::move(*frames), CfiForm::EhFrame, FdeIndex::of(image)}, stop);
+    auto added = finder.add({std::move(*frames), CfiForm::EhFrame, FdeIndex::of(image), *machine}, stop);
     if (!added) return std::move(added.error());
   }
   for (const ElfImage* const file : {&image, debug}) {
@@ -54,7 +55,7 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
     auto frames = debug_frame_of(*file);
     if (!frames) continue;
     // .eh_frame stays usable without it.
-    auto added = finder.add({std::move(*frames), CfiForm::DebugFrame}, stop);
+    auto added = finder.add({std::move(*frames), CfiForm::DebugFrame, {}, *machine}, stop);
     if (!added && finder.frames_.empty()) return std::move(added.error());
   }
   const auto has_functions = [](const Frames& frames) { return frames.index || !frames.ranges.empty(); };
@@ -90,7 +91,7 @@ RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
     up_to_it.end = address + 1;
     (void)walk_cfi(frames.view(), up_to_it, [&](const CfiRow& rules) {
       if (address >= rules.start && address < rules.end)
-        found = {compact_row(rules), compact_place(rules.rules[kRbx])};
+        found = {compact_row(rules, frames.machine), compact_place(rules.rules[kRbx])};
     });
     return found;
   }

@@ -46,9 +46,12 @@ class RowFinder {
     ElfImage::Section section;
     CfiForm form = CfiForm::EhFrame;
     std::optional<FdeIndex> index = {};
+    CfiMachine machine = CfiMachine::X86_64;
     std::vector<FdeRange> ranges = {};  // if there is no index
 
-    CfiSection view() const { return {section.bytes, section.address, form, std::endian::little}; }
+    CfiSection view() const {
+      return {section.bytes, section.address, form, std::endian::little, 8, machine};
+    }
     // The last function that begins at or before the address.
     std::optional<Fde> fde_at(std::uint64_t address) const;
     std::size_t bytes() const;

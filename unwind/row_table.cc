@@ -1,5 +1,7 @@
 #include "unwind/row_table.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kWord = 8;
 constexpr std::uint64_t kRbp = 6, kRsp = 7, kReturn = 16;  // DWARF's numbers
+constexpr std::uint64_t kX29 = 29, kX30 = 30, kSp = 31;    // of arm64
 
 // DW_OP
 enum Op : std::uint8_t {
@@ -206,7 +209,7 @@ class Builder {
   void add_function(const CfiSection& section, const Fde& fde) {
     const std::uint64_t first = begin_function(fde.start, fde.end);
     const CfiWalk walked = walk_cfi(section, fde, [&](const CfiRow& rules) {
-      if (rules.end > first) add(std::max(rules.start, first), compact_row(rules));
+      if (rules.end > first) add(std::max(rules.start, first), compact_row(rules, section.machine));
     });
     if (!walked.is_whole) add(std::max(walked.end, first), of_kind(TACHO_UNWIND_OTHER));
   }
@@ -294,7 +297,45 @@ Row returning_to_register(const CfiRow& rules) {
   return row;
 }
 
+// Compilers save x29 and x30, the return address, side by side: a frame record.
+Row arm64_row(const CfiRow& rules) {
+  const auto rule = [&rules](std::uint64_t number) -> const Rule& {
+    return rules.rules[static_cast<std::size_t>(number)];
+  };
+  const Rule &back = rule(kX30), &frame = rule(kX29);
+  if (rules.is_signal_frame) return of_kind(TACHO_UNWIND_SIGNAL);
+  if (back.kind == RuleKind::Undefined) return of_kind(TACHO_UNWIND_END);
+  const bool is_by_sp = rules.cfa.base == kSp;
+  Row row = of_kind(TACHO_UNWIND_OTHER);
+  if (rules.cfa.kind != CfaRule::Kind::Register || (!is_by_sp && rules.cfa.base != kX29) ||
+      !set_cfa(row, is_by_sp ? TACHO_UNWIND_RSP : TACHO_UNWIND_RBP, rules.cfa.offset))
+    return of_kind(TACHO_UNWIND_OTHER);
+  if (back.kind == RuleKind::Same && frame.kind == RuleKind::Same) return row;
+  if (back.kind != RuleKind::AtCfa) return of_kind(TACHO_UNWIND_OTHER);
+  if (frame.kind == RuleKind::AtCfa) {
+    row.rbp = compact_place(frame);
+    if (row.rbp > 0 && frame.value == -rules.cfa.offset) row.rbp = TACHO_UNWIND_RBP_AT_RBP;
+    const bool fits = row.rbp < 0 || row.rbp == TACHO_UNWIND_RBP_AT_RBP;
+    return fits && back.value == frame.value + kWord ? row : of_kind(TACHO_UNWIND_OTHER);
+  }
+  if (frame.kind != RuleKind::Same) return of_kind(TACHO_UNWIND_OTHER);
+  row.rbp = compact_place(back);
+  row.kind = is_by_sp ? TACHO_UNWIND_LINK_RSP : TACHO_UNWIND_LINK_RBP;
+  if (row.rbp < 0) return row;
+  if (!is_by_sp || back.value != -rules.cfa.offset) return of_kind(TACHO_UNWIND_OTHER);
+  row.kind = TACHO_UNWIND_LINK_AT_RSP;
+  row.rbp = 0;
+  return row;
+}
+
 }  // namespace
+
+std::optional<CfiMachine> machine_of(const ElfImage& image) {
+  if (image.order() != std::endian::little) return std::nullopt;
+  if (image.machine() == EM_AARCH64) return CfiMachine::Arm64;
+  if (image.machine() == EM_X86_64) return CfiMachine::X86_64;
+  return std::nullopt;
+}
 
 const Row* RowTable::find(std::uint64_t pc) const {
   if (pc < base) return nullptr;
@@ -319,7 +360,8 @@ std::int8_t compact_place(const Rule& rule) {
   }
 }
 
-Row compact_row(const CfiRow& rules) {
+Row compact_row(const CfiRow& rules, CfiMachine machine) {
+  if (machine == CfiMachine::Arm64) return arm64_row(rules);
   const Rule& back = rules.rules[static_cast<std::size_t>(kReturn)];
   if (back.kind == RuleKind::Undefined) return of_kind(TACHO_UNWIND_END);
   if (is_signal_frame(rules)) return of_kind(TACHO_UNWIND_SIGNAL);
@@ -345,7 +387,8 @@ Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, co
 }
 
 Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits, const ElfImage* debug) {
-  if (image.order() != std::endian::little) return Error{"is for another machine"};
+  const auto machine = machine_of(image);
+  if (!machine) return Error{"is for another machine"};
   RowTable table;
   const auto take = [&table, &limits](Result<RowTable> more) -> Result<> {
     if (!more) return std::move(more.error());
@@ -357,7 +400,8 @@ Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits, co
   const auto take_section = [&](const std::optional<ElfImage::Section>& frames, CfiForm form,
                                 const FdeIndex* index) -> Result<> {
     if (!frames) return Done{};
-    return take(Builder(limits, &table).build({frames->bytes, frames->address, form, image.order()}, index));
+    return take(Builder(limits, &table)
+                    .build({frames->bytes, frames->address, form, image.order(), 8, *machine}, index));
   };
   const auto index = FdeIndex::of(image);
   if (auto taken = take_section(eh_frame_of(image), CfiForm::EhFrame, index ? &*index : nullptr); !taken)

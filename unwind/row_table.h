@@ -1,10 +1,11 @@
 // Compiles a module's call frame information to a compact table for the unwinder: 8 bytes for each change of
-// rules, sorted by address; equal neighbours are merged. x86-64 only.
+// rules, sorted by address; equal neighbours are merged. Of x86-64 and arm64.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "format/base/result.h"
@@ -48,8 +49,10 @@ Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, co
 Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {},
                               const ElfImage* debug = nullptr);
 
+// Nothing: rows cannot hold the rules of the image's machine.
+std::optional<CfiMachine> machine_of(const ElfImage& image);
 // Converts rules to a row (kind, cfa and rbp) with `pc` 0.
-Row compact_row(const CfiRow& rules);
+Row compact_row(const CfiRow& rules, CfiMachine machine);
 // Converts the rule of a register to the form of a row's `rbp`.
 std::int8_t compact_place(const Rule& rule);
 

@@ -1,5 +1,6 @@
 /* One row of a compact unwind table: how the caller's frame is found, for all code from `pc` up to the next
- * row. C, because the unwinder (a BPF program) reads the rows that row_table.h makes. x86-64. */
+ * row. C, because the unwinder (a BPF program) reads the rows that row_table.h makes. Of x86-64 and arm64,
+ * whose stack pointer and frame pointer are sp and x29: here rsp and rbp stand for these, too. */
 #ifndef TACHO_UNWIND_ROW_H
 #define TACHO_UNWIND_ROW_H
 
@@ -12,8 +13,9 @@ struct tacho_unwind_row {
   __u8 kind; /* see below */
 };
 
-/* What `kind` says of the CFA, the stack pointer once the function has returned. The return address is in
- * the word below it, except for TACHO_UNWIND_SIGNAL. */
+/* What `kind` says of the CFA, the stack pointer once the function has returned; on arm64 also of where x29
+ * and the return address are. On x86-64 the return address is in the word below the CFA, except for
+ * TACHO_UNWIND_SIGNAL. */
 enum tacho_unwind_kind {
   /* 0 to 15: 8 * cfa above the register with this DWARF number. */
   TACHO_UNWIND_RBP = 6,
@@ -30,20 +32,36 @@ enum tacho_unwind_kind {
   TACHO_UNWIND_OTHER = 22,   /* rules that a row cannot hold */
   /* 8 * cfa above rsp, and the return address is in the register `rbp` (a number of DWARF's): vfork(). */
   TACHO_UNWIND_RETURN_IN = 23,
+  /* arm64: 8 * cfa above sp or x29. The return address is alone in the word 8 * rbp below the CFA; x29 is
+     unchanged. */
+  TACHO_UNWIND_LINK_RSP = 24,
+  TACHO_UNWIND_LINK_RBP = 25,
+  TACHO_UNWIND_LINK_AT_RSP = 26, /* the same, but the return address is in the word that sp points to: Go */
 };
 
-/* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA. */
+/* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA. For
+ * TACHO_UNWIND_RBP and TACHO_UNWIND_RSP on arm64: 0: x29 and the return address are still in their registers,
+ * x29 and x30; below 0: the frame record, x29 and the return address, is in two words from there on. */
 enum tacho_unwind_rbp {
   TACHO_UNWIND_RBP_SAME = 0,
-  TACHO_UNWIND_RBP_AT_RBP = 1, /* in the word that rbp points to */
+  /* In the word that rbp points to. On arm64: the frame record is where the register of `kind` points to. */
+  TACHO_UNWIND_RBP_AT_RBP = 1,
   TACHO_UNWIND_RBP_LOST = 2,
 };
 
-/* A signal frame on x86-64: words above rsp at the trampoline, where struct ucontext begins. */
+/* A signal frame: words above rsp at the trampoline. There struct ucontext begins; on arm64 siginfo, and
+ * ucontext behind it. */
 enum tacho_unwind_signal_frame {
+#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+  TACHO_UNWIND_SIGNAL_RBP = 68,
+  TACHO_UNWIND_SIGNAL_LINK = 69, /* x30 */
+  TACHO_UNWIND_SIGNAL_RSP = 70,
+  TACHO_UNWIND_SIGNAL_RIP = 71,
+#else
   TACHO_UNWIND_SIGNAL_RBP = 15,
   TACHO_UNWIND_SIGNAL_RSP = 20,
   TACHO_UNWIND_SIGNAL_RIP = 21,
+#endif
 };
 
 #endif

@@ -49,6 +49,7 @@ enum tacho_known_modules {
 /* Byte offsets of members of kernel structures, from the kernel's BTF. */
 struct tacho_kernel_layout {
   __u32 is_known; /* else the recorder writes the mappings (tacho_process_ranges) */
+  __u32 page_bits; /* 12 for pages of 4096 bytes */
   __u32 task_mm, task_perf_contexts, perf_contexts /* number of pointers */;
   __u32 mm_mappings /* the root of a maple tree */, mm_vdso;
   __u32 vma_start, vma_end, vma_mm, vma_flags, vma_page_offset, vma_file;
@@ -154,9 +155,10 @@ struct tacho_stack_record {
  * starts at the sampled function, whose registers are all known. A deep stack has several parts with one number, and `sp` is
  * where each starts. */
 struct tacho_stack_copy {
-  __u64 number, sp, bp, rbx;
+  __u64 number, sp, bp;
+  __u64 extra; /* TACHO_USER_EXTRA */
   __u32 frames;
-  __u8 is_return, is_bp_known, is_rbx_known, part;
+  __u8 is_return, is_bp_known, is_extra_known, part;
   /* One page more than is copied, which the verifier requires. */
   __u8 bytes[(TACHO_COPIED_PAGES + 1) * TACHO_STACK_PAGE];
 };

@@ -46,184 +46,6 @@ __noinline __u64 tacho_find_row(__u32 first, __u32 count, __u64 pc) {
   return *(const __u64 *)&block->rows[at];
 }
 
-/* A register other than rsp and rbp. Known in the sampled function only. */
-static __always_inline bool register_of_leaf(const struct pt_regs *registers, __u32 number, __u64 *value) {
-  switch (number) {
-    case 0: *value = registers->rax; return true;
-    case 1: *value = registers->rdx; return true;
-    case 2: *value = registers->rcx; return true;
-    case 3: *value = registers->rbx; return true;
-    case 4: *value = registers->rsi; return true;
-    case 5: *value = registers->rdi; return true;
-    case 8: *value = registers->r8; return true;
-    case 9: *value = registers->r9; return true;
-    case 10: *value = registers->r10; return true;
-    case 11: *value = registers->r11; return true;
-    case 12: *value = registers->r12; return true;
-    case 13: *value = registers->r13; return true;
-    case 14: *value = registers->r14; return true;
-    case 15: *value = registers->r15; return true;
-    default: return false;
-  }
-}
-
-__noinline int tacho_leave_signal_frame(struct slot *slot) {
-  if (!slot) return 1;
-  struct walk *walk = &slot->walk;
-  const __u64 frame = walk->sp;
-  __u64 sp;
-  if (!read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RIP, &walk->ip) ||
-      !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RBP, &walk->bp) ||
-      !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RSP, &sp))
-    return ends(walk, TACHO_END_UNREADABLE);
-  walk->sp = sp;
-  walk->is_return = false; /* it was interrupted at this instruction */
-  walk->is_guess = false;
-  walk->is_bp_known = true;
-  if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES) return ends(walk, TACHO_END_CUT);
-  slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = TACHO_INTERRUPTED;
-  walk->frames++;
-  return 0;
-}
-
-/* Returns from the sampled function if a return address is on top of the stack: assembly that pushed nothing. */
-static __always_inline bool leave_bare_leaf(struct walk *walk) {
-  __u64 caller;
-  if (!read_word(walk->sp, &caller) || !is_return_address(caller)) return false;
-  walk->ip = caller;
-  walk->sp += WORD;
-  walk->is_return = true;
-  walk->is_guess = true;
-  return true;
-}
-
-/* The same, but only if the call instruction before that return address calls the sampled function. Then the function has not
- * pushed anything yet, or never does, as Go's leaf functions without a frame. */
-static __always_inline bool leave_called_leaf(struct walk *walk) {
-  __u64 caller, code;
-  if (!read_word(walk->sp, &caller) || !read_word(caller - WORD, &code)) return false;
-  const __u64 target = caller + (__s64)(__s32)(code >> 32);
-  if ((code >> 24 & 0xff) != 0xe8 /* call rel32 */ || walk->ip - target >= LEAF_REACH) return false;
-  walk->ip = caller;
-  walk->sp += WORD;
-  walk->is_return = true;
-  walk->is_guess = true;
-  return true;
-}
-
-/* Assembly may push other registers before rbp and then set rbp to the stack pointer: the return address is above them.
- * Returns their size in bytes; 0: no return address was found. */
-static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
-  for (int i = 1; i <= SAVED_REGISTERS; i++) {
-    __u64 word;
-    if (!read_word(frame + (1 + i) * WORD, &word)) return 0;
-    if (!is_return_address(word)) continue;
-    *caller = word;
-    return i * WORD;
-  }
-  return 0;
-}
-
-/* Finds the caller of code without an unwind row: a signal trampoline by its instructions; other code by its frame pointer, if
- * that is up to FRAME_POINTER_REACH above the stack pointer and the return address is in mapped code. If there is no caller, the
- * walk ends with `end`; TACHO_END_COUNT means that the module has no table. */
-__noinline int tacho_guess(struct slot *slot, __u32 end) {
-  if (!slot) return 1;
-  struct walk *walk = &slot->walk;
-  __u64 code = 0, caller = 0;
-  const __u64 trampoline = walk->frames == 1 ? walk->ip - 9 : walk->ip; /* called by the kernel; or at its call */
-  if (walk->is_return && read_word(trampoline, &code) && code == 0x0f0000000fc0c748)
-    return tacho_leave_signal_frame(slot); /* mov $15, %rax; syscall */
-  const bool is_bare = end == TACHO_END_COUNT;
-  if (is_bare) end = TACHO_END_NO_RULE;
-  const bool is_unknown = is_bare || walk->is_doubtful;
-  if (walk->frames == 1 && (is_unknown ? leave_called_leaf(walk) : leave_bare_leaf(walk))) return 0;
-  if (!walk->is_bp_known) return ends(walk, end);
-  __u64 frame = walk->bp;
-  if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : end);
-  if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, end);
-  if (!read_word(frame, &walk->bp) || !read_word(frame + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
-  if (walk->frames == 1 && !is_return_address(caller)) frame += saved_before(frame, &caller);
-  if (caller == 0) return ends(walk, TACHO_END_FRAME_ZERO);
-  walk->ip = caller;
-  walk->sp = frame + 2 * WORD;
-  walk->is_return = true;
-  walk->is_guess = true;
-  return 0;
-}
-
-/* Returns from a sampled function whose return address is in a register: vfork(), since its child overwrites the stack. */
-static __always_inline int return_to_register(struct slot *slot, __s64 offset, __u32 number) {
-  struct walk *walk = &slot->walk;
-  if (walk->frames != 1 || !register_of_leaf(&slot->registers, number, &walk->ip)) return ends(walk, TACHO_END_ODD_RULE);
-  walk->sp += offset;
-  walk->is_return = true;
-  walk->is_guess = false;
-  return 0;
-}
-
-static __always_inline int return_from(struct walk *walk, __u64 cfa, __s8 rbp) {
-  __u64 caller;
-  if (!read_word(cfa - WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
-  if (rbp < 0) {
-    if (!read_word(cfa + (__s64)rbp * WORD, &walk->bp)) return ends(walk, TACHO_END_UNREADABLE);
-    walk->is_bp_known = true;
-  } else if (rbp == TACHO_UNWIND_RBP_AT_RBP) {
-    if (!walk->is_bp_known || !read_word(walk->bp, &walk->bp)) return ends(walk, TACHO_END_UNREADABLE);
-  } else if (rbp == TACHO_UNWIND_RBP_LOST) {
-    walk->is_bp_known = false;
-  }
-  /* A thread's first function has return address 0. The sampled function has one, so it is leaving its frame in a way that
-   * CFI does not describe, as the exception unwinder does. */
-  if (caller == 0) return ends(walk, walk->frames == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
-  walk->ip = caller;
-  walk->sp = cfa;
-  walk->is_return = true;
-  walk->is_guess = false;
-  return 0;
-}
-
-__noinline int tacho_follow(struct slot *slot, __u64 packed) {
-  if (!slot) return 1;
-  struct walk *walk = &slot->walk;
-  const __u32 kind = packed >> 56;
-  const __s64 offset = (__s64)(__s16)(packed >> 32) * WORD;
-  __s8 rbp = (__s8)(packed >> 48);
-  __u64 cfa;
-  if (kind == TACHO_UNWIND_RSP) {
-    cfa = walk->sp + offset;
-  } else if (kind == TACHO_UNWIND_RBP) {
-    if (!walk->is_bp_known) return ends(walk, TACHO_END_ODD_RULE);
-    cfa = walk->bp + offset;
-  } else if (kind <= TACHO_UNWIND_LAST_REGISTER) {
-    if (walk->frames != 1 || !register_of_leaf(&slot->registers, kind, &cfa))
-      return ends(walk, TACHO_END_ODD_RULE);
-    cfa += offset;
-  } else if (kind == TACHO_UNWIND_PLT) {
-    cfa = walk->sp + offset + ((__s8)(walk->ip & 15) >= rbp ? WORD : 0);
-    rbp = TACHO_UNWIND_RBP_SAME;
-  } else if (kind == TACHO_UNWIND_AT_RBP) {
-    if (!walk->is_bp_known) return ends(walk, TACHO_END_ODD_RULE);
-    if (!read_word(walk->bp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
-  } else if (kind == TACHO_UNWIND_AT_RSP) {
-    if (!read_word(walk->sp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
-    return return_from(walk, cfa + WORD, rbp); /* the caller has another stack, at any address */
-  } else if (kind == TACHO_UNWIND_RETURN_IN) {
-    return return_to_register(slot, offset, (__u8)rbp);
-  } else if (kind == TACHO_UNWIND_SIGNAL) {
-    return tacho_leave_signal_frame(slot);
-  } else if (kind == TACHO_UNWIND_END) {
-    return ends(walk, TACHO_END_WHOLE);
-  } else if (kind == TACHO_UNWIND_OTHER) {
-    return ends(walk, TACHO_END_ODD_RULE);
-  } else {
-    return tacho_guess(slot, TACHO_END_NO_RULE);
-  }
-  /* The sampled function may have popped its return address, which is still there: Go's rawVforkSyscall. */
-  if (cfa < walk->sp || (cfa == walk->sp && walk->frames != 1)) return ends(walk, TACHO_END_LOOP);
-  return return_from(walk, cfa, rbp);
-}
-
 /* The module's table is not loaded: walks on by frame pointer. The stack counts as whole only if the recorder finishes it from
  * a copy of the stack, for which the registers are kept here. */
 static __always_inline int walk_without_table(struct slot *slot) {
@@ -294,15 +116,17 @@ static __always_inline bool read_user_registers(struct slot *slot) {
   struct task_struct *task = bpf_get_current_task_btf();
   const void *at = (const void *)bpf_task_pt_regs(task);
   if (bpf_probe_read_kernel(&slot->registers, sizeof slot->registers, at) != 0) return false;
-  slot->is_in_call = slot->registers.orig_rax != (__u64)-1;
+  const long call = TACHO_CALL_NUMBER(&slot->registers);
+  slot->is_in_call = call != -1;
   slot->is_interrupted = !slot->is_in_call;
-  slot->is_in_exec = slot->registers.orig_rax == CALL_EXECVE || slot->registers.orig_rax == CALL_EXECVEAT;
-  return (slot->registers.cs & 3) == 3;
+  slot->is_in_exec = call == __NR_execve || call == __NR_execveat;
+  return TACHO_IS_USER(&slot->registers);
 }
 
-static __always_inline bool take_registers(struct slot *slot, const struct pt_regs *registers) {
-  if ((registers->cs & 3) != 3) return read_user_registers(slot);
-  slot->registers = *registers;
+/* `registers`: struct pt_regs, which a program gets. */
+static __always_inline bool take_registers(struct slot *slot, const void *registers) {
+  if (!TACHO_IS_USER((const struct tacho_registers *)registers)) return read_user_registers(slot);
+  copy_registers(&slot->registers, registers);
   slot->is_in_call = slot->is_in_exec = slot->is_interrupted = 0;
   return true;
 }
@@ -352,20 +176,20 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool only_recorde
   walk->thread = numbers;
   if (!find_process(walk, only_recorded_tasks)) return false;
   walk->is_bp_known = true;
-  walk->ip = slot->registers.rip;
-  __u64 code;
-  /* In a system call, rip is after the syscall instruction, which may be the last one of its function: looked up as a return
-   * address. Not if the call ends with a signal: then rip is the first instruction of its handler. */
-  if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
-  walk->sp = slot->registers.rsp;
-  walk->bp = slot->registers.rbp;
+  walk->ip = TACHO_USER_IP(&slot->registers);
+  /* In a system call, ip is after the instruction that calls the kernel, which may be the last one of its function: looked up as a
+   * return address. Not if the call ends with a signal: then ip is the first instruction of its handler. */
+  if (slot->is_in_call) walk->is_return = is_after_system_call(walk->ip);
+  walk->sp = TACHO_USER_SP(&slot->registers);
+  walk->bp = TACHO_USER_FP(&slot->registers);
+  take_other_registers(slot);
   if (slot->is_interrupted && is_after_breakpoint(walk)) walk->is_return = true;
   walk->stop.sp = walk->sp;
   walk->stop.bp = walk->bp;
   walk->stop.frames = 1;
   walk->stop.is_return = walk->is_return;
   walk->stop.is_bp_known = true;
-  if (slot->registers.cs != USER_CODE_64 || walk->end != TACHO_END_CUT) {
+  if (!is_64_bit_code(&slot->registers) || walk->end != TACHO_END_CUT) {
     slot->frames[0] = walk->ip;
     walk->frames = 1;
     if (walk->end == TACHO_END_CUT) walk->end = TACHO_END_32_BIT;
@@ -397,8 +221,8 @@ __noinline __u64 tacho_copy_part(struct slot *slot, __u64 number, __u64 sp, __u3
   copy->number = number;
   copy->sp = sp;
   copy->bp = slot->walk.stop.bp;
-  copy->rbx = slot->registers.rbx;
-  copy->is_rbx_known = slot->walk.stop.frames == 1;
+  copy->extra = TACHO_USER_EXTRA(&slot->registers);
+  copy->is_extra_known = slot->walk.stop.frames == 1;
   copy->frames = slot->walk.stop.frames;
   copy->is_return = slot->walk.stop.is_return;
   copy->is_bp_known = slot->walk.stop.is_bp_known;

@@ -5,8 +5,10 @@
 
 #include <linux/types.h>
 
+#include "bpf/programs/saved_registers.h"
+
 #define TACHO_THREAD_FRAMES 128
-#define TACHO_THREAD_REGISTERS 21 /* struct pt_regs of x86-64, which user_regs_struct begins with */
+#define TACHO_THREAD_REGISTERS (sizeof(struct tacho_registers) / sizeof(__u64))
 
 /* Which threads are written. */
 enum tacho_thread_choice {

@@ -4,12 +4,15 @@
 #ifndef TACHO_URETPROBES_H
 #define TACHO_URETPROBES_H
 
-#include "bpf/programs/walked_mappings.h"
+#ifdef __TARGET_ARCH_arm64
+#include "bpf/programs/walk_arm64.h"
+#else
+#include "bpf/programs/walk_x86.h"
+#endif
 
 #define MOST_RETURNS 64 /* of a thread, as the kernel has it */
 #define TRAMPOLINE_SIZE 128
 #define TRAMPOLINE_PUSHES 3 /* most words that it has pushed when it enters the kernel */
-#define LONGEST_INSTRUCTION 15
 
 /* Address of the trampoline, at the start of the xol area; 0: the process has none. */
 static __always_inline __u64 trampoline_of(__u64 memory) {
@@ -55,7 +58,7 @@ __noinline int tacho_return_to(struct slot *slot, __u64 low, __u64 high) {
   bpf_loop(MOST_RETURNS, check_return, &search, 0);
   if (search.address == 0) return 0;
   walk->next_return = search.instance;
-  walk->sp = search.stack + WORD;
+  walk->sp = search.stack + RETURN_SLOT;
   walk->ip = search.address;
   walk->is_return = true;
   return 1;
@@ -67,28 +70,7 @@ static __always_inline bool skip_trampoline(struct slot *slot) {
   if (!walk->is_return || walk->range.module != TACHO_MODULE_OF_NO_FILE || walk->ip != walk->range.start)
     return false;
   if (trampoline_of(walk->memory) != walk->ip) return false;
-  return tacho_return_to(slot, walk->sp - WORD, walk->sp - WORD) != 0;
-}
-
-/* Whether `address` may be a return address: a call instruction ends there. */
-static __always_inline bool is_return_address(__u64 address) {
-  __u64 code;
-  if (!read_word(address - WORD, &code)) return false;
-  return (code >> 24 & 0xff) == 0xe8 ||    /* call rel32 */
-         (code >> 16 & 0xffff) == 0x15ff ||  /* call *disp32(%rip) */
-         (code >> 48 & 0x38ff) == 0x10ff ||  /* call *register, call *(register) */
-         (code >> 40 & 0x38ff) == 0x10ff ||  /* call *disp8(register) */
-         (code >> 16 & 0x38ff) == 0x10ff ||  /* call *disp32(register) */
-         (code >> 32 & 0x38ff) == 0x10ff ||  /* call *disp8(register, register) */
-         (code >> 8 & 0x38ff) == 0x10ff;     /* call *disp32(register, register) */
-}
-
-/* Whether ip is after the int3 of a uprobe at a function's start: the kernel has not moved it back yet. Only in threads that
- * have hit a uprobe (utask), since linkers pad code with int3. */
-static __always_inline bool is_after_breakpoint(const struct walk *walk) {
-  __u64 code, caller, utask;
-  if (!read_kernel_word(bpf_get_current_task() + tacho_options.layout.task_utask, &utask) || utask == 0) return false;
-  return read_word(walk->ip - WORD, &code) && code >> 56 == 0xcc && read_word(walk->sp, &caller) && is_return_address(caller);
+  return tacho_return_to(slot, walk->sp - RETURN_SLOT, walk->sp - RETURN_SLOT) != 0;
 }
 
 /* Returns from the trampoline after its return_instance was removed: the kernel has written the original address to the stack,
@@ -123,7 +105,7 @@ static __always_inline bool leave_xol_area(struct slot *slot) {
   struct walk *walk = &slot->walk;
   if (trampoline_of(walk->memory) != walk->range.start) return false;
   if (walk->ip - walk->range.start >= TRAMPOLINE_SIZE) return leave_copied_instruction(walk);
-  return tacho_return_to(slot, walk->sp - WORD, walk->sp + (TRAMPOLINE_PUSHES - 1) * WORD) != 0 || return_by_stack(walk);
+  return tacho_return_to(slot, walk->sp - RETURN_SLOT, walk->sp + (TRAMPOLINE_PUSHES - 1) * WORD) != 0 || return_by_stack(walk);
 }
 
 struct copy_search {

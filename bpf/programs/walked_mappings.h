@@ -2,6 +2,7 @@
 #ifndef TACHO_WALKED_MAPPINGS_H
 #define TACHO_WALKED_MAPPINGS_H
 
+#include <asm/unistd.h>
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <linux/ptrace.h>
@@ -10,16 +11,12 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/programs/pid_namespace.h"
+#include "bpf/programs/saved_registers.h"
 #include "bpf/programs/stack_maps.h"
 
 #define WORD 8
-#define PAGE_BITS 12
-#define USER_CODE_64 0x33
-#define CALL_EXECVE 59
-#define CALL_EXECVEAT 322
 #define MAY_EXECUTE 4                /* of a mapping */
 #define FRAME_POINTER_REACH 0x100000 /* most bytes from the stack pointer to a frame found by frame pointer */
-#define SAVED_REGISTERS 5            /* most registers that a function saves besides rbp */
 #define LEAF_REACH 1024              /* most bytes of a leaf function without a frame */
 #define SLOTS 4                      /* walks of one CPU at the same time: they interrupt each other */
 #define RECENT 4                     /* mappings that a walk caches */
@@ -108,6 +105,8 @@ struct walk {
     bool is_return, is_bp_known;
   } stop;
   bool is_bp_known;
+  bool is_link_known; /* arm64: `link`, x30, has the value that it has in this frame */
+  __u64 link;
 };
 
 /* State of one walk, and its record. */
@@ -117,7 +116,7 @@ struct slot {
   __u32 is_in_call; /* in a system call */
   __u32 is_in_exec;
   __u32 is_interrupted; /* user code, by an interrupt or exception */
-  struct pt_regs registers;
+  struct tacho_registers registers;
   struct walk walk;
   struct tacho_code_range recent[RECENT];
   __u32 oldest; /* entry of `recent` that is replaced next */
@@ -230,7 +229,7 @@ __noinline int tacho_find_mapping(struct slot *slot) {
       !read_kernel_word(mapping + layout->vma_file, &file))
     return 0;
   if (ip < start || ip >= end || memory != slot->walk.memory || !(flags & MAY_EXECUTE)) return 0;
-  struct tacho_code_range range = {.start = start, .end = end, .bias = start - (page << PAGE_BITS)};
+  struct tacho_code_range range = {.start = start, .end = end, .bias = start - (page << layout->page_bits)};
   if (file != 0) {
     range.module = tacho_module_of_file(slot, file, start, end);
   } else if (read_kernel_word(memory + layout->mm_vdso, &vdso) && vdso == start) {

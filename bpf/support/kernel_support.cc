@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <fstream>
 
@@ -356,7 +357,11 @@ Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
 Result<tacho_kernel_layout> kernel_layout() {
   const auto bytes = format::read_file(kVmlinuxBtf);
   if (!bytes) return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)", ENOENT};
-  return kernel_layout_in(*bytes);
+  auto layout = kernel_layout_in(*bytes);
+  if (layout)
+    layout->page_bits =
+        static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))));
+  return layout;
 }
 
 }  // namespace tacho::bpf

@@ -1,6 +1,7 @@
 #include "record/stacks/sleeping_stacks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -24,21 +25,19 @@ constexpr std::size_t kMostBytes = 32 << 10;  // of a stack
 constexpr std::size_t kMostThreads = 16384;   // as many as the map has room for
 constexpr std::size_t kAtOnce = 1024;
 constexpr std::chrono::seconds kMostSearchTime{5};
-// Words of struct pt_regs of x86-64.
-constexpr std::size_t kBp = 4, kBx = 5, kIp = 16, kCs = 17, kSp = 19;
-constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
 
 // Without a stack it is not unwound.
 DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread, ForeignReader& reader) {
+  const auto registers = std::bit_cast<tacho_registers>(thread.registers);
   DeferredUnwinder::Stack stack;
   stack.sample.process = thread.pid;
   stack.sample.walk.tid = thread.tid;
-  stack.sample.walk.frames = {thread.registers[kIp]};
-  stack.copy.sp = thread.registers[kSp];
-  stack.copy.bp = thread.registers[kBp];
-  stack.copy.rbx = thread.registers[kBx];
+  stack.sample.walk.frames = {TACHO_USER_IP(&registers)};
+  stack.copy.sp = TACHO_USER_SP(&registers);
+  stack.copy.bp = TACHO_USER_FP(&registers);
+  stack.copy.extra = TACHO_USER_EXTRA(&registers);
   stack.copy.frames = 1;
-  stack.copy.is_bp_known = stack.copy.is_rbx_known = true;
+  stack.copy.is_bp_known = stack.copy.is_extra_known = true;
   if (auto bytes = reader.memory_of(thread.tid, stack.copy.sp, kMostBytes))
     stack.copy.bytes = std::move(*bytes);
   stack.pass = thread.switches;
@@ -46,8 +45,9 @@ DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread, ForeignReader& 
 }
 
 bool sleeps(const bpf::ListedThread& thread) {
-  return !thread.is_on_cpu && thread.has_memory && thread.registers[kIp] != 0 &&
-         thread.registers[kCs] != kCode32;
+  const auto registers = std::bit_cast<tacho_registers>(thread.registers);
+  return !thread.is_on_cpu && thread.has_memory && TACHO_USER_IP(&registers) != 0 &&
+         !TACHO_IS_32_BIT(&registers);
 }
 
 Result<std::vector<bpf::ListedThread>> sleeping_threads(const Target& target, const TargetTasks& tasks) {

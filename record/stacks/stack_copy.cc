@@ -9,8 +9,15 @@ namespace tacho::record {
 namespace {
 
 constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
-constexpr int kRbx = 3;                                 // DWARF's number of rbx
-constexpr int kSignalRbx = 16;                          // words above rsp in a signal frame
+#ifdef __aarch64__
+constexpr std::uint64_t kAddressMask =
+    (std::uint64_t{1} << 48) - 1;  // without the signature of a return address
+constexpr int kSignalExtra = TACHO_UNWIND_SIGNAL_LINK;
+#else
+constexpr std::uint64_t kAddressMask = ~std::uint64_t{0};
+constexpr int kRbx = 3;           // DWARF's number of rbx
+constexpr int kSignalExtra = 16;  // words above rsp in a signal frame: rbx
+#endif
 constexpr std::uint64_t kFramePointerReach = 0x100000;  // maximum distance to the caller's frame for a guess
 
 class UserStackUnwinder {
@@ -21,10 +28,10 @@ class UserStackUnwinder {
         row_of_(row_of),
         sp_(copy.sp),
         bp_(copy.bp),
-        rbx_(copy.rbx),
+        extra_(copy.extra),
         is_return_(copy.is_return),
         is_bp_known_(copy.is_bp_known),
-        is_rbx_known_(copy.is_rbx_known) {}
+        is_extra_known_(copy.is_extra_known) {}
 
   // Moves from the last frame to its caller. False: the walk ended, and its end is set.
   bool step() {
@@ -56,6 +63,49 @@ class UserStackUnwinder {
     return address + static_cast<std::uint64_t>(words) * kWordBytes;
   }
 
+#ifdef __aarch64__
+  bool follow(const tacho_unwind_row& row, std::int8_t) {
+    const bool is_by_bp = row.kind == TACHO_UNWIND_RBP || row.kind == TACHO_UNWIND_LINK_RBP;
+    const std::uint64_t cfa = above(is_by_bp ? bp_ : sp_, row.cfa);
+    if (is_by_bp && !is_bp_known_) return ends(TACHO_END_ODD_RULE);
+    switch (row.kind) {
+      case TACHO_UNWIND_RSP:
+      case TACHO_UNWIND_RBP:
+        if (row.rbp == TACHO_UNWIND_RBP_AT_RBP) return return_by_record(is_by_bp ? bp_ : sp_, cfa);
+        if (row.rbp != TACHO_UNWIND_RBP_SAME) return return_by_record(above(cfa, row.rbp), cfa);
+        if (!is_extra_known_ || cfa < sp_) return ends(TACHO_END_LOOP);
+        return return_to(extra_, cfa);
+      case TACHO_UNWIND_LINK_RSP:
+      case TACHO_UNWIND_LINK_RBP:
+        return return_to(word(above(cfa, row.rbp)), cfa);
+      case TACHO_UNWIND_LINK_AT_RSP:
+        return return_to(word(sp_), cfa);
+      case TACHO_UNWIND_SIGNAL:
+        return leave_signal_frame();
+      case TACHO_UNWIND_END:
+        return ends(TACHO_END_WHOLE);
+      case TACHO_UNWIND_NOTHING:
+        return guess();
+      default:
+        return ends(TACHO_END_ODD_RULE);
+    }
+  }
+
+  bool return_by_record(std::uint64_t record, std::uint64_t cfa) {
+    const auto bp = word(record);
+    bp_ = bp.value_or(0);
+    is_bp_known_ = bp.has_value();
+    return return_to(word(record + kWordBytes), cfa);
+  }
+
+  bool return_to(std::optional<std::uint64_t> caller, std::uint64_t cfa) {
+    if (cfa < sp_ || (cfa == sp_ && !is_extra_known_)) return ends(TACHO_END_LOOP);
+    if (!caller) return ends(TACHO_END_COPY);
+    is_extra_known_ = false;
+    if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
+    return go_to(*caller, cfa, true, false);
+  }
+#else
   bool follow(const tacho_unwind_row& row, std::int8_t rbx) {
     const Saved saved{row.rbp, rbx};
     switch (row.kind) {
@@ -65,8 +115,8 @@ class UserStackUnwinder {
         if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
         return return_from(above(bp_, row.cfa), saved);
       case kRbx:
-        if (!is_rbx_known_) return ends(TACHO_END_ODD_RULE);
-        return return_from(above(rbx_, row.cfa), saved);
+        if (!is_extra_known_) return ends(TACHO_END_ODD_RULE);
+        return return_from(above(extra_, row.cfa), saved);
       case TACHO_UNWIND_PLT: {
         const auto place = static_cast<std::int8_t>(walk_.frames.back() & 15);
         return return_from(above(sp_, row.cfa) + (place >= row.rbp ? kWordBytes : 0),
@@ -105,7 +155,7 @@ class UserStackUnwinder {
     const auto caller = word(cfa - kWordBytes);
     if (!caller) return ends(TACHO_END_COPY);
     // Before rbp changes, by which rbx may be found.
-    is_rbx_known_ = load(rbx_, is_rbx_known_, cfa, saved.rbx);
+    is_extra_known_ = load(extra_, is_extra_known_, cfa, saved.rbx);
     const bool is_bp_lost = saved.rbp == TACHO_UNWIND_RBP_LOST;
     is_bp_known_ = load(bp_, is_bp_known_, cfa, saved.rbp);
     if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_COPY);
@@ -122,15 +172,16 @@ class UserStackUnwinder {
     value = saved.value_or(0);
     return saved.has_value();
   }
+#endif
 
   bool leave_signal_frame() {
     const auto ip = word(above(sp_, TACHO_UNWIND_SIGNAL_RIP)), bp = word(above(sp_, TACHO_UNWIND_SIGNAL_RBP)),
-               sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP)), rbx = word(above(sp_, kSignalRbx));
+               sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP)), extra = word(above(sp_, kSignalExtra));
     if (!ip || !bp || !sp) return ends(TACHO_END_COPY);
     bp_ = *bp;
-    rbx_ = rbx.value_or(0);
+    extra_ = extra.value_or(0);
     is_bp_known_ = true;
-    is_rbx_known_ = rbx.has_value();
+    is_extra_known_ = extra.has_value();
     walk_.frames.push_back(TACHO_INTERRUPTED);
     return go_to(*ip, *sp, false, false);
   }
@@ -145,7 +196,7 @@ class UserStackUnwinder {
     if (*caller == 0) return ends(TACHO_END_FRAME_ZERO);
     const std::uint64_t sp = bp_ + 2 * kWordBytes;
     bp_ = *saved;
-    is_rbx_known_ = false;
+    is_extra_known_ = false;
     return go_to(*caller, sp, true, true);
   }
 
@@ -153,15 +204,15 @@ class UserStackUnwinder {
     sp_ = sp;
     is_return_ = is_return;
     is_guess_ = is_guess;
-    walk_.frames.push_back(ip);
+    walk_.frames.push_back(is_return ? ip & kAddressMask : ip);
     return true;
   }
 
   CallchainMerger::Walk& walk_;
   const StackCopy& copy_;
   const RowOfAddress& row_of_;
-  std::uint64_t sp_, bp_, rbx_;
-  bool is_return_, is_bp_known_, is_rbx_known_, is_guess_ = false;
+  std::uint64_t sp_, bp_, extra_;
+  bool is_return_, is_bp_known_, is_extra_known_, is_guess_ = false;
 };
 
 }  // namespace
@@ -172,11 +223,11 @@ std::optional<StackCopy> stack_copy_of(format::Bytes written) {
   copy.number = in.u64();
   copy.sp = in.u64();
   copy.bp = in.u64();
-  copy.rbx = in.u64();
+  copy.extra = in.u64();
   copy.frames = in.u32();
   copy.is_return = in.u8() != 0;
   copy.is_bp_known = in.u8() != 0;
-  copy.is_rbx_known = in.u8() != 0;
+  copy.is_extra_known = in.u8() != 0;
   copy.part = in.u8();
   if (in.failed() || copy.frames == 0) return std::nullopt;
   const format::Bytes rest = in.take(in.left());

@@ -15,10 +15,11 @@ namespace tacho::record {
 
 // struct tacho_stack_copy, with as many bytes as were copied.
 struct StackCopy {
-  std::uint64_t number = 0, sp = 0, bp = 0, rbx = 0;
-  std::size_t frames = 0;  // found by the BPF walk; the last one is where the walk continues
-  bool is_return = false;  // the last frame is a return address
-  bool is_bp_known = false, is_rbx_known = false;
+  std::uint64_t number = 0, sp = 0, bp = 0;
+  std::uint64_t extra = 0;  // rbx; on arm64 x30
+  std::size_t frames = 0;   // found by the BPF walk; the last one is where the walk continues
+  bool is_return = false;   // the last frame is a return address
+  bool is_bp_known = false, is_extra_known = false;
   std::size_t part = 0;          // part of a deep stack; the first one has the other members
   std::vector<std::byte> bytes;  // from sp up
 };

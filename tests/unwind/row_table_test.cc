@@ -48,6 +48,35 @@ TEST(RowTable, AFunctionWithAFramePointerHasThreeRows) {
   EXPECT_EQ(row_at(program, 0x100), "21 0 0") << "behind the function nothing is known";
 }
 
+TEST(RowTable, RowsOfArm64SayWhereTheReturnAddressIs) {
+  const auto row = [](const Code& program, std::uint64_t offset, const std::string& augmentation = "zR") {
+    const Function function{kText, 0x100, program, test::kArmEntry, augmentation, 30};
+    const auto frames = test::eh_frame({function}, kSection);
+    const auto table = build_row_table(
+        {frames.bytes, kSection, CfiForm::EhFrame, std::endian::little, 8, CfiMachine::Arm64});
+    const Row* const found = table ? table->find(kBase + kText + offset) : nullptr;
+    return found == nullptr ? "none"
+                            : std::to_string(found->kind) + " " + std::to_string(found->cfa) + " " +
+                                  std::to_string(found->rbp);
+  };
+  // stp x29, x30, [sp, -32]!; mov x29, sp; ldp x29, x30, [sp], 32
+  const Code framed{0x44, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x44, 0x0d, 29, 0x48, 0x0c, 31, 0, 0xdd, 0xde};
+  EXPECT_EQ(row(framed, 0), "7 0 0") << "in x30";
+  EXPECT_EQ(row(framed, 4), "7 4 -4");
+  EXPECT_EQ(row(framed, 8), "6 4 -4");
+  EXPECT_EQ(row(framed, 16), "7 0 0");
+  EXPECT_EQ(row({0x2d, 0x0e, 32, 0x9d, 4, 0x9e, 3}, 0), "7 4 -4") << "signed";
+  EXPECT_EQ(row({0x0e, 0x90, 0x0a, 0x9d, 0xa2, 1, 0x9e, 0xa1, 1}, 0), "7 162 1")
+      << "far below the CFA, at sp";
+  EXPECT_EQ(row({0x0e, 16, 0x9e, 2}, 0), "24 2 -2") << "without x29";
+  EXPECT_EQ(row({0x0c, 29, 16, 0x9e, 2}, 0), "25 2 -2");
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x80, 4}, 0), "26 512 0") << "at sp, far below the CFA: Go";
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x81, 4}, 0), "22 0 0");
+  EXPECT_EQ(row({0x0e, 32, 0x9d, 2, 0x9e, 4}, 0), "22 0 0") << "x29 and x30 are no frame record";
+  EXPECT_EQ(row({0x07, 30}, 0), "20 0 0") << "no caller";
+  EXPECT_EQ(row({}, 0, "zRS"), "19 0 0") << "the kernel's signal frame";
+}
+
 TEST(RowTable, NeighboursThatSayTheSameAreOneRow) {
   const RowTable table = table_of({{.start = 0x1000, .size = 0x40, .program = {}},
                                    {.start = 0x1040, .size = 0x40, .program = {}},

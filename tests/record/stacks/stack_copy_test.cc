@@ -91,14 +91,14 @@ TEST_F(FinishUnwindTest, FramesThatRbxLeadsToAreFoundWhileItIsKnown) {
   row(0x1000, TACHO_UNWIND_RSP, 3, 0, -2);  // saved two words below what is above its frame
   row(0x2000, 3, 2);                        // 16 above rbx
   row(0x3000, TACHO_UNWIND_END);
-  copy_.is_rbx_known = true;
+  copy_.is_extra_known = true;
   EXPECT_EQ(walked(), (StackWords{0x1000, 0x2001, 0x3001, TACHO_END_WHOLE}));
   walk_.frames = {0x1000};
   row(0x1000, TACHO_UNWIND_RSP, 3);  // still the sampled function's
-  copy_.rbx = 0x7028;
+  copy_.extra = 0x7028;
   EXPECT_EQ(walked(), (StackWords{0x1000, 0x2001, 0x3001, TACHO_END_WHOLE}));
   walk_.frames = {0x1000};
-  copy_.is_rbx_known = false;
+  copy_.is_extra_known = false;
   EXPECT_EQ(walked(), (StackWords{0x1000, 0x2001, TACHO_END_ODD_RULE}));
 }
 
@@ -222,8 +222,8 @@ TEST(StackCopyOf, TakesApartWhatTheProgramWrote) {
   EXPECT_EQ(copy->frames, 3u);
   EXPECT_TRUE(copy->is_return);
   EXPECT_FALSE(copy->is_bp_known);
-  EXPECT_TRUE(copy->is_rbx_known);
-  EXPECT_EQ(copy->rbx, 0x7200u);
+  EXPECT_TRUE(copy->is_extra_known);
+  EXPECT_EQ(copy->extra, 0x7200u);
   EXPECT_EQ(copy->bytes.size(), 8u);
   EXPECT_EQ(sizeof(tacho_stack_copy) - sizeof(tacho_stack_copy::bytes), 40u)
       << "what stands before the bytes";
