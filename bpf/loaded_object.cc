@@ -88,6 +88,7 @@ std::optional<Refusal> LoadedObject::Loading::apply_settings(const ProgramChoice
     object.want(index_of(object, choice.candidates()[i].name), choice.wanted(i));
   object.set_number(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
   object.set_number("tacho_is_switched", 1);
+  object.set_number("tacho_page_bytes", static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   object.set_number("tacho_one_in", settings_.rate.one_in);
   object.set_number("tacho_most_a_second", settings_.rate.most_a_second);
   MapsByName shared = walk_.maps;

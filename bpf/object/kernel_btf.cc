@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "bpf/object/probe_program.h"
+#include "bpf/programs/recorders/shared_constants.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
@@ -226,7 +227,7 @@ std::optional<std::uint8_t> argument_of(const btf* types, const btf_type* functi
   if (prototype == nullptr || !btf_is_func_proto(prototype)) return std::nullopt;
   const btf_param* const params = btf_params(prototype);
   std::size_t next = 1;
-  for (std::uint16_t i = 0; i < btf_vlen(prototype) && next <= kRegisterArguments; ++i) {
+  for (std::uint16_t i = 0; i < btf_vlen(prototype) && next <= TACHO_MOST_ARGUMENTS; ++i) {
     if (is_pointer_to(types, params[i].type, wanted)) return static_cast<std::uint8_t>(next);
     next += registers_of(types, params[i].type, kRegisterArguments + 1 - next);
   }

@@ -29,7 +29,7 @@ struct FunctionArgument {
 // In order. An error if the kernel has no BTF, or the function is not in it (functions of modules are not).
 Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view function);
 
-// How many registers an argument of that type takes if `left` registers are free (System V, x86-64).
+// How many registers an argument of that type takes if `left` registers are free (x86-64, arm64).
 std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t left);
 
 // Whether a program on a classic tracepoint may return an even value on some path; true if that is unknown.

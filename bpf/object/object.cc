@@ -174,7 +174,7 @@ Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>
 
 // Names go into messages, events and the kernel; no compiler makes names with control characters.
 bool is_plain(std::string_view name) {
-  return std::ranges::none_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+  return std::ranges::none_of(name, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
 }
 
 Result<> check_names(const std::vector<Program>& programs, const std::vector<std::string>& maps) {

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <set>
 #include <span>
@@ -112,15 +114,12 @@ constexpr std::uint32_t kExiting = 0x10;
 constexpr std::uint32_t kKernelThread = 0x200000;  // PF_KTHREAD
 
 #if defined(__x86_64__)
-// Words of user_regs_struct and of struct pt_regs.
-constexpr std::size_t kCallWord = 15, kCodeWord = 17;
-constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
-// AX BX CX DX SI DI BP SP IP FLAGS CS SS R8..R15, as numbered by perf; DS, ES, FS and GS are left out.
+// In words of user_regs_struct and of struct pt_regs: AX BX CX DX SI DI BP SP IP FLAGS CS SS R8..R15, as
+// numbered by perf; DS, ES, FS and GS are left out.
 constexpr std::uint64_t kRegisterMask = 0xff0fff;
 constexpr std::size_t kRegisterWords[] = {10, 5,  11, 12, 13, 14, 4, 19, 16, 18,
                                           17, 20, 9,  8,  7,  6,  3, 2,  1,  0};
 constexpr std::size_t kStackPlace = 7, kInstructionPlace = 8;  // in kRegisterWords
-constexpr std::size_t kArgumentWords[] = {14, 13, 12, 7, 9, 8};
 #elif defined(__aarch64__)
 constexpr std::uint64_t kRegisterMask = (std::uint64_t{1} << 33) - 1;  // X0..X28, FP, LR, SP, PC
 constexpr std::size_t kStackPlace = 31, kInstructionPlace = 32;
@@ -140,25 +139,28 @@ std::vector<std::uint64_t> as_perf_numbers(std::span<const std::uint64_t> words)
   return out;
 }
 
+// PTRACE_GETREGSET gives as many words of these, or fewer: on arm64 those up to the system call.
+tacho_registers saved_registers(std::span<const std::uint64_t> words) {
+  tacho_registers registers{};
+  std::memcpy(&registers, words.data(), std::min(words.size_bytes(), sizeof registers));
+  return registers;
+}
+
 bool are_32_bit(std::span<const std::uint64_t> words) {
-#if defined(__x86_64__)
-  return words.size() > kCodeWord && words[kCodeWord] == kCode32;
-#else
-  return words.empty();
-#endif
+  const tacho_registers registers = saved_registers(words);
+  return TACHO_IS_32_BIT(&registers);
 }
 
 // The system call for which registers were saved; other entries into the kernel leave -1.
-CurrentCall call_in(std::span<const std::uint64_t> words) {
+CurrentCall call_in(const bpf::ListedThread& thread) {
+  constexpr long kMostCalls = 4096;
   CurrentCall call;
-#if defined(__x86_64__)
-  constexpr std::uint64_t kMostCalls = 4096;
-  if (are_32_bit(words) || words.size() <= kCallWord || words[kCallWord] >= kMostCalls) return call;
-  call.number = static_cast<std::int32_t>(words[kCallWord]);
-  for (std::size_t i = 0; i < std::size(kArgumentWords); ++i) call.arguments[i] = words[kArgumentWords[i]];
-#else
-  (void)words;
-#endif
+  const auto registers = std::bit_cast<tacho_registers>(thread.registers);
+  const long number = TACHO_CALL_NUMBER(&registers);
+  if (TACHO_IS_32_BIT(&registers) || number < 0 || number >= kMostCalls) return call;
+  call.number = static_cast<std::int32_t>(number);
+  const std::uint64_t arguments[] = {TACHO_CALL_ARGUMENTS(&registers)};
+  std::ranges::copy(arguments, call.arguments);
   return call;
 }
 
@@ -206,7 +208,7 @@ ThreadStack stack_of(const bpf::ListedThread& listed) {
   if (!has_user_code(listed)) return thread;
   thread.registers = as_perf_numbers(listed.registers);
   thread.is_32_bit = are_32_bit(listed.registers);
-  if (thread.state != ThreadState::Running) thread.call = call_in(listed.registers);
+  if (thread.state != ThreadState::Running) thread.call = call_in(listed);
   return thread;
 }
 

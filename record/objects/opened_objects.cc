@@ -152,8 +152,10 @@ Result<format::Bytes> object_of(const EventRequest& request) {
   const RecorderRow* const row = find_recorder(request.recorder);
   for (const bpf::ShippedRecorder& each : bpf::shipped_recorders())
     if (row != nullptr && each.name == row->object) return each.object;
-  return Error{fmt::format(
-      "-e {}: this tacho has no recorders: it was built without clang, or not for x86-64", request.text)};
+  return Error{
+      fmt::format("-e {}: this tacho has no recorders: it was built without clang, or for another machine "
+                  "than x86-64 and arm64",
+                  request.text)};
 }
 
 namespace {

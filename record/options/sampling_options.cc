@@ -175,7 +175,7 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                   "Record the stack of every sample. fp[,FRAMES]: by frame pointers; dwarf[,BYTES]: copies "
                   "registers and BYTES of the stack (default: 8192), to be unwound when the capture is read; "
                   "lbr: the calls recorded by the processor; ehframe[,FRAMES]: unwound in the kernel by the "
-                  "binaries' .eh_frame, complete without frame pointers (x86-64)",
+                  "binaries' .eh_frame, complete without frame pointers (x86-64, arm64)",
                   [&options](std::string_view text) { return set_call_graph(options, text); }});
   rows.push_back({"--max-stack", Takes::Value, "FRAMES",
                   "Record at most FRAMES frames of a stack. Default: kernel.perf_event_max_stack",

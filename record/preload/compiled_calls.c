@@ -30,9 +30,13 @@ void tacho_call_ended(const struct call_report* report);
 __asm__(
     ".text\n"
     ".globl tacho_call_ended\n"
-    ".type tacho_call_ended, @function\n"
+    ".type tacho_call_ended, %function\n"
     "tacho_call_ended:\n"
+#ifdef __x86_64__
     "  .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+#else
+    "  nop\n"
+#endif
     "  ret\n"
     ".size tacho_call_ended, . - tacho_call_ended\n");
 

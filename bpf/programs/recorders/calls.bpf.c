@@ -4,6 +4,7 @@
 // The programs are attached to every function that tacho-record finds in `binary`. In-flight calls are kept by thread and depth.
 // The stack pointer identifies the call that returns, and those that were left without a return (longjmp).
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/function_registers.h"
 
 #define ARGUMENTS 6
 #define TEXT_BYTES 48  /* of a string, with its NUL */
@@ -47,11 +48,7 @@ static __always_inline bool is_stale(const struct begun *call, __u64 function, _
 /* For an entry with the same stack pointer as an in-flight call: whether it is a tail call of that one, so that both return
  * together. Otherwise that call was left by longjmp(). Of a tail call the return address is already the uretprobe trampoline, which
  * starts a page; no return address of a call does. */
-static __always_inline bool is_tail_call(__u64 stack) {
-  __u64 back = 0;
-  bpf_probe_read_user(&back, sizeof back, (const void *)stack);
-  return !(back & 4095);
-}
+static __always_inline bool is_tail_call(struct pt_regs *context) { return !(returns_to(context) & 4095); }
 
 /* Reads string arguments: bits of `which` are arguments, bits of `wanted` are text1 and text2. Returns the bits of those that
  * could not be read: a page that is not present cannot be faulted in here. */
@@ -76,19 +73,15 @@ int enters(struct pt_regs *context) {
   call.function = function_start(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   call.stack = PT_REGS_SP(context);
   known = bpf_map_lookup_elem(&levels, &thread);
-  level = live_level(thread, known ? *known : 0, call.function, is_tail_call(call.stack) ? call.stack : call.stack + 1);
+  level = live_level(thread, known ? *known : 0, call.function, is_tail_call(context) ? call.stack : call.stack + 1);
   if (returns_unseen()) {
     if (!depth || level < depth) count_as_lost(bpf_get_attach_cookie(context));
     bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
     return 0;
   }
   at.level = level++;
-  call.args[0] = PT_REGS_PARM1(context);
-  call.args[1] = PT_REGS_PARM2(context);
-  call.args[2] = PT_REGS_PARM3(context);
-  call.args[3] = PT_REGS_PARM4(context);
-  call.args[4] = PT_REGS_PARM5(context);
-  call.args[5] = context->r9;
+  const __u64 arguments[ARGUMENTS] = {ARGUMENT_REGISTERS((function_registers *)context)};
+  __builtin_memcpy(call.args, arguments, sizeof call.args);
   __builtin_memset(call.text1, 0, sizeof call.text1 + sizeof call.text2);
   /* Read at the entry, since the function may change them. */
   call.missing = read_texts(call.args, bpf_get_attach_cookie(context), 3, call.text1, call.text2);
@@ -100,7 +93,7 @@ int enters(struct pt_regs *context) {
 
 SEC("uretprobe.multi")
 int returns(struct pt_regs *context) {
-  __u64 now = bpf_ktime_get_ns(), stack = PT_REGS_SP(context) - sizeof(__u64); /* as at the entry */
+  __u64 now = bpf_ktime_get_ns(), stack = STACK_AT_ENTRY(context);
   __u64 texts = bpf_get_attach_cookie(context) & (TACHO_AFTER_ENDBR - 1);
   __u32 thread = (__u32)bpf_get_current_pid_tgid(), level, *known;
   struct call event = {};

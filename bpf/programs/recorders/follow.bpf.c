@@ -4,6 +4,7 @@
 //
 // tacho-record finds the functions in the kernel's BTF. The cookie of each probe has the number of the argument.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/function_registers.h"
 
 #include "bpf/programs/recorders/shared_constants.h"
 
@@ -68,14 +69,12 @@ static __always_inline __u32 this_thread(void) {
 
 /* Loads all six, since the verifier allows only constant offsets into the registers. */
 static __always_inline __u64 object_of(struct pt_regs *context, __u32 argument) {
-  const volatile struct pt_regs *registers = context;
-  __u64 first = registers->rdi, second = registers->rsi, third = registers->rdx;
-  __u64 fourth = registers->rcx, fifth = registers->r8, sixth = registers->r9;
-  if (argument == 1) return first;
-  if (argument == 2) return second;
-  if (argument == 3) return third;
-  if (argument == 4) return fourth;
-  return argument == 5 ? fifth : sixth;
+  const __u64 all[] = {ARGUMENT_REGISTERS((function_registers *)context)};
+  if (argument == 1) return all[0];
+  if (argument == 2) return all[1];
+  if (argument == 3) return all[2];
+  if (argument == 4) return all[3];
+  return argument == 5 ? all[4] : all[5];
 }
 
 /* Whether it is a kernel address, not null or an ERR_PTR. */
@@ -140,7 +139,7 @@ static __always_inline bool is_of(const struct begun *call, __u64 function, __u6
 
 SEC("uretprobe.multi")
 int returns(struct pt_regs *context) {
-  __u64 now = bpf_ktime_get_ns(), function = bpf_get_func_ip(context), stack = PT_REGS_SP(context) - sizeof(__u64);
+  __u64 now = bpf_ktime_get_ns(), function = bpf_get_func_ip(context), stack = STACK_AT_ENTRY(context);
   __u32 thread = this_thread(), level, *known;
   struct call_key at = {thread, 0};
   struct begun *call = 0;

@@ -4,6 +4,7 @@
 // tacho-record finds the functions and attaches the two programs to all of them: functions of a program or library (uprobe.multi),
 // or of the kernel (kprobe.multi). With `count` the second one is not attached.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/function_registers.h"
 #include "bpf/programs/recorders/too_deep.h"
 
 const volatile char name[256] HELP("functions, with * and ?: name='libc.so.6:getenv*', name='./prog:parse_*'; of the kernel: name='vfs_*'");
@@ -88,7 +89,7 @@ int enters(struct pt_regs *context) {
 SEC("uretprobe.multi")
 int returns(struct pt_regs *context) {
   __u64 now = bpf_ktime_get_ns(), taken, function;
-  struct call call = call_of(context, PT_REGS_SP(context) - sizeof(__u64)); /* as at the entry */
+  struct call call = call_of(context, STACK_AT_ENTRY(context));
   struct begun *begun = bpf_map_lookup_elem(&calls, &call);
   if (!begun) return 0;
   taken = now - begun->time_ns;

@@ -16,7 +16,7 @@ const volatile bool pages HELP("also pages of the page allocator, which include 
 SUMMARY(kalloc, outstanding);
 
 enum kind { SLAB, PAGES };
-#define PAGE_BYTES 4096 /* x86-64 */
+const volatile __u64 tacho_page_bytes; /* of the kernel; set by tacho-record */
 
 struct trace_event_raw_kmalloc {
   const void *ptr;
@@ -111,7 +111,7 @@ SEC("tracepoint/kmem/mm_page_alloc")
 int allocates_pages(struct trace_event_raw_mm_page_alloc *context) {
   __u64 number = context->pfn;
   if (!pages || number == ~0UL) return 1; /* the allocation failed */
-  return allocates(context, PAGES, number + 1, (__u64)PAGE_BYTES << (context->order & 31));
+  return allocates(context, PAGES, number + 1, (__u64)tacho_page_bytes << (context->order & 31));
 }
 SEC("tracepoint/kmem/mm_page_free")
 int frees_pages(struct trace_event_raw_mm_page_free *context) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Waits for futexes, on which locks, condition variables and semaphores of programs are built. The stack is taken when the wait
 // begins, so that also a wait that never ends (a deadlock) has one; the lock's owner is that of then.
+#include <asm/unistd.h>
+
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/futex_owner.h"
+#include "bpf/programs/recorders/system_call.h"
 #include "bpf/programs/recorders/unseen_ends.h"
 
 const volatile __u64 min_us HELP("only waits of at least N microseconds");
@@ -85,17 +88,15 @@ int ends(struct trace_event_raw_sys_exit *context) {
 
 PER_CPU(before, struct wait);
 
-/* Reads the arguments of the system call from the pt_regs at the base of the task's kernel stack. */
 static __always_inline void note(struct task_struct *task) {
-  const long futex = 202, code_of_32_bit = 0x23; /* x86-64 */
   __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
-  struct pt_regs registers, *saved = (struct pt_regs *)bpf_task_pt_regs(task);
+  struct system_call call;
   know_thread(task);
-  if (!wait || has_filter() || !state || state >= 16 || bpf_probe_read_kernel(&registers, sizeof registers, saved)) return;
-  if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_futex_wait(registers.rsi)) return;
-  wait->owner = (struct lock_owner){.lock = registers.rdi, .object = futex___object};
-  wait->op = FUTEX_COMMAND(registers.rsi);
+  if (!wait || has_filter() || !state || state >= 16 || !read_call(&call, task)) return;
+  if (call.number != __NR_futex || !is_futex_wait(call.second)) return;
+  wait->owner = (struct lock_owner){.lock = call.first, .object = futex___object};
+  wait->op = FUTEX_COMMAND(call.second);
   NOTE_WAIT_WITH_STACK(waits, task, wait);
 }
 AT_BEGIN(note)

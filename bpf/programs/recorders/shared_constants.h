@@ -18,6 +18,7 @@ struct tacho_disk {
 enum tacho_followed_sizes {
   TACHO_MOST_SHOWN = 8,    /* members */
   TACHO_MOST_POINTERS = 3, /* dereferenced on the way to one */
+  TACHO_MOST_ARGUMENTS = 6, /* registers in which the object is looked for */
 };
 
 /* Bits of a probe's cookie. */

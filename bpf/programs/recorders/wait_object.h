@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a thread waits for that leaves the CPU: by its system call and the call's arguments, which are in the pt_regs at the base of
- * the thread's kernel stack. Include recorder.h and off_cpu.h first.
+ * What a thread waits for that leaves the CPU: by its system call and the call's arguments. Include recorder.h and off_cpu.h first.
  */
 #ifndef TACHO_WAIT_OBJECT_H
 #define TACHO_WAIT_OBJECT_H
@@ -11,6 +10,11 @@
 
 #include "bpf/programs/recorders/addresses.h"
 #include "bpf/programs/recorders/futex_owner.h"
+#include "bpf/programs/recorders/system_call.h"
+
+#ifndef __NR_poll /* a machine without the oldest calls: numbers that no call has */
+enum { poll = -2, getdents = -3, epoll_wait = -4 };
+#endif
 
 #define OBJECT_NAME 64
 #define OBJECT_DISK 16
@@ -32,24 +36,6 @@ struct end_text {
   struct socket_end end;
   char text[OBJECT_NAME];
 };
-
-/* A part of struct pt_regs. */
-struct call_registers {
-  __u64 rdx, rsi, rdi;
-  __s64 orig_rax; /* number of the system call; -1: the kernel was entered otherwise */
-  __u64 rip, cs;
-};
-#define CODE_OF_32_BIT 0x23 /* the segment: such programs have other numbers */
-
-/* False: the task is in no system call, or the kernel (before 5.15) cannot say. */
-static __always_inline bool read_call(struct call_registers *registers, struct task_struct *task) {
-  const __u32 kernel_thread = 0x00200000; /* PF_KTHREAD */
-  struct pt_regs *saved;
-  if ((task->flags & kernel_thread) || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) return false;
-  saved = (struct pt_regs *)bpf_task_pt_regs(task);
-  if (bpf_probe_read_kernel(registers, sizeof *registers, (void *)saved + __builtin_offsetof(struct pt_regs, rdx))) return false;
-  return registers->orig_rax >= 0 && registers->cs != CODE_OF_32_BIT;
-}
 
 /* Calls that wait for the file of their first argument. */
 static __always_inline bool has_fd(long call) {
@@ -180,38 +166,38 @@ static __always_inline enum object describe_file(struct wait_object *to, struct 
 }
 
 /* The file of poll(2) and ppoll(2) with one, whose number is in the memory of the current thread. */
-static __always_inline long polled_fd(const struct call_registers *registers) {
+static __always_inline long polled_fd(const struct system_call *call) {
   __s32 fd = -1;
-  if ((registers->orig_rax != poll && registers->orig_rax != ppoll) || registers->rsi != 1) return -1;
-  bpf_probe_read_user(&fd, sizeof fd, (void *)registers->rdi);
+  if ((call->number != poll && call->number != ppoll) || call->second != 1) return -1;
+  bpf_probe_read_user(&fd, sizeof fd, (void *)call->first);
   return fd;
 }
 
 /* Sets all of `to` for a task that leaves the CPU in this state. `is_current`: its memory can be read. */
 static __noinline int describe_wait(struct wait_object *to, struct task_struct *task, enum state state, bool is_current) {
-  struct call_registers registers;
+  struct system_call call;
   struct file *opened;
   long fd;
   __builtin_memset(to, 0, sizeof *to);
   to->call = none;
-  if (!read_call(&registers, task)) return 0;
-  to->call = registers.orig_rax;
+  if (!read_call(&call, task)) return 0;
+  to->call = call.number;
   if (state == R) return 0;
   if (to->call == futex) {
-    if (state != S || !is_futex_wait(registers.rsi)) return 0;
+    if (state != S || !is_futex_wait(call.second)) return 0;
     if (is_current)
-      find_owner(&to->owner, &(struct futex_wait){registers.rdi, registers.rsi, registers.rdx});
+      find_owner(&to->owner, &(struct futex_wait){call.first, call.second, call.third});
     else
-      to->owner = (struct lock_owner){.lock = registers.rdi, .object = futex___object};
+      to->owner = (struct lock_owner){.lock = call.first, .object = futex___object};
     return 0;
   }
   if (is_epoll(to->call)) {
     to->owner.object = epoll;
-    opened = file_of(task, registers.rdi);
+    opened = file_of(task, call.first);
     if (opened) to->polled = BPF_CORE_READ(opened, private_data);
     return 0;
   }
-  fd = has_fd(to->call) ? (int)registers.rdi : is_current ? polled_fd(&registers) : -1;
+  fd = has_fd(to->call) ? (int)call.first : is_current ? polled_fd(&call) : -1;
   if (fd < 0) return 0;
   opened = file_of(task, fd);
   if (opened) to->owner.object = describe_file(to, opened);
