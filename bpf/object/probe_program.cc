@@ -14,6 +14,7 @@
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/libbpf_owned.h"
+#include "format/base/parse_text.h"
 
 namespace tacho::bpf {
 namespace {
@@ -21,6 +22,10 @@ namespace {
 using Source = ProbeArgument::Source;
 using Shape = ProbeArgument::Shape;
 
+#ifdef __aarch64__
+constexpr std::array<std::string_view, kRegisterArguments> kArguments{"x0", "x1", "x2", "x3",
+                                                                      "x4", "x5", "x6", "x7"};
+#else
 // Registers by their names for 8, 4, 2 and 1 bytes, in the order of struct pt_regs.
 constexpr std::array<std::array<std::string_view, 4>, 21> kRegisters{{
     {"r15", "r15d", "r15w", "r15b"},
@@ -46,6 +51,7 @@ constexpr std::array<std::array<std::string_view, 4>, 21> kRegisters{{
     {"", "", "", ""},
 }};
 constexpr std::array<std::string_view, kRegisterArguments> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+#endif
 
 constexpr int kContext = 6, kValue = 7;                                              // callee-saved registers
 constexpr std::int32_t kReadUser = 112, kReadUserText = 114, kReadKernelText = 115;  // since Linux 5.5
@@ -301,6 +307,25 @@ Result<format::Fd> load_program_of(const ProbeTask& task, const Assembler& progr
 
 }  // namespace
 
+#ifdef __aarch64__
+// The words of struct pt_regs: x0 to x30, sp, pc, pstate. The lower half of x0 is w0.
+std::optional<RegisterField> register_field(std::string_view name) {
+  constexpr std::uint16_t kWordBytes = 8, kHalf = 4, kLink = 30, kStack = 31, kCode = 32;
+  const auto whole = [](std::uint16_t word) {
+    return RegisterField{static_cast<std::uint16_t>(kWordBytes * word), kWordBytes};
+  };
+  if (name == "lr") return whole(kLink);
+  if (name == "sp") return whole(kStack);
+  if (name == "pc") return whole(kCode);
+  const bool is_half = name.starts_with('w');
+  if (!is_half && !name.starts_with('x')) return std::nullopt;
+  const auto number = format::whole_number<std::uint16_t>(name.substr(1));
+  if (!number || *number > kLink) return std::nullopt;
+  RegisterField field = whole(*number);
+  if (is_half) field.size = kHalf;
+  return field;
+}
+#else
 std::optional<RegisterField> register_field(std::string_view name) {
   if (name.empty()) return std::nullopt;
   for (std::size_t row = 0; row < kRegisters.size(); ++row)
@@ -309,6 +334,7 @@ std::optional<RegisterField> register_field(std::string_view name) {
         return RegisterField{static_cast<std::uint16_t>(8 * row), static_cast<std::uint8_t>(8 >> width)};
   return std::nullopt;
 }
+#endif
 
 std::optional<RegisterField> argument_register(std::size_t number) {
   if (number < 1 || number > kArguments.size()) return std::nullopt;
@@ -386,10 +412,6 @@ SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument>
 }
 
 Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
-#ifndef __x86_64__
-  (void)task;
-  return Error{"arguments of probes are supported on x86-64 only"};
-#else
   if (auto may = check_may_load(); !may) return std::move(may.error());
   const auto texts = std::ranges::count_if(task.arguments, is_text);
   if (task.arguments.size() > kMostProbeArguments || static_cast<std::size_t>(texts) > kMostProbeTexts)
@@ -421,7 +443,6 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
   if (done && task.walk) done = store(made.next_, program_array_with(*task.walk));
   if (done && task.walk) done = store(made.start_, load_program_of(task, start_of(task, made.next_.get())));
   return done ? Result<ProbeProgram>(std::move(made)) : std::move(done.error());
-#endif
 }
 
 MapReader ProbeProgram::counts() const { return {outputs_.get(), counted_, 1}; }

@@ -50,8 +50,8 @@ inline bool is_text(const ProbeArgument& argument) {
          argument.shape == ProbeArgument::Shape::KernelText;
 }
 
-// Offset in pt_regs and size of a register, by any of its names ("rdi", "edi", "di", "dil"). Nothing: unknown
-// name.
+// Offset in pt_regs and size of a register, by any of its names ("rdi", "edi", "di", "dil"; "x0", "w0").
+// Nothing: unknown name.
 struct RegisterField {
   std::uint16_t offset = 0;
   std::uint8_t size = 8;
@@ -59,8 +59,13 @@ struct RegisterField {
 std::optional<RegisterField> register_field(std::string_view name);
 // The register of a function's argument, from 1 on, in the kernel and in user space.
 std::optional<RegisterField> argument_register(std::size_t number);
-inline constexpr std::string_view kResultRegister = "rax";
+#ifdef __aarch64__
+inline constexpr std::string_view kResultRegister = "x0", kStackRegister = "sp";
+inline constexpr std::size_t kRegisterArguments = 8;
+#else
+inline constexpr std::string_view kResultRegister = "rax", kStackRegister = "rsp";
 inline constexpr std::size_t kRegisterArguments = 6;
+#endif
 
 // The payload of a sample, and its largest size.
 inline constexpr std::size_t kMostProbeArguments = 12, kMostProbeTexts = 4, kProbeTextBytes = 64;

@@ -48,7 +48,64 @@ std::optional<std::size_t> position_of(std::string_view text) {
   return number != 0 ? number : std::nullopt;
 }
 
-// "8@%rdi", "-4@-12(%rbp)", "4@$7". The result has a name if the location is supported.
+ProbeArgument at_register(std::string_view name, ProbeArgument out) {
+  const auto field = bpf::register_field(name);
+  if (!field || (out.source == Source::Memory && field->size != 8)) return out;
+  out.register_offset = field->offset;
+  out.name = "known";
+  return out;
+}
+
+ProbeArgument constant_of(std::optional<std::int64_t> constant, ProbeArgument out) {
+  if (!constant) return out;
+  out.constant = *constant;
+  out.source = Source::Constant;
+  out.name = "known";
+  return out;
+}
+
+// marker_location(): the location of a marker's argument, without its size. The result has a name if it is
+// supported.
+#ifdef __aarch64__
+constexpr std::string_view kRegisterNames = "x0, %w0 or %sp", kRegisterName = "x0";
+
+// "x0", "w1", "[sp, 16]", "[x19]", "7".
+ProbeArgument marker_location(std::string_view where, ProbeArgument out) {
+  if (const auto constant = whole_number<std::int64_t>(where)) return constant_of(constant, std::move(out));
+  if (take_prefix(where, "[")) {
+    if (!where.ends_with(']')) return out;
+    where.remove_suffix(1);
+    const std::string_view base = take_until(where, ',');
+    const std::string_view offset = trimmed(where);
+    const auto displacement = offset.empty() ? 0 : whole_number<std::int32_t>(offset);
+    if (!displacement) return out;
+    out.displacement = *displacement;
+    out.source = Source::Memory;
+    where = base;
+  }
+  return at_register(where, std::move(out));
+}
+#else
+constexpr std::string_view kRegisterNames = "rdi, %edi or %di", kRegisterName = "di";
+
+// "%rdi", "-12(%rbp)", "$7".
+ProbeArgument marker_location(std::string_view where, ProbeArgument out) {
+  if (where.starts_with('$')) return constant_of(whole_number<std::int64_t>(where.substr(1)), std::move(out));
+  const auto open = where.find('(');
+  if (open != std::string_view::npos) {
+    const auto displacement =
+        open == 0 ? std::optional<std::int32_t>(0) : whole_number<std::int32_t>(where.substr(0, open));
+    if (!where.ends_with(')') || !displacement) return out;
+    out.displacement = *displacement;
+    where = where.substr(open + 1, where.size() - open - 2);
+    out.source = Source::Memory;
+  }
+  if (!where.starts_with('%')) return out;
+  return at_register(where.substr(1), std::move(out));
+}
+#endif
+
+// A size before the location: "8@%rdi". The result has a name if the location is supported.
 ProbeArgument marker_argument(std::string_view text) {
   ProbeArgument out;
   std::string_view where = text;
@@ -60,29 +117,7 @@ ProbeArgument marker_argument(std::string_view text) {
     out.size = *bytes;
     where = text.substr(at + 1);
   }
-  if (where.starts_with('$')) {
-    const auto constant = whole_number<decltype(out.constant)>(where.substr(1));
-    if (!constant) return out;
-    out.constant = *constant;
-    out.source = Source::Constant;
-    out.name = "known";
-    return out;
-  }
-  const auto open = where.find('(');
-  if (open != std::string_view::npos) {
-    const auto displacement =
-        open == 0 ? std::optional<std::int32_t>(0) : whole_number<std::int32_t>(where.substr(0, open));
-    if (!where.ends_with(')') || !displacement) return out;
-    out.displacement = *displacement;
-    where = where.substr(open + 1, where.size() - open - 2);
-    out.source = Source::Memory;
-  }
-  if (!where.starts_with('%')) return out;
-  const auto field = bpf::register_field(where.substr(1));
-  if (!field || (out.source == Source::Memory && field->size != 8)) return out;
-  out.register_offset = field->offset;
-  out.name = "known";
-  return out;
+  return marker_location(where, std::move(out));
 }
 
 std::string names_of(std::span<const bpf::FunctionArgument> arguments) {
@@ -116,8 +151,8 @@ Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& know
   if (number <= known.function.size()) return of_function(known.function[number - 1]);
   const auto field = bpf::argument_register(number);
   if (!field)
-    return use_error(fmt::format("arg{}: only the first {} arguments are in registers; name a register, %rsp",
-                                 number, bpf::kRegisterArguments));
+    return use_error(fmt::format("arg{}: only the first {} arguments are in registers; name a register, %{}",
+                                 number, bpf::kRegisterArguments, bpf::kStackRegister));
   ProbeArgument out;
   out.register_offset = field->offset;
   return out;
@@ -127,7 +162,7 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
   if (source.starts_with('%')) {
     const auto field = bpf::register_field(std::string_view(source).substr(1));
     if (!field)
-      return use_error(fmt::format("there is no register '{}'; for example %rdi, %edi or %di", source));
+      return use_error(fmt::format("there is no register '{}'; for example %{}", source, kRegisterNames));
     ProbeArgument out;
     out.register_offset = field->offset;
     out.size = field->size;
@@ -148,17 +183,18 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
   }
   if (const auto number = position_of(source)) return at_position(*number, known);
   if (known.at_return)
-    return use_error(fmt::format("'{}': a return probe has only ret and registers (%rax)", source));
+    return use_error(
+        fmt::format("'{}': a return probe has only ret and registers (%{})", source, bpf::kResultRegister));
   if (known.kind == ProbeKind::Kernel)
     return use_error(fmt::format("the function has no argument '{}'; {}", source, names_of(known.function)));
   if (known.kind == ProbeKind::Marker)
     return use_error(
         fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
-  return use_error(fmt::format("'{}': {}; say where it is: {}=arg1, or {}=%di", source,
+  return use_error(fmt::format("'{}': {}; say where it is: {}=arg1, or {}=%{}", source,
                                known.missing_reason.empty()
                                    ? "names are known at the start of a function that has a name"
                                    : known.missing_reason,
-                               last_name(source), last_name(source)));
+                               last_name(source), last_name(source), kRegisterName));
 }
 
 }  // namespace
@@ -209,8 +245,12 @@ std::vector<ProbeArgument> marker_arguments(std::string_view note) {
   constexpr std::size_t kMost = 64;
   std::vector<ProbeArgument> out;
   while (!note.empty() && out.size() < kMost) {
-    const std::string_view argument = take_until(note, ' ');
-    if (!argument.empty()) out.push_back(marker_argument(argument));
+    // "8@[sp, 16]" of arm64 has a space in it.
+    const std::size_t open = note.find('['), space = note.find(' ');
+    const std::size_t end =
+        std::min(open < space ? note.find(' ', note.find(']', open)) : space, note.size());
+    if (end != 0) out.push_back(marker_argument(note.substr(0, end)));
+    note.remove_prefix(std::min(end + 1, note.size()));
   }
   return out;
 }

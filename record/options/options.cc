@@ -283,7 +283,7 @@ constexpr const char* kEpilog = R"(Events:
                                           (kprobes: by BTF; programs: by debug information) and members:
                                           size, request->head.length (? lists them); at a USDT marker arg1 and so
                                           on by its note; at returns ret. :TYPE may follow:
-                                          u8 to u64, s8 to s64, x8 to x64, string, ustring (x86-64)
+                                          u8 to u64, s8 to s64, x8 to x64, string, ustring
   {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first has the
                                           counts of all
   EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|ehframe|lbr|no,
