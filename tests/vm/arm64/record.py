@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""What tacho records on arm64: the programs that `script/build --arm64` built run in an emulated machine (machine.py), and the captures
+are read here. Prints a row for each check; the exit status is 1 if one failed.
+
+  tests/vm/arm64/record.py [--folder DIR] [--suite trixie] [--only NAME] [--again]
+
+--suite: another Debian's kernel and C library than bookworm's. --again reads what DIR has from before. Needs qemu-system-arm,
+g++-aarch64-linux-gnu, cpio, clang, build-arm64/bin, and programs that run here (TACHO_BIN, or build/bin)."""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import machine
+
+HERE = Path(__file__).resolve().parent
+ROOT = machine.ROOT
+BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+ARM = ROOT / "build-arm64"
+PATIENCE = 600  # seconds for a recording
+PROGRAMS = ["tacho", "tacho-record", "tacho-report"]
+PACKAGES = ["linux-perf", "libc6", "libstdc++6", "python3-minimal", "busybox-static", machine.KERNEL]
+C, CXX = ("aarch64-linux-gnu-gcc", "-O2", "-Wl,--build-id"), ("aarch64-linux-gnu-g++", "-O2", "-Wl,--build-id")
+BUILT = {"plain": (*C, "-fomit-frame-pointer", "-pthread", "calls.c"),
+         "pac": (*C, "-fomit-frame-pointer", "-pthread", "-mbranch-protection=standard", "calls.c"),
+         "pac_leaf": (*C, "-fomit-frame-pointer", "-pthread", "-mbranch-protection=pac-ret+leaf+b-key", "-static-pie", "calls.c"),
+         "debug_frame": (*C, "-g", "-fomit-frame-pointer", "-pthread", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "calls.c"),
+         "deep": (*CXX, "-fomit-frame-pointer", "-pthread", "deep.cc"),
+         "instrumented": (*C, "-O1", "-finstrument-functions", "-pthread", "work.c"),
+         "work": (*C, "-O1", "-g", "-pthread", "work.c")}
+CLOCK = "-F 199 -e cpu-clock:u"
+PYTHON = "python3 -S -c 'import re, time; end = time.time() + 10\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nwhile time.time() < end: f(12); sorted(range(2000), key=lambda x: re.sub(\"1\", \"2\", str(x)))'"
+
+
+class Check:
+    """`record`: options and command of tacho record. `lines`: expressions that lines of `shown`'s output match."""
+
+    def __init__(self, record, *lines, view="script", status=0, whole=None, least=1):
+        self.record, self.lines, self.view, self.status, self.whole, self.least = record, lines, view, status, whole, least
+
+
+WORK = "-- /load/work 2"
+CHECKS = {
+    # events
+    "clock": Check(f"-g {CLOCK} -- /load/plain 2", r"recurse"),
+    "tracepoint": Check("-g -a -e sched:sched_switch -- /load/work 2", r"sched:sched_switch", r"uses_files|holds_lock|main"),
+    "syscall_tracepoint": Check(f"-e syscalls:sys_enter_openat {WORK}", r"sys_enter_openat.*filename"),
+    "kprobe": Check(f"-e 'kprobe:vfs_read(file, count)' {WORK}", r"count"),
+    "kretprobe": Check(f"-e 'kretprobe:vfs_read(got=ret:s64)' {WORK}", r"got"),
+    "uprobe": Check(f"-g -e 'uprobe:/load/work:multiplied(a=arg1, b=arg2, e=arg5, text=arg6:string)' {WORK}", r"b=2 e=5 text=\"first\"", r"calls", least=6),
+    "uprobe_names": Check(f"-e 'uprobe:/load/work:multiplied(a, b, text:string)' {WORK}", r"b=2 text=\"first\"", least=6),
+    "uretprobe": Check(f"-g -e 'uretprobe:/load/work:multiplied(got=ret)' {WORK}", r"got=", r"calls", least=6),
+    "filter": Check(f"-e 'uprobe:/load/work:multiplied(a=arg1)' --filter 'a == 1' {WORK}", r"a=1", least=2),
+    "object": Check(f"-e /load/opens.bpf.o {WORK}", r"opened", least=2),
+    "counters": Check("-e task-clock,context-switches,page-faults -- /load/work 5", r"page-faults"),
+    # recorders of the catalogue
+    "alloc": Check(f"-g -e alloc {WORK}", r"bytes|alloc"),
+    "bio": Check("-a -e bio -- dd if=/dev/zero of=/dev/vdb bs=4k count=8 oflag=direct", r"bio"),
+    "bpfstat": Check("-a -e bpfstat,cpu-clock -- /load/work 2", r"bpfstat"),
+    "calls": Check(f"-e \"calls/binary='/load/work'/\" {WORK}", r"multiplied", r"calls", least=6),
+    "cap": Check("-e cap -- chroot / /bin/true", r"cap"),
+    "dns": Check(f"-e dns {WORK}", r"localhost"),
+    "exec": Check(f"-e exec {WORK}", r"/bin/true"),
+    "fastcalls": Check("-e \"fastcalls/binary='/load/instrumented'/\" -- /load/instrumented 5", r"multiplied"),
+    "follow": Check("-a -e 'follow/type=struct bio,start=submit_bio/' -- dd if=/dev/zero of=/dev/vdb bs=4k count=4 oflag=direct", r"follow"),
+    "func": Check(f"-e \"func/name='/load/work:mul*'/\" {WORK}", r"multiplied"),
+    "func_kernel": Check(f"-e \"func/name='vfs_read'/\" {WORK}", r"vfs_read"),
+    "kalloc": Check(f"-a -g -e kalloc/pages/ {WORK}", r"kalloc"),
+    "klock": Check("-a -g -e klock -- /load/plain 1", r"klock", least=0),
+    "lock": Check(f"-g -e lock {WORK}", r"mutex", r"waits_for_lock"),
+    "offcpu": Check(f"-g -e offcpu {WORK}", r"offcpu", r"holds_lock", r"nanosleep"),
+    "offcputime": Check(f"-g -e offcputime {WORK}", r"holds_lock"),
+    "oom": Check("-a -e oom -- /load/work 1", least=0),
+    "open": Check(f"-g -e open {WORK}", r"known", r"uses_files"),
+    "pagecache": Check("-a -e pagecache -- dd if=/dev/vdb of=/dev/null bs=64k count=8", r"pagecache"),
+    "runqlat": Check("-a -e runqlat -- /load/plain 1", r"runqlat"),
+    "signals": Check(f"-g -e signals {WORK}", r"USR1"),
+    "stackcount": Check(f"-g -e \"stackcount/name='/load/work:multiplied'/\" {WORK}", r"calls"),
+    "syscall": Check(f"-g -e syscall {WORK}", r"fsync", r"openat"),
+    "syscount": Check(f"-e syscount {WORK}", r"fsync|openat"),
+    "tcp": Check(f"-e tcp {WORK}", r"127\.0\.0\.1"),
+    "tcpretrans": Check(f"-a -e tcpretrans {WORK}", least=0),
+    "vfsio": Check(f"-g -e vfsio {WORK}", r"vfsio", r"uses_files"),
+    "waking": Check(f"-g -e waking {WORK}", r"waking"),
+    # stacks by .eh_frame in BPF
+    "eh_c": Check(f"--call-graph ehframe {CLOCK} -- /load/plain 10", whole=0.99),
+    "eh_kernel": Check("--call-graph ehframe -F 199 -e cpu-clock -- /load/plain 10", whole=0.99),
+    "eh_signed": Check(f"--call-graph ehframe {CLOCK} -- /load/pac 10", whole=0.99),
+    "eh_signed_static": Check(f"--call-graph ehframe {CLOCK} -- /load/pac_leaf 10", whole=0.9),
+    "eh_debug_frame": Check(f"--call-graph ehframe {CLOCK} -- /load/debug_frame 10", whole=0.99),
+    "eh_cxx": Check(f"--call-graph ehframe {CLOCK} -- /load/deep 10", r"throws_at", r"Nested::area", whole=0.99),
+    "eh_python": Check(f"--call-graph ehframe {CLOCK} -- {PYTHON}", r"_PyEval_EvalFrameDefault", whole=0.99),
+    "dwarf_c": Check(f"--call-graph dwarf,32768 {CLOCK} -- /load/plain 10", whole=0.99),
+    "dwarf_cxx": Check(f"--call-graph dwarf,32768 {CLOCK} -- /load/deep 10", whole=0.99),
+}
+# What is not a recording of one command: shell lines, and expressions for what they print.
+OTHERS = {
+    "doctor": ("tacho doctor", r"Recording is possible here"),
+    "list_recorders": ("tacho list recorders", r"offcpu"),
+    "stat": ("tacho stat -- /load/work 2", r"task-clock"),
+    "stacks": ("/load/work 400 > /dev/null & sleep 1; tacho stacks -p $!; kill $!", r"main"),
+    "pack": ("tacho record -q -g -o pack.data -F 199 -e cpu-clock:u -- /load/plain 1; tacho pack -i pack.data -o packed.data; tacho report -i packed.data", r"recurse"),
+    "redact": ("tacho redact -i clock.data -o redacted.data; tacho report -i redacted.data", r"Overhead|%"),
+    "rotation": ("tacho record -q -g -F 199 -e cpu-clock --switch-output=1s -o turn.data -- /load/plain 4; ls turn.data*; for f in turn.data*; do tacho header -i $f > /dev/null && echo read $f; done",
+                 r"read turn"),
+    "kill_9": ("tacho record -q -g -F 199 -e cpu-clock -a -o killed.data & sleep 4; kill -9 $!; sleep 1; tacho report -i killed.data", r"%"),
+    "perf_reads": ("perf script -i clock.data | head -40; perf report --stdio -i syscall.data | head -20", r"recurse|leaf"),
+    "report_there": ("tacho report -i eh_c.data --no-children", r"leaf"),
+}
+
+
+def script_of(names):
+    lines = ["mkdir -p /etc; echo 127.0.0.1 localhost > /etc/hosts; echo 'hosts: files' > /etc/nsswitch.conf", "ifconfig lo 127.0.0.1 up",
+             "mount -t debugfs debugfs /sys/kernel/debug; mount -t bpf bpf /sys/fs/bpf; mkdir -p /sys/fs/cgroup; mount -t cgroup2 cgroup2 /sys/fs/cgroup",
+             "ls -l /sys/kernel/btf/vmlinux > btf.txt"]
+    for name in names:
+        lines.append(f"echo recording {name}")
+        if name in CHECKS:
+            lines.append(f"timeout {PATIENCE} tacho record -v -o {name}.data {CHECKS[name].record} > {name}.printed 2> {name}.said; echo $? > {name}.status")
+        else:
+            lines.append(f"( {OTHERS[name][0]} ) > {name}.printed 2> {name}.said; echo $? > {name}.status")
+        lines += [f"tail -n 2 {name}.said", "tar cf /dev/vda . && sync"]  # of a machine that is ended too early, too
+    return lines
+
+
+def make_root(folder, packages, names):
+    programs = [packages / "usr/bin/perf", next(packages.glob("usr/bin/python3.*")), *(ARM / "bin" / name for name in PROGRAMS)]
+    root = machine.make_root(folder, packages, programs, script_of(names), [ARM / "packages"])
+    shutil.copy(ARM / "bin/libtacho-calls.so", root / "bin")
+    (root / "bin/python3").symlink_to(next(root.glob("bin/python3.*")).name)
+    for library in packages.glob("usr/lib/python3.*"):
+        shutil.copytree(library, root / "usr/lib" / library.name)
+    for name in ("libstdc++.so.6", "libgcc_s.so.1"):
+        shutil.copy(next(packages.glob(f"**/aarch64-linux-gnu/{name}")), root / "lib/aarch64-linux-gnu")
+    for name, words in BUILT.items():
+        machine.run(*words[:-1], "-o", root / "load" / name, HERE / words[-1])
+    machine.run("clang", "-target", "bpf", "-D__TARGET_ARCH_arm64", "-O2", "-g", "-I", ROOT / "bpf/include", "-I", ARM / "packages/usr/include",
+                "-idirafter", ARM / "packages/usr/include/aarch64-linux-gnu", "-c", HERE / "opens.bpf.c", "-o", root / "load/opens.bpf.o")
+    return root
+
+
+def printed_by(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace", check=False)
+    return done.stdout, done.stderr
+
+
+def last_line(path):
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()] if path.exists() else []
+    return lines[-1][:150] if lines else "nothing is said"
+
+
+def result_of(folder, name):
+    """("ok" or "FAILED", what is to say)."""
+    out = folder / "out"
+    status_file = out / f"{name}.status"
+    status = int(status_file.read_text()) if status_file.exists() else None
+    if name in OTHERS:
+        text = (out / f"{name}.printed").read_text(errors="replace")
+        found = re.search(OTHERS[name][1], text)
+        return ("ok", f"{len(text.splitlines())} lines") if found else ("FAILED", f"status {status}: {last_line(out / (name + '.said'))}")
+    check = CHECKS[name]
+    if status != check.status:
+        return "FAILED", f"status {status}: {last_line(out / (name + '.said'))}"
+    text, said = printed_by(BIN / "tacho", check.view, "-i", out / f"{name}.data", "--symfs", folder / "root")
+    (out / f"{name}.script").write_text(text)
+    samples = text.count("\n\n") if "-g " in check.record or "--call-graph" in check.record else len(text.splitlines())
+    if samples < check.least:
+        return "FAILED", f"{samples} samples; {said.strip().splitlines()[-1] if said.strip() else last_line(out / (name + '.said'))}"
+    missing = [line for line in check.lines if not re.search(line, text)]
+    if missing:
+        return "FAILED", f"{samples} samples, none with {missing[0]}"
+    if check.whole is None:
+        return "ok", f"{samples} samples"
+    stacks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
+    whole = sum(bool(re.search(r" (_start|thread_start|__clone|clone)\+| _start | \(inlined\)$", lines[-1])) for lines in stacks if len(lines) > 1)
+    return ("ok" if whole >= check.whole * len(stacks) else "FAILED"), f"{whole} of {len(stacks)} stacks are whole"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/tacho-arm64-record"))
+    parser.add_argument("--suite")
+    parser.add_argument("--only", choices=CHECKS | OTHERS, action="append")
+    parser.add_argument("--again", action="store_true")
+    options = parser.parse_args()
+    folder = options.folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    names = options.only or [*CHECKS, *OTHERS]
+    if not options.again:
+        packages = machine.unpack_packages(folder, PACKAGES, options.suite)
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        machine.boot(folder, packages, make_root(folder, packages, names))
+    print((folder / "out/uname.txt").read_text().strip())
+    failed = 0
+    for name in names:
+        result, text = result_of(folder, name)
+        failed += result != "ok"
+        print(f"{name:20} {result:7} {text}", flush=True)
+    print(f"{len(names) - failed} of {len(names)} passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
