@@ -1,6 +1,7 @@
 #include "symbolize/elf/call_convention.h"
 
 #include <dwarf.h>
+#include <gelf.h>
 
 #include <algorithm>
 
@@ -162,10 +163,27 @@ bool is_floating(std::uint64_t encoding) {
          encoding == DW_ATE_decimal_float;
 }
 
-std::string_view general_register(std::uint64_t number) {
-  constexpr std::array<std::string_view, 16> kNames{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
-                                                    "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-  return number < kNames.size() ? kNames[number] : std::string_view{};
+namespace {
+
+constexpr std::array<std::string_view, 16> kGeneralX86{"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+                                                       "rbp", "rsp", "r8",  "r9",  "r10", "r11",
+                                                       "r12", "r13", "r14", "r15"};
+constexpr std::array<std::string_view, 6> kArgumentsX86{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+constexpr CallRules kRulesX86{kGeneralX86, kArgumentsX86, "rsp", 7, 8, false};
+
+constexpr std::array<std::string_view, 31> kGeneralArm{"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",
+                                                       "x8",  "x9",  "x10", "x11", "x12", "x13", "x14", "x15",
+                                                       "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23",
+                                                       "x24", "x25", "x26", "x27", "x28", "x29", "x30"};
+constexpr CallRules kRulesArm{kGeneralArm, std::span(kGeneralArm).first(8), "sp", 31, 0, true};
+
+}  // namespace
+
+const CallRules& call_rules_of(const DwarfFile& file) {
+  GElf_Ehdr header;
+  const bool is_arm64 =
+      gelf_getehdr(file.image().elf(), &header) != nullptr && header.e_machine == EM_AARCH64;
+  return is_arm64 ? kRulesArm : kRulesX86;
 }
 
 bool follows_convention(int language) {
@@ -176,8 +194,9 @@ bool follows_convention(int language) {
          (language >= kCPlusPlus17 && language <= kC17);
 }
 
-CallConvention::CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned) : types_(&types) {
-  if (!returned) return;
+CallConvention::CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned)
+    : types_(&types), stack_(types.rules().return_address) {
+  if (!returned || types.rules().is_arm64) return;  // arm64 has x8 for the address of the result
   const auto classes = classes_of(*returned, false);
   if (!classes) {
     is_type_unknown_ = types.is_struct(*returned);
@@ -279,10 +298,69 @@ std::optional<CallConvention::Classes> CallConvention::classes_of(Dwarf_Die type
 ValueLocation CallConvention::put_on_stack(const Classes& classes) {
   const auto alignment = static_cast<std::int64_t>(classes.alignment);
   // The stack pointer before the call was a multiple of 16.
-  stack_ = (stack_ - 8 + alignment - 1) / alignment * alignment + 8;
+  const std::int64_t base = types_->rules().return_address;
+  stack_ = (stack_ - base + alignment - 1) / alignment * alignment + base;
   ValueLocation location{.registers = {}, .on_stack = stack_, .is_address = classes.is_address};
   const std::uint64_t size = classes.is_address ? kWord : classes.size;
   stack_ += static_cast<std::int64_t>((size + kWord - 1) / kWord * kWord);
+  return location;
+}
+
+bool CallConvention::is_all_floats(Dwarf_Die type, std::uint64_t& size, std::size_t& count, int left) const {
+  constexpr std::size_t kMost = 4;
+  if (left == 0) return false;
+  if (types_->is_struct(type)) {
+    bool is_whole = true;
+    types_->each_member(type, [&](const TypeView::Member& member) {
+      const auto inner = member.is_bits ? std::nullopt : types_->type_of(member.die);
+      return is_whole = inner && is_all_floats(*inner, size, count, left - 1);
+    });
+    return is_whole && count != 0;
+  }
+  const std::uint64_t own = types_->size_of(type).value_or(0);
+  if (dwarf_tag(&type) == DW_TAG_array_type && !types_->has(type, DW_AT_GNU_vector)) {
+    const auto element = types_->type_of(type);
+    const std::uint64_t step = element ? types_->size_of(*element).value_or(0) : 0;
+    if (step == 0 || own / step > kMost) return false;
+    for (std::uint64_t i = 0; i < own / step; ++i)
+      if (!is_all_floats(*element, size, count, left - 1)) return false;
+    return own != 0;
+  }
+  const bool is_float =
+      types_->has(type, DW_AT_GNU_vector) || is_floating(types_->number(type, DW_AT_encoding).value_or(0));
+  if (!is_float || (count != 0 && own != size)) return false;
+  size = own;
+  return ++count <= kMost;
+}
+
+// AAPCS64, 6.8.2: an argument for which the registers do not suffice is on the stack, and so are all later
+// ones of its kind.
+ValueLocation CallConvention::next_of_arm64(Dwarf_Die type, Classes classes) {
+  ValueLocation location{.registers = {}, .on_stack = std::nullopt, .is_address = classes.is_address};
+  const auto arguments = types_->rules().arguments;
+  std::uint64_t member = 0;
+  std::size_t floats = 0;
+  if (classes.size == 0) return location;
+  if (!classes.is_address && is_all_floats(type, member, floats, kDeepest)) {
+    if (floating_ + floats > kFloating) {
+      floating_ = kFloating;
+      return put_on_stack(classes);
+    }
+    floating_ += floats;
+    location.registers.assign(floats, {{}, member});
+    return location;
+  }
+  if (classes.size > kMostInRegisters) classes.is_address = true;
+  location.is_address = classes.is_address;
+  std::uint64_t left = classes.is_address ? kWord : classes.size;
+  const auto words = static_cast<std::size_t>((left + kWord - 1) / kWord);
+  if (classes.alignment > kWord && words > 1) general_ += general_ % 2;
+  if (general_ + words > arguments.size()) {
+    general_ = arguments.size();
+    return put_on_stack(classes);
+  }
+  for (std::size_t i = 0; i < words; ++i, left -= std::min(left, kWord))
+    location.registers.push_back({arguments[general_++], std::min(left, kWord)});
   return location;
 }
 
@@ -292,21 +370,23 @@ std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type,
     is_type_unknown_ = true;
     return std::nullopt;
   }
+  if (types_->rules().is_arm64) return next_of_arm64(*type, *classes);
   if (classes->words.empty()) return classes->size == 0 ? ValueLocation{} : put_on_stack(*classes);
   const bool is_vector = types_->has(*type, DW_AT_GNU_vector);
+  const auto arguments = types_->rules().arguments;
   const auto count_of = [&](Class one) {
     return static_cast<std::size_t>(std::ranges::count(classes->words, one));
   };
   const std::size_t general = count_of(Class::Integer), floating = is_vector ? 1 : count_of(Class::Float);
   if (general == 0 && floating == 0) return ValueLocation{};  // an empty struct
-  if (general_ + general > kArgumentRegisters.size() || floating_ + floating > kFloating)
+  if (general_ + general > arguments.size() || floating_ + floating > kFloating)
     return put_on_stack(*classes);
   ValueLocation location{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
   std::uint64_t left = classes->is_address ? kWord : classes->size;
   for (const Class word : classes->words) {
     const std::uint64_t bytes = std::min(left, kWord);
     location.registers.push_back(
-        {word == Class::Integer ? kArgumentRegisters[general_++] : std::string_view{}, bytes});
+        {word == Class::Integer ? arguments[general_++] : std::string_view{}, bytes});
     left -= bytes;
   }
   floating_ += floating;

@@ -1,4 +1,4 @@
-// The System V calling convention of x86-64, for types in DWARF.
+// The calling conventions of x86-64 (System V) and arm64 (AAPCS64), for types in DWARF.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,31 @@
 
 namespace tacho::symbolize {
 
+// What the convention of a machine says of registers.
+struct CallRules {
+  std::span<const std::string_view> general;    // by DWARF number: "rax", "rdx"; "x0", "x1"
+  std::span<const std::string_view> arguments;  // of integer arguments, in order
+  std::string_view stack_pointer;
+  std::uint64_t stack_number;   // DWARF's number of the stack pointer
+  std::int64_t return_address;  // bytes of it on the stack at a function's entry
+  bool is_arm64;
+
+  // Empty for other registers.
+  std::string_view general_register(std::uint64_t number) const {
+    return number < general.size() ? general[static_cast<std::size_t>(number)] : std::string_view{};
+  }
+};
+// Of the file's machine; of another one those of x86-64.
+const CallRules& call_rules_of(const DwarfFile& file);
+
 // Reads types in DWARF, as far as is needed to find values in memory or registers.
 class TypeView {
  public:
   // `file` must outlive this.
-  explicit TypeView(const DwarfFile& file) : file_(&file), left_(kAlways + 4 * file.image().size()) {}
+  explicit TypeView(const DwarfFile& file)
+      : file_(&file), rules_(&call_rules_of(file)), left_(kAlways + 4 * file.image().size()) {}
+
+  const CallRules& rules() const { return *rules_; }
 
   // Attributes of `die`. If it does not have one, that of the entry to which DW_AT_abstract_origin or
   // DW_AT_specification refers is used.
@@ -67,6 +88,7 @@ class TypeView {
   bool may_visit(Dwarf_Die& child) const;
 
   const DwarfFile* file_;
+  const CallRules* rules_;
   mutable std::size_t left_;  // attributes of members and functions that may still be visited
 };
 
@@ -81,22 +103,16 @@ struct ValueLocation {
   bool is_address = false;               // the location holds the address of the value, a C++ struct
 };
 
-// The registers of integer arguments, in order.
-inline constexpr std::array<std::string_view, 6> kArgumentRegisters{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
-
-// The name of a general-purpose register by its DWARF number; empty for other registers.
-std::string_view general_register(std::uint64_t number);
-
 // Whether a DW_ATE_* encoding is a floating-point number.
 bool is_floating(std::uint64_t encoding);
 
-// Whether functions of this language (DW_LANG_*) follow the System V convention.
+// Whether functions of this language (DW_LANG_*) follow the convention.
 bool follows_convention(int language);
 
 // Assigns registers and stack slots to arguments by their types, in order.
 class CallConvention {
  public:
-  // `returned`: the return type; a large one takes the first register, for its address.
+  // `returned`: the return type; a large one takes the first register of x86-64, for its address.
   CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned);
   // Location of the next argument. Nothing if its type is unknown; then all later ones are unknown too.
   // `is_address`: the caller knows that it is passed by address.
@@ -114,11 +130,15 @@ class CallConvention {
   bool classify(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const;
   bool classify_number(Dwarf_Die type, std::uint64_t at, std::uint64_t size, Classes& out) const;
   bool classify_members(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const;
+  // Whether a struct has 1 to 4 floating-point members of one size, and nothing else: arm64 passes each in a
+  // register. `size` and `count`: of those so far.
+  bool is_all_floats(Dwarf_Die type, std::uint64_t& size, std::size_t& count, int left) const;
+  ValueLocation next_of_arm64(Dwarf_Die type, Classes classes);
   ValueLocation put_on_stack(const Classes& classes);
 
   const TypeView* types_;
   std::size_t general_ = 0, floating_ = 0;  // registers in use
-  std::int64_t stack_ = 8;                  // offset after the return address
+  std::int64_t stack_;                      // offset from the stack pointer at the entry
   bool is_type_unknown_ = false;            // of an argument before
 };
 

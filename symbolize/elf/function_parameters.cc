@@ -19,7 +19,6 @@ constexpr std::size_t kMostPointers = 8;
 constexpr int kDeepestMember = 16;                          // structs without a name in structs
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of a stack frame, or of a struct
 constexpr std::uint64_t kRegisterBytes = 8;
-constexpr std::string_view kStackPointer = "rsp";
 
 struct Parameter {
   Dwarf_Die die{};
@@ -80,8 +79,8 @@ struct Location {
   ValueLocation value = {};
 };
 
-Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers) {
-  constexpr std::int64_t kReturnAddress = 8;
+Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers,
+                        const CallRules& rules) {
   Location location{.kind = Location::Kind::Unsupported};
   for (std::size_t i = 0; i < count; ++i) {
     const Dwarf_Op& op = ops[i];
@@ -90,7 +89,7 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
     const std::uint64_t number = is_named ? op.atom - DW_OP_reg0 : op.number;
     const bool has_size = i + 1 < count && ops[i + 1].atom == DW_OP_piece;
     location.value.registers.push_back(
-        {general_register(number), has_size ? ops[i + 1].number : kRegisterBytes});
+        {rules.general_register(number), has_size ? ops[i + 1].number : kRegisterBytes});
     i += has_size ? 1 : 0;
     if (i + 1 == count) {
       location.kind = Location::Kind::AtEntry;
@@ -98,6 +97,7 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
     }
   }
   location.value.registers.clear();
+  const auto stack = static_cast<int>(DW_OP_breg0 + rules.stack_number);
   const bool is_read = count == 2 && ops[1].atom == DW_OP_deref;
   if (count != 1 && !is_read) return location;
   const auto number = static_cast<std::int64_t>(ops[0].number);
@@ -105,17 +105,17 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
   if (is_read) {  // a C++ struct that is passed by address; the function stores that address
     if (ops[0].atom == DW_OP_fbreg) location.kind = Location::Kind::Later;
     location.value.is_address = true;
-  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg15 && ops[0].atom != DW_OP_breg7 &&
-             number == 0) {
+  } else if (!rules.general_register(static_cast<std::uint64_t>(ops[0].atom - DW_OP_breg0)).empty() &&
+             ops[0].atom != stack && number == 0) {
     location.kind = Location::Kind::AtEntry;
-    location.value.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kRegisterBytes});
+    location.value.registers.push_back({rules.general_register(ops[0].atom - DW_OP_breg0), kRegisterBytes});
     location.value.is_address = true;
   } else if (ops[0].atom == DW_OP_fbreg && is_near) {
     // A slot below the caller's frame is one to which the function will store the value.
     location.kind = frame_is_callers && number >= 0 ? Location::Kind::AtEntry : Location::Kind::Later;
-    location.value.on_stack = number + kReturnAddress;
-  } else if (ops[0].atom == DW_OP_breg7 && is_near) {  // the stack pointer
-    location.kind = number > 0 ? Location::Kind::AtEntry : Location::Kind::Later;
+    location.value.on_stack = number + rules.return_address;
+  } else if (ops[0].atom == stack && is_near) {
+    location.kind = number >= rules.return_address ? Location::Kind::AtEntry : Location::Kind::Later;
     location.value.on_stack = number;
   }
   return location;
@@ -145,11 +145,13 @@ bool is_in_one_register(const ValueType& type) {
 }
 
 // Argument::integer_register of a location.
-std::uint8_t integer_register_of(const ValueLocation& location) {
+std::uint8_t integer_register_of(const ValueLocation& location, const CallRules& rules) {
+  constexpr std::ptrdiff_t kRecorded = 6;
   if (location.on_stack || location.registers.size() != 1) return Argument::kNoRegister;
-  const auto found = std::ranges::find(kArgumentRegisters, location.registers.front().name);
-  return found == kArgumentRegisters.end() ? Argument::kNoRegister
-                                           : static_cast<std::uint8_t>(found - kArgumentRegisters.begin());
+  const auto found = std::ranges::find(rules.arguments, location.registers.front().name);
+  const std::ptrdiff_t number = found - rules.arguments.begin();
+  return number >= std::min(kRecorded, std::ssize(rules.arguments)) ? Argument::kNoRegister
+                                                                    : static_cast<std::uint8_t>(number);
 }
 
 }  // namespace
@@ -274,7 +276,7 @@ struct FunctionParameters::State {
     const bool frame_is_callers = dwarf_attr(&function, DW_AT_frame_base, &base) != nullptr &&
                                   dwarf_getlocation_addr(&base, entry, &frame, &frame_count, 1) == 1 &&
                                   frame_count == 1 && frame[0].atom == DW_OP_call_frame_cfa;
-    return parse_location(ops, count, frame_is_callers);
+    return parse_location(ops, count, frame_is_callers, types.rules());
   }
 
   std::string listed_parameters(const std::vector<Parameter>& all) const {
@@ -298,7 +300,9 @@ struct FunctionParameters::State {
     if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
     const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
     if (one == all.end()) return Error{"there is no such argument; " + listed_parameters(all)};
-    if (!one->missing_reason.empty()) return Error{one->missing_reason + "; name the register, as %di"};
+    if (!one->missing_reason.empty())
+      return Error{one->missing_reason + "; name the register, as %" +
+                   std::string(types.rules().arguments.front())};
     const auto type = types.type_of(one->die);
     if (!type) return Error{"its type is not described"};
     Value value;
@@ -306,7 +310,7 @@ struct FunctionParameters::State {
     value.registers = one->location.registers;
     if (one->location.on_stack) {
       value.is_in_memory = true;
-      value.result = {.register_name = kStackPointer,
+      value.result = {.register_name = types.rules().stack_pointer,
                       .from = ParameterValue::From::Memory,
                       .displacement = *one->location.on_stack};
     }
@@ -514,7 +518,7 @@ struct FunctionParameters::State {
       Argument argument{.name = std::string(types.text(child, DW_AT_name)),
                         .type = type.value_or(ValueType{.kind = ValueType::Kind::Struct})};
       if (location && !location->is_address && is_in_one_register(argument.type))
-        argument.integer_register = integer_register_of(*location);
+        argument.integer_register = integer_register_of(*location, types.rules());
       prototype.arguments.push_back(std::move(argument));
       return true;
     });

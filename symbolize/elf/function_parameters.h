@@ -59,17 +59,17 @@ struct Argument {
   static constexpr std::uint8_t kNoRegister = 0xff;
   std::string name;  // empty: it has none
   ValueType type;
-  // The integer register that holds it: 0 rdi, 1 rsi, 2 rdx, 3 rcx, 4 r8, 5 r9. kNoRegister: it is in memory,
-  // in several registers, or in a floating-point register.
+  // The integer register that holds it: 0 rdi, 1 rsi, 2 rdx, 3 rcx, 4 r8, 5 r9; x0 to x5. kNoRegister: it is
+  // in memory, in several registers, or in a floating-point register.
   std::uint8_t integer_register = kNoRegister;
 };
 
 struct Prototype {
   std::vector<Argument> arguments;
-  std::optional<ValueType> returned;  // nothing: void, or the value is not returned in rax
+  std::optional<ValueType> returned;  // nothing: void, or the value is not returned in rax (x0)
 };
 
-// The parameters and return values of functions, from the DWARF of their file. x86-64.
+// The parameters and return values of functions, from the DWARF of their file. x86-64 and arm64.
 class FunctionParameters {
  public:
   // `file` is open for reading. The error does not name it.

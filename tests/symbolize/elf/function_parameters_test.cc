@@ -138,5 +138,35 @@ TEST(FunctionParameters, EachFloatingPointNumberIsRefused) {
   }
 }
 
+// "x0", "[sp+8]", or why it cannot be read, of an argument in arguments_arm64.so.
+std::string place_on_arm64(std::uint64_t entry, const std::string& wanted) {
+  auto parameters = FunctionParameters::open(
+      std::move(*format::open_input(std::string(TACHO_TEST_DATA) + "/arguments_arm64.so")));
+  if (!parameters) return parameters.error().what;
+  const auto found = parameters->find({entry}, "f", {wanted});
+  if (!found) return found.error().what;
+  const ParameterValue& value = found->front();
+  const std::string name(value.register_name);
+  return value.from == ParameterValue::From::Register
+             ? name
+             : "[" + name + "+" + std::to_string(value.displacement) + "]";
+}
+
+TEST(FunctionParameters, Arm64HasItsOwnCallingConvention) {
+  constexpr std::uint64_t kMixed = 0x2c0, kPair = 0x2f0, kPoint = 0x310, kLarge = 0x340,
+                          kReturnsLarge = 0x360, kOnStack = 0x380;
+  EXPECT_EQ(place_on_arm64(kMixed, "a"), "x0");
+  EXPECT_EQ(place_on_arm64(kMixed, "b"), "x1") << "x is in a floating-point register";
+  EXPECT_EQ(place_on_arm64(kMixed, "text"), "x2");
+  EXPECT_EQ(place_on_arm64(kPair, "both.second"), "x2");
+  EXPECT_EQ(place_on_arm64(kPair, "after"), "x3");
+  EXPECT_EQ(place_on_arm64(kPoint, "b"), "x1") << "a struct of two doubles takes two of their registers";
+  EXPECT_EQ(place_on_arm64(kLarge, "after"), "x1") << "a large struct is passed by address";
+  EXPECT_EQ(place_on_arm64(kReturnsLarge, "a"), "x0") << "x8 holds the address of the result";
+  EXPECT_EQ(place_on_arm64(kOnStack, "h"), "x7");
+  EXPECT_EQ(place_on_arm64(kOnStack, "i"), "[sp+0]");
+  EXPECT_EQ(place_on_arm64(kOnStack, "j"), "[sp+8]");
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
