@@ -1,4 +1,5 @@
-// deep [SECONDS]: stacks of C++: virtual functions, std::sort, std::function, exceptions that are caught, and a thread.
+// deep [SECONDS]: stacks of C++: virtual functions, std::sort, std::function, exceptions that are caught, and
+// a thread.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -66,7 +67,8 @@ NOINLINE void works_until(Clock::time_point end) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto end = Clock::now() + std::chrono::milliseconds(static_cast<int>(1000 * (argc > 1 ? std::atof(argv[1]) : 1)));
+  const auto end =
+      Clock::now() + std::chrono::milliseconds(static_cast<int>(1000 * (argc > 1 ? std::atof(argv[1]) : 1)));
   std::thread other(works_until, end);
   works_until(end);
   other.join();
