@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The user registers of a thread, as the kernel saves them at the base of its kernel stack (struct pt_regs of each machine) when
  * the thread enters the kernel. C, compiled for BPF programs and for the recorder. */
 #ifndef TACHO_SAVED_REGISTERS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The system call in which a task is, and its arguments: from the registers that the kernel saved when the task entered it.
  * Include recorder.h first.
