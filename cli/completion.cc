@@ -44,11 +44,14 @@ void print_programs(const ValuePlace& place) {
   const std::string path = variable("PATH");
   for (std::string_view rest = path; !rest.empty();) {
     const std::string folder(format::take_until(rest, ':'));
-    for (const std::string& name : entries_of(folder))
-      if (name.starts_with(place.text) && ::access((folder + "/" + name).c_str(), X_OK) == 0)
-        names.insert(name);
+    for (const std::string& name : entries_of(folder)) {
+      std::string file = folder;
+      file.append("/").append(name);
+      if (name.starts_with(place.text) && ::access(file.c_str(), X_OK) == 0) names.insert(name);
+    }
   }
   std::vector<Candidate> candidates;
+  candidates.reserve(names.size());
   for (const std::string& name : names) candidates.push_back({name});
   print_candidates(place, candidates);
 }

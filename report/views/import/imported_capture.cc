@@ -87,11 +87,12 @@ format::PayloadSchema imported_schema(const ImportedLayout& layout, const Import
 std::uint64_t WholeWeights::next(double weight) {
   constexpr double kMost = 1.8e19;
   sum_ = std::min(sum_ + std::max(weight, 0.0), kMost);
-  const auto reached = static_cast<std::uint64_t>(sum_ + 0.5);
+  const auto reached = static_cast<std::uint64_t>(std::round(sum_));
   return reached - std::exchange(given_, std::max(reached, given_));
 }
 
-ImportedCapture::ImportedCapture(std::string source, std::uint64_t digest, format::Diagnostics& diagnostics)
+ImportedCapture::ImportedCapture(const std::string& source, std::uint64_t digest,
+                                 format::Diagnostics& diagnostics)
     : source_(record_text(source, kLongestPath)),
       digest_(digest),
       diagnostics_(&diagnostics),

@@ -83,7 +83,7 @@ class ImportedCapture {
  public:
   // `source`: name of the module of functions without one, and of threads without a name; `digest`: of the
   // input. `diagnostics` must outlive this.
-  ImportedCapture(std::string source, std::uint64_t digest, format::Diagnostics& diagnostics);
+  ImportedCapture(const std::string& source, std::uint64_t digest, format::Diagnostics& diagnostics);
 
   format::Diagnostics& diagnostics() { return *diagnostics_; }
   const std::string& source() const { return source_; }

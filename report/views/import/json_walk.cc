@@ -87,7 +87,7 @@ class WalkedJson {
 std::uint64_t JsonNumber::clamped(std::uint64_t most) const {
   if (is_whole) return std::min(whole, most);
   if (!(real > 0)) return 0;
-  return real >= static_cast<double>(most) ? most : static_cast<std::uint64_t>(real + 0.5);
+  return real >= static_cast<double>(most) ? most : static_cast<std::uint64_t>(std::round(real));
 }
 
 Result<> walk_json(format::Bytes bytes, std::span<const JsonStep> steps, const JsonTaker& taker) {
