@@ -194,7 +194,8 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
         "same)";
 #if defined(__aarch64__)
   else if (!is_explicit)
-    choice.refusal = "those that the kernel unwinds are not whole yet on arm64 (--call-graph ehframe)";
+    choice.refusal =
+        "on arm64 many stacks are not whole yet when they are unwound in the kernel (--call-graph ehframe)";
 #endif
   if (!choice.refusal.empty()) return choice;
   const std::uint16_t frames = stacks.max_frames == 0 ? kDefaultUnwoundFrames : stacks.max_frames;

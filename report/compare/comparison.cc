@@ -612,12 +612,12 @@ class EventJudge {
     finding.others.clear();
     return false;
   }
-  // Whether nothing that matters is left of a change.
+  // Whether the two differ by less than what matters.
   bool makes_up_for(double change, double expected) const {
     return is_about(change, expected) || std::abs(change - expected) < event_.minimal_effect;
   }
 
-  // Functions that it called and that are gone or new, which make up for the change of its own code.
+  // Callees on one side alone, gone or new, whose cost makes up for the change of the function's own code.
   bool take_absorbed(FunctionChange& finding) const {
     std::map<FunctionOf, double> below;
     double own = 0;

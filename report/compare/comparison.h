@@ -68,8 +68,7 @@ enum class ChangeCause : std::uint8_t {
   Moved,     // to or from `others[0]`, below a caller whose cost stays
   Inlined,   // gone: its cost is in its callers, `others`
   Outlined,  // new: its cost was in its callers, `others`
-  Absorbed,  // its own code, by what `others` that it called lost when they were inlined, or won when they
-             // were not
+  Absorbed,  // its own code, since `others`, which it called, are inlined into it, or no longer are
   Appeared,  // its cost is added
   Vanished,
 };
@@ -114,7 +113,7 @@ class Comparison {
   // Functions that only one side has become those of the other side that they are (function_match.h). After
   // all captures. Returns which modules and functions are taken for each other, or nothing.
   std::string match_sides();
-  // Those that were matched by their calls. After match_sides().
+  // The functions that were renamed. After match_sides().
   const RenamedFunctions& renamed() const { return renamed_; }
 
   const std::vector<SideCapture>& captures() const { return captures_; }

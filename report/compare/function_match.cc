@@ -193,8 +193,8 @@ void FunctionMatcher::match_modules() {
   for (const auto& [before, afters] : votes_)
     renamed_modules_.emplace(
         before, std::ranges::max_element(afters, {}, [](const auto& one) { return one.second; })->first);
-  // A name that several modules have, as _start of the program and of the dynamic linker, is matched between
-  // modules that have become each other.
+  // A name in several modules, as _start of the program and of the dynamic linker: matched within the pairs
+  // of modules that most functions have in common.
   std::set<std::string_view> renamed;
   for (const auto& [before, after] : renamed_modules_) renamed.insert(after);
   match_unique([this](std::uint32_t i) { return Key(sources_[i], module_after(i), functions_[i].kind); },

@@ -20,7 +20,7 @@ def run(*words, **more):
 
 
 def unpack_packages(folder, packages, suite=None):
-    """The folder with what the packages hold, and those that they depend on."""
+    """Unpacks the packages and their dependencies; returns the folder."""
     run(ROOT / "script/arm64-packages", *(["--suite", suite] if suite else []), folder, *packages)
     return folder / "packages"
 
