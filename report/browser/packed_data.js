@@ -1,6 +1,6 @@
-// Reads the data inside a page or a picture: base64 in script elements that browsers do not run, packed by gzip. Behind
-// four bytes of length is a head in JSON, which lists the columns of numbers that follow (packed_data.h has the same
-// forms).
+// Reads the data inside a page or a picture: base64 in script elements that browsers do not run, packed by
+// gzip. Behind four bytes of length is a head in JSON, which lists the columns of numbers that follow
+// (packed_data.h has the same forms).
 
 const bytesOf = (text) => {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -33,26 +33,18 @@ const unpack = async () => {
   return all;
 };
 
-// LEB128 numbers. Those of a few bits are the most, so the first bytes go without fractions.
+// The lowest bytes of all numbers, then the second ones, ...
 const readNumbers = (bytes, count, into) => {
-  let at = 0;
-  for (let i = 0; i < count; i++) {
-    let byte = bytes[at++], value = byte & 127;
-    for (let shift = 7; byte > 127; shift += 7) {
-      byte = bytes[at++];
-      value = shift < 28 ? value | (byte & 127) << shift : value + (byte & 127) * 2 ** shift;
-    }
-    into[i] = value;
-  }
+  for (let begin = 0, unit = 1; begin < bytes.length; begin += count, unit *= 256)
+    for (let i = 0; i < count; i++) into[i] += bytes[begin + i] * unit;
   return into;
 };
 // Zigzag: 0, -1, 1, -2, 2, ... The sign is read from the bytes: a large number has lost its last bits.
 const readSigned = (bytes, count, areDifferences) => {
   const numbers = readNumbers(bytes, count, new Float64Array(count));
-  let before = 0, at = 0;
+  let before = 0;
   for (let i = 0; i < count; i++) {
-    const half = Math.floor(numbers[i] / 2), shown = bytes[at] % 2 === 0 ? half : -half - 1;
-    while (bytes[at++] > 127);
+    const half = Math.floor(numbers[i] / 2), shown = (bytes[i] & 1) === 0 ? half : -half - 1;
     numbers[i] = before + shown;
     if (areDifferences) before = numbers[i];
   }

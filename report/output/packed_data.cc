@@ -9,6 +9,7 @@
 namespace tacho::report {
 
 void PackedColumn::varint(std::uint64_t number) {
+  used_bits_ |= number;
   for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
   bytes_ += static_cast<char>(number);
 }
@@ -32,6 +33,18 @@ void PackedColumn::add_real(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number);
   for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift);
   ++count_;
+}
+
+std::string PackedColumn::packed() const {
+  if (!is_of_planes()) return bytes_;
+  std::string packed(packed_size(), '\0');
+  std::size_t at = 0;
+  each([&, planes = planes()](std::uint64_t number) {
+    for (std::size_t plane = 0; plane < planes; ++plane)
+      packed[plane * count_ + at] = static_cast<char>(number >> (8 * plane));
+    ++at;
+  });
+  return packed;
 }
 
 std::string base64(std::string_view bytes) {
@@ -176,12 +189,12 @@ Result<> write_packed_data(TextOutput& out, std::string_view head, const std::ve
   std::string list;
   for (const PackedColumn& column : columns)
     list += fmt::format("{}[\"{}\",\"{}\",{},{}]", list.empty() ? "" : ",", column.name(),
-                        static_cast<char>(column.form()), column.count(), column.bytes().size());
+                        static_cast<char>(column.form()), column.count(), column.packed_size());
   const std::string json = fmt::format("{{\"columns\":[{}],\"head\":{}}}", list, head);
   PackedElements packed(out, pool);
   packed.add(little_endian(static_cast<std::uint32_t>(json.size())));
   packed.add(json);
-  for (const PackedColumn& column : columns) packed.add(column.bytes());
+  for (const PackedColumn& column : columns) packed.add(column.packed());
   return packed.finish();
 }
 

@@ -3,9 +3,12 @@
 //
 // The data are one gzip stream, in base64, in elements <script type="application/octet-stream" class="data">,
 // which browsers do not run: 4 bytes with the length of the JSON text that follows, {"columns": [[name, form,
-// count, bytes], ...], "head": ...}, then the columns.
+// count, bytes], ...], "head": ...}, then the columns. A column of whole numbers has the lowest bytes of all
+// of them, then the second ones, and so on, as many as the largest number has: equal bytes side by side pack
+// better than LEB128, by a tenth in a page of 1.4 million samples.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,10 +24,10 @@ namespace tacho::report {
 
 // The encoding of a column; packed_data.js has the same letters.
 enum class ColumnForm : char {
-  Numbers = 'u',      // below 2^32: LEB128
-  Wide = 'w',         // LEB128
-  Signed = 'z',       // zigzag LEB128
-  Differences = 'd',  // each to the one before: zigzag LEB128
+  Numbers = 'u',  // below 2^32
+  Wide = 'w',
+  Signed = 'z',       // zigzag: 0, -1, 1, -2, 2, ...
+  Differences = 'd',  // each to the one before: zigzag
   Reals = 'f',        // 8 bytes each, little endian
   Byte = 'b',         // 1 byte each
 };
@@ -44,13 +47,13 @@ class PackedColumn {
     count_ += bytes.size();
   }
 
-  // Calls `take` with each number of a column of form Numbers.
+  // Calls `take` with each number of a column of whole numbers, as it is encoded.
   template <class Take>
   void each(Take&& take) const {
-    std::uint32_t number = 0;
+    std::uint64_t number = 0;
     int shift = 0;
     for (const char byte : bytes_) {
-      number |= (static_cast<std::uint32_t>(byte) & 0x7f) << shift;
+      number |= (static_cast<std::uint64_t>(byte) & 0x7f) << shift;
       shift += 7;
       if ((static_cast<std::uint8_t>(byte) & 0x80) != 0) continue;
       take(number);
@@ -62,15 +65,20 @@ class PackedColumn {
   const std::string& name() const { return name_; }
   ColumnForm form() const { return form_; }
   std::uint64_t count() const { return count_; }
-  const std::string& bytes() const { return bytes_; }
+  // As it is written, and the size of that.
+  std::string packed() const;
+  std::size_t packed_size() const { return is_of_planes() ? planes() * count_ : bytes_.size(); }
 
  private:
+  bool is_of_planes() const { return form_ != ColumnForm::Reals && form_ != ColumnForm::Byte; }
+  std::size_t planes() const { return (static_cast<std::size_t>(std::bit_width(used_bits_)) + 7) / 8; }
   void varint(std::uint64_t number);
   std::string name_;
   ColumnForm form_;
   std::uint64_t count_ = 0;
   std::int64_t last_ = 0;
-  std::string bytes_;
+  std::uint64_t used_bits_ = 0;  // of all numbers
+  std::string bytes_;            // LEB128, which takes less memory than a word each
 };
 
 // Texts, by number, as the columns "text.size" and "text.bytes".

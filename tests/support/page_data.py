@@ -12,19 +12,8 @@ DATA = re.compile(r'<script type="application/octet-stream" class="data">([^<]*)
 
 
 def numbers(data, count):
-    found, at = [], 0
-    for _ in range(count):
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                break
-        found.append(value)
-    assert at == len(data), "bytes after the last number"
-    return found
+    assert not count or len(data) % count == 0, "a part of a number"
+    return [sum(data[plane + i] << 8 * k for k, plane in enumerate(range(0, len(data), count))) for i in range(count)]
 
 
 def signed(data, count):
@@ -43,14 +32,9 @@ FORMS = {"u": numbers, "w": numbers, "z": signed, "d": differences, "b": lambda 
          "f": lambda data, count: list(struct.unpack(f"<{count}d", data))}
 
 
-def leb128(values):
-    out = bytearray()
-    for value in values:
-        while value > 127:
-            out.append(value & 127 | 128)
-            value >>= 7
-        out.append(value)
-    return bytes(out)
+def planes(values):
+    size = (max(values, default=0).bit_length() + 7) // 8
+    return b"".join(bytes(value >> 8 * plane & 255 for value in values) for plane in range(size))
 
 
 class Tags(html.parser.HTMLParser):
@@ -90,6 +74,7 @@ class Page:
             self.columns[name] = FORMS[form](data[at:at + length], count)
             at += length
         assert at == len(data), "bytes after the last column"
+        self.columns["node"] = [self.columns["stack.node"][stack] for stack in self.columns["stack"]]
         whole, start, self.texts = bytes(self.columns["text.bytes"]), 0, []
         for length in self.columns["text.size"]:
             self.texts.append(whole[start:start + length].decode())
@@ -141,7 +126,7 @@ def policy_hash(text):
 def other_page(text, names, samples, columns):
     """A page like this one with other data: texts, how many samples, and the columns (name, form, values)."""
     columns = [("text.size", "u", [len(name) for name in names]), ("text.bytes", "b", "".join(names).encode()), *columns]
-    packed = [(name, form, len(values), bytes(values) if form == "b" else leb128(values)) for name, form, values in columns]
+    packed = [(name, form, len(values), bytes(values) if form == "b" else planes(values)) for name, form, values in columns]
     event = {"name": 1, "unit": 2, "samples": samples, "stacks": True, "fields": []}
     head = {"hidden": [], "capture": {"start": "0", "left_out": 0, "lost": 0, "notes": [], "events": [event]},
             "fills": Page(text).head["fills"]}
@@ -159,7 +144,7 @@ def deep_page(text, depth):
         ("frame.name", "u", [0, 3] + list(range(4, 14))), ("frame.module", "u", [0] * 12), ("frame.kind", "b", b"at" + b"u" * 10),
         ("node.parent", "u", [1] * (depth + 1) + [0]),
         ("node.frame", "u", [2 + i % 10 for i in reversed(range(depth))] + [1, 0]),
-        *[(name, "u", [0]) for name in ("time", "cpu", "thread", "event", "node")], ("weight", "w", [7]),
+        *[(name, "u", [0]) for name in ("time", "cpu", "thread", "event", "stack.node", "stack")], ("weight", "w", [7]),
         ("threads.pid", "z", [2]), ("threads.tid", "z", [2]), ("threads.comm", "u", [3])])
 
 
@@ -176,6 +161,6 @@ def wide_page(text, samples, threads=100, functions=200):
         ("node.parent", "u", [behind for behind, _ in nodes]), ("node.frame", "u", [frame for _, frame in nodes]),
         ("time", "d", [0] + [2000] * (samples - 1)), ("cpu", "u", [1 + i % 2 for i in range(samples)]),
         ("thread", "u", [thread for thread, _ in turns]), ("event", "u", [0] * samples),
-        ("node", "u", [thread * below + function for thread, function in turns]), ("weight", "w", [1000] * samples),
+        ("stack.node", "u", range(len(nodes))), ("stack", "u", [thread * below + function for thread, function in turns]), ("weight", "w", [1000] * samples),
         ("threads.pid", "z", [2 * i + 2 for i in range(threads)]), ("threads.tid", "z", [2 * i + 2 for i in range(threads)]),
         ("threads.comm", "u", [3 + i for i in range(threads)])])

@@ -58,20 +58,24 @@ export const makeModel = ({head, columns, text, texts}) => {
   const lines = columns.get('frame.line') || [];
   const frames = {
     count: names.length,
-    name: (i) => (i === tree.frame[tree.root] ? 'all' : i < names.length ? text(names[i]) : `[${frames.module(i)}]`),
+    name: (i) =>
+        (i === tree.frame[tree.root] ? 'all' :
+             i < names.length        ? text(names[i]) :
+                                       `[${frames.module(i)}]`),
     module: (i) => text(i < names.length ? modules[i] : i - names.length),
     kind: (i) => (i < names.length ? String.fromCharCode(kinds[i]) : 'c'),
     line: (i) => text(lines[i] || 0),
     joined: (i) => names.length + modules[i]  // stands for all of its module
   };
   const time = columns.get('time'), count = time.length;
+  const nodes = columns.get('stack.node');
   const samples = {
     count,
     time,
     cpu: columns.get('cpu'),
     thread: columns.get('thread'),
     event: columns.get('event'),
-    node: columns.get('node'),
+    node: columns.get('stack').map((stack) => nodes[stack]),
     weight: columns.get('weight'),
     cgroup: columns.get('cgroup')
   };

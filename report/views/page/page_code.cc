@@ -201,8 +201,8 @@ std::vector<PackedColumn> PageCode::columns() {
     text.add(number);
   }
   IdMap<LocationId, std::uint32_t> known(kUnknown);
-  locations_.each([&](std::uint32_t number) {
-    const LocationId location{number};
+  locations_.each([&](std::uint64_t number) {
+    const auto location = id_of<LocationId>(number);
     std::uint32_t instruction = known.find(location);
     if (instruction == kUnknown) known[location] = instruction = instruction_at(location);
     of_samples.add(instruction);

@@ -271,11 +271,29 @@ void PageSamples::look_up_lines() {
     lines_[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_.of(frame)));
 }
 
-std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
+std::vector<PackedColumn> PageSamples::nodes_of_samples(const PageTree::Order& order) const {
+  const auto node_of = [&](std::uint64_t row) { return order.positions[row_nodes_[id_of<RowId>(row)]]; };
+  std::vector<std::uint64_t> samples(order.positions.size());
+  rows_of_samples_.each([&](std::uint64_t row) { ++samples[node_of(row)]; });
+  std::vector<std::uint32_t> by_samples;
+  for (std::uint32_t node = 0; node < samples.size(); ++node)
+    if (samples[node] > 0) by_samples.push_back(node);
+  std::ranges::stable_sort(by_samples, std::greater(), [&](std::uint32_t node) { return samples[node]; });
+  PackedColumn stack_node("stack.node", ColumnForm::Numbers), stack("stack", ColumnForm::Numbers);
+  std::vector<std::uint32_t> numbers(samples.size());
+  for (std::uint32_t i = 0; i < by_samples.size(); ++i) {
+    numbers[by_samples[i]] = i;
+    stack_node.add(by_samples[i]);
+  }
+  rows_of_samples_.each([&](std::uint64_t row) { stack.add(numbers[node_of(row)]); });
   std::vector<PackedColumn> columns;
-  PackedColumn node("node", ColumnForm::Numbers);
-  rows_of_samples_.each([&](std::uint32_t row) { node.add(order.positions[row_nodes_[RowId{row}]]); });
-  for (PackedColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &node, &weights_of_samples_})
+  for (PackedColumn* column : {&stack_node, &stack}) columns.push_back(std::move(*column));
+  return columns;
+}
+
+std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
+  std::vector<PackedColumn> columns = nodes_of_samples(order);
+  for (PackedColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &weights_of_samples_})
     columns.push_back(std::move(*column));
   if (has_cgroups_) columns.push_back(std::move(cgroups_));
   PackedColumn pid("threads.pid", ColumnForm::Signed), tid("threads.tid", ColumnForm::Signed),

@@ -86,6 +86,9 @@ class PageSamples : public Sink {
   EventColumns& event_of(const ResolvedSample& sample);
   void add_columns(EventColumns& event, const ResolvedSample& sample, RowId row, std::uint64_t weight);
   void add_payload(EventColumns& event, const ResolvedSample& sample);
+  // The node of each sample: "stack" numbers the nodes that samples end in, "stack.node" has these, those of
+  // the most samples first. Small numbers are the most frequent ones so, and pack better.
+  std::vector<PackedColumn> nodes_of_samples(const PageTree::Order& order) const;
   std::string text_of(const PayloadField& field, const ResolvedSample& sample) const;
   std::string unit_of(std::size_t event);
 

@@ -8,19 +8,22 @@
 namespace tacho::report {
 namespace {
 
-TEST(PackedData, NumbersAreLeb128AndZigzag) {
+TEST(PackedData, NumbersStandByteByByteAndSignsAreZigzag) {
   PackedColumn numbers("n", ColumnForm::Numbers), signs("s", ColumnForm::Signed),
       steps("d", ColumnForm::Differences);
   numbers.add(127);
   numbers.add(300);
-  EXPECT_EQ(numbers.bytes(), std::string("\x7f\xac\x02"));
+  EXPECT_EQ(numbers.packed(), std::string("\x7f\x2c\0\1", 4));
+  EXPECT_EQ(PackedColumn("none", ColumnForm::Wide).packed(), "");
   for (const std::int64_t number : {0, -1, 1}) signs.add_signed(number);
-  EXPECT_EQ(signs.bytes(), std::string("\0\1\2", 3));
+  EXPECT_EQ(signs.packed(), std::string("\0\1\2", 3));
   for (const std::int64_t number : {5, 4, 6}) steps.add_signed(number);
-  EXPECT_EQ(steps.bytes(), std::string("\x0a\x01\x04"));
+  EXPECT_EQ(steps.packed(), std::string("\x0a\x01\x04"));
   PackedColumn far("f", ColumnForm::Signed);
   far.add_signed(std::numeric_limits<std::int64_t>::min());
-  EXPECT_EQ(far.bytes(), std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
+  EXPECT_EQ(far.packed(), std::string(8, '\xff'));
+  far.add_signed(0);
+  EXPECT_EQ(far.packed_size(), far.packed().size());
 }
 
 TEST(PackedData, Base64HasItsPadding) {
