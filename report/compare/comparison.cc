@@ -255,14 +255,21 @@ std::string Comparison::match_sides() {
   return matched.text();
 }
 
-Result<RenamedFunctions> renamed_between(const std::function<Result<Session>()>& before,
-                                         const std::function<Result<Session>()>& after,
-                                         const std::function<void(Session&, Sink&)>& run) {
+Result<RenamedFunctions> renamed_between(const std::string& before, const std::string& after,
+                                         SessionOptions wanted,
+                                         const std::function<Result<>(Session&, Sink&)>& run) {
+  wanted.wants_stacks = true;
+  wanted.filter.time_text.clear();
+  wanted.filter.condition = nullptr;
   Comparison comparison({}, 2);
   for (const bool is_after : {false, true}) {
-    auto session = is_after ? after() : before();
+    wanted.input = is_after ? after : before;
+    auto session = Session::open(wanted);
     if (!session) return std::move(session.error());
-    auto added = comparison.add_capture(*session, {}, is_after, [&](Sink& sink) { run(*session, sink); });
+    Result<> was_read = Done{};
+    auto added =
+        comparison.add_capture(*session, {}, is_after, [&](Sink& sink) { was_read = run(*session, sink); });
+    if (!was_read) return std::move(was_read.error());
     if (!added) return std::move(added.error());
   }
   (void)comparison.match_sides();

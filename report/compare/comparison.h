@@ -155,10 +155,11 @@ class Comparison {
   RenamedFunctions renamed_;
 };
 
-// The functions that were renamed between two captures of which each call opens one; `run` reads it.
-Result<RenamedFunctions> renamed_between(const std::function<Result<Session>()>& before,
-                                         const std::function<Result<Session>()>& after,
-                                         const std::function<void(Session&, Sink&)>& run);
+// The functions that were renamed between two captures, which are read with the options of `wanted` except
+// for its conditions on single samples. `run` reads one.
+Result<RenamedFunctions> renamed_between(const std::string& before, const std::string& after,
+                                         SessionOptions wanted,
+                                         const std::function<Result<>(Session&, Sink&)>& run);
 
 // What explains a change: "through parse > scan", "moved from render, below main". Names are safe to print.
 std::string cause_text(const Comparison& comparison, const FunctionChange& change);

@@ -225,21 +225,18 @@ class InteractiveReport : private CaptureReadings {
     base_name_ = name;
     return base_->table;
   }
-  const RenamedFunctions& renames() override {
+  Result<const RenamedFunctions*> renames() override {
     const std::pair captures(base_name_, input());
-    if (renamed_ && renamed_->first == captures) return renamed_->second;
-    const auto open_capture = [this](const std::string& name) {
-      SessionOptions options = wanted_;
-      options.input = name;
-      options.wants_stacks = true;
-      options.filter.time_text.clear();
-      options.filter.condition = nullptr;
-      return open(std::move(options));
-    };
-    auto found =
-        renamed_between([&] { return open_capture(base_name_); }, [&] { return open_capture(input()); },
-                        [this](Session& session, Sink& sink) { run(session, sink, base_name_); });
-    return renamed_.emplace(captures, found ? std::move(*found) : RenamedFunctions{}).second;
+    if (!renamed_ || renamed_->first != captures) {
+      auto found =
+          renamed_between(base_name_, input(), wanted_, [this](Session& session, Sink& sink) -> Result<> {
+            if (run(session, sink, "renamed functions")) return Done{};
+            return Error{"reading was stopped"};
+          });
+      if (!found) return std::move(found.error());
+      renamed_.emplace(captures, std::move(*found));
+    }
+    return &renamed_->second;
   }
 
   Result<> read(Reading& reading) {

@@ -154,11 +154,11 @@ void ComparedRows::changed(Of of) {
   for_each([&](const ReportRows& rows, std::size_t row, Side side) { identities.learn(rows, row, side); });
   identities.match();
   matched_text_ = identities.matched_modules();
-  if (of == Of::Both && renames_ && identities.may_have_renamed_functions()) {
-    const RenamedFunctions& renamed = renames_();
-    identities.rename(renamed);
-    if (!renamed.text.empty())
-      matched_text_ += (matched_text_.empty() ? "" : "; ") + ("renamed: " + renamed.text);
+  const bool may_be_renamed = of == Of::Both && renames_ && identities.may_have_renamed_functions();
+  if (const RenamedFunctions* renamed = may_be_renamed ? renames_() : nullptr) {
+    identities.rename(*renamed);
+    if (!renamed->text.empty())
+      matched_text_ += (matched_text_.empty() ? "" : "; ") + ("renamed: " + renamed->text);
   }
   std::unordered_map<std::string, std::size_t> by_keys;
   for_each([&](const ReportRows& rows, std::size_t row, Side side) {
@@ -571,24 +571,6 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
   return has_common;
 }
 
-// Reads both captures once more, with call chains. A note says why it cannot.
-RenamedFunctions find_renames(const SessionOptions& wanted, const std::string& base, TextOutput& out,
-                              std::vector<std::string>& notes) {
-  const auto open = [&wanted](const std::string& input) {
-    SessionOptions options = wanted;
-    options.input = input;
-    options.wants_stacks = true;
-    options.filter.time_text.clear();
-    return Session::open(std::move(options));
-  };
-  auto found =
-      renamed_between([&] { return open(base); }, [&] { return open(wanted.input); },
-                      [&out](Session& session, Sink& sink) { run_with_progress(session, sink, out); });
-  if (found) return std::move(*found);
-  notes.push_back("tacho: renamed functions are not looked for: " + found.error().what);
-  return {};
-}
-
 Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, TextOutput& out,
                               const ReportOptions& options, const std::string& base) {
   Shown shown(Symbols::Used);
@@ -618,10 +600,17 @@ Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, Te
   ReportRows rows_after(after, after_options), rows_before(before, base_options);
   rows_after.use_limit(false);
   rows_before.use_limit(false);
-  std::optional<RenamedFunctions> renamed;
-  const RenamesOfCaptures renames = [&]() -> const RenamedFunctions& {
-    if (!renamed) renamed = find_renames(wanted, base, out, shown.notes);
-    return *renamed;
+  std::optional<Result<RenamedFunctions>> renamed;
+  const RenamesOfCaptures renames = [&]() -> const RenamedFunctions* {
+    if (!renamed) {
+      renamed = renamed_between(base, wanted.input, wanted, [&out](Session& read, Sink& sink) -> Result<> {
+        run_with_progress(read, sink, out);
+        return Done{};
+      });
+      if (!*renamed)
+        shown.notes.push_back("tacho: renamed functions are not looked for: " + renamed->error().what);
+    }
+    return *renamed ? &**renamed : nullptr;
   };
   const bool has_common =
       write_events(*form, rows_after, rows_before, options, options.matches_calls ? renames : nullptr);

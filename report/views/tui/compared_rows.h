@@ -22,8 +22,8 @@
 namespace tacho::report {
 
 // The functions that were renamed between the two captures, found by reading both once more. The same each
-// time.
-using RenamesOfCaptures = std::function<const RenamedFunctions&()>;
+// time. Null: they could not be read, which it has said.
+using RenamesOfCaptures = std::function<const RenamedFunctions*()>;
 
 class ComparedRows : public BrowsedRows {
  public:

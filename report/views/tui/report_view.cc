@@ -163,16 +163,19 @@ void ReportView::compare(const std::string& path) {
     if (!is_sorted || !*is_sorted)
       return say(is_sorted ? "B: not with these sort keys" : is_sorted.error().what);
   }
-  compared->rows = std::make_unique<ComparedRows>(
-      rows_, *compared->before,
-      options_.matches_calls ? [this]() -> const RenamedFunctions& { return readings_->renames(); }
-                             : RenamesOfCaptures());
+  const RenamesOfCaptures renames = [this]() -> const RenamedFunctions* {
+    const auto renamed = readings_->renames();
+    if (!renamed) say("renamed functions are not looked for: " + renamed.error().what);
+    return renamed ? *renamed : nullptr;
+  };
+  compared->rows = std::make_unique<ComparedRows>(rows_, *compared->before,
+                                                  options_.matches_calls ? renames : RenamesOfCaptures());
   compared->browser = std::make_unique<Browser>(*compared->rows);
   compared_ = std::move(compared);
   rows_.use_limit(false);
   compared_->before->use_limit(false);
   choose(rows_.choice());
-  if (const std::string& matched = compared_->rows->matched_text(); !matched.empty())
+  if (const std::string& matched = compared_->rows->matched_text(); !matched.empty() && message_.empty())
     message_ = "functions compared by name: " + printable(matched, options_.reading.names);
 }
 

@@ -103,8 +103,9 @@ class CaptureReadings {
   // compared with before.
   virtual Result<const ReportTable*> base(const std::string& path, const std::string& sort) = 0;
   virtual const std::string& base_name() const = 0;
-  // Functions that were renamed between that capture and the list's.
-  virtual const RenamedFunctions& renames() = 0;
+  // Functions that were renamed between that capture and the list's. An error: a key stopped the reading,
+  // too.
+  virtual Result<const RenamedFunctions*> renames() = 0;
   // The capture's name, for messages.
   virtual const std::string& input() const = 0;
   // Other captures in the working directory, by name.
