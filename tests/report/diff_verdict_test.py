@@ -96,7 +96,16 @@ class Diff(programs.Scratch):
         self.assertEqual((found["part"], found["cause"], found["path"]), ("total", "callee", ["leaf_b"]))
         names = [one["function"] for one in judged["findings"]]
         self.assertEqual(names[0], "leaf_b", "a cause comes before what it explains")
-        self.assertIn("recurse  (through leaf_b)", self.diff(before, after, "--work", "1").stdout.decode())
+        text = self.diff(before, after, "--work", "1").stdout.decode()
+        self.assertIn("leaf_b  (its own code; and so its callers: main, recurse)", text)
+        self.assertNotIn("(through", text)
+
+    def test_a_caller_that_changed_otherwise_has_its_own_row(self):
+        before = self.side("b", {"main": 500, "main recurse": 50, "main recurse leaf_b": 150})
+        after = self.side("a", {"main": 500, "main recurse": 73, "main recurse leaf_b": 350})
+        text = self.diff(before, after, "--work", "1").stdout.decode()
+        self.assertIn("leaf_b  (its own code)", text)
+        self.assertIn("recurse  (several functions that it calls: leaf_b; and so its callers: main)", text)
 
     def test_recursion_counts_once(self):
         before = self.side("b", {"main": 500, "main recurse recurse recurse": 500})
@@ -122,7 +131,7 @@ class Diff(programs.Scratch):
         self.assertIn("leaf_a  (gone: inlined into recurse)", self.diff(before, after).stdout.decode())
         self.assertIn("leaf_a  (new: was inlined into recurse)", self.diff(after, before).stdout.decode())
         gone = self.side("g", {"main": 500, "main recurse": 200})
-        self.assertIn("leaf_a  (gone)", self.diff(before, gone, "--work", "1").stdout.decode())
+        self.assertIn("leaf_a  (gone; and so its callers: main, recurse)", self.diff(before, gone, "--work", "1").stdout.decode())
 
     def test_costs_per_event(self):
         before = self.side("b", {"main": 4000, "main leaf_a": 6000}, requests=10)

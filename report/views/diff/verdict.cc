@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "cli/message_text.h"
 #include "report/output/field_sinks.h"
@@ -114,7 +117,9 @@ std::string_view part_name(CostPart part) { return part == CostPart::Self ? "sel
 class FunctionTableWords {
  public:
   FunctionTableWords(const JudgedComparison& judged, const ComparedEvent& event)
-      : judged_(judged), event_(event), numbers_{judged.functions->question().is_of_shares(), event.unit} {}
+      : judged_(judged), event_(event), numbers_{judged.functions->question().is_of_shares(), event.unit} {
+    for (const FunctionChange& finding : event.findings) by_function_.emplace(finding.function, &finding);
+  }
 
   // `most`: rows.
   Table table(std::size_t most) const {
@@ -129,27 +134,61 @@ class FunctionTableWords {
                .verdict = words.text(),
                .interval = heading_of_intervals(event_.run),
                .below = {}};
+    const auto callers = callers_without_row();
+    std::size_t in_rows = 0;  // findings that have a row, or are in one
     for (const FunctionChange& finding : event_.findings) {
       const Tested& tested = finding.tested;
       const bool is_nothing = tested.before == 0 && tested.after == 0 && tested.shift == 0;
       if (made.rows.size() == most || is_nothing) break;
-      made.rows.push_back(row_of(finding));
+      if (is_in_row_of(finding, callee_of(finding))) continue;
+      const auto found = callers.find(finding.function);
+      const auto of_row = found == callers.end() ? std::vector<std::uint32_t>() : found->second;
+      made.rows.push_back(row_of(finding, of_row));
+      in_rows += 1 + of_row.size();
     }
     if (const std::size_t empty = event_.empty_captures(); empty > 0)
       made.verdict += fmt::format(". {} of {} have no sample of it", empty,
                                   cli::counted(event_.totals.size(), "capture"));
-    if (made.rows.size() < event_.findings.size())
-      made.below = fmt::format("and {} of {} with smaller changes", event_.findings.size() - made.rows.size(),
+    if (const std::size_t left = event_.findings.size() - in_rows; left > 0)
+      made.below = fmt::format("and {} of {} with smaller changes", left,
                                cli::counted(event_.findings.size(), "function"));
     return made;
   }
 
  private:
-  Row row_of(const FunctionChange& finding) const {
+  // The finding of the function that explains this one; null: there is none.
+  const FunctionChange* callee_of(const FunctionChange& caller) const {
+    if (caller.cause != ChangeCause::Callee) return nullptr;
+    const auto found = by_function_.find(caller.others.front());
+    return found == by_function_.end() ? nullptr : found->second;
+  }
+  // Whether the caller changed by what the callee did, and nothing else: it needs no row.
+  static bool is_in_row_of(const FunctionChange& caller, const FunctionChange* callee) {
+    return callee != nullptr && callee->cause != ChangeCause::Callee &&
+           caller.tested.verdict == callee->tested.verdict &&
+           std::abs(caller.tested.shift - callee->tested.shift) <= 0.1 * std::abs(callee->tested.shift);
+  }
+  // By function: those callers of it.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> callers_without_row() const {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> callers;
+    for (const FunctionChange& finding : event_.findings)
+      if (const auto* const callee = callee_of(finding); is_in_row_of(finding, callee))
+        callers[callee->function].push_back(finding.function);
+    return callers;
+  }
+
+  Row row_of(const FunctionChange& finding, std::span<const std::uint32_t> callers) const {
+    constexpr std::size_t kShown = 3;  // callers
     Row made = numbers_.row(finding.tested, event_.run.coverage);
     made.part = part_name(finding.part);
     made.name = name(finding.function);
     made.why = cause_text(*judged_.functions, finding);
+    if (callers.empty()) return made;
+    std::string names;
+    for (const std::uint32_t caller : callers.first(std::min(callers.size(), kShown)))
+      names += (names.empty() ? "" : ", ") + name(caller);
+    if (callers.size() > kShown) names += fmt::format(" and {} more", callers.size() - kShown);
+    made.why += (made.why.empty() ? "" : "; ") + ("and so its callers: " + names);
     return made;
   }
   std::string name(std::uint32_t function) const {
@@ -158,6 +197,7 @@ class FunctionTableWords {
   const JudgedComparison& judged_;
   const ComparedEvent& event_;
   Numbers numbers_;
+  std::unordered_map<std::uint32_t, const FunctionChange*> by_function_;
 };
 
 // "1,204 to 1,310 values before": the fewest and the most of a capture.
