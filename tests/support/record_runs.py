@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Records the captures of tests/data/compared-runs.txt: python3 tests/support/record_runs.py BIN > FILE.
+"""Records the captures of tests/data/compared-runs*.txt: python3 tests/support/record_runs.py BIN [--neighbour] > FILE.
 
 A program of 40 functions runs 24 times as it is and 24 times with one function that takes 5 % of the total more, in turns.
-One line for each capture: its side, and the samples of each function. The names are in the first line."""
+One line for each capture: its side, and the samples of each function. The names are in the first line. With --neighbour a
+process for each CPU writes to 64 MB of memory meanwhile, in bursts of up to a second, and rests as long."""
 import collections
+import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -33,6 +36,29 @@ int main(int count, char** words) {{
 """
 
 
+NEIGHBOUR = """
+import random, time
+there = bytearray(64 << 20)
+while True:
+    end = time.monotonic() + random.random()
+    while time.monotonic() < end:
+        there[:] = bytes(len(there))
+    time.sleep(random.random())
+"""
+
+
+@contextlib.contextmanager
+def neighbour():
+    """A busy neighbour, in bursts that differ from CPU to CPU."""
+    started = [subprocess.Popen([sys.executable, "-c", NEIGHBOUR]) for _ in range(os.cpu_count())]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
 def samples(tacho, capture):
     """Samples by function, {name: count}."""
     counts = collections.Counter()
@@ -43,8 +69,8 @@ def samples(tacho, capture):
     return counts
 
 
-def main(bin_folder):
-    with tempfile.TemporaryDirectory() as folder:
+def main(bin_folder, beside=None):
+    with tempfile.TemporaryDirectory() as folder, neighbour() if beside == "--neighbour" else contextlib.nullcontext():
         program = Path(folder) / "forty"
         program.with_suffix(".c").write_text(source())
         subprocess.run(["gcc", "-O1", "-o", program, program.with_suffix(".c")], check=True)
