@@ -6,6 +6,7 @@ export const grouped = (number) => (Math.abs(number) < 100 ? Number(number.toPre
 export const share = (part, whole) => `${(whole > 0 ? 100 * part / whole : 0).toFixed(2)} %`;
 export const signed = (number) => `${number < 0 ? '−' : '+'}${Math.abs(number).toFixed(2)}`;
 export const counted = (number, noun) => `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`;
+export const matching = (number, noun) => `${counted(number, noun)} ${number === 1 ? 'matches' : 'match'}`;
 
 const SCALES = {
   ns: [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']],

@@ -15,7 +15,7 @@ import {onKeys} from '../../browser/keys.js';
 import {FONT, fitted, fittedShare} from '../../browser/labels.js';
 import {legendOf, makePicture} from '../../browser/picture.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
-import {amount, grouped, share} from '../../browser/words.js';
+import {amount, grouped, matching, share} from '../../browser/words.js';
 import {callersOf, changedTree, matched, readThin, readTree} from './flame_tree.js';
 
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
@@ -161,7 +161,7 @@ const facts = (pane, i) => {
 const matchesText = (pane) => {
   const {stacks, tree, top} = pane, isShown = tree === stacks, isHit = (i) => i > 0 && isFound(stacks.name[i]);
   const drawn = (i) => !isShown || isDrawn(pane, i), inAll = matched(stacks, isHit, 0, drawn);
-  let text = `${grouped(inAll.count)} frames match: ${share(inAll.sum, allOf(pane))} of all`;
+  let text = `${matching(inAll.count, 'frame')}: ${share(inAll.sum, allOf(pane))} of all`;
   const inView = isShown && top !== 0 ? matched(stacks, isHit, top, drawn) : inAll;
   if (inView !== inAll) text += `, ${share(inView.sum, tree.total(top))} of the view`;
   if (inView.hidden > 0) text += `; this counts ${grouped(inView.hidden)} that are too thin to be drawn`;

@@ -1,7 +1,7 @@
 // The samples of the selection one by one, with payload and stack. The rows in sight alone are elements.
 import {element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
-import {exactAmount, grouped} from '../../browser/words.js';
+import {counted, exactAmount, grouped, matching} from '../../browser/words.js';
 
 import {weightsOf} from './model.js';
 import {makePayload} from './payload.js';
@@ -101,7 +101,7 @@ export const makeEvents = (app) => {
       chosen = -1;
       details.replaceChildren();
       status.textContent =
-          `${grouped(rows.length)} samples${app.matches.sample === null ? '' : ' that match the search'}`;
+          app.matches.sample === null ? counted(rows.length, 'sample') : `${matching(rows.length, 'sample')} the search`;
       list.style.height = `${shownHeight()}px`;
       drawRows();
     }

@@ -49,9 +49,9 @@ export const makeOverview = (app) => {
 
   const missing = () => {
     const lines = [];
-    if (capture.lost > 0) lines.push(`${grouped(capture.lost)} samples were lost while recording.`);
+    if (capture.lost > 0) lines.push(`${counted(capture.lost, 'sample')} lost while recording.`);
     if (capture.left_out > 0)
-      lines.push(`${grouped(capture.left_out)} samples are left out of this page: it holds the first ${
+      lines.push(`${counted(capture.left_out, 'sample')} left out of this page: it holds the first ${
           grouped(samples.count)}.`);
     capture.notes.forEach((note) => lines.push(model.text(note)));
     if (head.hidden.length > 0) lines.push(`Hidden before this page was made: ${head.hidden.join(', ')}.`);

@@ -3,7 +3,7 @@ import {button, element} from '../../browser/dom.js';
 import {keyList, onKeys} from '../../browser/keys.js';
 import {openData} from '../../browser/packed_data.js';
 import {makeSearchField, matcher} from '../../browser/search.js';
-import {amount, fixed, grouped, share} from '../../browser/words.js';
+import {amount, counted, fixed, matching, share} from '../../browser/words.js';
 
 import {makeAnswer} from './answer.js';
 import {forgetColours} from './canvas.js';
@@ -180,7 +180,7 @@ const start = async () => {
         if (matches.nodes[i]) sum += selection.own[i];
       for (let i = 0; i < matches.frames.length; i++)
         if (matches.frames[i] && selection.total[i] > 0) count++;
-      found.textContent = `${grouped(count)} functions match: ${share(sum, selection.all)} of the selection`;
+      found.textContent = `${matching(count, 'function')}: ${share(sum, selection.all)} of the selection`;
     }
   };
   const showSelection = () => {
@@ -208,7 +208,7 @@ const start = async () => {
         element('span', {}, hasSelection(state) ? 'Selected: ' : 'Everything is selected. '), ...made,
         element(
             'span', {},
-            ` ${grouped(app.selection.indexes.length)} samples${
+            ` ${counted(app.selection.indexes.length, 'sample')}${
                 app.unit() === 'samples' ? '' : `, ${amount(app.selection.all, app.unit())}`}`));
     if (app.selection.before)
       chips.append(element(

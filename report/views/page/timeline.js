@@ -6,7 +6,7 @@
 // edge and width, so that without a zoom a time has the same place in both, and each has an axis of its own times.
 import {button, element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
-import {amount, counted, grouped, share} from '../../browser/words.js';
+import {amount, counted, share} from '../../browser/words.js';
 
 import {AXIS, colour, dragOn, drawAxis, gutter, pen, tipsOn} from './canvas.js';
 import {makeLanes} from './lanes.js';
@@ -256,7 +256,7 @@ export const makeTimeline = (app) => {
       words.push(`rows show ${app.when(viewFrom)} to ${app.when(viewTo)}`);
     if (from !== null)
       words.push(`selected ${app.when(from)} to ${app.when(to)}, ${amount(to - from, 'ns')}`);
-    words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of ${
+    words.push(`${counted(indexes.length, 'sample')} selected, ${share(all, sum)} of ${
         app.state.finding === null ? 'all' : 'the finding'}`);
     status.textContent = words.join(' · ');
   };

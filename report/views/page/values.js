@@ -278,7 +278,7 @@ export const makeValues = (app) => {
     facts.textContent = '';
     if (number > 0) {
       const all = values.subarray(0, number);
-      facts.textContent = `${grouped(number)} values: mean ${shown(sum / number)}, least ${shown(least)}, median ${
+      facts.textContent = `${counted(number, 'value')}: mean ${shown(sum / number)}, least ${shown(least)}, median ${
                               shown(percentile(all, 0.5))}, ` +
           `99 % up to ${shown(percentile(all, 0.99))}, largest ${shown(most)}`;
     }
