@@ -151,6 +151,11 @@ CommandShape shape_of(WhyValues& to) {
          to.page = text;
          return Done{};
        }},
+      passed_on("--source", Takes::Nothing, "",
+                "With --page: also the source and the instructions of the functions with most samples, which "
+                "others see "
+                "who get the page",
+                to.view),
   };
   shape.epilog =
       "Examples:\n"
@@ -254,6 +259,8 @@ Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) 
         "capture");
   if (options.files.is_named && options.output == "-")
     return use_error("-o -: a capture is written to a file; without -o it is not kept");
+  if (to.page.empty() && std::ranges::find(to.view, "--source") != to.view.end())
+    return use_error("--source is for the page: --page why.html");
   if (!to.page.empty()) {
     if (auto checked = check_page(to.page, options); !checked) return std::move(checked.error());
     to.view.insert(to.view.end(), {"--page", to.page});

@@ -265,10 +265,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     return std::move(written.error());
   if (samples.empty())
     shown.notes.emplace_back("tacho page: the capture has no samples, or none that the options select");
-  if (code && !code->missing_text().empty()) {
-    shown.notes.push_back("tacho page: " + code->missing_text());
-    shown.status = cli::kIncomplete;
-  }
+  if (code && !code->missing_text().empty()) shown.notes.push_back("tacho page: " + code->missing_text());
   if (samples.left_out() > 0)
     shown.notes.push_back(
         fmt::format("tacho page: the page holds the first {} and leaves {} out; "

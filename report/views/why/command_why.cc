@@ -45,6 +45,7 @@ struct Options {
   WaitOptions waits;
   SlowQuestion slow;
   bool as_json = false, is_kept = true, has_ended = false;
+  bool has_source = false;  // --source
 };
 
 cli::CommandLine describe(Options& options) {
@@ -63,6 +64,11 @@ cli::CommandLine describe(Options& options) {
          reading.more_outputs = {{"--page", std::string(file)}};
          return Done{};
        }});
+  rows.push_back(cli::flag("--source",
+                           "with --page: also the source and the instructions of the functions with most "
+                           "samples, as tacho page --source",
+                           options.has_source));
+  rows.push_back(kcore_option(options.reading));
   rows.push_back(
       cli::text("--of", "EVENT[.FIELD]",
                 "what the slowest 1 % of operations have more of than the others. Each sample of the "
@@ -141,7 +147,9 @@ std::vector<std::string> missing_in(Session& session, const WhySink& sink) {
 Result<Shown> show(Session& session, TextOutput& out, Options& options) {
   read_head(session);
   std::optional<WhyPage> page;
-  if (!options.reading.more_outputs.empty()) page.emplace(session, session.filter());
+  if (!options.reading.more_outputs.empty())
+    page.emplace(session, session.filter(),
+                 options.has_source ? WhyPage::Code::Packed : WhyPage::Code::LeftOut);
   options.waits.who = take_who(session.filter());
   std::optional<SlowIntervals> operations;
   if (!options.slow.of.empty()) {
@@ -181,9 +189,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
   if (auto written = page->write(out, answer, sink.times, sink.facts, how); !written)
     return std::move(written.error());
   Shown shown(Symbols::NotUsed);
-  if (page->left_out() > 0)
-    shown.notes.push_back(
-        fmt::format("tacho why: the page holds the first samples and leaves {} out", page->left_out()));
+  for (const std::string& note : page->notes()) shown.notes.push_back("tacho why: " + note);
   return shown;
 }
 
@@ -192,6 +198,11 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
 Result<cli::ExitStatus> run_why(const std::vector<std::string>& arguments) {
   Options options;
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (options.has_source && options.reading.more_outputs.empty())
+      return use_error("--source is for the page: --page why.html");
+    auto& symbols = options.reading.session.symbols;
+    if (options.has_source && symbols.inlines == symbolize::Inlines::No)
+      symbols.source_lines = symbolize::SourceLines::Yes;
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

@@ -1,5 +1,7 @@
 #include "report/views/why/why_page.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -41,19 +43,24 @@ void describe_list(JsonFields& to, std::string_view name, const std::vector<std:
 
 }  // namespace
 
-WhyPage::WhyPage(Session& session, Filter chosen)
+WhyPage::WhyPage(Session& session, Filter chosen, Code code)
     : session_(session),
       chosen_(std::move(chosen)),
       redaction_(nothing_hidden()),
-      samples_(session, names_, parts_, kMostSamples, PageSamples::Take::Everything,
-               PageSamples::Roots::Comm) {}
+      samples_(session, names_, parts_, kMostSamples,
+               code == Code::Packed ? PageSamples::Take::Addresses : PageSamples::Take::Everything,
+               PageSamples::Roots::Comm) {
+  if (code == Code::Packed) code_.emplace(session, names_, parts_);
+}
 
 void WhyPage::take(const ResolvedSample& sample) {
   last_ = kNotInPage;
   if (!chosen_.accepts_start(*sample.fields) || !chosen_.accepts_comm(sample.comm)) return;
   const std::uint64_t before = samples_.size();
   samples_.on_sample(sample);
-  if (samples_.size() > before) last_ = static_cast<std::uint32_t>(before);
+  if (samples_.size() == before) return;
+  last_ = static_cast<std::uint32_t>(before);
+  if (code_) code_->add_sample(sample);
 }
 
 std::uint32_t WhyPage::keep(const ResolvedSample& sample, std::uint32_t facts) {
@@ -195,6 +202,7 @@ std::vector<PackedColumn> WhyPage::states_of(const WallTimes& times, const WaitF
 Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& times,
                         const WaitFactsTable& facts, const WhyText& how) {
   samples_.name_new_rows();
+  if (code_) code_->read();
   session_.report_missing_symbols();
   samples_.look_up_lines();
   parts_.tree.show_parameters(parts_.functions, parts_.texts);
@@ -219,7 +227,16 @@ Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& 
   std::vector<PackedColumn> columns = samples_.columns(order);
   std::ranges::move(columns_of(parts), std::back_inserter(columns));
   std::ranges::move(of_states, std::back_inserter(columns));
+  if (code_) std::ranges::move(code_->columns(), std::back_inserter(columns));
   return write_page(out, std::string(json.view()), parts_, order, std::move(columns), session_.pool());
+}
+
+std::vector<std::string> WhyPage::notes() const {
+  std::vector<std::string> notes;
+  if (const std::uint64_t left_out = samples_.left_out(); left_out > 0)
+    notes.push_back(fmt::format("the page holds the first samples and leaves {} out", left_out));
+  if (code_ && !code_->missing_text().empty()) notes.push_back("--source: " + code_->missing_text());
+  return notes;
 }
 
 }  // namespace tacho::report

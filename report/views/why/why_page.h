@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "report/profile/wall_times.h"
 #include "report/samples/filter.h"
 #include "report/samples/session.h"
+#include "report/views/page/page_code.h"
 #include "report/views/page/page_samples.h"
 #include "report/views/why/findings.h"
 #include "report/views/why/wait_facts.h"
@@ -19,7 +21,8 @@ namespace tacho::report {
 class WhyPage {
  public:
   // `chosen`: which samples are in the page. The session must outlive this.
-  WhyPage(Session& session, Filter chosen);
+  enum class Code : std::uint8_t { LeftOut, Packed };  // source and instructions: page_code.h
+  WhyPage(Session& session, Filter chosen, Code code);
   WhyPage(const WhyPage&) = delete;
   WhyPage& operator=(const WhyPage&) = delete;
   ~WhyPage() = default;
@@ -34,7 +37,8 @@ class WhyPage {
   // After the last sample. `how.input` is empty if the capture is not kept.
   Result<> write(TextOutput& out, const Answer& answer, const WallTimes& times, const WaitFactsTable& facts,
                  const WhyText& how);
-  std::uint64_t left_out() const { return samples_.left_out(); }
+  // What the page lacks, a line each.
+  std::vector<std::string> notes() const;
 
  private:
   struct Kept {
@@ -65,6 +69,7 @@ class WhyPage {
   PageNames names_{redaction_, aliases_};
   PageParts parts_;
   PageSamples samples_;
+  std::optional<PageCode> code_;
   std::uint32_t last_ = kNotInPage;  // number in the page of the sample that was taken last
   std::vector<Kept> kept_{{}};       // number 0: no sample
 };
