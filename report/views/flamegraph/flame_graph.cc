@@ -250,22 +250,27 @@ void keep_widest(std::vector<std::uint32_t>& chosen, const Nodes& nodes, std::si
 // Chosen nodes by parent; siblings by name.
 class Siblings {
  public:
-  Siblings(std::vector<std::uint32_t> chosen, const Nodes& nodes, const std::vector<std::uint32_t>& ranks)
-      : nodes_(nodes), chosen_(std::move(chosen)) {
-    std::ranges::sort(chosen_, {}, [&](std::uint32_t node) {
-      return std::pair(place_of(node), ranks[nodes_[node].frame]);
-    });
+  Siblings(const std::vector<std::uint32_t>& chosen, const Nodes& nodes,
+           const std::vector<std::uint32_t>& ranks)
+      : begin_(nodes.size() + 1), by_parent_(chosen.size()) {
+    for (const std::uint32_t node : chosen)
+      if (node != 0) ++begin_[nodes[node].parent + 1];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    std::vector<std::uint32_t> next = begin_;
+    for (const std::uint32_t node : chosen)
+      if (node != 0) by_parent_[next[nodes[node].parent]++] = node;
+    for (std::size_t parent = 0; parent < nodes.size(); ++parent)
+      std::sort(
+          by_parent_.begin() + begin_[parent], by_parent_.begin() + begin_[parent + 1],
+          [&](std::uint32_t a, std::uint32_t b) { return ranks[nodes[a].frame] < ranks[nodes[b].frame]; });
   }
   std::span<const std::uint32_t> of(std::uint32_t parent) const {
-    const auto place = [this](std::uint32_t node) { return place_of(node); };
-    const auto begin = std::ranges::lower_bound(chosen_, parent + 1, {}, place);
-    return {begin, std::ranges::upper_bound(begin, chosen_.end(), parent + 1, {}, place)};
+    return std::span(by_parent_).subspan(begin_[parent], begin_[parent + 1] - begin_[parent]);
   }
 
  private:
-  std::uint32_t place_of(std::uint32_t node) const { return node == 0 ? 0 : nodes_[node].parent + 1; }
-  const Nodes& nodes_;
-  std::vector<std::uint32_t> chosen_;
+  std::vector<std::uint32_t> begin_;  // by parent, in by_parent_
+  std::vector<std::uint32_t> by_parent_;
 };
 
 // Adds the frames that are not drawn.
@@ -285,7 +290,7 @@ void add_thin(FlameDrawing& drawing, const FlameTree& tree, const std::vector<st
       if (!is_there[i] && is_there[nodes[i].parent]) drawing.left_out_width += nodes[i].width;
   const std::size_t drawn = drawing.frames.size();
   drawing.thin.reserve(thin.size());
-  const Siblings siblings(std::move(thin), nodes, ranks);
+  const Siblings siblings(thin, nodes, ranks);
   for (std::uint32_t i = 0; i < drawn + drawing.thin.size(); ++i) {
     const std::uint32_t caller = i < drawn ? drawing.frames[i].node : drawing.thin[i - drawn].node;
     for (const std::uint32_t callee : siblings.of(caller)) drawing.thin.push_back({callee, i});
@@ -322,7 +327,7 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, con
     if (i == 0 || (nodes[i].width > 0 && nodes[i].width >= thinnest)) chosen.push_back(i);
   keep_widest(chosen, nodes, limits.drawn);
   const std::vector<std::uint32_t> ranks = frames.ranks();
-  const Siblings siblings(std::move(chosen), nodes, ranks);
+  const Siblings siblings(chosen, nodes, ranks);
   FlameDrawing drawing;
   std::vector<DrawnFrame> waiting{{0, 0, 0}};
   while (!waiting.empty()) {
