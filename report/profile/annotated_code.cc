@@ -30,12 +30,11 @@ void BranchHits::add_cycles(std::uint64_t of_block) {
   add_hits({.cycles = of_block, .timed = 1, .least_cycles = of_block, .most_cycles = of_block});
 }
 
-void CodeHits::add_sample(const ResolvedSample& sample) {
+void CodeHits::add_sample_at(const ResolvedSample& sample, LocationId location) {
   const auto event = static_cast<std::uint32_t>(sample.event_index);
   if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
   const HitCount one{1, sample.counted_period()};
   totals_[event].add_count(one);
-  const LocationId location = sample.location_id;
   const auto is_same = [&](const EventHits& known) {
     return known.event == event && known.location == location;
   };

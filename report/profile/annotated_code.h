@@ -80,7 +80,9 @@ class CodeHits {
  public:
   explicit CodeHits(std::size_t events) : totals_(events) {}
 
-  void add_sample(const ResolvedSample& sample);
+  void add_sample(const ResolvedSample& sample) { add_sample_at(sample, sample.location_id); }
+  // Counts it elsewhere: a wait where the program began it.
+  void add_sample_at(const ResolvedSample& sample, LocationId location);
   // The branches of a sample. The sink must request everything (Sink::needs).
   void add_branches(const ResolvedSample& sample);
 

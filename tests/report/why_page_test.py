@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """tacho why --page: the findings of the page are those of the text, and their samples add up to their times."""
+import bisect
+import itertools
 import json
 import struct
 
@@ -48,6 +50,15 @@ class PageOfAnAnswer(MadeWaits):
         self.off(260, ONE, 100, ("schedule", "io_schedule", "asm_exc_page_fault", "leaf_a", "main"))
         self.off(300, TWO, 200, ("schedule", "io_schedule", "leaf_b"), "file", name="log/a", disk="sda1", queued=90)
         self.off(400, THREE, 300, ("schedule", "ep_poll", "main"), "epoll")
+
+    def test_a_wait_is_in_the_code_where_the_program_calls(self):
+        self.off(400, THREE, 300, ("schedule", "io_schedule", "leaf_b", "main"), "file", name="log/a", disk="sda1")
+        page, _ = self.page("--source")
+        columns, ends = page.columns, list(itertools.accumulate(page.columns["code.rows"]))
+        functions = [page.texts[columns["frame.name"][frame]] for frame in columns["code.frame"]]
+        wait = columns["code"][columns["why.sample"][0]]
+        self.assertEqual(functions[bisect.bisect_left(ends, wait)], "leaf_b")
+        self.assertIn("--source is for the page", self.why("--source", status=1).stderr.decode())
 
     def test_names_are_escaped_once(self):
         self.off(110, ONE, 100, ("schedule", "io_schedule", "main"), "file", name="log/\x1b[2J", disk="sda1")

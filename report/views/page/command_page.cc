@@ -171,7 +171,7 @@ class PageSink : public Sink {
         states_ == nullptr || (chosen_.accepts_start(*sample.fields) && chosen_.accepts_comm(sample.comm));
     const Flow flow = is_chosen ? samples_.on_sample(sample) : Flow::Continue;
     const bool is_kept = samples_.size() > before;
-    if (code_ != nullptr && is_kept) code_->add_sample(sample);
+    if (code_ != nullptr && is_kept) code_->add_sample(sample, sample.location_id);
     if (states_ == nullptr) return flow;
     states_->take(sample, is_kept ? std::optional(static_cast<std::uint32_t>(before)) : std::nullopt);
     return Flow::Continue;

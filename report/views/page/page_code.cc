@@ -37,9 +37,9 @@ PageCode::PageCode(Session& session, const PageNames& names, PageParts& parts)
       files_(session.resolver()),
       hits_(session.events().size()) {}
 
-void PageCode::add_sample(const ResolvedSample& sample) {
-  hits_.add_sample(sample);
-  locations_.add(value_of(sample.location_id));
+void PageCode::add_sample(const ResolvedSample& sample, LocationId location) {
+  hits_.add_sample_at(sample, location);
+  locations_.add(value_of(location));
 }
 
 // By their share of an event's weight: those of events with other units are compared, too.
@@ -172,13 +172,15 @@ void PageCode::move_frames(std::span<const std::uint32_t> frames) {
   for (std::uint32_t& frame : frames_) move(frame);
 }
 
-std::uint32_t PageCode::instruction_at(LocationId location) {
-  const symbolize::Frame& frame = session_.resolver().frame(session_.resolver().location(location));
+std::uint32_t PageCode::instruction_at(LocationId id) {
+  const Location& location = session_.resolver().location(id);
+  const symbolize::Frame& frame = session_.resolver().frame(location);
   if (frame.module == nullptr || frame.shown_address < frame.function_start) return 0;
   const auto found = numbers_.find(FunctionKey(frame.module, frame.function_start));
   if (found == numbers_.end()) return 0;
   const ShownFunction& function = shown_[found->second];
-  const auto after = std::ranges::upper_bound(function.offsets, frame.shown_address - frame.function_start);
+  const std::uint64_t offset = frame.shown_address - frame.function_start;
+  const auto after = std::ranges::upper_bound(function.offsets, location.is_caller ? offset - 1 : offset);
   return after == function.offsets.begin()
              ? 0
              : function.first + static_cast<std::uint32_t>(after - function.offsets.begin());

@@ -29,9 +29,9 @@ class PageCode {
   // What is passed by reference must outlive this.
   PageCode(Session& session, const PageNames& names, PageParts& parts);
 
-  // Takes each sample of the page, in their order. Samples of one address must have a location of their own
-  // (Sink::MergeBy::Address).
-  void add_sample(const ResolvedSample& sample);
+  // Takes each sample of the page, in their order, at the location where it counts: in general
+  // sample.location_id. Samples of one address must have a location of their own (Sink::MergeBy::Address).
+  void add_sample(const ResolvedSample& sample, LocationId location);
   // Reads the code. Call it after the run, before the report of missing symbols: it notes source files that
   // cannot be shown.
   void read();
@@ -61,7 +61,7 @@ class PageCode {
   void add_source(const HitFunction& function, const AnnotatedCode& code);
   void add_source_line(std::uint32_t file, std::uint32_t line, std::string_view text);
   std::uint32_t file_number(std::string_view path);
-  std::uint32_t instruction_at(LocationId location);
+  std::uint32_t instruction_at(LocationId id);
 
   Session& session_;
   const PageNames& names_;

@@ -44,12 +44,6 @@ bool is_shown_as_text(const PayloadField& field) {
   return !has_number || is_list(field) || is_shown_in_hex(field) || is_named_address(field);
 }
 
-// A clock or a counter: its samples say where CPU time goes.
-bool is_of_cpu(const format::EventAttr& attr) {
-  return (attr.type == abi::kSoftware && attr.config <= abi::kTaskClock) || attr.type == abi::kHardware ||
-         attr.type == abi::kHwCache || attr.type == abi::kRaw;
-}
-
 bool reads_payloads(Session& session, EventSchemas& schemas) {
   if (session.layout().is_pipe) return true;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
@@ -61,6 +55,11 @@ bool reads_payloads(Session& session, EventSchemas& schemas) {
 }
 
 }  // namespace
+
+bool is_of_cpu(const format::EventAttr& attr) {
+  return (attr.type == abi::kSoftware && attr.config <= abi::kTaskClock) || attr.type == abi::kHardware ||
+         attr.type == abi::kHwCache || attr.type == abi::kRaw;
+}
 
 std::uint32_t number_of_frame(const symbolize::Frame& frame, PageParts& parts, const PageNames& names) {
   const std::string name = name_of_frame(frame, {});

@@ -26,6 +26,9 @@ namespace tacho::report {
 // The number of a function in the page's tree.
 std::uint32_t number_of_frame(const symbolize::Frame& frame, PageParts& parts, const PageNames& names);
 
+// A clock or a counter: its samples say where CPU time goes.
+bool is_of_cpu(const format::EventAttr& attr);
+
 class PageSamples : public Sink {
  public:
   // At most `most` samples are kept: the first ones. With Take::Stacks payloads and control groups are left

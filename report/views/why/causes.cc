@@ -98,6 +98,11 @@ bool is_library(const Function& function) {
          is_of_interpreter(function.name());
 }
 
+// A function of the program itself.
+bool is_own(const NamedFrame& frame) {
+  return !frame.is_kernel && !frame.is_library && frame.name != kNoName;
+}
+
 bool any_kernel(std::span<const NamedFrame> frames, std::initializer_list<std::string_view> beginnings) {
   return std::ranges::any_of(frames, [&](const NamedFrame& frame) {
     return frame.is_kernel && begins_with_one(frame.name, std::span(beginnings.begin(), beginnings.size()));
@@ -226,6 +231,8 @@ std::span<const NamedFrame> NamedChains::frames(std::span<const LocationId> loca
 
 std::span<const NamedFrame> NamedChains::frames(const Stack& stack) { return frames(stack.frames); }
 
+bool NamedChains::is_of_program(LocationId location) { return std::ranges::any_of(at(location), is_own); }
+
 std::string_view NamedChains::code_at(LocationId location) {
   const Function& function = functions_[functions_.of_frame(location).back()];
   const bool has_file = function.module != nullptr && function.module->kind == symbolize::ModuleKind::User &&
@@ -252,8 +259,7 @@ std::string NamedChains::condition(LocationId id) {
 }
 
 std::string_view own_function(std::span<const NamedFrame> frames) {
-  const auto of_program = std::ranges::find_if(
-      frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_library && one.name != kNoName; });
+  const auto of_program = std::ranges::find_if(frames, is_own);
   if (of_program != frames.end()) return of_program->name;
   const auto not_of_c = std::ranges::find_if(
       frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_of_c && one.name != kNoName; });
@@ -265,16 +271,14 @@ std::string_view own_function(std::span<const NamedFrame> frames) {
 
 std::vector<std::string> shown_chain(std::span<const NamedFrame> frames) {
   std::vector<std::string> names;
-  const bool has_own = std::ranges::any_of(
-      frames, [](const NamedFrame& one) { return !one.is_kernel && !one.is_library && one.name != kNoName; });
+  const bool has_own = std::ranges::any_of(frames, is_own);
   bool is_inner = true;  // inside of the innermost function of the program
   for (const NamedFrame& frame : frames) {
     if (frame.is_kernel) continue;
-    const bool is_own = !frame.is_library && frame.name != kNoName;
-    is_inner = is_inner && !is_own;
+    is_inner = is_inner && !is_own(frame);
     const bool is_first_library = is_inner && (names.empty() || !has_own);
     const bool is_repeated = frame.name == kNoName && !names.empty() && names.back() == kNoName;
-    if ((is_own || !has_own || is_first_library) && !is_repeated)
+    if ((is_own(frame) || !has_own || is_first_library) && !is_repeated)
       names.emplace_back(frame.name);
     else if (is_inner)
       names.back() = frame.name;

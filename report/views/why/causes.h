@@ -67,6 +67,8 @@ class NamedChains {
   std::span<const NamedFrame> frames(const Stack& stack);
   // Of the first `count` locations only.
   std::span<const NamedFrame> frames(std::span<const LocationId> locations);
+  // Whether a function of the program is there: not of libraries and the kernel.
+  bool is_of_program(LocationId location);
   // The function whose code is there, as annotate names it: no inlined call. Empty: no file has its code.
   std::string_view code_at(LocationId location);
   // What is `before` bytes before a data address: "cache_lock", "cache+0x28"; without a symbol "0x55...".

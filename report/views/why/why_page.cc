@@ -49,7 +49,8 @@ WhyPage::WhyPage(Session& session, Filter chosen, Code code)
       redaction_(nothing_hidden()),
       samples_(session, names_, parts_, kMostSamples,
                code == Code::Packed ? PageSamples::Take::Addresses : PageSamples::Take::Everything,
-               PageSamples::Roots::Comm) {
+               PageSamples::Roots::Comm),
+      stacks_(session) {
   if (code == Code::Packed) code_.emplace(session, names_, parts_);
 }
 
@@ -60,7 +61,18 @@ void WhyPage::take(const ResolvedSample& sample) {
   samples_.on_sample(sample);
   if (samples_.size() == before) return;
   last_ = static_cast<std::uint32_t>(before);
-  if (code_) code_->add_sample(sample);
+  if (code_) code_->add_sample(sample, place_of(sample));
+}
+
+LocationId WhyPage::place_of(const ResolvedSample& sample) {
+  if (sample.stack == nullptr || is_of_cpu(sample.event().attr)) return sample.location_id;
+  const auto [known, is_new] = places_.try_emplace(sample.stack->id, sample.location_id);
+  if (is_new) {
+    const auto own = std::ranges::find_if(
+        sample.stack->frames, [this](LocationId location) { return stacks_.is_of_program(location); });
+    if (own != sample.stack->frames.end()) known->second = *own;
+  }
+  return known->second;
 }
 
 std::uint32_t WhyPage::keep(const ResolvedSample& sample, std::uint32_t facts) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "report/profile/wall_times.h"
@@ -12,6 +13,7 @@
 #include "report/samples/session.h"
 #include "report/views/page/page_code.h"
 #include "report/views/page/page_samples.h"
+#include "report/views/why/causes.h"
 #include "report/views/why/findings.h"
 #include "report/views/why/wait_facts.h"
 #include "report/views/why/why_forms.h"
@@ -69,7 +71,12 @@ class WhyPage {
   PageNames names_{redaction_, aliases_};
   PageParts parts_;
   PageSamples samples_;
+  // Of a sample in the code: of a wait, which is in the kernel or a library, the call of the program's
+  // innermost function; of others where it was taken.
+  LocationId place_of(const ResolvedSample& sample);
   std::optional<PageCode> code_;
+  NamedChains stacks_;
+  std::unordered_map<StackId, LocationId> places_;
   std::uint32_t last_ = kNotInPage;  // number in the page of the sample that was taken last
   std::vector<Kept> kept_{{}};       // number 0: no sample
 };
