@@ -1,7 +1,11 @@
 #include "report/capture_candidates.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +23,70 @@ constexpr std::string_view kOperators = " !()&|=<>~+-*/%\"'";
 bool is_of_any(const cli::ValuePlace& place, std::initializer_list<std::string_view> names) {
   return std::ranges::any_of(names, [&place](std::string_view name) { return place.is_of(name); });
 }
+
+// Options whose values are names or numbers of samples, by one spelling each.
+struct SampleNameRow {
+  std::string_view option;
+  SampleName name;
+};
+constexpr SampleNameRow kSampleNames[] = {{"--comm", SampleName::Comm},
+                                          {"--pid", SampleName::Process},
+                                          {"--tid", SampleName::Thread},
+                                          {"--dso", SampleName::Module},
+                                          {"--symbol", SampleName::Function}};
+
+SampleName sample_name_at(const cli::ValuePlace& place) {
+  const auto row = std::ranges::find_if(
+      kSampleNames, [&place](const SampleNameRow& each) { return place.is_of(each.option); });
+  return row == std::end(kSampleNames) ? SampleName::None : row->name;
+}
+
+// Collects the names of samples, each once, as far as the time of a completion goes.
+class NamesOfSamples : public Sink {
+ public:
+  NamesOfSamples(SampleName name, Resolver& resolver) : name_(name), resolver_(&resolver) {}
+  MergeBy merge_by() const override { return MergeBy::Function; }
+  bool takes_non_samples() const override { return false; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (name_ == SampleName::Comm)
+      add(std::string(sample.comm), "");
+    else if (name_ == SampleName::Process)
+      add(std::to_string(sample.pid()), std::string(sample.comm));
+    else if (name_ == SampleName::Thread)
+      add(std::to_string(sample.tid()), std::string(sample.comm));
+    else if (seen_.insert(sample.location_id).second)
+      add_location(*sample.location);
+    return std::chrono::steady_clock::now() < end_ ? Flow::Continue : Flow::Stop;
+  }
+  std::vector<cli::Candidate> candidates() const {
+    std::vector<cli::Candidate> out;
+    for (const auto& [word, help] : names_) out.push_back({word, help});
+    return out;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLongest{500};
+
+  // A list cannot have a name with a comma in it.
+  void add(std::string word, std::string help) {
+    if (!word.empty() && word.find(',') == std::string::npos)
+      names_.try_emplace(std::move(word), std::move(help));
+  }
+  void add_location(const Location& location) {
+    if (name_ == SampleName::Function) {
+      const symbolize::Frame& frame = resolver_->frame(location);
+      add(std::string(frame.function), frame.module ? std::string(frame.module->short_name) : "");
+    } else if (location.mapping != nullptr) {
+      add(std::string(location.mapping->module->short_name), std::string(location.mapping->module->path));
+    }
+  }
+
+  SampleName name_;
+  Resolver* resolver_;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kLongest;
+  std::map<std::string, std::string> names_;
+  std::set<LocationId> seen_;
+};
 
 void add_own_values(std::vector<cli::Candidate>& to) {
   for (const OwnValue& value : own_values()) to.push_back({std::string(value.name), "of every sample"});
@@ -67,6 +135,8 @@ std::optional<NamedValues> named_values(const cli::ValuePlace& place) {
   } else if (place.value.starts_with("EVENT") || place.value == "FIRST,SECOND" ||
              is_of_any(place, {"--event", "--events"})) {
     out.has_events = true;
+  } else if (const SampleName name = sample_name_at(place); name != SampleName::None) {
+    out.of_samples = name;
   } else {
     return std::nullopt;
   }
@@ -95,6 +165,11 @@ std::vector<cli::Candidate> names_of_capture(Session& session, const NamedValues
     if (schema == nullptr) continue;
     for (const PayloadField& field : schema->fields)
       if (field.role != "stack") add(field.name, field.unit.empty() ? event : event + ", " + field.unit);
+  }
+  if (values.of_samples != SampleName::None) {
+    NamesOfSamples names(values.of_samples, session.resolver());
+    session.run(names);
+    std::ranges::move(names.candidates(), std::back_inserter(out));
   }
   return out;
 }

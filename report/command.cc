@@ -403,6 +403,7 @@ bool complete_from_capture(const cli::ValuePlace& place) {
   options.has_worker = true;
   options.paging = Paging::Never;
   options.session.input = capture_before(place);
+  options.session.wants_stacks = false;
   // A capture that cannot be read has no names; the command itself will say why.
   static_cast<void>(show_session(options, [&values](Session& session, TextOutput& out) -> Result<Shown> {
     read_head(session);

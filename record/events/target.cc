@@ -137,7 +137,32 @@ std::optional<std::uint32_t> user_of_name(const std::string& text) {
 #endif
 }
 
+// The same for the other direction.
+std::optional<std::string> name_of_user(std::uint32_t user) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> room{};
+#ifdef TACHO_STATIC
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
+  while (users && fgetpwent_r(users.get(), &entry, room.data(), room.size(), &found) == 0)
+    if (user == entry.pw_uid) return entry.pw_name;
+  return std::nullopt;
+#else
+  const bool is_known = getpwuid_r(user, &entry, room.data(), room.size(), &found) == 0 && found != nullptr;
+  return is_known ? std::optional<std::string>(entry.pw_name) : std::nullopt;
+#endif
+}
+
 }  // namespace
+
+std::string user_text(std::uint32_t user) { return name_of_user(user).value_or(std::to_string(user)); }
+
+std::map<std::uint32_t, std::size_t> users_of_processes(const std::string& proc) {
+  std::map<std::uint32_t, std::size_t> users;
+  for (const int process : numbers_in(proc))
+    if (const auto user = user_of(process, proc)) ++users[*user];
+  return users;
+}
 
 Result<std::uint32_t> parse_user(const std::string& text) {
   if (const auto id = user_of_name(text)) return *id;
@@ -424,6 +449,13 @@ std::string container_at(std::string_view path) {
 }
 std::string pod_at(std::string_view path) { return pod_of(last_part(path)); }
 
+std::vector<std::string> names_below(const std::string& mount, NameOf name_of) {
+  std::set<std::string> names;
+  for (const std::string& cgroup : all_cgroups(mount))
+    if (std::string name = name_of(cgroup); !name.empty()) names.insert(std::move(name));
+  return {names.begin(), names.end()};
+}
+
 std::string listed(const std::vector<Found>& found) {
   std::string text;
   for (std::size_t i = 0; i < std::min(found.size(), kMostListed); ++i)
@@ -497,5 +529,10 @@ Result<std::string> cgroup_of_container(const std::string& mount, const std::str
 Result<std::string> cgroup_of_pod(const std::string& mount, const std::string& name) {
   return find(mount, name, pod_at, "pod");
 }
+
+std::vector<std::string> containers_below(const std::string& mount) {
+  return names_below(mount, container_at);
+}
+std::vector<std::string> pods_below(const std::string& mount) { return names_below(mount, pod_at); }
 
 }  // namespace tacho::record

@@ -1,7 +1,9 @@
 // Which threads are recorded: processes, threads, users, CPUs, cgroups, containers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +40,10 @@ Result<std::vector<int>> parse_id_list(std::string_view text);
 
 // A user by name or number.
 Result<std::uint32_t> parse_user(const std::string& text);
+// What parse_user() takes: the name; the number, if the user has none here.
+std::string user_text(std::uint32_t user);
+// The effective users of the processes that run, ascending, and how many processes each has.
+std::map<std::uint32_t, std::size_t> users_of_processes(const std::string& proc = "/proc");
 
 // Joins the target options; an error names two that exclude each other. As in perf, without any of them the
 // command is recorded, or without a command the whole system.
@@ -101,5 +107,8 @@ std::string pod_of(std::string_view cgroup);  // "kubepods-burstable-pod12_ab.sl
 // name of an LXC or systemd machine. An error lists them when there are several, or none.
 Result<std::string> cgroup_of_container(const std::string& mount, const std::string& name);
 Result<std::string> cgroup_of_pod(const std::string& mount, const std::string& name);
+// Ids or names that these take, of all containers (pods) below `mount`.
+std::vector<std::string> containers_below(const std::string& mount);
+std::vector<std::string> pods_below(const std::string& mount);
 
 }  // namespace tacho::record

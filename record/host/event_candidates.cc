@@ -1,7 +1,5 @@
 #include "record/host/event_candidates.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -10,10 +8,12 @@
 #include "bpf/support/shipped_files.h"
 #include "bpf/user_object.h"
 #include "cli/completion.h"
+#include "cli/message_text.h"
 #include "format/base/file.h"
 #include "record/events/event_names.h"
 #include "record/events/event_spec.h"
 #include "record/events/recorders.h"
+#include "record/events/target.h"
 #include "record/events/tracepoint.h"
 #include "record/host/probe_offsets.h"
 #include "record/host/running_kernel.h"
@@ -190,6 +190,43 @@ void print_processes(const cli::ValuePlace& place) {
   cli::print_candidates(cli::last_element(place), candidates);
 }
 
+// The users whose processes run.
+void print_users(const cli::ValuePlace& place) {
+  std::vector<Candidate> candidates;
+  for (const auto& [user, processes] : users_of_processes())
+    candidates.push_back({user_text(user), cli::counted(processes, "process")});
+  cli::print_candidates(place, candidates);
+}
+
+// Paths of cgroups. All are listed below the mount point; what is typed may begin with a slash, and with the
+// mount point.
+void print_cgroups(const cli::ValuePlace& whole, const std::string& mount) {
+  cli::ValuePlace place = cli::last_element(whole);
+  if (place.text.starts_with(mount + "/"))
+    place = place_at(place, mount.size() + 1);
+  else if (place.text.starts_with('/'))
+    place = place_at(place, 1);
+  std::vector<std::string> names = all_cgroups(mount);
+  for (std::string& name : names) name.erase(0, 1);
+  print_names(place, names);
+}
+
+// Values of options that name cgroups. False: it is another option.
+bool print_names_of_cgroups(const cli::ValuePlace& place) {
+  const bool is_container = place.option == "--container", is_pod = place.option == "--pod";
+  if (!is_container && !is_pod && !place.is_of("--cgroup") && place.option != "--for-each-cgroup")
+    return false;
+  const auto mount = mounted_cgroups();
+  if (!mount) return true;
+  if (is_container)
+    print_names(place, containers_below(*mount));
+  else if (is_pod)
+    print_names(place, pods_below(*mount));
+  else
+    print_cgroups(place, *mount);
+  return true;
+}
+
 // Fields of the last tracepoint of -e, for --filter.
 void print_filter_names(const cli::ValuePlace& place) {
   const auto event = std::ranges::find_if(
@@ -258,10 +295,12 @@ bool complete_recording(const cli::ValuePlace& place) {
     print_events(place);
   } else if (place.value.starts_with("PID") || place.value.starts_with("TID")) {
     print_processes(place);
+  } else if (place.is_of("--uid")) {
+    print_users(place);
   } else if (place.option == "--filter") {
     print_filter_names(place);
   } else {
-    return false;
+    return print_names_of_cgroups(place);
   }
   return true;
 }

@@ -1,5 +1,5 @@
 // Completion of a recording's command line (cli/completion.h): events, recorders with their options,
-// processes.
+// processes, users, cgroups.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ LastEvent last_event_of(std::string_view text);
 // BPF objects; inside of the slashes the options of the event. `place.text` is the whole value of -e.
 void print_events(const cli::ValuePlace& place);
 
-// cli::CompleteValue of commands that record: events, processes, names of --filter.
+// cli::CompleteValue of commands that record: events, processes, users, cgroups, names of --filter.
 bool complete_recording(const cli::ValuePlace& place);
 
 }  // namespace tacho::record

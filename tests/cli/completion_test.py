@@ -11,6 +11,7 @@ import screen
 
 SHELLS = programs.ROOT / "cli" / "shells"
 CAPTURE = programs.ROOT / "tests" / "data" / "bigreads.data"  # its events have the field bytes
+NAMED = programs.ROOT / "tests" / "data" / "stable-0.1.data"
 
 
 def has_tracepoints():
@@ -85,6 +86,32 @@ class Candidates(programs.Scratch):
         self.assertEqual(self.words("table", CAPTURE, "--by", "comm,byt"), ["comm,bytes"])
         self.assertIn("--sort=sym,bytes", self.words("report", "-i", CAPTURE, "--sort=sym,by"))
         self.assertIn("local_weight", self.words("report", "-i", CAPTURE, "-s", "local_w"))
+
+    def test_names_of_samples(self):
+        self.assertEqual(self.words("report", "-i", CAPTURE, "--comms", "no,d"), ["no,dd"])
+        self.assertIn("[kernel.kallsyms]", self.words("folded", "-i", CAPTURE, "--dsos", ""))
+        self.assertEqual(len(self.words("script", CAPTURE, "--pid", "")), 1)
+        self.assertEqual(self.words("report", "-i", NAMED, "-S", "(anon"), ["(anonymous namespace)::churn"])
+        self.assertEqual(self.words("report", "-i", NAMED, "--dso=sha"), ["--dso=shapes"])
+
+    def test_users(self):
+        user = self.run_program("id", "-un").stdout.decode().strip()
+        self.assertIn(user, self.words("record", "-u", user[:-1]))
+        self.assertIn(f"--uid={user}", self.words("record", f"--uid={user[:-1]}"))
+
+    @programs.needs_root
+    def test_cgroups(self):
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        mount = next((where for _, where, kind, *_ in mounts if kind == "cgroup2"), None)
+        if mount is None:
+            self.skipTest("needs cgroups of version 2")
+        name = f"tacho-completion-{os.getpid()}"
+        group = Path(mount, name)
+        group.mkdir()
+        self.addCleanup(group.rmdir)
+        self.assertEqual(self.words("record", "-G", name[:-1]), [name])
+        self.assertEqual(self.words("record", "--for-each-cgroup", f"/{name[:-1]}"), [f"/{name}"])
+        self.assertEqual(self.words("stat", "-G", f"{group},{str(group)[:-1]}"), [f"{group},{group}"])
 
     def test_files_and_folders(self):
         (self.folder / "one.data").touch()

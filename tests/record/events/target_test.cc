@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,9 @@ TEST(Target, UsersHaveNamesOrNumbers) {
   EXPECT_EQ(*parse_user("4242"), 4242u);
   for (const char* text : {"", "no-such-user", "-1", "4294967295", "42x"})
     EXPECT_FALSE(parse_user(text)) << text;
+  EXPECT_EQ(user_text(0), "root");
+  EXPECT_EQ(user_text(4242), "4242");
+  EXPECT_GE(users_of_processes().count(geteuid()), 1u) << "this process runs";
 }
 
 TEST(Target, ThreadsOfOurselvesAreFound) {
@@ -275,6 +279,13 @@ class Containers : public testing::Test {
   }
   std::string mount;
 };
+
+TEST_F(Containers, AreListed) {
+  const std::vector<std::string> all = containers_below(mount);
+  for (const std::string& id : {kDocker, kSibling, std::string("web")})
+    EXPECT_EQ(std::ranges::count(all, id), 1) << id;
+  EXPECT_EQ(pods_below(mount), std::vector<std::string>{"12-ab"});
+}
 
 TEST_F(Containers, AreFoundByTheBeginOfTheirId) {
   EXPECT_EQ(container("aaaa"), "/system.slice/docker-" + kDocker + ".scope");
