@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
+#include <nss.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -110,6 +111,9 @@ Result<> read_rows(std::string_view text, const SqlReader& reader) {
 }
 
 Result<format::Fd> connect_to(const ClickHousePlace& place) {
+#ifdef TACHO_STATIC  // other sources of names are libraries, which a static program cannot load
+  (void)::__nss_configure_lookup("hosts", "files dns");
+#endif
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

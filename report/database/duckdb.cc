@@ -104,6 +104,9 @@ struct DuckDb::Library {
 
 // The library stays loaded until the program ends.
 Result<DuckDb::Library> DuckDb::Library::load(const std::string& given) {
+#ifdef TACHO_STATIC  // glibc's dlopen() would need the glibc that the program was linked with
+  return Error{"DuckDB: this static tacho-report loads no libraries; that of the packages does"};
+#endif
   const char* const named = std::getenv("TACHO_DUCKDB");
   const std::string path = !given.empty()                       ? given
                            : named != nullptr && *named != '\0' ? named

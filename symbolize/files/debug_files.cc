@@ -132,6 +132,9 @@ Debuginfod::~Debuginfod() = default;
 Result<Debuginfod> Debuginfod::connect() {
   const char* const urls = std::getenv("DEBUGINFOD_URLS");
   if (!urls || *urls == '\0') return Error{"debuginfod: DEBUGINFOD_URLS names no server; set it to its URL"};
+#ifdef TACHO_STATIC  // glibc's dlopen() would need the glibc that the program was linked with
+  return Error{"debuginfod: this static tacho-report loads no libraries; that of the packages does"};
+#endif
   auto state = std::make_unique<State>();
   // Never unloaded, since its dependencies (curl, gnutls) do not support that.
   void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
