@@ -18,6 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 PROGRAMS = ["usr/bin/tacho", "usr/bin/tacho-record", "usr/bin/tacho-report"]
+LEFT_OUT = {"doc", "cmake", "man", "bash-completion", "fish", "zsh"}  # folders of what the programs do not read
 TERMINALS = ["xterm", "xterm-256color", "screen", "screen-256color", "tmux", "tmux-256color", "linux"]
 
 
@@ -35,7 +36,7 @@ def terminal_files():
 
 def image_files(root):
     files = {f"/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()
-             if "/doc/" not in str(path) and "/cmake/" not in str(path) and path.suffix not in (".a", ".h")}
+             if not LEFT_OUT & set(path.parts) and path.suffix not in (".a", ".h")}
     for program in PROGRAMS:
         files.update(libraries_of(root / program))
     files.update(terminal_files())
