@@ -1,9 +1,10 @@
 #!/bin/sh
 # In a bare Debian, as root: installs the packages of a folder, tries them as a newcomer does, and removes them; nothing of
-# them may stay. script/fresh --packages runs it.
+# them may stay. Then the packages' own tests (debian/tests) run. script/fresh --packages runs it.
 #   tests/packages.sh FOLDER
 set -eu
 packages=$(cd "$1" && pwd)
+own_tests=$(cd "$(dirname "$0")/../debian/tests" && pwd)
 export DEBIAN_FRONTEND=noninteractive
 work=$(mktemp -d)
 cd "$work"
@@ -44,3 +45,14 @@ apt-get purge -q -y --autoremove tacho tacho-record tacho-report >purge.log 2>&1
 files >after
 diff before after >left || { cat left; fail "removal changed what was there"; }
 echo "removed, and nothing is left"
+
+needed=$(sed -n 's/^Depends: //p' "$own_tests/control" | tr -d ',' | tr ' ' '\n' | grep -v '^tacho' | sort -u)
+# shellcheck disable=SC2046,SC2086 # names of packages and files
+apt-get install -q -y --no-install-recommends $needed $(find "$packages" -name 'tacho*.deb' ! -name '*-dbgsym_*') \
+  >tests.log 2>&1 || { cat tests.log; fail "apt-get install of all packages failed"; }
+for test in $(sed -n 's/^Tests: //p' "$own_tests/control"); do
+  AUTOPKGTEST_TMP=$(mktemp -d)
+  export AUTOPKGTEST_TMP
+  "$own_tests/$test" >"$test.log" 2>&1 || { cat "$test.log"; fail "debian/tests/$test failed"; }
+  echo "debian/tests/$test passes"
+done
