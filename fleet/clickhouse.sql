@@ -92,38 +92,46 @@ SELECT frame_id, inline_depth, argMax(function, is_named), argMax(module, is_nam
        argMax(signature, is_named)
 FROM frames GROUP BY frame_id, inline_depth ORDER BY frame_id, inline_depth DESC
 
+-- section: stacks_of_function
+SELECT stack_id FROM stacks WHERE {function:String} = '' OR hasAny(
+  frame_ids, (SELECT groupUniqArray(frame_id) FROM frames WHERE function = {function:String}))
+
 -- section: series
-WITH of_function AS (
-  SELECT DISTINCT stack_id FROM stacks WHERE hasAny(
-    frame_ids, (SELECT groupUniqArray(frame_id) FROM frames WHERE function = {function:String})))
-SELECT toString(toDateTime64(intDiv(ts_ns, {step_ns:Int64}) * {step_ns:Int64} / 1000000000, 0)) AS time,
-       sum(value) AS total, sumIf(value, stack_id IN (of_function)) AS function_value
-FROM samples
-WHERE event = {event:String} AND capture_id IN (@chosen@)
-  AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
-  AND ts_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
-GROUP BY time ORDER BY time
+SELECT toString(toDateTime64(step * {step_ns:Int64} / 1000000000, 0)) AS time, total, function_value FROM (
+  SELECT intDiv(hour_ns, {step_ns:Int64}) AS step, sum(value) AS total,
+         sumIf(value, stack_id IN (@stacks_of_function@)) AS function_value
+  FROM samples_1h
+  WHERE event = {event:String} AND capture_id IN (@chosen@)
+    AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
+    AND hour_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
+  GROUP BY step)
+ORDER BY step
+
+-- section: series_between
+SELECT toString(toDateTime64(step * {step_ns:Int64} / 1000000000, 0)) AS time, total, function_value FROM (
+  SELECT intDiv(ts_ns, {step_ns:Int64}) AS step, sum(value) AS total,
+         sumIf(value, stack_id IN (@stacks_of_function@)) AS function_value
+  FROM samples
+  WHERE event = {event:String} AND capture_id IN (@chosen@)
+    AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
+    AND ts_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
+  GROUP BY step)
+ORDER BY step
 
 -- section: captures
-WITH of_function AS (
-  SELECT DISTINCT stack_id FROM stacks WHERE {function:String} = '' OR hasAny(
-    frame_ids, (SELECT groupUniqArray(frame_id) FROM frames WHERE function = {function:String})))
 SELECT file, host, service, release, toString(toDateTime64(start_ns / 1000000000, 0)) AS start,
        sum(s.samples) AS samples, sum(s.value) AS value
 FROM samples_1h AS s JOIN captures USING (capture_id)
 WHERE event = {event:String} AND capture_id IN (@chosen@)
   AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
-  AND stack_id IN (of_function) AND hour_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
+  AND stack_id IN (@stacks_of_function@) AND hour_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
 GROUP BY capture_id, file, host, service, release, start_ns ORDER BY value DESC, file
 
 -- section: captures_between
-WITH of_function AS (
-  SELECT DISTINCT stack_id FROM stacks WHERE {function:String} = '' OR hasAny(
-    frame_ids, (SELECT groupUniqArray(frame_id) FROM frames WHERE function = {function:String})))
 SELECT file, c.host AS host, c.service AS service, release, toString(toDateTime64(start_ns / 1000000000, 0)) AS start,
        count() AS samples, sum(s.value) AS value
 FROM samples AS s JOIN captures AS c USING (capture_id)
 WHERE event = {event:String} AND capture_id IN (@chosen@)
   AND ({cgroup:String} = '' OR cgroup = {cgroup:String}) AND ({comm:String} = '' OR comm = {comm:String})
-  AND stack_id IN (of_function) AND ts_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
+  AND stack_id IN (@stacks_of_function@) AND ts_ns BETWEEN {from_ns:Int64} AND {to_ns:Int64}
 GROUP BY capture_id, file, host, service, release, start_ns ORDER BY value DESC, file

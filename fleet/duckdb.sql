@@ -130,40 +130,48 @@ SELECT frame_ids, CAST(least(value, 18446744073709551615) AS UBIGINT) FROM (@sum
 -- section: frame_names
 SELECT frame_id, inline_depth, function, module, kind, signature FROM frames ORDER BY frame_id, inline_depth DESC
 
--- A function's share of all samples, by time.
--- section: series
-WITH of_function AS (
-  SELECT stack_id FROM stacks WHERE list_has_any(
-    frame_ids, (SELECT list(frame_id) FROM frames WHERE function = $function)))
-SELECT CAST(make_timestamp_ns(ts_ns // CAST($step_ns AS BIGINT) * CAST($step_ns AS BIGINT)) AS VARCHAR) AS time,
-       sum(value) AS total, sum(CASE WHEN of_function.stack_id IS NULL THEN 0 ELSE value END) AS function_value
-FROM samples LEFT JOIN of_function USING (stack_id)
-WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
-  AND ($comm = '' OR comm = $comm)
-  AND ts_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
-GROUP BY 1 ORDER BY 1
+-- section: stacks_of_function
+SELECT stack_id FROM stacks WHERE $function = '' OR list_has_any(
+  frame_ids, (SELECT list(frame_id) FROM frames WHERE function = $function))
 
--- The captures behind a cell, those with most of the function first. As for sums: of whole hours, and of others.
+-- A function's share of all samples, by time. As for sums: of whole hours, and of others.
+-- section: series
+SELECT CAST(make_timestamp_ns(step * CAST($step_ns AS BIGINT)) AS VARCHAR) AS time, total, function_value FROM (
+  SELECT hour_ns // CAST($step_ns AS BIGINT) AS step, sum(value) AS total,
+         sum(CASE WHEN stack_id IN (@stacks_of_function@) THEN value ELSE 0 END) AS function_value
+  FROM samples_1h
+  WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
+    AND ($comm = '' OR comm = $comm)
+    AND hour_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
+  GROUP BY step)
+ORDER BY step
+
+-- section: series_between
+SELECT CAST(make_timestamp_ns(step * CAST($step_ns AS BIGINT)) AS VARCHAR) AS time, total, function_value FROM (
+  SELECT ts_ns // CAST($step_ns AS BIGINT) AS step, sum(value) AS total,
+         sum(CASE WHEN stack_id IN (@stacks_of_function@) THEN value ELSE 0 END) AS function_value
+  FROM samples
+  WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
+    AND ($comm = '' OR comm = $comm)
+    AND ts_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
+  GROUP BY step)
+ORDER BY step
+
+-- The captures behind a cell, those with most of the function first.
 -- section: captures
-WITH of_function AS (
-  SELECT stack_id FROM stacks WHERE $function = '' OR list_has_any(
-    frame_ids, (SELECT list(frame_id) FROM frames WHERE function = $function)))
 SELECT file, host, service, release, CAST(make_timestamp_ns(start_ns) AS VARCHAR) AS start,
        sum(s.samples) AS samples, sum(s.value) AS value
 FROM samples_1h AS s JOIN captures USING (capture_id)
 WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
-  AND ($comm = '' OR comm = $comm) AND stack_id IN (SELECT stack_id FROM of_function)
+  AND ($comm = '' OR comm = $comm) AND stack_id IN (@stacks_of_function@)
   AND hour_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
 GROUP BY ALL ORDER BY value DESC, file
 
 -- section: captures_between
-WITH of_function AS (
-  SELECT stack_id FROM stacks WHERE $function = '' OR list_has_any(
-    frame_ids, (SELECT list(frame_id) FROM frames WHERE function = $function)))
 SELECT file, c.host, c.service, release, CAST(make_timestamp_ns(start_ns) AS VARCHAR) AS start,
        count(*) AS samples, sum(s.value) AS value
 FROM samples AS s JOIN captures AS c USING (capture_id)
 WHERE event = $event AND capture_id IN (@chosen@) AND ($cgroup = '' OR cgroup = $cgroup)
-  AND ($comm = '' OR comm = $comm) AND stack_id IN (SELECT stack_id FROM of_function)
+  AND ($comm = '' OR comm = $comm) AND stack_id IN (@stacks_of_function@)
   AND ts_ns BETWEEN CAST($from_ns AS BIGINT) AND CAST($to_ns AS BIGINT)
 GROUP BY ALL ORDER BY value DESC, file

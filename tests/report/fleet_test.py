@@ -108,8 +108,7 @@ class Asked:
         self.write("a.data", "one", (1, 2))
         self.load("--symfs", "/dev/null", "a.data")
         self.assertEqual({row["function"] for row in self.rows("top")}, {"[spin]", "[libother.so]"})
-        (self.folder / "root/tmp/c").mkdir(parents=True)
-        (self.folder / "root/tmp/c/spin").write_bytes(program(("main", 0x10a0), ("leaf_a", 0x1280)))
+        self.write_symbols()
         self.write("b.data", "two", (1, 2))
         self.load("--symfs", "root", "b.data")
         self.assertEqual({row["function"]: row["total"] for row in self.rows("top")}, {"main": 6, "leaf_a": 2, "[libother.so]": 4})
@@ -176,14 +175,39 @@ class Asked:
         series = self.rows("series", "--function", "none")
         self.assertEqual([(row["total"], row["function_value"]) for row in series], [(11, 0), (12, 0), (13, 0)])
 
-    def test_captures_have_the_sums_of_the_samples_that_were_chosen(self):
+    def load_three_hours(self):
+        """Samples at minute 1, 59, 61 and 125, two of them in another file. Returns the second when they begin."""
         one = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN), features=clock(0)).started()
-        for minute, weight in ((1, 3), (59, 5), (61, 7), (125, 11)):
+        one.mapped(made.PID, OTHER_CODE & ~0xfff, 0x1000, 0, OTHER)
+        for minute, weight, leaf in ((1, 3, made.LEAF_A), (59, 5, OTHER_CODE), (61, 7, made.LEAF_A), (125, 11, OTHER_CODE)):
             one.time = minute * 60_000_000_000
-            one.sample(ip=made.LEAF_A, period=weight, chain=[made.CONTEXT_USER, made.LEAF_A])
+            one.sample(ip=leaf, period=weight, chain=[made.CONTEXT_USER, leaf])
         (self.folder / "long.data").write_bytes(one.file())
-        self.load("long.data")
-        begin = WALL // 1_000_000_000
+        self.write_symbols()
+        self.load("--symfs", "root", "long.data")
+        return WALL // 1_000_000_000
+
+    def write_symbols(self):
+        """The file of main and leaf_a, below root."""
+        (self.folder / "root/tmp/c").mkdir(parents=True)
+        (self.folder / "root/tmp/c/spin").write_bytes(program(("main", 0x10a0), ("leaf_a", 0x1280)))
+
+    def test_a_series_of_whole_hours_is_that_of_its_samples(self):
+        """Steps of hours are sums of hours; what begins or ends between them is of the samples themselves."""
+        begin = self.load_three_hours()
+
+        def series(*words):
+            return [(row["time"], row["total"], row["function_value"]) for row in self.rows("series", "--function", "leaf_a", *words)]
+        for step in (3600, 7200):
+            whole = series("--step", step)
+            self.assertEqual(whole, series("--step", step, "--from", begin + 1))
+            self.assertEqual((sum(total for _, total, _ in whole), sum(value for *_, value in whole)), (26, 10))
+        self.assertEqual([row[1:] for row in series()], [(8, 3), (7, 7), (11, 0)])
+        self.assertEqual([row[1:] for row in series("--from", begin + 3600, "--to", begin + 3 * 3600)], [(7, 7), (11, 0)])
+        self.assertEqual([row[1:] for row in series("--from", begin + 3500, "--to", begin + 3 * 3600)], [(5, 0), (7, 7), (11, 0)])
+
+    def test_captures_have_the_sums_of_the_samples_that_were_chosen(self):
+        begin = self.load_three_hours()
         for start, end, expected in ((0, 10800, (4, 26)), (0, 3600, (2, 8)), (3600, 7200, (1, 7)), (120, 3700, (2, 12))):
             [row] = self.rows("captures", "--from", begin + start, "--to", begin + end)
             self.assertEqual((row["samples"], row["value"]), expected)

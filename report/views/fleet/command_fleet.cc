@@ -22,7 +22,8 @@ struct Options {
   FleetPlace place;
   FleetChoice choice;
   std::string base, function;
-  std::uint64_t step = 3'600'000'000'000, top = 30;  // step: ns
+  std::int64_t step = kFleetHour;  // ns
+  std::uint64_t top = 30;
   ResultForm form = ResultForm::Text;
   CaptureLabels labels;
   std::vector<std::string> inputs, picture_options;
@@ -274,7 +275,8 @@ Result<cli::ExitStatus> show_section(const Options& options, std::string_view se
 
 Result<cli::ExitStatus> show_series(const Options& options) {
   if (options.function.empty()) return use_error("--function: name the function");
-  return show_section(options, "series");
+  const bool is_of_hours = options.choice.is_of_hours() && options.step % kFleetHour == 0;
+  return show_section(options, is_of_hours ? "series" : "series_between");
 }
 Result<cli::ExitStatus> show_captures(const Options& options) {
   return show_section(options, options.choice.is_of_hours() ? "captures" : "captures_between");
@@ -358,11 +360,12 @@ constexpr Verb kVerbs[] = {
      [](std::vector<cli::Option>& rows, Options& options) {
        add_question_options(rows, options);
        rows.push_back(function_option(options, "the function"));
-       rows.push_back({"--step", cli::Takes::Value, "SECONDS", "the length of a step (default: 3600)",
+       rows.push_back({"--step", cli::Takes::Value, "SECONDS",
+                       "the length of a step (default: 3600). Whole hours are answered faster",
                        [&options](std::string_view text) -> Result<> {
                          const auto seconds = cli::parse_number("--step", text, 1, 366 * 24 * 3600);
                          if (!seconds) return seconds.error();
-                         options.step = *seconds * 1'000'000'000;
+                         options.step = static_cast<std::int64_t>(*seconds) * 1'000'000'000;
                          return Done{};
                        }});
      },

@@ -11,7 +11,7 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000, kHour = 3600 * kSecond;  // ns
+constexpr std::int64_t kSecond = 1'000'000'000;  // ns
 
 struct ChoiceRow {
   std::string_view name, value, help;
@@ -80,7 +80,7 @@ SqlValues FleetChoice::values() const {
 
 bool FleetChoice::is_of_hours() const {
   const FleetChoice any;
-  return (from == any.from || from % kHour == 0) && (to == any.to || (to + 1) % kHour == 0);
+  return (from == any.from || from % kFleetHour == 0) && (to == any.to || (to + 1) % kFleetHour == 0);
 }
 
 void add_choice_options(std::vector<cli::Option>& rows, FleetChoice& choice) {

@@ -13,6 +13,8 @@
 
 namespace tacho::report {
 
+inline constexpr std::int64_t kFleetHour = 3'600'000'000'000;  // ns: a row's time in samples_1h
+
 // Empty texts are any.
 struct FleetChoice {
   std::string service, release, host, host_class, kernel, cgroup, comm, event;
@@ -21,7 +23,7 @@ struct FleetChoice {
   std::int64_t to = std::numeric_limits<std::int64_t>::max();
 
   SqlValues values() const;
-  // Whether the time is of whole hours, or any: then sums of hours are enough.
+  // Whether the time is of whole hours, or any: then sums of hours (samples_1h) are enough.
   bool is_of_hours() const;
 };
 
