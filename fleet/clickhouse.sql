@@ -35,8 +35,8 @@ CREATE TABLE IF NOT EXISTS stacks (stack_id UUID, frame_ids Array(UInt64), depth
 CREATE TABLE IF NOT EXISTS frames (
   frame_id UInt64, inline_depth UInt32, build_id String, address UInt64, module LowCardinality(String),
   function String, signature String, source_file String, line UInt32, kind LowCardinality(String),
-  is_named UInt8 MATERIALIZED function != '' AND kind != 'unnamed'
-) ENGINE = ReplacingMergeTree(is_named) ORDER BY (frame_id, inline_depth);
+  name_rank UInt8 MATERIALIZED multiIf(function = '', 0, kind = 'unnamed', 1, 2)
+) ENGINE = ReplacingMergeTree(name_rank) ORDER BY (frame_id, inline_depth);
 CREATE TABLE IF NOT EXISTS events (
   capture_id UUID, host LowCardinality(String), service LowCardinality(String), event LowCardinality(String),
   ts_ns Int64, cpu Int32, pid Int32, tid Int32, comm LowCardinality(String), stack_id UUID, value UInt64,
@@ -88,8 +88,8 @@ SELECT frame_ids, value, n FROM (
 JOIN (SELECT stack_id, any(frame_ids) AS frame_ids FROM stacks GROUP BY stack_id) AS stacks USING (stack_id)
 
 -- section: frame_names
-SELECT frame_id, inline_depth, argMax(function, is_named), argMax(module, is_named), argMax(kind, is_named),
-       argMax(signature, is_named)
+SELECT frame_id, inline_depth, argMax(function, name_rank), argMax(module, name_rank), argMax(kind, name_rank),
+       argMax(signature, name_rank)
 FROM frames GROUP BY frame_id, inline_depth ORDER BY frame_id, inline_depth DESC
 
 -- section: stacks_of_function

@@ -68,6 +68,10 @@ INSERT INTO frames SELECT * FROM @frames_rows@;
 INSERT INTO events SELECT * FROM @events_rows@;
 INSERT INTO losses SELECT * FROM @losses_rows@;
 
+-- How much is known of a frame's name: nothing, where its function begins, or the name.
+-- section: name_rank
+CASE WHEN function = '' THEN 0 WHEN kind = 'unnamed' THEN 1 ELSE 2 END
+
 -- One capture, whole or not at all. Frames that had no name get the names that this capture knows.
 -- section: load
 BEGIN;
@@ -79,9 +83,10 @@ INSERT INTO samples_1h
 INSERT INTO stacks SELECT * FROM @stacks_rows@ ANTI JOIN stacks USING (stack_id);
 CREATE OR REPLACE TEMP TABLE new_frames AS SELECT * FROM @frames_rows@;
 DELETE FROM frames WHERE frame_id IN (
-  SELECT f.frame_id FROM frames f JOIN new_frames n USING (frame_id)
-  WHERE f.inline_depth = 0 AND n.inline_depth = 0 AND (f.function = '' OR f.kind = 'unnamed')
-    AND n.function <> '' AND n.kind <> 'unnamed');
+  SELECT known.frame_id
+  FROM (SELECT frame_id, @name_rank@ AS rank FROM frames WHERE inline_depth = 0) AS known
+  JOIN (SELECT frame_id, @name_rank@ AS rank FROM new_frames WHERE inline_depth = 0) AS found USING (frame_id)
+  WHERE found.rank > known.rank);
 INSERT INTO frames SELECT * FROM new_frames ANTI JOIN frames USING (frame_id);
 DROP TABLE new_frames;
 INSERT INTO events SELECT * FROM @events_rows@;
