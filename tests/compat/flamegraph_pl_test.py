@@ -62,7 +62,7 @@ class FlameGraphPl(programs.Scratch):
         return len(widths)
 
     def test_captures(self):
-        for name in ("threads", "unwound", "group", "payload", "uprobe", "latency"):
+        for name in ("threads", "unwound", "group", "payload", "uprobe", "latency", "comm", "simpleperf-off-cpu"):
             folded = self.tacho("folded", "--weight", "samples", "-i", GOLDEN / f"captures/{name}.data", *SYMBOLS,
                                 status=None).stdout.decode()
             self.assertGreater(self.compare(folded), 1, name)

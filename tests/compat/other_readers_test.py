@@ -2,13 +2,15 @@
 """Other programs read what tacho writes, and tacho reads what a newer perf writes: as files and as pipes.
 
 TACHO_NEWER_PERF names a perf newer than the installed one, TACHO_HOTSPOT_PARSER hotspot's parser (Debian: hotspot, in
-libexec); what is not there is skipped.
+libexec), TACHO_LINUX_PERF_DATA the program of tests/compat/linux_perf_data; what is not there is skipped.
 """
+import json
 import os
 import re
 import shutil
 import subprocess
 import unittest
+from collections import defaultdict
 from pathlib import Path
 
 import programs
@@ -22,6 +24,10 @@ BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=20000"]
 OURS = ROOT / "tests/data/bigreads.data"
 # perf's own captures of every kind: events of several sorts, groups, stacks, a pipe.
 CAPTURES = [OURS, *(ROOT / "tests/golden/captures" / f"{name}.data" for name in ["uprobe", "group", "threads", "pipe"])]
+# Of every kind: a clock, BPF events with payloads, waits, stack copies with inlined calls, branch stacks, groups, tracepoints.
+KINDS = [ROOT / "tests/golden/captures" / f"{name}.data"
+         for name in ["threads", "payload", "latency", "unwound", "branches", "group", "bpf", "uprobe", "comm", "memory"]]
+LINUX_PERF_DATA = os.environ.get("TACHO_LINUX_PERF_DATA")
 WAYS = [["--plain"], ["-z"], ["--to", "pipe"], ["--to", "pipe", "-z3"]]
 
 
@@ -112,11 +118,36 @@ class Hotspot(programs.Scratch):
         return int(count.group(1))
 
     def test_it_reads_what_we_write(self):
-        for capture in CAPTURES:
+        for capture in dict.fromkeys(CAPTURES + KINDS):
             with self.subTest(capture=capture.name):
                 self.tacho("convert", "-f", "-i", capture, "-o", "plain", "--plain")
                 wanted = len(self.tacho("dump", "-i", capture).stdout.split(b"\nSAMPLE ")) - 1
                 self.assertEqual(self.samples("plain"), wanted)
+
+
+@unittest.skipUnless(LINUX_PERF_DATA, "needs TACHO_LINUX_PERF_DATA, which script/clients builds (Debian: librust-linux-perf-data-dev, cargo)")
+class LinuxPerfData(programs.Scratch):
+    """The crate that samply reads captures with. Of counters it does not know PERF_FORMAT_LOST, which perf's own group.data has."""
+
+    def sums(self, capture):
+        """{event: [samples, periods, words of call chains]}, as tacho dump prints them."""
+        found = defaultdict(lambda: [0, 0, 0])
+        for line in self.tacho("dump", "--json", "-i", capture).stdout.splitlines():
+            record = json.loads(line)
+            if record["record"] == "SAMPLE":
+                for at, amount in enumerate((1, record.get("period", 0), len(record.get("callchain", [])))):
+                    found[record["event"]][at] += amount
+        return dict(found)
+
+    def test_it_reads_what_we_write(self):
+        for capture in KINDS:
+            if capture.stem == "group":
+                continue
+            with self.subTest(capture=capture.name):
+                self.tacho("convert", "-f", "-i", capture, "-o", "plain", "--plain")
+                lines = self.run_program(LINUX_PERF_DATA, "plain").stdout.decode().splitlines()
+                theirs = {name: [int(number) for number in numbers] for name, *numbers in (line.split("\t") for line in lines)}
+                self.assertEqual(theirs, self.sums(capture))
 
 
 @programs.needs_perf
