@@ -136,6 +136,10 @@ Result<Session> Session::open(SessionOptions options) {
   if (auto checked = check_symbol_paths(symbols); !checked) return std::move(checked.error());
   Filter& filter = options.filter;
   if (!filter.time_text.empty()) {
+    const format::EventSet& events = capture->events();
+    const auto has_time = [](const format::Event& event) { return event.attr.samples(abi::kSampleTime); };
+    if (!events.empty() && std::ranges::none_of(events, has_time))
+      return use_error("--time: the samples of this capture have no times");
     auto times = parse_times(filter.time_text, capture->features().environment);
     if (!times) return std::move(times.error());
     filter.times = std::move(*times);

@@ -89,6 +89,28 @@ class Command(Exports):
                                       timeout=programs.PATIENCE)
             self.assertEqual(done.stdout, self.export(format_, *NAMES).stdout, format_)
 
+    def test_a_reader_that_ends_early_is_no_failure(self):
+        """As head: the rest of the output meets a closed pipe."""
+        capture = self.many_names()
+        for format_ in ("pprof", "speedscope", "callgrind", "firefox", "chrome", "perfetto", "otlp@1.11", "bolt", "folded", "json", "csv"):
+            with self.subTest(format_):
+                child = subprocess.Popen([programs.BIN / "tacho", "export", "--to", format_, "-i", capture], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                child.stdout.read(1)
+                child.stdout.close()
+                said = child.stderr.read().decode()
+                child.stderr.close()
+                self.assertEqual(child.wait(programs.PATIENCE), 0, said)
+                self.assertNotRegex(said, "(?i)pipe|write")
+
+    def many_names(self):
+        """A capture of 2,500 threads, whose exports are larger than a pipe."""
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        for number in range(2500):
+            capture.named(f"thread-{number * 7919 % 20011}", tid=1000 + number)
+            capture.sample(tid=1000 + number, ip=made.LEAF_A, chain=[made.CONTEXT_USER, made.LEAF_A, made.MAIN + number % 256], period=number)
+        (self.folder / "many.data").write_bytes(capture.file())
+        return self.folder / "many.data"
+
     def test_bytes_are_not_shown_on_a_terminal(self):
         screen, terminal = os.openpty()
         self.addCleanup(os.close, screen)

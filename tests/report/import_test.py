@@ -244,9 +244,10 @@ class Pprof(Imports):
                 self.import_("a.pb.gz", None, "-o", "a.data")
                 back = Profile(self.tacho("export", "--to", "pprof", "--lines", "--inline=all", "a.data").stdout)
                 self.assertLessEqual(set(given.types), set(back.types))
-                # Numbers of samples of one of several events have a name that the records of the capture have, too.
-                types = {type_ for type_ in given.types if not type_[0].endswith(":samples")}
+                self.assertEqual(len({name for name, _ in back.types}), len(back.types))
+                types = set(given.types)
                 self.assertEqual(rows_of(back, types, self.files_with_ids(given)), rows_of(given, types, self.files_with_ids(given)))
+                self.assertEqual((back.time, back.duration, back.comments), (given.time, given.duration, given.comments))
 
     @staticmethod
     def files_with_ids(profile):
@@ -293,6 +294,37 @@ class Pprof(Imports):
     def test_comm_names_the_threads(self):
         self.import_("heap.pb", self.heap().bytes(), "--comm", "all")
         self.assertEqual({stack.split(";")[0] for stack in self.folded("--event", "alloc_space")}, {"all"})
+
+    def test_the_time_the_length_and_comments_are_kept(self):
+        profile = PprofText(("cpu", "nanoseconds"))
+        profile.sample([profile.location(("f", "", 0))], [7])
+        profile.fields += [varint_field(9, 1_764_000_000_123_456_789), varint_field(10, 30_000_000_000),
+                           varint_field(13, profile.text("built by hand")), (13, varint_field(0, profile.text("two\nlines"))[1])]
+        self.import_("a.pb", profile.bytes())
+        back = Profile(self.tacho("export", "--to", "pprof").stdout)
+        self.assertEqual((back.time, back.duration, back.comments), (1_764_000_000_123_456_789, 30_000_000_000, ["built by hand", "two\\x0alines"]))
+        header = self.tacho("header").stdout.decode()
+        self.assertIn("# attached : comments from a.pb, ", header)
+        self.assertIn("= 1764000000.123456 (TOD)", header)
+        self.assertIn("--time: the samples of this capture have no times", self.tacho("report", "--time", "50%", status=1).stderr.decode())
+
+    def test_a_length_below_zero_and_a_comment_that_is_not_there_are_nothing(self):
+        profile = PprofText(("cpu", "nanoseconds"))
+        profile.sample([profile.location(("f", "", 0))], [7])
+        profile.fields += [varint_field(9, 2**64 - 5), varint_field(10, 2**63), varint_field(13, 99)]
+        self.import_("a.pb", profile.bytes())
+        back = Profile(self.tacho("export", "--to", "pprof").stdout)
+        self.assertEqual((back.time, back.duration, back.comments), (0, 0, [""]))
+
+    def test_types_of_one_name_are_told_apart(self):
+        """Samples of one event, counted by another tool, have the name of its samples in the capture."""
+        profile = PprofText(("cpu", "nanoseconds"), ("cpu:samples", "count"), ("cpu", "bytes"))
+        profile.sample([profile.location(("f", "", 0))], [7, 3, 5])
+        self.import_("a.pb", profile.bytes())
+        back = Profile(self.tacho("export", "--to", "pprof").stdout)
+        totals = {name: back.total(number) for number, (name, _) in enumerate(back.types)}
+        self.assertEqual(len(totals), len(back.types))
+        self.assertEqual((totals["cpu"], totals["cpu:samples"], totals["cpu#3"], totals["cpu:records"]), (7, 3, 5, 1))
 
     def test_values_below_zero_are_left_out_and_said(self):
         profile = PprofText(("cpu", "nanoseconds"))

@@ -51,6 +51,7 @@ class Profile:
         self.types = [(text(type_[1]), text(type_[2])) for type_ in map(fields, whole[1])]
         self.default = text(whole[14])
         self.comments = [self.strings[number] for number in whole[13]]
+        self.time, self.duration = sum(whole[9]), sum(whole[10])  # ns
         self.mappings = {one[1][0]: {"start": sum(one[2]), "limit": sum(one[3]), "file": text(one[5]), "build_id": text(one[6]),
                                      "has": [sum(one[field]) for field in (7, 8, 9, 10)]} for one in map(fields, whole[3])}
         self.functions = {one[1][0]: {"name": text(one[2]), "system": text(one[3]), "file": text(one[4])}

@@ -225,18 +225,34 @@ bool ExportStacks::has_period(std::size_t index) const {
   return by_index_[index].has_other_periods || !session_.events()[index].attr.is_bpf_output();
 }
 
+bool ExportStacks::has_event(std::string_view name) const {
+  return std::ranges::find(session_.events(), name, &format::Event::name) != session_.events().end();
+}
+
+// Whether tacho import made this event of the samples that another tool counted, of all events or of one.
+bool ExportStacks::is_imported_count(const std::string& event) const {
+  constexpr std::string_view kCount = ":samples";
+  return event == "samples" ||
+         (event.ends_with(kCount) && has_event(event.substr(0, event.size() - kCount.size())));
+}
+
+// Whether there is such an event for this one: then the samples of the capture are other ones.
+bool ExportStacks::has_imported_count(const std::string& event) const {
+  return event == "samples" || has_event(event + ":samples");
+}
+
 ExportEvent ExportStacks::described(std::size_t index) {
   const Event& event = by_index_[index];
   const format::Event& known = session_.events()[index];
   const PayloadField* const period = period_field(index);
   ExportEvent made{.index = index, .name = printable(known.name), .weights = {{"samples", "samples"}}};
   if (has_period(index)) {
-    // tacho import: the periods of an event of that name are the samples that another tool counted.
-    if (made.name == made.weights[0].name) made.weights[0].name = "records";
+    if (has_imported_count(known.name)) made.weights[0].name = "records";
     made.main_weight = made.weights.size();
     made.weights.push_back({period == nullptr ? made.name : printable(period->name),
                             weight_unit("period", known, schemas_.of(index), period)});
   }
+  if (!has_period(index) && is_imported_count(known.name)) made.weights[0].name = made.name;
   for (const PayloadField* const field : event.weights) {
     if (field == period) continue;
     if (field == event.role_weight) made.main_weight = made.weights.size();

@@ -125,6 +125,9 @@ class ExportStacks : public Sink, private SumView {
   const PayloadField* period_field(std::size_t index) const {
     return has_period(index) ? periods_.of(index) : nullptr;
   }
+  bool has_event(std::string_view name) const;
+  bool is_imported_count(const std::string& event) const;
+  bool has_imported_count(const std::string& event) const;
   ExportEvent described(std::size_t index);
   void merge_rows();
   void add_values(RowId id, std::size_t index, std::span<std::uint64_t> values) const;

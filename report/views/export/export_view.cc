@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "report/decode/comments.h"
 #include "report/filter_options.h"
 #include "report/views/export/export_formats.h"
 
@@ -151,6 +152,7 @@ std::vector<std::string> capture_lines(Session& session) {
   add("host", environment.hostname.value_or(""));
   add("kernel", environment.os_release.value_or(""));
   add("arch", environment.arch.value_or(""));
+  for (std::string& comment : attached_comments(session.features())) lines.push_back(std::move(comment));
   if (session.lost_samples() > 0) add("lost samples", fmt::format("{}", session.lost_samples()));
   return lines;
 }

@@ -51,7 +51,8 @@ Result<Shown> export_events(Session& session, TextOutput& out, const ExportOptio
 // Reads all samples of a session into sums.
 Result<Shown> read_export(Session& session, ExportStacks& stacks, TextOutput& out);
 
-// Lines about the capture, for formats with comments: host, kernel, command, losses. Safe to print.
+// Lines about the capture, for formats with comments: host, kernel, command, losses, and the comments of an
+// imported profile. Safe to print.
 std::vector<std::string> capture_lines(Session& session);
 // ns to be added to a sample's time for the time since 1970; 0: not known.
 std::int64_t wall_clock_offset(const Session& session);

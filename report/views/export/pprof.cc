@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <protozero/pbf_builder.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,39 +95,62 @@ class PprofWriter {
     const bool is_alone = stacks_.events().size() == 1 || weight.name == event.name;
     return is_alone ? weight.name : event.name + ":" + weight.name;
   }
-  void write_type(PprofProfile field, const ExportEvent& event, const ExportWeight& weight) {
+  // The names of all weights, by event. Readers choose a type by its name: a second one gets a number.
+  std::vector<std::vector<std::string>> type_names() const {
+    std::vector<std::vector<std::string>> names;
+    std::set<std::string> taken;
+    for (const ExportEvent& event : stacks_.events()) {
+      names.emplace_back();
+      for (const ExportWeight& weight : event.weights) {
+        const std::string name = type_name(event, weight);
+        std::string own = name;
+        for (int number = 2; !taken.insert(own).second; ++number) own = fmt::format("{}#{}", name, number);
+        names.back().push_back(std::move(own));
+      }
+    }
+    return names;
+  }
+  void write_type(PprofProfile field, const std::string& name, const ExportEvent& event,
+                  const ExportWeight& weight) {
     pbf_builder<PprofProfile> whole(message_);
     pbf_builder<PprofValueType> type(whole, field);
-    type.add_int64(PprofValueType::Type, string(type_name(event, weight)));
+    type.add_int64(PprofValueType::Type, string(name));
     type.add_int64(PprofValueType::Unit, string(unit_word(weight.unit, event.name)));
   }
   void write_types() {
-    for (const ExportEvent& event : stacks_.events()) {
+    const auto names = type_names();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const ExportEvent& event = stacks_.events()[i];
       first_values_.push_back(values_.size());
-      for (const ExportWeight& weight : event.weights) write_type(PprofProfile::SampleType, event, weight);
+      for (std::size_t at = 0; at < names[i].size(); ++at)
+        write_type(PprofProfile::SampleType, names[i][at], event, event.weights[at]);
       values_.resize(values_.size() + event.weights.size());
     }
-    if (stacks_.events().empty()) return;
+    if (names.empty()) return;
     const ExportEvent& first = stacks_.events().front();
-    const ExportWeight& main = first.weights[first.main_weight];
     pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::DefaultSampleType,
-                                                  string(type_name(first, main)));
+                                                  string(names.front()[first.main_weight]));
     const format::EventAttr& attr = session_.events()[first.index].attr;
     // Of a BPF event it says nothing: each call of its program is a sample.
     const bool is_chosen = !attr.is_bpf_output() || attr.sample_period > 1;
     const bool is_fixed = !attr.has(format::abi::kFreq) && attr.sample_period != 0 && is_chosen;
     if (!is_fixed || stacks_.events().size() > 1 || first.weights.size() < 2) return;
-    write_type(PprofProfile::PeriodType, first, first.weights[1]);
+    write_type(PprofProfile::PeriodType, names.front()[1], first, first.weights[1]);
     pbf_builder<PprofProfile>(message_).add_int64(PprofProfile::Period,
                                                   static_cast<std::int64_t>(pprof_value(attr.sample_period)));
   }
+  // Of samples without times, as of an imported profile, the header may say when they were taken.
   void write_times() {
-    if (stacks_.first_time() == 0) return;
+    std::pair times(stacks_.first_time(), stacks_.last_time());
+    const auto& of_header = session_.features().environment.sample_time;
+    if (times.first == 0 && of_header) times = *of_header;
+    if (times.first == 0 && !of_header) return;
     pbf_builder<PprofProfile> whole(message_);
     if (const std::int64_t offset = wall_clock_offset(session_); offset != 0)
-      whole.add_int64(PprofProfile::TimeNanos, wall_time(stacks_.first_time(), offset));
-    whole.add_int64(PprofProfile::DurationNanos,
-                    static_cast<std::int64_t>(stacks_.last_time() - stacks_.first_time()));
+      whole.add_int64(PprofProfile::TimeNanos, wall_time(times.first, offset));
+    if (times.second > times.first)
+      whole.add_int64(PprofProfile::DurationNanos,
+                      static_cast<std::int64_t>(pprof_value(times.second - times.first)));
   }
 
   void add_label(std::string& to, std::string_view key, std::string_view text) {

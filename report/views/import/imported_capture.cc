@@ -10,6 +10,7 @@
 #include "format/base/digest.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record.h"
+#include "report/decode/comments.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {
@@ -29,7 +30,7 @@ constexpr std::uint64_t kModulePage = 4096;
 constexpr std::size_t kLongestPath = 4000, kLongestComm = 255, kLongestName = std::size_t{1} << 16;  // bytes
 constexpr std::size_t kRecordsPiece = std::size_t{128} << 10;    // bytes of records that are written at once
 constexpr std::uint64_t kMostRecords = std::uint64_t{64} << 30;  // bytes; hostile events multiply deep stacks
-constexpr std::uint32_t kProtReadExec = 5;
+constexpr std::uint32_t kProtReadExec = 5, kMonotonicClock = 1;
 constexpr std::string_view kNamelessFunction = "[unnamed]";
 constexpr std::string_view kImportedKernel = "[kernel.kallsyms]";
 
@@ -252,11 +253,22 @@ format::EventSet ImportedCapture::events() const {
   return events;
 }
 
-format::Features ImportedCapture::features() const {
+Result<format::Features> ImportedCapture::features() const {
   format::Features features;
   if (has_imported_payloads(layout_))
     for (const ImportedEvent& event : layout_.events)
       features.schemas.push_back(imported_schema(layout_, event));
+  const ImportedFacts& facts = layout_.facts;
+  // A clock that begins with the profile.
+  if (facts.begin != 0)
+    features.environment.clock_data =
+        format::ClockData{.clockid = kMonotonicClock, .wall_ns = facts.begin, .clock_ns = 0};
+  if (!layout_.has_times && (facts.begin != 0 || facts.length != 0))
+    features.environment.sample_time = {0, facts.length};
+  if (facts.comments.empty()) return features;
+  auto attached = attach_comments(facts.comments, source_);
+  if (!attached) return std::move(attached.error());
+  features.attachments.push_back(std::move(*attached));
   return features;
 }
 
@@ -266,7 +278,9 @@ Result<> ImportedCapture::begin(const CopyOutput& output, ImportedLayout layout)
   if (!file) return std::move(file.error());
   const format::EventSet made = events();
   trailer_ = format::sample_id_size(made[0].attr);
-  auto writer = format::CaptureWriter::create(std::move(*file), made, features());
+  auto head = features();
+  if (!head) return std::move(head.error());
+  auto writer = format::CaptureWriter::create(std::move(*file), made, std::move(*head));
   if (!writer) return std::move(writer.error());
   writer_.emplace(std::move(*writer));
   for (const Module& module : modules_)

@@ -47,10 +47,17 @@ struct ImportedLabelValue {
   std::string_view text;
   std::int64_t number = 0;
 };
+// What the profile says of itself.
+struct ImportedFacts {
+  std::uint64_t begin = 0;   // ns since 1970; 0: unknown
+  std::uint64_t length = 0;  // ns; 0: unknown
+  std::vector<std::string> comments;
+};
 struct ImportedLayout {
   std::vector<ImportedEvent> events;
   std::vector<ImportedLabel> labels;
   bool has_times = false, has_cpus = false;
+  ImportedFacts facts{};
   // Processes and threads that samples name themselves; threads without such numbers get others.
   PidSet pids;
 };
@@ -128,7 +135,7 @@ class ImportedCapture {
   void pack_lines(Module& module, std::uint64_t address, std::span<const ImportedLine> lines);
   format::BuildId made_build_id(std::size_t number) const;
   format::EventSet events() const;
-  format::Features features() const;
+  Result<format::Features> features() const;
   std::uint32_t unused_pid();
   struct Ids {
     std::uint32_t pid = 0, tid = 0;

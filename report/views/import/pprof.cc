@@ -36,8 +36,11 @@ enum : protozero::pbf_tag_type {
   kLocation,
   kFunction,
   kString,
-  kPeriodType = 11,
-  kPeriod
+  kTime = 9,
+  kDuration,
+  kPeriodType,
+  kPeriod,
+  kComment
 };
 }
 namespace in_type {
@@ -63,7 +66,8 @@ enum : protozero::pbf_tag_type { kId = 1, kName, kSystemName, kFile };
 }
 
 constexpr std::size_t kMostLabels = 32;
-constexpr std::uint32_t kLongestLabel = 256;  // bytes
+constexpr std::uint32_t kLongestLabel = 256;                 // bytes
+constexpr std::size_t kMostComments = std::size_t{1} << 20;  // bytes
 constexpr std::uint64_t kFirstKernelAddress = std::uint64_t{1} << 63;
 
 std::string_view text_of_view(const data_view& view) { return {view.data(), view.size()}; }
@@ -170,7 +174,11 @@ class PprofImport {
 
   void read_tables() {
     for (pbf_reader in = whole(); in.next();) {
-      if (has_message(in) == (in.tag() == in_profile::kPeriod)) {
+      const bool has_number = in.tag() == in_profile::kTime || in.tag() == in_profile::kDuration ||
+                              in.tag() == in_profile::kPeriod;
+      const bool is_known = has_number ? in.wire_type() == protozero::pbf_wire_type::varint
+                                       : has_message(in) || in.tag() == in_profile::kComment;
+      if (!is_known) {
         in.skip();
         continue;
       }
@@ -213,15 +221,39 @@ class PprofImport {
                        {{in_type::kType, &period_type_.type}, {in_type::kUnit, &period_type_.unit}});
           break;
         case in_profile::kPeriod:
-          if (in.wire_type() == protozero::pbf_wire_type::varint)
-            period_ = in.get_uint64();
-          else
-            in.skip();
+          period_ = in.get_uint64();
+          break;
+        case in_profile::kTime:
+          facts_.begin = positive(in.get_uint64());
+          break;
+        case in_profile::kDuration:
+          facts_.length = positive(in.get_uint64());
+          break;
+        case in_profile::kComment:
+          each_number(in, [this](std::uint64_t number) { comments_.push_back(number); });
           break;
         default:
           in.skip();
       }
     }
+  }
+
+  // A number of ns, which is signed there; one below 0 is unknown.
+  static std::uint64_t positive(std::uint64_t number) {
+    return number > std::uint64_t{std::numeric_limits<std::int64_t>::max()} ? 0 : number;
+  }
+  // Its texts, of which a hostile profile may name one many times.
+  std::vector<std::string> comments() const {
+    std::vector<std::string> lines;
+    std::size_t bytes = 0;
+    for (const std::uint64_t number : comments_) {
+      if (text(number).size() > kMostComments) continue;
+      std::string line = format::printable(text(number));
+      bytes += line.size() + 1;
+      if (bytes > kMostComments) break;
+      lines.push_back(std::move(line));
+    }
+    return lines;
   }
 
   // The place of a location in a module's file; nothing: it has no address there.
@@ -346,8 +378,13 @@ class PprofImport {
   }
 
   ImportedLayout layout() {
-    ImportedLayout layout{
-        .events = {}, .labels = {}, .has_times = false, .has_cpus = has_cpus_, .pids = pids_};
+    ImportedLayout layout{.events = {},
+                          .labels = {},
+                          .has_times = false,
+                          .has_cpus = has_cpus_,
+                          .facts = facts_,
+                          .pids = pids_};
+    layout.facts.comments = comments();
     std::set<std::string> names;
     for (const TypeRow& type : types_) {
       std::string name(text(type.type).empty() ? std::string_view("samples") : text(type.type));
@@ -465,6 +502,8 @@ class PprofImport {
   std::vector<TypeRow> types_;
   TypeRow period_type_;
   std::uint64_t period_ = 0;
+  ImportedFacts facts_;                  // but for comments
+  std::vector<std::uint64_t> comments_;  // texts
   std::vector<std::string_view> strings_;
   std::map<std::uint64_t, MappingRow> mappings_;  // in an order that is always the same
   ById<FunctionRow> functions_;
