@@ -297,7 +297,17 @@ Row returning_to_register(const CfiRow& rules) {
   return row;
 }
 
-// Compilers save x29 and x30, the return address, side by side: a frame record.
+// The form of a row's `rbp` on arm64 for what is saved at CFA + `offset`; 0: it cannot be said. `cfa`: words
+// from the register of the row's kind to the CFA.
+std::int8_t arm64_place(std::int64_t offset, std::int64_t cfa) {
+  const std::int64_t words = offset / kWord, above = words + cfa;
+  if (offset % kWord != 0 || words >= 0) return 0;
+  if (words >= std::numeric_limits<std::int8_t>::min()) return static_cast<std::int8_t>(words);
+  if (above < 0 || above >= std::numeric_limits<std::int8_t>::max()) return 0;
+  return static_cast<std::int8_t>(above + 1);
+}
+
+// Compilers save x29 and x30, the return address, side by side (a frame record); or x30 alone.
 Row arm64_row(const CfiRow& rules) {
   const auto rule = [&rules](std::uint64_t number) -> const Rule& {
     return rules.rules[static_cast<std::size_t>(number)];
@@ -311,20 +321,12 @@ Row arm64_row(const CfiRow& rules) {
       !set_cfa(row, is_by_sp ? TACHO_UNWIND_RSP : TACHO_UNWIND_RBP, rules.cfa.offset))
     return of_kind(TACHO_UNWIND_OTHER);
   if (back.kind == RuleKind::Same && frame.kind == RuleKind::Same) return row;
-  if (back.kind != RuleKind::AtCfa) return of_kind(TACHO_UNWIND_OTHER);
-  if (frame.kind == RuleKind::AtCfa) {
-    row.rbp = compact_place(frame);
-    if (row.rbp > 0 && frame.value == -rules.cfa.offset) row.rbp = TACHO_UNWIND_RBP_AT_RBP;
-    const bool fits = row.rbp < 0 || row.rbp == TACHO_UNWIND_RBP_AT_RBP;
-    return fits && back.value == frame.value + kWord ? row : of_kind(TACHO_UNWIND_OTHER);
-  }
-  if (frame.kind != RuleKind::Same) return of_kind(TACHO_UNWIND_OTHER);
-  row.rbp = compact_place(back);
-  row.kind = is_by_sp ? TACHO_UNWIND_LINK_RSP : TACHO_UNWIND_LINK_RBP;
-  if (row.rbp < 0) return row;
-  if (!is_by_sp || back.value != -rules.cfa.offset) return of_kind(TACHO_UNWIND_OTHER);
-  row.kind = TACHO_UNWIND_LINK_AT_RSP;
-  row.rbp = 0;
+  const bool has_record = frame.kind == RuleKind::AtCfa;
+  if (back.kind != RuleKind::AtCfa || (!has_record && frame.kind != RuleKind::Same))
+    return of_kind(TACHO_UNWIND_OTHER);
+  row.rbp = arm64_place(has_record ? frame.value : back.value, row.cfa);
+  if (row.rbp == 0 || (has_record && back.value != frame.value + kWord)) return of_kind(TACHO_UNWIND_OTHER);
+  if (!has_record) row.kind = is_by_sp ? TACHO_UNWIND_LINK_RSP : TACHO_UNWIND_LINK_RBP;
   return row;
 }
 

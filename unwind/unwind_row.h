@@ -32,20 +32,19 @@ enum tacho_unwind_kind {
   TACHO_UNWIND_OTHER = 22,   /* rules that a row cannot hold */
   /* 8 * cfa above rsp, and the return address is in the register `rbp` (a number of DWARF's): vfork(). */
   TACHO_UNWIND_RETURN_IN = 23,
-  /* arm64: 8 * cfa above sp or x29. The return address is alone in the word 8 * rbp below the CFA; x29 is
-     unchanged. */
+  /* arm64: 8 * cfa above sp or x29; the return address alone is saved, and x29 is unchanged. */
   TACHO_UNWIND_LINK_RSP = 24,
   TACHO_UNWIND_LINK_RBP = 25,
-  TACHO_UNWIND_LINK_AT_RSP = 26, /* the same, but the return address is in the word that sp points to: Go */
 };
 
-/* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA. For
- * TACHO_UNWIND_RBP and TACHO_UNWIND_RSP on arm64: 0: x29 and the return address are still in their registers,
- * x29 and x30; below 0: the frame record, x29 and the return address, is in two words from there on. */
+/* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA.
+ * On arm64, where the frame record is (x29 and, above it, the return address), or for the LINK kinds the
+ * return address: 0: they are still in x29 and x30; below 0: 8 * rbp below the CFA; above 0: 8 * (rbp - 1)
+ * above the register of `kind`, since in a large frame they may be far below the CFA. */
 enum tacho_unwind_rbp {
   TACHO_UNWIND_RBP_SAME = 0,
-  /* In the word that rbp points to. On arm64: the frame record is where the register of `kind` points to. */
-  TACHO_UNWIND_RBP_AT_RBP = 1,
+  /* Not on arm64: */
+  TACHO_UNWIND_RBP_AT_RBP = 1, /* in the word that rbp points to */
   TACHO_UNWIND_RBP_LOST = 2,
 };
 

@@ -50,8 +50,9 @@ __noinline __u64 tacho_find_row(__u32 first, __u32 count, __u64 pc) {
  * a copy of the stack, for which the registers are kept here. */
 static __always_inline int walk_without_table(struct slot *slot) {
   struct walk *walk = &slot->walk;
-  if (!walk->is_doubtful) {
-    walk->is_doubtful = true;
+  const bool is_first = !walk->is_doubtful;
+  walk->is_doubtful = true;
+  if (is_first && walk->is_sp_known) { /* else it begins again at the sampled function */
     walk->stop.sp = walk->sp;
     walk->stop.bp = walk->bp;
     walk->stop.frames = walk->frames;
@@ -175,7 +176,7 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool only_recorde
   walk->process = numbers >> 32;
   walk->thread = numbers;
   if (!find_process(walk, only_recorded_tasks)) return false;
-  walk->is_bp_known = true;
+  walk->is_bp_known = walk->is_sp_known = true;
   walk->ip = TACHO_USER_IP(&slot->registers);
   /* In a system call, ip is after the instruction that calls the kernel, which may be the last one of its function: looked up as a
    * return address. Not if the call ends with a signal: then ip is the first instruction of its handler. */

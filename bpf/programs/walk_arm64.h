@@ -3,6 +3,7 @@
 #define TACHO_WALK_ARM64_H
 
 #include "bpf/programs/walked_mappings.h"
+#include "unwind/arm64_caller.h"
 
 #define RETURN_SLOT 0 /* a return pops nothing */
 #define LONGEST_INSTRUCTION 4
@@ -52,19 +53,14 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
   struct walk *walk = &slot->walk;
   const __u64 frame = walk->sp;
   __u64 sp;
+  if (!walk->is_sp_known) return ends(walk, TACHO_END_NO_RULE);
   if (!read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RIP, &walk->ip) ||
       !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RBP, &walk->bp) ||
       !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_LINK, &walk->link) ||
       !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RSP, &sp))
     return ends(walk, TACHO_END_UNREADABLE);
-  walk->sp = sp;
-  walk->is_return = false; /* it was interrupted at this instruction */
-  walk->is_guess = false;
-  walk->is_bp_known = walk->is_link_known = true;
-  if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES) return ends(walk, TACHO_END_CUT);
-  slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = TACHO_INTERRUPTED;
-  walk->frames++;
-  return 0;
+  walk->is_link_known = true;
+  return go_to_interrupted(slot, sp);
 }
 
 /* Whether x30 still has the return address of the interrupted function: if so, the call instruction before it calls that function.
@@ -80,8 +76,8 @@ static __always_inline bool is_link_of_leaf(const struct walk *walk, bool is_unk
 }
 
 /* Finds the caller of code without an unwind row: a signal trampoline by its instructions; other code by x30 or its frame record, if
- * that is up to FRAME_POINTER_REACH above the stack pointer. If there is no caller, the walk ends with `end`; TACHO_END_COUNT means
- * that the module has no table. */
+ * that is up to FRAME_POINTER_REACH above the stack pointer. A frame record may be anywhere in its frame, so that the caller's stack
+ * pointer is not known then. If there is no caller, the walk ends with `end`; TACHO_END_COUNT means that the module has no table. */
 __noinline int tacho_guess(struct slot *slot, __u32 end) {
   if (!slot) return 1;
   struct walk *walk = &slot->walk;
@@ -97,6 +93,7 @@ __noinline int tacho_guess(struct slot *slot, __u32 end) {
   if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, end);
   if (!read_word(frame, &walk->bp) || !read_word(frame + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
   if (caller == 0) return ends(walk, TACHO_END_FRAME_ZERO);
+  walk->is_sp_known = false;
   return go_to_caller(walk, caller, frame + 2 * WORD, true);
 }
 
@@ -104,36 +101,23 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
   if (!slot) return 1;
   struct walk *walk = &slot->walk;
   const __u32 kind = packed >> 56;
-  const __s64 offset = (__s64)(__s16)(packed >> 32) * WORD;
-  const __s64 place = (__s64)(__s8)(packed >> 48) * WORD;
-  __u64 base, cfa, caller;
   if (kind == TACHO_UNWIND_SIGNAL) return tacho_leave_signal_frame(slot);
   if (kind == TACHO_UNWIND_END) return ends(walk, TACHO_END_WHOLE);
   if (kind == TACHO_UNWIND_OTHER) return ends(walk, TACHO_END_ODD_RULE);
-  if (kind == TACHO_UNWIND_RBP || kind == TACHO_UNWIND_LINK_RBP) {
-    if (!walk->is_bp_known) return ends(walk, TACHO_END_ODD_RULE);
-    base = walk->bp;
-  } else if (kind == TACHO_UNWIND_RSP || kind == TACHO_UNWIND_LINK_RSP || kind == TACHO_UNWIND_LINK_AT_RSP) {
-    base = walk->sp;
+  if (!tacho_has_arm64_caller(kind)) return tacho_guess(slot, TACHO_END_NO_RULE);
+  const struct tacho_arm64_frame frame = {.sp = walk->sp, .x29 = walk->bp, .is_sp_known = walk->is_sp_known};
+  struct tacho_arm64_caller caller;
+  __u64 link = walk->link;
+  if (!tacho_find_arm64_caller(kind, (__s16)(packed >> 32), (__s8)(packed >> 48), &frame, &caller)) return ends(walk, TACHO_END_NO_RULE);
+  if (caller.link_at == 0) { /* a leaf function, or the first instructions of one */
+    if (!walk->is_link_known || caller.sp < walk->sp) return ends(walk, TACHO_END_LOOP);
   } else {
-    return tacho_guess(slot, TACHO_END_NO_RULE);
+    if (caller.sp <= walk->sp) return ends(walk, TACHO_END_LOOP);
+    if (!read_word(caller.link_at, &link)) return ends(walk, TACHO_END_UNREADABLE);
+    if (caller.frame_at != 0 && !read_word(caller.frame_at, &walk->bp)) return ends(walk, TACHO_END_UNREADABLE);
   }
-  cfa = base + offset;
-  if (place == 0 && kind <= TACHO_UNWIND_RSP) { /* a leaf function, or the first instructions of one */
-    if (!walk->is_link_known || cfa < walk->sp) return ends(walk, TACHO_END_LOOP);
-    return go_to_caller(walk, walk->link, cfa, false);
-  }
-  if (cfa <= walk->sp) return ends(walk, TACHO_END_LOOP);
-  if (kind == TACHO_UNWIND_LINK_AT_RSP) {
-    if (!read_word(walk->sp, &caller)) return ends(walk, TACHO_END_UNREADABLE);
-  } else if (kind <= TACHO_UNWIND_RSP) {
-    const __u64 record = place == WORD * TACHO_UNWIND_RBP_AT_RBP ? base : cfa + place;
-    if (!read_word(record, &walk->bp) || !read_word(record + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
-    walk->is_bp_known = true;
-  } else if (!read_word(cfa + place, &caller)) {
-    return ends(walk, TACHO_END_UNREADABLE);
-  }
-  return go_to_caller(walk, caller, cfa, false);
+  walk->is_sp_known = true;
+  return go_to_caller(walk, link, caller.sp, !frame.is_sp_known);
 }
 
 static __always_inline void take_other_registers(struct slot *slot) {

@@ -62,14 +62,7 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
       !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RBP, &walk->bp) ||
       !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RSP, &sp))
     return ends(walk, TACHO_END_UNREADABLE);
-  walk->sp = sp;
-  walk->is_return = false; /* it was interrupted at this instruction */
-  walk->is_guess = false;
-  walk->is_bp_known = true;
-  if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES) return ends(walk, TACHO_END_CUT);
-  slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = TACHO_INTERRUPTED;
-  walk->frames++;
-  return 0;
+  return go_to_interrupted(slot, sp);
 }
 
 /* Returns from the sampled function if a return address is on top of the stack: assembly that pushed nothing. */

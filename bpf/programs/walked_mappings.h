@@ -105,6 +105,7 @@ struct walk {
     bool is_return, is_bp_known;
   } stop;
   bool is_bp_known;
+  bool is_sp_known;   /* false: sp is at least that; arm64, after a frame that was found by frame pointer */
   bool is_link_known; /* arm64: `link`, x30, has the value that it has in this frame */
   __u64 link;
 };
@@ -144,6 +145,19 @@ static __always_inline bool read_kernel_half(__u64 address, __u32 *half) {
 static __always_inline int ends(struct walk *walk, __u32 how) {
   walk->end = how;
   return 1;
+}
+
+/* Goes on in code that a signal interrupted: ip and bp are read, and all registers are known. */
+static __always_inline int go_to_interrupted(struct slot *slot, __u64 sp) {
+  struct walk *walk = &slot->walk;
+  walk->sp = sp;
+  walk->is_return = false;
+  walk->is_guess = false;
+  walk->is_bp_known = walk->is_sp_known = true;
+  if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES) return ends(walk, TACHO_END_CUT);
+  slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = TACHO_INTERRUPTED;
+  walk->frames++;
+  return 0;
 }
 
 /* The slot of a maple node that covers `address`. */

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bpf/programs/stack_maps.h"
+#include "unwind/arm64_caller.h"
 #include "unwind/unwind_row.h"
 
 namespace tacho::record {
@@ -13,10 +14,12 @@ constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kAddressMask =
     (std::uint64_t{1} << 48) - 1;  // without the signature of a return address
 constexpr int kSignalExtra = TACHO_UNWIND_SIGNAL_LINK;
+constexpr bool kFrameEndsAtRecord = false;  // a frame record may be anywhere in its frame
 #else
 constexpr std::uint64_t kAddressMask = ~std::uint64_t{0};
 constexpr int kRbx = 3;           // DWARF's number of rbx
 constexpr int kSignalExtra = 16;  // words above rsp in a signal frame: rbx
+constexpr bool kFrameEndsAtRecord = true;
 #endif
 constexpr std::uint64_t kFramePointerReach = 0x100000;  // maximum distance to the caller's frame for a guess
 
@@ -65,21 +68,7 @@ class UserStackUnwinder {
 
 #ifdef __aarch64__
   bool follow(const tacho_unwind_row& row, std::int8_t) {
-    const bool is_by_bp = row.kind == TACHO_UNWIND_RBP || row.kind == TACHO_UNWIND_LINK_RBP;
-    const std::uint64_t cfa = above(is_by_bp ? bp_ : sp_, row.cfa);
-    if (is_by_bp && !is_bp_known_) return ends(TACHO_END_ODD_RULE);
     switch (row.kind) {
-      case TACHO_UNWIND_RSP:
-      case TACHO_UNWIND_RBP:
-        if (row.rbp == TACHO_UNWIND_RBP_AT_RBP) return return_by_record(is_by_bp ? bp_ : sp_, cfa);
-        if (row.rbp != TACHO_UNWIND_RBP_SAME) return return_by_record(above(cfa, row.rbp), cfa);
-        if (!is_extra_known_ || cfa < sp_) return ends(TACHO_END_LOOP);
-        return return_to(extra_, cfa);
-      case TACHO_UNWIND_LINK_RSP:
-      case TACHO_UNWIND_LINK_RBP:
-        return return_to(word(above(cfa, row.rbp)), cfa);
-      case TACHO_UNWIND_LINK_AT_RSP:
-        return return_to(word(sp_), cfa);
       case TACHO_UNWIND_SIGNAL:
         return leave_signal_frame();
       case TACHO_UNWIND_END:
@@ -87,23 +76,25 @@ class UserStackUnwinder {
       case TACHO_UNWIND_NOTHING:
         return guess();
       default:
-        return ends(TACHO_END_ODD_RULE);
+        return tacho_has_arm64_caller(row.kind) ? return_by(row) : ends(TACHO_END_ODD_RULE);
     }
   }
 
-  bool return_by_record(std::uint64_t record, std::uint64_t cfa) {
-    const auto bp = word(record);
-    bp_ = bp.value_or(0);
-    is_bp_known_ = bp.has_value();
-    return return_to(word(record + kWordBytes), cfa);
-  }
-
-  bool return_to(std::optional<std::uint64_t> caller, std::uint64_t cfa) {
-    if (cfa < sp_ || (cfa == sp_ && !is_extra_known_)) return ends(TACHO_END_LOOP);
-    if (!caller) return ends(TACHO_END_COPY);
+  bool return_by(const tacho_unwind_row& row) {
+    const tacho_arm64_frame frame{sp_, bp_, is_sp_known_};
+    tacho_arm64_caller caller{};
+    if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
+    if (!tacho_find_arm64_caller(row.kind, row.cfa, row.rbp, &frame, &caller)) return ends(TACHO_END_NO_RULE);
+    const bool is_leaf = caller.link_at == 0;
+    if (is_leaf ? !is_extra_known_ || caller.sp < sp_ : caller.sp <= sp_) return ends(TACHO_END_LOOP);
+    const auto link = is_leaf ? std::optional(extra_) : word(caller.link_at);
+    const auto bp = caller.frame_at == 0 ? std::optional(bp_) : word(caller.frame_at);
+    if (!link || !bp) return ends(TACHO_END_COPY);
+    bp_ = *bp;
     is_extra_known_ = false;
-    if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
-    return go_to(*caller, cfa, true, false);
+    if (*link == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
+    is_sp_known_ = true;
+    return go_to(*link, caller.sp, true, !frame.is_sp_known);
   }
 #else
   bool follow(const tacho_unwind_row& row, std::int8_t rbx) {
@@ -177,6 +168,7 @@ class UserStackUnwinder {
   bool leave_signal_frame() {
     const auto ip = word(above(sp_, TACHO_UNWIND_SIGNAL_RIP)), bp = word(above(sp_, TACHO_UNWIND_SIGNAL_RBP)),
                sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP)), extra = word(above(sp_, kSignalExtra));
+    if (!is_sp_known_) return ends(TACHO_END_NO_RULE);
     if (!ip || !bp || !sp) return ends(TACHO_END_COPY);
     bp_ = *bp;
     extra_ = extra.value_or(0);
@@ -197,6 +189,7 @@ class UserStackUnwinder {
     const std::uint64_t sp = bp_ + 2 * kWordBytes;
     bp_ = *saved;
     is_extra_known_ = false;
+    is_sp_known_ = kFrameEndsAtRecord;
     return go_to(*caller, sp, true, true);
   }
 
@@ -213,6 +206,7 @@ class UserStackUnwinder {
   const RowOfAddress& row_of_;
   std::uint64_t sp_, bp_, extra_;
   bool is_return_, is_bp_known_, is_extra_known_, is_guess_ = false;
+  bool is_sp_known_ = true;  // false: sp_ is at least that
 };
 
 }  // namespace

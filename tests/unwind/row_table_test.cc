@@ -70,8 +70,13 @@ TEST(RowTable, RowsOfArm64SayWhereTheReturnAddressIs) {
       << "far below the CFA, at sp";
   EXPECT_EQ(row({0x0e, 16, 0x9e, 2}, 0), "24 2 -2") << "without x29";
   EXPECT_EQ(row({0x0c, 29, 16, 0x9e, 2}, 0), "25 2 -2");
-  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x80, 4}, 0), "26 512 0") << "at sp, far below the CFA: Go";
-  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x81, 4}, 0), "22 0 0");
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x80, 4}, 0), "24 512 1") << "at sp, far below the CFA: Go";
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0xff, 3}, 0), "24 512 2") << "behind x19, which is at sp";
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x82, 3}, 0), "24 512 127");
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x81, 3}, 0), "22 0 0") << "too far from both";
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x81, 4}, 0), "22 0 0") << "below sp";
+  EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9d, 0xfe, 3, 0x9e, 0xfd, 3}, 0), "7 512 3") << "a record behind x19";
+  EXPECT_EQ(row({0x0c, 29, 0x80, 0x20, 0x9d, 0x80, 4, 0x9e, 0xff, 3}, 0), "6 512 1");
   EXPECT_EQ(row({0x0e, 32, 0x9d, 2, 0x9e, 4}, 0), "22 0 0") << "x29 and x30 are no frame record";
   EXPECT_EQ(row({0x07, 30}, 0), "20 0 0") << "no caller";
   EXPECT_EQ(row({}, 0, "zRS"), "19 0 0") << "the kernel's signal frame";

@@ -7,6 +7,7 @@
 
 #include "format/base/file.h"
 #include "symbolize/unwind/dwarf_expression.h"
+#include "unwind/arm64_caller.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/row_table.h"
@@ -15,6 +16,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kRbp = 6, kRsp = 7, kRip = 16;
+constexpr std::uint64_t kX29 = 29, kX30 = 30, kArm64Sp = 31;
 
 // A word for every address, the same each time.
 std::uint64_t word_at(std::uint64_t address) { return address * 0x9e3779b97f4a7c15U + 8; }
@@ -49,6 +51,28 @@ std::optional<std::uint64_t> saved_value(const unwind::Rule& rule, std::uint64_t
     default:
       return std::nullopt;
   }
+}
+
+// On arm64, whose return address may be in a register.
+std::optional<Caller> by_rules(const unwind::UnwindRow& row, const AgreedFrame& frame) {
+  if (row.cfa.kind != unwind::CfaRule::Kind::Register || row.is_signal_frame) return std::nullopt;
+  unwind::Rule x29, link;
+  for (const unwind::SavedRegister& saved : row.saved) {
+    if (saved.number == kX29) x29 = saved.rule;
+    if (saved.number == kX30) link = saved.rule;
+  }
+  const std::uint64_t cfa = frame.value(row.cfa.base) + static_cast<std::uint64_t>(row.cfa.offset);
+  const auto back = saved_value(link, kX30, cfa, frame);
+  return back ? std::optional(Caller{cfa, *back, saved_value(x29, kX29, cfa, frame)}) : std::nullopt;
+}
+
+std::optional<Caller> by_arm64_row(const unwind::Row& row, const AgreedFrame& frame) {
+  if (!tacho_has_arm64_caller(row.kind)) return std::nullopt;
+  const tacho_arm64_frame known{frame.value(kArm64Sp), frame.value(kX29), true};
+  tacho_arm64_caller found{};
+  if (!tacho_find_arm64_caller(row.kind, row.cfa, row.rbp, &known, &found)) return std::nullopt;
+  return Caller{found.sp, found.link_at == 0 ? frame.value(kX30) : word_at(found.link_at),
+                found.frame_at == 0 ? known.x29 : word_at(found.frame_at)};
 }
 
 std::optional<Caller> by_interpreter(const unwind::UnwindRow& row, const AgreedFrame& frame) {
@@ -120,7 +144,9 @@ void compare(const unwind::CfiSection& section, const unwind::RowTable& table, A
         continue;
       }
       const AgreedFrame frame(pc);
-      const auto wanted = by_interpreter(*rules, frame), found = by_row(*row, frame);
+      const bool is_arm64 = section.machine == unwind::CfiMachine::Arm64;
+      const auto wanted = is_arm64 ? by_rules(*rules, frame) : by_interpreter(*rules, frame);
+      const auto found = is_arm64 ? by_arm64_row(*row, frame) : by_row(*row, frame);
       ASSERT_EQ(wanted.has_value(), found.has_value()) << std::hex << pc << " kind " << int{row->kind};
       if (!wanted) continue;
       EXPECT_EQ(wanted->rsp, found->rsp) << std::hex << pc;
@@ -141,7 +167,10 @@ TEST_P(RowAgreement, RowsFindTheCallersThatTheInterpreterFinds) {
   if (!image) GTEST_SKIP() << image.error().what;
   const auto frames = image->section(".eh_frame");
   if (!frames) GTEST_SKIP() << "it has no .eh_frame";
-  const unwind::CfiSection section{frames->bytes, frames->address, unwind::CfiForm::EhFrame};
+  const auto machine = unwind::machine_of(*image);
+  ASSERT_TRUE(machine);
+  const unwind::CfiSection section{
+      frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(), 8, *machine};
   const auto table = unwind::row_table_of(*image);
   ASSERT_TRUE(table) << table.error().what;
   Agreement agreement;
@@ -151,6 +180,7 @@ TEST_P(RowAgreement, RowsFindTheCallersThatTheInterpreterFinds) {
   EXPECT_LE(agreement.unsaid * 500, agreement.places) << agreement.unsaid << " of " << agreement.places;
 }
 
+INSTANTIATE_TEST_SUITE_P(Arm64, RowAgreement, testing::Values(TACHO_TEST_DATA "/arm64.so"));
 #if defined(__x86_64__)
 INSTANTIATE_TEST_SUITE_P(Binaries, RowAgreement,
                          testing::Values("/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2",
