@@ -14,7 +14,7 @@ void check(const tacho::Result<RowTable>& table, std::size_t most_rows) {
   if (table->rows.size() > most_rows + 1) std::abort();
   for (std::size_t i = 0; i < table->rows.size(); ++i) {
     const Row& row = table->rows[i];
-    if (row.kind > TACHO_UNWIND_LINK_RBP) std::abort();
+    if (row.kind > TACHO_UNWIND_LAST_APART) std::abort();
     if (i > 0 && table->rows[i - 1].pc >= row.pc) std::abort();
     if (table->find(table->base + row.pc) != &row) std::abort();
   }
@@ -37,6 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto finder = RowFinder::create(*image);
   if (!finder) return 0;
   for (std::uint64_t offset = 0; offset < size && offset < kMostOffsets; ++offset)
-    if (finder->row_at_offset(offset).row.kind > TACHO_UNWIND_LINK_RBP) std::abort();
+    if (finder->row_at_offset(offset).row.kind > TACHO_UNWIND_LAST_APART) std::abort();
   return 0;
 }

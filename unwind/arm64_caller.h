@@ -24,7 +24,7 @@ struct tacho_arm64_caller {
 
 static inline bool tacho_has_arm64_caller(__u32 kind) {
   return kind == TACHO_UNWIND_RSP || kind == TACHO_UNWIND_RBP || kind == TACHO_UNWIND_LINK_RSP ||
-         kind == TACHO_UNWIND_LINK_RBP;
+         kind == TACHO_UNWIND_LINK_RBP || (kind >= TACHO_UNWIND_APART && kind <= TACHO_UNWIND_LAST_APART);
 }
 
 /* `kind` (for which there is a caller), `cfa` and `place`: of the row. False: the row needs sp, which is not
@@ -34,16 +34,21 @@ static inline __attribute__((always_inline)) bool tacho_find_arm64_caller(
     struct tacho_arm64_caller* caller) {
   const __s64 word = 8;
   const __s64 saved = word * (place < 0 ? cfa + place : place - 1); /* from the base on */
-  const bool has_record = place != 0 && kind <= TACHO_UNWIND_RSP;
+  const bool is_apart = kind >= TACHO_UNWIND_APART,
+             is_alone = kind == TACHO_UNWIND_LINK_RSP || kind == TACHO_UNWIND_LINK_RBP;
+  const bool has_record = place != 0 && !is_apart && !is_alone;
+  const __s64 link = is_apart     ? word * ((__s64)kind - TACHO_UNWIND_SIDE_BY_SIDE)
+                     : has_record ? word
+                                  : 0; /* above x29 */
   __u64 base = frame->x29;
-  if (kind == TACHO_UNWIND_RSP || kind == TACHO_UNWIND_LINK_RSP) {
+  if (kind != TACHO_UNWIND_RBP && kind != TACHO_UNWIND_LINK_RBP) {
     /* A function that saves a frame record sets x29 to its address. */
     base = frame->is_sp_known ? frame->sp : frame->x29 - saved;
     if (!frame->is_sp_known && (!has_record || base < frame->sp)) return false;
   }
   caller->sp = base + word * cfa;
-  caller->frame_at = has_record ? base + saved : 0;
-  caller->link_at = place == 0 ? 0 : base + saved + (has_record ? word : 0);
+  caller->frame_at = has_record || is_apart ? base + saved : 0;
+  caller->link_at = place == 0 ? 0 : base + saved + link;
   return true;
 }
 

@@ -307,7 +307,8 @@ std::int8_t arm64_place(std::int64_t offset, std::int64_t cfa) {
   return static_cast<std::int8_t>(above + 1);
 }
 
-// Compilers save x29 and x30, the return address, side by side (a frame record); or x30 alone.
+// Compilers save x29 and x30, the return address, side by side (a frame record); or x30 alone; or, where x29
+// is no frame pointer, in two places.
 Row arm64_row(const CfiRow& rules) {
   const auto rule = [&rules](std::uint64_t number) -> const Rule& {
     return rules.rules[static_cast<std::size_t>(number)];
@@ -325,8 +326,17 @@ Row arm64_row(const CfiRow& rules) {
   if (back.kind != RuleKind::AtCfa || (!has_record && frame.kind != RuleKind::Same))
     return of_kind(TACHO_UNWIND_OTHER);
   row.rbp = arm64_place(has_record ? frame.value : back.value, row.cfa);
-  if (row.rbp == 0 || (has_record && back.value != frame.value + kWord)) return of_kind(TACHO_UNWIND_OTHER);
-  if (!has_record) row.kind = is_by_sp ? TACHO_UNWIND_LINK_RSP : TACHO_UNWIND_LINK_RBP;
+  if (row.rbp == 0) return of_kind(TACHO_UNWIND_OTHER);
+  if (!has_record) {
+    row.kind = is_by_sp ? TACHO_UNWIND_LINK_RSP : TACHO_UNWIND_LINK_RBP;
+    return row;
+  }
+  const std::int64_t above = back.value / kWord - frame.value / kWord,
+                     kind = TACHO_UNWIND_SIDE_BY_SIDE + above;
+  if (above == 1 && back.value % kWord == 0) return row;
+  if (!is_by_sp || back.value % kWord != 0 || kind < TACHO_UNWIND_APART || kind > TACHO_UNWIND_LAST_APART)
+    return of_kind(TACHO_UNWIND_OTHER);
+  row.kind = static_cast<std::uint8_t>(kind);
   return row;
 }
 

@@ -35,6 +35,11 @@ enum tacho_unwind_kind {
   /* arm64: 8 * cfa above sp or x29; the return address alone is saved, and x29 is unchanged. */
   TACHO_UNWIND_LINK_RSP = 24,
   TACHO_UNWIND_LINK_RBP = 25,
+  /* 32 to 63, arm64: 8 * cfa above sp; x29 is where `rbp` says, and the return address kind - 48 words above
+     it: x29 is no frame pointer there, as in Rust's functions. */
+  TACHO_UNWIND_APART = 32,
+  TACHO_UNWIND_SIDE_BY_SIDE = 48,
+  TACHO_UNWIND_LAST_APART = 63,
 };
 
 /* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA.

@@ -77,7 +77,10 @@ TEST(RowTable, RowsOfArm64SayWhereTheReturnAddressIs) {
   EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9e, 0x81, 4}, 0), "22 0 0") << "below sp";
   EXPECT_EQ(row({0x0e, 0x80, 0x20, 0x9d, 0xfe, 3, 0x9e, 0xfd, 3}, 0), "7 512 3") << "a record behind x19";
   EXPECT_EQ(row({0x0c, 29, 0x80, 0x20, 0x9d, 0x80, 4, 0x9e, 0xff, 3}, 0), "6 512 1");
-  EXPECT_EQ(row({0x0e, 32, 0x9d, 2, 0x9e, 4}, 0), "22 0 0") << "x29 and x30 are no frame record";
+  EXPECT_EQ(row({0x0e, 32, 0x9d, 4, 0x9e, 2}, 0), "50 4 -4") << "x29 is no frame pointer";
+  EXPECT_EQ(row({0x0e, 32, 0x9d, 2, 0x9e, 4}, 0), "46 4 -2");
+  EXPECT_EQ(row({0x0c, 29, 32, 0x9d, 4, 0x9e, 2}, 0), "22 0 0") << "but it finds the frame";
+  EXPECT_EQ(row({0x0e, 0xa0, 1, 0x9d, 20, 0x9e, 4}, 0), "22 0 0") << "too far apart";
   EXPECT_EQ(row({0x07, 30}, 0), "20 0 0") << "no caller";
   EXPECT_EQ(row({}, 0, "zRS"), "19 0 0") << "the kernel's signal frame";
 }

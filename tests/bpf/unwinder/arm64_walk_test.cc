@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kStack = 0x7000'0000, kSignature = 0x2a'0000'0000'0000;
 // Functions, each of 0x100 bytes.
 constexpr std::uint64_t kLeaf = 0x1000, kSorts = 0x1100, kFramed = 0x1200, kLarge = 0x1300, kStart = 0x1400,
-                        kLibrary = 0x1500, kSignalReturn = 0x1600;
+                        kLibrary = 0x1500, kSignalReturn = 0x1600, kApart = 0x1700;
 constexpr std::uint64_t kFunctionBytes = 0x100;
 
 using Words = std::vector<std::uint64_t>;
@@ -87,6 +87,15 @@ TEST_F(Arm64Walk, AFunctionWithAFrameRecordSaysItAgain) {
                     19,        kStart + 8,  0, 0, 0, 0};  // sorts
   EXPECT_EQ(walked(kLibrary + 4, stack, kStack),
             (Words{kLibrary + 4, kFramed + 8, kSorts + 8, kStart + 8, TACHO_END_WHOLE}));
+}
+
+TEST_F(Arm64Walk, WhereX29IsNoFramePointerItIsSavedApart) {
+  code_.push_back(function_at(kApart, arm64_row_of(TACHO_UNWIND_SIDE_BY_SIDE + 2, 4, -4)));
+  const std::uint64_t framed_at = kStack + 8 * 4;
+  const Words stack{framed_at, 28,         kFramed + 8, 19,  // x29, x28, x30, x19
+                    0,         kStart + 8, 0,           0};  // framed
+  code_[2].row = arm64_row_of(TACHO_UNWIND_RBP, 4, -4);
+  EXPECT_EQ(walked(kApart, stack), (Words{kApart, kFramed + 8, kStart + 8, TACHO_END_WHOLE}));
 }
 
 TEST_F(Arm64Walk, AllRegistersAreKnownWhereASignalCame) {
