@@ -192,11 +192,6 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
     choice.refusal =
         "not every hit becomes a sample, and each would be unwound (--call-graph ehframe does it all the "
         "same)";
-#if defined(__aarch64__)
-  else if (!is_explicit)
-    choice.refusal =
-        "on arm64 many stacks are not whole yet when they are unwound in the kernel (--call-graph ehframe)";
-#endif
   if (!choice.refusal.empty()) return choice;
   const std::uint16_t frames = stacks.max_frames == 0 ? kDefaultUnwoundFrames : stacks.max_frames;
   choice.frames = std::min(frames, kMostUnwoundFrames);
