@@ -369,8 +369,7 @@ void UnwindTables::run() {
       }
       continue;
     }
-    const std::uint32_t number = wanted_.front();
-    wanted_.pop_front();
+    const std::uint32_t number = take_wanted();
     if (!modules_[number].is_waiting) continue;
     is_building_ = true;
     const auto begin = thread_cpu_time();
@@ -392,6 +391,16 @@ void UnwindTables::run() {
   }
   is_thread_over_ = true;
   has_ended_.notify_all();
+}
+
+// The module whose table is built next: the one that stacks need now, or else the first. Call it with the
+// mutex held.
+std::uint32_t UnwindTables::take_wanted() {
+  const auto next = std::ranges::max_element(
+      wanted_, {}, [this](std::uint32_t number) { return published_[number].last_used; });
+  const std::uint32_t number = *next;
+  wanted_.erase(next);
+  return number;
 }
 
 // Waits for a wake-up or a file request, or until it is time to check for evicted tables that are needed

@@ -99,6 +99,7 @@ class UnwindTables {
   };
 
   void run();
+  std::uint32_t take_wanted();
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void wake() const;
   std::uint32_t number_of(const MappedFile& file, bool is_first);

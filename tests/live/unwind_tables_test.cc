@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "bpf/unwinder/stack_walker.h"
 #include "format/base/file.h"
@@ -158,6 +159,27 @@ TEST_F(UnwindTablesLive, ProcessesThatWereNotReadBeforeTheFirstSampleAreLeftOut)
   tables_->look_at({&process, 1});
   EXPECT_TRUE(tables_->wait(kPatience));
   EXPECT_GT(of_parent, 0);
+}
+
+TEST_F(UnwindTablesLive, ATableThatStacksNeedIsBuiltFirst) {
+  std::promise<void> answer;
+  const auto answered = answer.get_future().share();
+  std::atomic<bool> has_begun = false;
+  std::vector<std::string> built;
+  const auto waits = [&](const MappedFile& file, const unwind::RowLimits&) -> Result<FileTable> {
+    has_begun = true;
+    answered.wait();
+    built.push_back(file.name);
+    return Error{"none"};
+  };
+  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, reader_, waits);
+  ASSERT_TRUE(tables_->start());
+  while (!has_begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // in the vdso
+  for (const std::uint32_t number : {1, 2}) (void)tables_->module_of(file(number));
+  walker_->modules()[tables_->module_of(file(3))].last_used = 1;  // as a walk leaves it
+  answer.set_value();
+  EXPECT_TRUE(tables_->wait(kPatience));
+  EXPECT_EQ(built, (std::vector<std::string>{"[vdso]", "/nowhere/3", "/nowhere/1", "/nowhere/2"}));
 }
 
 TEST_F(UnwindTablesLive, AThreadThatHangsInAFileIsLeftBehind) {
