@@ -47,7 +47,7 @@ class Check:
 WORK = "-- /load/work 2"
 CHECKS = {
     # events
-    "clock": Check(f"-g {CLOCK} -- /load/plain 2", r"recurse"),
+    "clock": Check(f"-g {CLOCK} -- /load/plain 10", r"recurse"),
     "tracepoint": Check("-g -a -e sched:sched_switch -- /load/work 2", r"sched:sched_switch", r"uses_files|holds_lock|main"),
     "syscall_tracepoint": Check(f"-e syscalls:sys_enter_openat {WORK}", r"sys_enter_openat.*filename"),
     "kprobe": Check(f"-e 'kprobe:vfs_read(file, count)' {WORK}", r"count"),
