@@ -156,6 +156,7 @@ class Fleet:
         return sum(row["self_percent"] for row in self.rows("top", "--top", 1000000) if row["function"].startswith("["))
 
     def bytes(self):
+        """Of the database's files; 0: they are on a server."""
         path = Path(self.database)
         return path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in (self.folder / "engine").rglob("*") if file.is_file())
 
@@ -191,7 +192,8 @@ def load(fleet, services, given):
     wall, cpu = sum(one.wall for one in runs), sum(one.cpu for one in runs)
     print(f"{samples} samples in {given.captures} captures of {bytes_ / 1e6:.0f} MB: loaded in {wall:.0f} s, {samples / wall:.0f} a second "
           f"({cpu:.0f} s CPU, {max(one.memory for one in runs):.0f} MB)")
-    print(f"database: {fleet.bytes() / 1e6:.0f} MB, {fleet.bytes() / samples:.1f} bytes a sample")
+    if fleet.bytes() > 0:
+        print(f"database: {fleet.bytes() / 1e6:.0f} MB, {fleet.bytes() / samples:.1f} bytes a sample")
     return loaded, samples
 
 

@@ -37,6 +37,9 @@ CREATE TABLE IF NOT EXISTS frames (
   function String, signature String, source_file String, line UInt32, kind LowCardinality(String),
   name_rank UInt8 MATERIALIZED multiIf(function = '', 0, kind = 'unnamed', 1, 2)
 ) ENGINE = ReplacingMergeTree(name_rank) ORDER BY (frame_id, inline_depth);
+-- Databases of 2026-11-28 and before have is_named in its place.
+ALTER TABLE frames ADD COLUMN IF NOT EXISTS
+  name_rank UInt8 MATERIALIZED multiIf(function = '', 0, kind = 'unnamed', 1, 2);
 CREATE TABLE IF NOT EXISTS events (
   capture_id UUID, host LowCardinality(String), service LowCardinality(String), event LowCardinality(String),
   ts_ns Int64, cpu Int32, pid Int32, tid Int32, comm LowCardinality(String), stack_id UUID, value UInt64,

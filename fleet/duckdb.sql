@@ -139,7 +139,7 @@ SELECT frame_id, inline_depth, function, module, kind, signature FROM frames ORD
 SELECT stack_id FROM stacks WHERE $function = '' OR list_has_any(
   frame_ids, (SELECT list(frame_id) FROM frames WHERE function = $function))
 
--- A function's share of all samples, by time. As for sums: of whole hours, and of others.
+-- A function's share of all samples, by time. As with the sums there are two sections: for whole hours, and for other times.
 -- section: series
 SELECT CAST(make_timestamp_ns(step * CAST($step_ns AS BIGINT)) AS VARCHAR) AS time, total, function_value FROM (
   SELECT hour_ns // CAST($step_ns AS BIGINT) AS step, sum(value) AS total,

@@ -36,7 +36,7 @@ def terminal_files():
 
 def image_files(root):
     files = {f"/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()
-             if not LEFT_OUT & set(path.parts) and path.suffix not in (".a", ".h")}
+             if not LEFT_OUT & set(path.relative_to(root).parts) and path.suffix not in (".a", ".h")}
     for program in PROGRAMS:
         files.update(libraries_of(root / program))
     files.update(terminal_files())

@@ -297,7 +297,7 @@ Row returning_to_register(const CfiRow& rules) {
   return row;
 }
 
-// The form of a row's `rbp` on arm64 for what is saved at CFA + `offset`; 0: it cannot be said. `cfa`: words
+// A row's `rbp` on arm64 for a word saved at CFA + `offset`; 0: a row cannot hold that place. `cfa`: words
 // from the register of the row's kind to the CFA.
 std::int8_t arm64_place(std::int64_t offset, std::int64_t cfa) {
   const std::int64_t words = offset / kWord, above = words + cfa;

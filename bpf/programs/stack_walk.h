@@ -52,7 +52,7 @@ static __always_inline int walk_without_table(struct slot *slot) {
   struct walk *walk = &slot->walk;
   const bool is_first = !walk->is_doubtful;
   walk->is_doubtful = true;
-  if (is_first && walk->is_sp_known) { /* else it begins again at the sampled function */
+  if (is_first && walk->is_sp_known) { /* otherwise `stop` stays at the sampled function */
     walk->stop.sp = walk->sp;
     walk->stop.bp = walk->bp;
     walk->stop.frames = walk->frames;

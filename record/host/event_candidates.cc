@@ -198,8 +198,8 @@ void print_users(const cli::ValuePlace& place) {
   cli::print_candidates(place, candidates);
 }
 
-// Paths of cgroups. All are listed below the mount point; what is typed may begin with a slash, and with the
-// mount point.
+// Paths of cgroups, relative to the mount point; what was typed may begin with a slash or with the mount
+// point.
 void print_cgroups(const cli::ValuePlace& whole, const std::string& mount) {
   cli::ValuePlace place = cli::last_element(whole);
   if (place.text.starts_with(mount + "/"))

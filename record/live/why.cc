@@ -151,11 +151,11 @@ CommandShape shape_of(WhyValues& to) {
          to.page = text;
          return Done{};
        }},
-      passed_on("--source", Takes::Nothing, "",
-                "With --page: also the source and the instructions of the functions with most samples, which "
-                "others see "
-                "who get the page",
-                to.view),
+      passed_on(
+          "--source", Takes::Nothing, "",
+          "With --page: also the source and the instructions of the functions with most samples. Who gets "
+          "the page sees them",
+          to.view),
   };
   shape.epilog =
       "Examples:\n"

@@ -50,7 +50,8 @@ struct TableFacts {
 
 // Unwind tables of mapped files, for the BPF program that walks stacks. A thread builds them, once for each
 // file, within a budget of memory: the table least recently used by a stack is evicted first, and built again
-// on demand. If the program reads mappings itself, it requests files without a table; these come first.
+// on demand. If the program reads mappings itself, it requests files without a table. The table
+// that a stack needed last is built first.
 class UnwindTables {
  public:
   // The module number of code without a file or a table, which is walked by frame pointers.

@@ -65,7 +65,7 @@ class PackedColumn {
   const std::string& name() const { return name_; }
   ColumnForm form() const { return form_; }
   std::uint64_t count() const { return count_; }
-  // As it is written, and the size of that.
+  // The bytes of the column in the output, and how many there are.
   std::string packed() const;
   std::size_t packed_size() const { return is_of_planes() ? planes() * count_ : bytes_.size(); }
 

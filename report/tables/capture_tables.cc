@@ -19,7 +19,13 @@ namespace {
 
 namespace abi = format::abi;
 
-TableClock clock_of(const format::Environment& environment, const std::string& path) {
+TableClock clock_of(const Session& session, const std::string& path) {
+  const format::Environment& environment = session.features().environment;
+  // An imported profile says when it began, not when its samples were taken.
+  bool has_times = false;
+  for (std::size_t i = 0; i < session.events().size(); ++i)
+    has_times |= session.events()[i].attr.samples(abi::kSampleTime);
+  if (!has_times) return {};
   if (const auto& clock = environment.clock_data)
     return {TableClock::Of::Recorded, static_cast<std::int64_t>(clock->wall_ns - clock->clock_ns)};
   struct stat file {};
@@ -92,7 +98,7 @@ CaptureTables::CaptureTables(Session& session, TableStream& to, const ContentId&
 
 void CaptureTables::prepare() {
   const format::Environment& environment = session_->features().environment;
-  clock_ = clock_of(environment, path_);
+  clock_ = clock_of(*session_, path_);
   if (labels_.host.empty()) labels_.host = environment.hostname.value_or("");
   weight_.emplace("", session_->events().size(), schemas_);
   units_.resize(session_->events().size());

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Pages and flame graphs in Firefox: they open without an error, and clicks, keys and searches select what they select in Chromium."""
+"""Pages and flame graphs in Firefox: they become ready, and clicks, keys and searches work without an error of the script (errors while
+it loads are seen only by what does not work then)."""
 import collections
 import unittest
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/profile/sort_keys.h"
 #include "report/views/export/export_formats.h"
 #include "report/views/export/export_output.h"
 #include "report/views/export/export_view.h"
@@ -142,9 +143,11 @@ class PprofWriter {
   // Of samples without times, as of an imported profile, the header may say when they were taken.
   void write_times() {
     std::pair times(stacks_.first_time(), stacks_.last_time());
-    const auto& of_header = session_.features().environment.sample_time;
-    if (times.first == 0 && of_header) times = *of_header;
-    if (times.first == 0 && !of_header) return;
+    if (times.first == 0) {
+      const auto& of_header = session_.features().environment.sample_time;
+      if (!of_header || of_header->first == kUntimed || of_header->second == kUntimed) return;
+      times = *of_header;
+    }
     pbf_builder<PprofProfile> whole(message_);
     if (const std::int64_t offset = wall_clock_offset(session_); offset != 0)
       whole.add_int64(PprofProfile::TimeNanos, wall_time(times.first, offset));

@@ -242,7 +242,7 @@ class PprofImport {
   static std::uint64_t positive(std::uint64_t number) {
     return number > std::uint64_t{std::numeric_limits<std::int64_t>::max()} ? 0 : number;
   }
-  // Its texts, of which a hostile profile may name one many times.
+  // The texts of its comments. A hostile profile may name one text many times, so they are bounded.
   std::vector<std::string> comments() const {
     std::vector<std::string> lines;
     std::size_t bytes = 0;

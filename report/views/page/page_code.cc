@@ -180,7 +180,8 @@ std::uint32_t PageCode::instruction_at(LocationId id) {
   if (found == numbers_.end()) return 0;
   const ShownFunction& function = shown_[found->second];
   const std::uint64_t offset = frame.shown_address - frame.function_start;
-  const auto after = std::ranges::upper_bound(function.offsets, location.is_caller ? offset - 1 : offset);
+  const auto after =
+      std::ranges::upper_bound(function.offsets, location.is_caller && offset > 0 ? offset - 1 : offset);
   return after == function.offsets.begin()
              ? 0
              : function.first + static_cast<std::uint32_t>(after - function.offsets.begin());

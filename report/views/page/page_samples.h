@@ -90,7 +90,7 @@ class PageSamples : public Sink {
   void add_columns(EventColumns& event, const ResolvedSample& sample, RowId row, std::uint64_t weight);
   void add_payload(EventColumns& event, const ResolvedSample& sample);
   // The node of each sample: "stack" numbers the nodes that samples end in, "stack.node" has these, those of
-  // the most samples first. Small numbers are the most frequent ones so, and pack better.
+  // the most samples first. The most frequent numbers are the smallest, which pack better.
   std::vector<PackedColumn> nodes_of_samples(const PageTree::Order& order) const;
   std::string text_of(const PayloadField& field, const ResolvedSample& sample) const;
   std::string unit_of(std::size_t event);

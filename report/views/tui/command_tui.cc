@@ -227,16 +227,15 @@ class InteractiveReport : private CaptureReadings {
   }
   Result<const RenamedFunctions*> renames() override {
     const std::pair captures(base_name_, input());
-    if (!renamed_ || renamed_->first != captures) {
-      auto found =
-          renamed_between(base_name_, input(), wanted_, [this](Session& session, Sink& sink) -> Result<> {
-            if (run(session, sink, "renamed functions")) return Done{};
-            return Error{"reading was stopped"};
-          });
-      if (!found) return std::move(found.error());
-      renamed_.emplace(captures, std::move(*found));
-    }
-    return &renamed_->second;
+    if (!renamed_ || renamed_->first != captures)
+      renamed_.emplace(captures, renamed_between(base_name_, input(), wanted_,
+                                                 [this](Session& session, Sink& sink) -> Result<> {
+                                                   if (run(session, sink, "renamed functions")) return Done{};
+                                                   return Error{"reading was stopped"};
+                                                 }));
+    const Result<RenamedFunctions>& found = renamed_->second;
+    if (!found) return Error(found.error());
+    return &*found;
   }
 
   Result<> read(Reading& reading) {
@@ -510,7 +509,8 @@ class InteractiveReport : private CaptureReadings {
   std::optional<BoxChoice> box_;
   std::unique_ptr<BaseRows> base_;
   std::string base_name_;
-  std::optional<std::pair<std::pair<std::string, std::string>, RenamedFunctions>> renamed_;  // of base, input
+  std::optional<std::pair<std::pair<std::string, std::string>, Result<RenamedFunctions>>>
+      renamed_;  // of base, input
 };
 
 Result<cli::ExitStatus> show_interactive(ReportOptions& options, const std::string& base,

@@ -155,7 +155,9 @@ void ComparedRows::changed(Of of) {
   identities.match();
   matched_text_ = identities.matched_modules();
   const bool may_be_renamed = of == Of::Both && renames_ && identities.may_have_renamed_functions();
-  if (const RenamedFunctions* renamed = may_be_renamed ? renames_() : nullptr) {
+  const RenamedFunctions* const renamed = may_be_renamed ? renames_() : nullptr;
+  lacks_renames_ = may_be_renamed && renamed == nullptr;
+  if (renamed != nullptr) {
     identities.rename(*renamed);
     if (!renamed->text.empty())
       matched_text_ += (matched_text_.empty() ? "" : "; ") + ("renamed: " + renamed->text);

@@ -22,7 +22,7 @@
 namespace tacho::report {
 
 // The functions that were renamed between the two captures, found by reading both once more. The same each
-// time. Null: they could not be read, which it has said.
+// time. Null: the captures could not be read.
 using RenamesOfCaptures = std::function<const RenamedFunctions*()>;
 
 class ComparedRows : public BrowsedRows {
@@ -54,6 +54,8 @@ class ComparedRows : public BrowsedRows {
   std::optional<std::size_t> row_before(std::size_t row) const { return first_of(rows_[row].before); }
   // Which functions are one although their names or modules differ, as MatchedFunctions::text. Empty: none.
   const std::string& matched_text() const { return matched_text_; }
+  // Whether functions may have been renamed, and the captures could not be read to find which.
+  bool lacks_renames() const { return lacks_renames_; }
   // Percent, of the capture in which the row has more.
   double largest_share(std::size_t row) const {
     return std::max(rows_[row].share_after, rows_[row].share_before);
@@ -88,6 +90,7 @@ class ComparedRows : public BrowsedRows {
   Order order_ = Order::Delta;
   std::vector<Row> rows_;
   std::string matched_text_;
+  bool lacks_renames_ = false;
 };
 
 // `tacho report --base FILE` as text, JSON or CSV: prints the rows of the capture of `options` and of `base`,

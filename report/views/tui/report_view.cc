@@ -165,7 +165,6 @@ void ReportView::compare(const std::string& path) {
   }
   const RenamesOfCaptures renames = [this]() -> const RenamedFunctions* {
     const auto renamed = readings_->renames();
-    if (!renamed) say("renamed functions are not looked for: " + renamed.error().what);
     return renamed ? *renamed : nullptr;
   };
   compared->rows = std::make_unique<ComparedRows>(rows_, *compared->before,
@@ -175,8 +174,10 @@ void ReportView::compare(const std::string& path) {
   rows_.use_limit(false);
   compared_->before->use_limit(false);
   choose(rows_.choice());
-  if (const std::string& matched = compared_->rows->matched_text(); !matched.empty() && message_.empty())
+  if (const std::string& matched = compared_->rows->matched_text(); !matched.empty())
     message_ = "functions compared by name: " + printable(matched, options_.reading.names);
+  if (compared_->rows->lacks_renames())
+    message_ = "renamed functions are not looked for: " + readings_->renames().error().what;
 }
 
 void ReportView::end_comparison() {

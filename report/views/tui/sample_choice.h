@@ -103,8 +103,8 @@ class CaptureReadings {
   // compared with before.
   virtual Result<const ReportTable*> base(const std::string& path, const std::string& sort) = 0;
   virtual const std::string& base_name() const = 0;
-  // Functions that were renamed between that capture and the list's. An error: a key stopped the reading,
-  // too.
+  // Functions that were renamed between that capture and the list's. It is also an error if a
+  // key stopped the reading.
   virtual Result<const RenamedFunctions*> renames() = 0;
   // The capture's name, for messages.
   virtual const std::string& input() const = 0;

@@ -71,8 +71,8 @@ class WhyPage {
   PageNames names_{redaction_, aliases_};
   PageParts parts_;
   PageSamples samples_;
-  // Of a sample in the code: of a wait, which is in the kernel or a library, the call of the program's
-  // innermost function; of others where it was taken.
+  // Where a sample counts in the code. A wait is taken in the kernel or a library: it counts at the call in
+  // the program's innermost function. Others count where they were taken.
   LocationId place_of(const ResolvedSample& sample);
   std::optional<PageCode> code_;
   NamedChains stacks_;

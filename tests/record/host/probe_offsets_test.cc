@@ -145,7 +145,9 @@ TEST(ElfPlaces, OfADamagedFileAllPlacesAreInTheFile) {
     if (const auto functions = functions_of(damaged))
       for (const FunctionOffset& each : functions->functions)
         ASSERT_LT(each.offset, damaged.size()) << each.name;
-    if (const auto facts = call_facts(damaged); !facts) EXPECT_FALSE(facts.error().what.empty());
+    if (const auto facts = call_facts(damaged); !facts) {
+      EXPECT_FALSE(facts.error().what.empty());
+    }
   }
 }
 

@@ -125,7 +125,7 @@ struct ShownReport {
       return of.table;
     }
     const std::string& base_name() const override { return of.options.reading.session.input; }
-    const RenamedFunctions& renames() override { return renamed; }
+    Result<const RenamedFunctions*> renames() override { return &renamed; }
     const std::string& input() const override { return of.options.reading.session.input; }
     std::vector<std::string> captures() const override { return {"after.data", "nowhere"}; }
     Result<> change_to(const std::string& path) override {
