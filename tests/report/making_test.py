@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """convert and redact write captures in a sandboxed process: the output is that of one
 process without a sandbox; if it is killed, another one starts over, and nothing of the first stays."""
+import contextlib
 import os
 import random
 import signal
@@ -81,7 +82,8 @@ class Making(programs.Scratch):
                     time.sleep(0.001)
                 time.sleep(random_.random() * 0.03)
                 for child in children_of(program.pid):
-                    os.kill(child, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                        os.kill(child, signal.SIGKILL)
                 _, said = program.communicate(timeout=programs.PATIENCE)
                 if b"died when all was written" in said:
                     self.assertEqual((self.folder / "again.data").read_bytes(), whole)

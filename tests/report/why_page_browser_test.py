@@ -214,7 +214,7 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.open()
         self.assertIn("nothing stands out", self.browser.run("return document.querySelector('.answer').innerText"))
         self.choose(0)
-        self.assertIn("1 samples, 100 ms", self.selection())
+        self.assertIn("1 sample, 100 ms", self.selection())
 
     def test_slow_operations(self):
         self.slow_operations()
