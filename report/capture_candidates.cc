@@ -68,9 +68,8 @@ class NamesOfSamples : public Sink {
   static constexpr std::chrono::milliseconds kLongest{500};
 
   // A list cannot have a name with a comma in it.
-  void add(std::string word, std::string help) {
-    if (!word.empty() && word.find(',') == std::string::npos)
-      names_.try_emplace(std::move(word), std::move(help));
+  void add(std::string word, const std::string& help) {
+    if (!word.empty() && word.find(',') == std::string::npos) names_.try_emplace(std::move(word), help);
   }
   void add_location(const Location& location) {
     if (name_ == SampleName::Function) {
