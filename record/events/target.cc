@@ -19,6 +19,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cli/nearest.h"
@@ -118,44 +119,39 @@ Result<std::vector<int>> parse_id_list(std::string_view text) {
 
 namespace {
 
-// The id of a user, or nullopt. A static program asks /etc/passwd alone: glibc's getpwnam_r() would load the
-// libraries that /etc/nsswitch.conf names.
-std::optional<std::uint32_t> user_of_name(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, 16384> room{};
-#ifdef TACHO_STATIC
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
-  while (users && fgetpwent_r(users.get(), &entry, room.data(), room.size(), &found) == 0)
-    if (text == entry.pw_name) return entry.pw_uid;
-  return std::nullopt;
-#else
-  const bool is_known =
-      getpwnam_r(text.c_str(), &entry, room.data(), room.size(), &found) == 0 && found != nullptr;
-  return is_known ? std::optional(entry.pw_uid) : std::nullopt;
-#endif
-}
+struct User {
+  std::string name;
+  std::uint32_t id = 0;
+};
 
-// The same for the other direction.
-std::optional<std::string> name_of_user(std::uint32_t user) {
+// By name or id. A static program asks /etc/passwd alone: glibc's getpwnam_r() and getpwuid_r() would load
+// the libraries that /etc/nsswitch.conf names.
+std::optional<User> find_user(const std::variant<std::string, std::uint32_t>& key) {
+  const auto* const name = std::get_if<std::string>(&key);
+  const auto* const id = std::get_if<std::uint32_t>(&key);
   passwd entry{};
   passwd* found = nullptr;
   std::array<char, 16384> room{};
 #ifdef TACHO_STATIC
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
   while (users && fgetpwent_r(users.get(), &entry, room.data(), room.size(), &found) == 0)
-    if (user == entry.pw_uid) return entry.pw_name;
+    if (name != nullptr ? *name == entry.pw_name : *id == entry.pw_uid)
+      return User{entry.pw_name, entry.pw_uid};
   return std::nullopt;
 #else
-  const bool is_known = getpwuid_r(user, &entry, room.data(), room.size(), &found) == 0 && found != nullptr;
-  return is_known ? std::optional<std::string>(entry.pw_name) : std::nullopt;
+  const int failed = name != nullptr ? getpwnam_r(name->c_str(), &entry, room.data(), room.size(), &found)
+                                     : getpwuid_r(*id, &entry, room.data(), room.size(), &found);
+  if (failed != 0 || found == nullptr) return std::nullopt;
+  return User{entry.pw_name, entry.pw_uid};
 #endif
 }
 
 }  // namespace
 
-std::string user_text(std::uint32_t user) { return name_of_user(user).value_or(std::to_string(user)); }
+std::string user_text(std::uint32_t user) {
+  const auto found = find_user(user);
+  return found ? found->name : std::to_string(user);
+}
 
 std::map<std::uint32_t, std::size_t> users_of_processes(const std::string& proc) {
   std::map<std::uint32_t, std::size_t> users;
@@ -165,7 +161,7 @@ std::map<std::uint32_t, std::size_t> users_of_processes(const std::string& proc)
 }
 
 Result<std::uint32_t> parse_user(const std::string& text) {
-  if (const auto id = user_of_name(text)) return *id;
+  if (const auto user = text.empty() ? std::nullopt : find_user(text)) return user->id;
   const auto number = whole_number<std::uint32_t>(text);
   if (number && *number != std::numeric_limits<std::uint32_t>::max()) return *number;
   return use_error("-u: there is no user '" + text + "' here");

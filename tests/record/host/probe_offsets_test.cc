@@ -139,12 +139,17 @@ TEST(ElfPlaces, OfADamagedFileAllPlacesAreInTheFile) {
     else
       EXPECT_FALSE(offset.error().what.empty());
     if (const auto names = function_names(damaged))
-      for (const std::string& name : *names) ASSERT_LT(name.size(), damaged.size());
+      for (const std::string& name : *names) {
+        ASSERT_LT(name.size(), damaged.size());
+      }
     if (const auto markers = usdt_markers(damaged))
-      for (const UsdtMarker& marker : *markers) ASSERT_LT(marker.offset, damaged.size()) << marker.name;
+      for (const UsdtMarker& marker : *markers) {
+        ASSERT_LT(marker.offset, damaged.size()) << marker.name;
+      }
     if (const auto functions = functions_of(damaged))
-      for (const FunctionOffset& each : functions->functions)
+      for (const FunctionOffset& each : functions->functions) {
         ASSERT_LT(each.offset, damaged.size()) << each.name;
+      }
     if (const auto facts = call_facts(damaged); !facts) {
       EXPECT_FALSE(facts.error().what.empty());
     }
