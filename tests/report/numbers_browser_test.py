@@ -53,7 +53,7 @@ class Numbers(browser.PageTest, programs.Scratch):
         self.assertEqual(self.browser.complaints(), [])
 
     def take(self, *capture):
-        self.capture, self.chance, names = capture, random.Random(str(capture[1])), {}
+        self.capture, self.chance, names = capture, random.Random(os.path.basename(capture[1])), {}
         with subprocess.Popen([programs.BIN / "tacho", "script", "--json", *capture], stdout=subprocess.PIPE, cwd=self.folder) as reader:
             self.samples = [Sample(line, names) for line in reader.stdout]
         self.tacho("page", "-o", "page.html", *capture, status=None)
@@ -104,7 +104,7 @@ class Numbers(browser.PageTest, programs.Scratch):
             self.settle()
             self.settle()
             said = self.browser.run("return document.querySelector('#selection').innerText")
-            self.assertEqual(int(re.search(r"([\d,]+) samples", said)[1].replace(",", "")), len(chosen), said)
+            self.assertEqual(int(re.search(r"([\d,]+) samples?\b", said)[1].replace(",", "")), len(chosen), said)
             if sum(sample.period for sample in chosen) > 0:
                 self.check_frames(chosen) if number % 4 == 0 else None
             self.checked["selections"] += 1
@@ -162,7 +162,7 @@ class Numbers(browser.PageTest, programs.Scratch):
             values = sorted(sample.fields[field] for sample in self.of_event(lambda sample: first <= sample.time <= last))
             self.open(f"#tab=values&field={field}&time={self.seconds(first)},{self.seconds(last)}")
             said = self.browser.run("return document.querySelector('.values > p:not(.tools):not(.status)').textContent")
-            form = re.match(r"([\d,]+) values: .*?least ([\d.,]+ ?\w*), median ([\d.,]+ ?\w*), 99 % up to ([\d.,]+ ?\w*), largest ([\d.,]+ ?\w*)", said)
+            form = re.match(r"([\d,]+) values?: .*?least ([\d.,]+ ?\w*), median ([\d.,]+ ?\w*), 99 % up to ([\d.,]+ ?\w*), largest ([\d.,]+ ?\w*)", said)
             self.assertIsNotNone(form, said)
             self.assertEqual(int(form[1].replace(",", "")), len(values))
             at = lambda part: values[max(-(-len(values) * part // 100), 1) - 1]
