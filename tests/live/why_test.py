@@ -183,6 +183,8 @@ def without_others(truth, answer):
     time_of_others = sum(finding["time_ns"] for finding in answer["findings"] if finding["cause"] == "runnable")
     for finding in kept:
         finding["share"] *= busy / max(busy - time_of_others, 1)
+        doings = (finding.get("holder") or {}).get("doings", [])
+        finding["holder"] = finding.get("holder") and finding["holder"] | next((one for one in doings if one["doing"] != "runnable"), {})
     if truth["cause"] == "idle" or time_of_others == 0:
         return truth, answer | {"findings": kept}
     scale = truth["wall_ns"] / max(truth["wall_ns"] - truth["runnable_ns"], 1)
