@@ -11,6 +11,7 @@ or chdb, ClickHouse's engine for as long as this runs (TACHO_CHDB names node_mod
 database stays."""
 import argparse
 import json
+import mmap
 import os
 import shutil
 import struct
@@ -93,16 +94,18 @@ def copy_of(program, to):
 
 
 class Service:
-    """A release of a service. Its captures: `bare` without names of its files, and `packed` with them; neither is compressed."""
+    """A release of a service. Its captures: `bare` without names of its files, and `packed` with them; neither is compressed.
+    They stay files: the memory of a child (ru_maxrss) is at least what this process has."""
 
     def __init__(self, folder, name, release, seconds):
-        self.name, self.release, self.path = name, release, folder / f"{name}-{release}.data"
+        self.name, self.release = name, release
+        self.bare, self.packed = folder / f"{name}-{release}-bare.data", folder / f"{name}-{release}.data"
         program, *words = SERVICES[name]
         program, environment = os.path.realpath(shutil.which(program)), None
         if release != RELEASES[0]:
             program, environment = copy_of(program, folder / f"{name}-{os.path.basename(program)}")
         loads = [subprocess.Popen([program, *words], stdout=subprocess.DEVNULL, env=environment) for _ in range(2)]
-        recorded, plain = folder / "recorded.data", folder / "plain.data"
+        recorded = folder / "recorded.data"
         try:
             run(BIN / "tacho", "record", "-q", "--no-pack", "-k", "monotonic", "-F", RATE, "-g", "-e", "cpu-clock", "-p", ",".join(str(load.pid) for load in loads),
                 "-o", recorded, "--", "sleep", seconds, status=None)
@@ -110,28 +113,26 @@ class Service:
             for load in loads:
                 load.kill()
                 load.wait()
-        run(BIN / "tacho", "convert", "--plain", recorded, "-o", plain)
-        self.bare = plain.read_bytes()
+        run(BIN / "tacho", "convert", "--plain", recorded, "-o", self.bare)
         run(BIN / "tacho", "pack", "--quiet", recorded, status=None)
-        run(BIN / "tacho", "convert", "--plain", recorded, "-o", self.path)
-        self.packed = self.path.read_bytes()
+        run(BIN / "tacho", "convert", "--plain", recorded, "-o", self.packed)
         self.count()
 
     def count(self):
         """Its samples, the sum of their periods, and that by stack, as tacho report and tacho folded print them."""
-        [report] = json.loads(run(BIN / "tacho", "report", "-i", self.path, "--json", "--sort", "comm", status=None).out)["reports"]
+        [report] = json.loads(run(BIN / "tacho", "report", "-i", self.packed, "--json", "--sort", "comm", status=None).out)["reports"]
         [event] = report["events"]
         self.samples, self.period = event["samples"], event["period"]
-        self.stacks = folded_sums(run(BIN / "tacho", "folded", "-i", self.path, "--by", "none", status=None).out)
+        self.stacks = folded_sums(run(BIN / "tacho", "folded", "-i", self.packed, "--by", "none", status=None).out)
 
-    def capture(self, is_bare, host, wall):
+    def capture(self, is_bare, host, wall, path):
         """As another host would have recorded it at another time."""
-        data = bytearray(self.bare if is_bare else self.packed)
-        found = sections(data)
-        at, size = found[HOSTNAME]
-        data[at + 4:at + size] = host.encode().ljust(size - 4, b"\0")
-        struct.pack_into("<Q", data, found[CLOCK_DATA][0] + 8, wall)
-        return data
+        shutil.copyfile(self.bare if is_bare else self.packed, path)
+        with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+            found = sections(data)
+            at, size = found[HOSTNAME]
+            data[at + 4:at + size] = host.encode().ljust(size - 4, b"\0")
+            struct.pack_into("<Q", data, found[CLOCK_DATA][0] + 8, wall)
 
 
 def folded_sums(text):
@@ -171,14 +172,15 @@ def load(fleet, services, given):
         at = number % len(SERVICES) + (len(SERVICES) if number >= given.captures // 2 else 0)
         service = services[at]
         path = fleet.folder / f"{service.name}-{number}.capture"
-        path.write_bytes(service.capture(round_ == 0, f"host-{round_ % given.hosts:02}", begin + round_ * HOUR))
+        service.capture(round_ == 0, f"host-{round_ % given.hosts:02}", begin + round_ * HOUR, path)
         bytes_ += path.stat().st_size
         words = ["--service", service.name, "--release", service.release, "--host-class", "old" if round_ % 2 else "new"]
         words += ["--symfs", fleet.folder / "none"] if round_ == 0 else []
         others = []
         if number == given.captures // 2:
             others = [fleet.folder / "broken.capture", fleet.folder / "hostile.capture"]
-            others[0].write_bytes(service.packed[:len(service.packed) // 2])
+            shutil.copyfile(service.packed, others[0])
+            os.truncate(others[0], others[0].stat().st_size // 2)
             others[1].write_bytes(b"PERFILE2" + os.urandom(4096))
         done = fleet.ask("load", *words, *others, path, status=3 if others else 0)
         if others:
@@ -216,7 +218,7 @@ def measure(folder, given):
     fleet = Fleet(given.db, folder)
     services = [Service(folder, name, release, given.seconds) for release in RELEASES for name in SERVICES]
     for service in services:
-        print(f"{service.name} {service.release}: {service.samples} samples, {len(service.stacks)} stacks, {len(service.packed) / 1e6:.0f} MB")
+        print(f"{service.name} {service.release}: {service.samples} samples, {len(service.stacks)} stacks, {service.packed.stat().st_size / 1e6:.0f} MB")
     loaded, _ = load(fleet, services, given)
     equal, stacks = compare(fleet, services, loaded)
     print("\n".join(f"{what}: {is_so}" for what, is_so in equal.items()))
