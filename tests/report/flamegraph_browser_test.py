@@ -478,10 +478,20 @@ class FlameGraphInABrowser(browser.PageTest, programs.Scratch):
         self.assertEqual(marked(), 1)
         self.assertIn("marked: ^rec$: 30.00 % of all", self.browser.run("return document.querySelector('.headbox').textContent"))
 
+    def test_the_name_of_the_selected_function_is_copied(self):
+        self.press("y")
+        self.assertEqual(self.browser.run("return String(getSelection())"), "", "no frame is selected")
+        self.press("/", "/^rec$/", "\ue007", "n", "y")
+        self.wait_until("return document.querySelector('#foot').textContent === 'rec copied'")
+        self.assertEqual(self.browser.run("return String(getSelection())"), "rec")
+        self.browser.run("navigator.clipboard.writeText = () => Promise.reject()")
+        self.press("y")
+        self.wait_until("return document.querySelector('#foot').textContent === 'rec Ctrl+C copies it'")
+
     def test_the_list_of_keys_has_all_that_work(self):
         self.press("?")
         reported = self.browser.run("return document.querySelector('#help').innerText")
-        for key in ("arrows", "Enter, click", "Esc", "0", "/", "n, N", "f", "h, Alt+click", "r", "m", "c", "b", "i", "p", "u, back", "?"):
+        for key in ("arrows", "Enter, click", "Esc", "0", "/", "n, N", "f", "h, Alt+click", "r", "m", "c", "b", "i", "p", "y", "u, back", "?"):
             self.assertIn(f"{key}\n", reported)
 
     def test_a_window_of_another_size_is_filled(self):

@@ -231,6 +231,9 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.focus("canvas.flame")
         self.press(DOWN, DOWN, DOWN, DOWN)
         name = self.status(".flameview").split(" \u00b7 ")[0]
+        self.press("y")
+        self.assertEqual(self.browser.run("return String(getSelection())"), name)
+        self.wait_until(f"return document.querySelector('.flameview .status').textContent === {json.dumps(name + ' copied')}")
         self.press("c")
         self.assertIn(quote(name), self.fragment().replace("+", "%20"))
         self.assertIn("around=", self.fragment())

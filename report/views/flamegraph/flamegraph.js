@@ -8,7 +8,7 @@
 // flame_graph.cc): they are read after the first drawing, searched, and drawn where a zoom makes them wide enough.
 //
 // The state is in the URL fragment, so that a reload shows the same, and back and forward undo and redo.
-import {button, element, svgElement} from '../../browser/dom.js';
+import {button, copyText, element, svgElement} from '../../browser/dom.js';
 import {changeFact, frameAt, frameFacts, gapText, layOut, matchAfter, pointsText} from '../../browser/flame_graph.js';
 import {changeClass, changeLegend, frameClass, KINDS, kindLegend, moduleLegend} from '../../browser/frame_looks.js';
 import {onKeys} from '../../browser/keys.js';
@@ -316,7 +316,7 @@ const KEYS = [
   ['h, Alt+click', 'without the selected function'], ['r', 'recursive calls as one frame'],
   ['m', 'the selected module as one frame'], ['c', 'callers and callees of the selected function'],
   ['b', 'bottom-up: from each function to its callers'], ['i', 'callers above or below'], ['p', 'other colours'],
-  ['u, back', 'undo'], ['?', 'this list']
+  ['y', 'copy the name of the selected function'], ['u, back', 'undo'], ['?', 'this list']
 ];
 const FOOT = 44;  // px below the graphs
 const pen = element('canvas').getContext('2d');
@@ -453,6 +453,13 @@ const act = {
   },
   i: () => go({inverted: !state.inverted}),
   p: () => go({palette: palettes[(palettes.indexOf(state.palette) + 1) % palettes.length]}),
+  y: () => {
+    if (isRoot()) return;
+    const name = element('code', {}, selectedName().text), said = element('span');
+    picture.footBox.replaceChildren(name, ' ', said);
+    copyText(name, (words) => { said.textContent = words; });
+    picture.placeAround();
+  },
   u: () => history.back(),
   n: () => toMatch(1),
   N: () => toMatch(-1),

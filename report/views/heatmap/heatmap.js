@@ -7,7 +7,7 @@
 // n= samples.
 //
 // The chosen boxes are in the address behind #, as the argument of --box, so a reload shows the same.
-import {element, svgElement} from '../../browser/dom.js';
+import {copyText, element, svgElement} from '../../browser/dom.js';
 import {areaFacts, areaOf, boxAt, makeChoice, placeOf} from '../../browser/heat_map.js';
 import {onKeys} from '../../browser/keys.js';
 import {legendOf, makePicture} from '../../browser/picture.js';
@@ -159,14 +159,7 @@ const showTip = (event) => {
 // ---- keys and pointer -----------------------------------------------------------------------------------------------
 
 const copy = () => {
-  const chosen = choice.area();
-  if (chosen === null) return;
-  const range = document.createRange(), selection = view.getSelection();
-  range.selectNodeContents(picture.footBox.querySelector('code'));
-  selection.removeAllRanges();
-  selection.addRange(range);
-  // Where a browser does not let it, the words are chosen, and Ctrl+C copies them.
-  if (view.navigator.clipboard) view.navigator.clipboard.writeText(commandOf(chosen)).catch(() => {});
+  if (choice.area() !== null) copyText(picture.footBox.querySelector('code'));
 };
 const act = {
   ...choice.keys, c: copy, 0: choice.clear, '?': picture.toggleHelp,

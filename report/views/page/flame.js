@@ -1,6 +1,6 @@
 // Flame graphs of the selection: of its stacks from callers to callees, or from the leaves up, or of the callers and the
 // callees of one function. Functions can be hidden, recursion and modules joined, by the keys that pictures have too.
-import {button, element} from '../../browser/dom.js';
+import {button, copyText, element} from '../../browser/dom.js';
 import {changeFact, frameFacts, gapText} from '../../browser/flame_graph.js';
 import {changeClass, changeLegend, frameClass, KINDS, kindLegend, moduleLegend, moduleRanks} from '../../browser/frame_looks.js';
 import {amount} from '../../browser/words.js';
@@ -125,6 +125,11 @@ export const makeFlame = (app) => {
         status.textContent = `${frames.name(frame)} is of no module.`;
       else
         app.go({modules: toggled(app.state.modules, module)});
+    }),
+    y: withChosen((frame) => {
+      const name = element('code', {}, frames.name(frame)), said = element('span');
+      status.replaceChildren(name, ' ', said);
+      copyText(name, (words) => { said.textContent = words; });
     }),
     r: () => app.go({recursion: !app.state.recursion}),
     b: () => app.go({graph: app.state.graph === 'callers' ? 'callees' : 'callers', around: '', ...whole}),

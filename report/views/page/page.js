@@ -31,7 +31,7 @@ const KEYS = [
   ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
   ['f', 'only stacks with the chosen function'], ['c', 'callers and callees of the chosen function'],
   ['b', 'bottom-up: below each function its callers'], ['h, Alt+click', 'without the chosen function'],
-  ['s', 'source and instructions of the chosen function'], ['r', 'direct recursion as one frame'], ['m', 'the chosen module as one frame'], ['p', 'other colours'], ['n, N', 'next and previous match'], ['back', 'undo'],
+  ['s', 'source and instructions of the chosen function'], ['y', 'copy the name of the chosen function'], ['r', 'direct recursion as one frame'], ['m', 'the chosen module as one frame'], ['p', 'other colours'], ['n, N', 'next and previous match'], ['back', 'undo'],
   ['?', 'this list']
 ];
 
