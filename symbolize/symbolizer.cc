@@ -531,6 +531,23 @@ std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module&
   return SymbolInFile{state.shown(source, symbol->name), offset->value - symbol->start};
 }
 
+std::optional<Symbolizer::LineInFile> Symbolizer::line_in_file(const Module& module,
+                                                               format::ElfAddress address,
+                                                               const LinkerSymbol& symbol) {
+  State& state = *state_;
+  if (module.kind != ModuleKind::User) return std::nullopt;
+  const ScopedRead reading(state.options.name_access, module.path);
+  LineSource* const lines = reading.is_refused() ? nullptr : state.lines_of(module);
+  if (lines == nullptr) return std::nullopt;
+  lines->find(address, symbol, state.options.use_symbol_name, state.calls);
+  if (state.calls.empty() || state.calls[0].file.empty()) return std::nullopt;
+  const Call& call = state.calls[0];
+  return LineInFile{.file = call.file,
+                    .function = state.shown(state.source_of(module), call.function),
+                    .linker_name = call.function,
+                    .line = call.line};
+}
+
 std::vector<Md5> Symbolizer::source_sums(const Module& module, std::string_view file) {
   State& state = *state_;
   const SymbolSource& source = state.source_of(module);

@@ -77,6 +77,16 @@ class Symbolizer {
   };
   std::optional<SymbolInFile> symbol_in_file(const Module& module, format::ElfAddress address);
 
+  // The source line of an instruction, by the debug information of the module's file here, also where names
+  // come from the capture: a pack has lines of addresses that were sampled. `symbol`: its function. Nothing:
+  // the file is not here, or has no line there. Texts are valid as long as this.
+  struct LineInFile {
+    std::string_view file, function, linker_name;  // the innermost inlined function
+    std::uint32_t line = 0;
+  };
+  std::optional<LineInFile> line_in_file(const Module& module, format::ElfAddress address,
+                                         const LinkerSymbol& symbol);
+
   // The MD5 sums of a source file when the module's program was compiled; empty: unknown.
   std::vector<Md5> source_sums(const Module& module, std::string_view file);
   // The highest line of a source file that code of the module comes from, as far as its debug information was

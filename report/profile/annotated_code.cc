@@ -463,8 +463,10 @@ const BpfFunction* CodeAnnotator::bpf_function(const FunctionContext& context) {
   return found == bpf_functions_->end() ? nullptr : &found->second;
 }
 
-// A pack has a row only where the line changes; it holds up to the next row. Each line is looked up as often
-// as one from DWARF, since names may depend on the number of look-ups (symbolize::UseSymbolName::AsPerf).
+// A pack with the function's code has a row only where the line changes; it holds up to the next row. Each
+// line is looked up as often as one from DWARF, since names may depend on the number of look-ups
+// (symbolize::UseSymbolName::AsPerf). A pack without its code has rows of sampled addresses alone; the lines
+// of others are in the file.
 void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& code) {
   if (context.function.module->kind == symbolize::ModuleKind::Bpf) {
     const BpfFunction* const function = bpf_function(context);
@@ -484,10 +486,27 @@ void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& 
   }
   Resolver& resolver = session_->resolver();
   const bool has_list = context.facts.source != nullptr && context.facts.source->has_full_symbols;
+  const bool has_all_rows =
+      context.packed == nullptr ||
+      context.packed->code_at(context.function.start, context.size).size() == context.size;
+  const symbolize::LinkerSymbol symbol{context.function.linker_name, {context.address}};
   std::uint64_t known = 0;  // the offset of the last known line
   for (CodeLine& line : code.lines) {
+    if (!has_all_rows) {
+      const auto in_file =
+          resolver.line_in_file(*context.function.module, {context.address + line.offset}, symbol);
+      if (in_file) {
+        line.file = in_file->file;
+        line.line = in_file->line;
+        line.function = in_file->function;
+        line.function_linker = in_file->linker_name;
+        continue;
+      }
+    }
     if (context.packed == nullptr || context.packed->at(context.function.start + line.offset) != nullptr)
       known = line.offset;
+    else if (!has_all_rows)
+      continue;
     const symbolize::Frame& frame = resolver.frames(context.at(context.start_ip + known, true)).front();
     const bool is_known = frame.line_state == symbolize::LineState::Known && frame.line != 0;
     if (is_known) {

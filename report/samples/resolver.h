@@ -75,6 +75,11 @@ class Resolver {
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
   // The symbol of the module's file here, for names that the capture does not have.
+  std::optional<symbolize::Symbolizer::LineInFile> line_in_file(const symbolize::Module& module,
+                                                                format::ElfAddress address,
+                                                                const symbolize::LinkerSymbol& symbol) {
+    return symbolizer_.line_in_file(module, address, symbol);
+  }
   std::optional<symbolize::Symbolizer::SymbolInFile> symbol_in_file(const symbolize::Module& module,
                                                                     format::ElfAddress address) {
     return symbolizer_.symbol_in_file(module, address);
