@@ -309,9 +309,13 @@ std::string_view FunctionTable::line_text(const symbolize::Frame& frame) {
 
 namespace {
 
+std::string file_text(std::string_view file) {
+  return file == "??" ? std::string() : printable(std::string(file.substr(file.rfind('/') + 1)));
+}
+
 std::string line_text(std::string_view file, std::uint32_t line) {
-  if (file.empty() || file == "??" || line == 0) return {};
-  return printable(fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line));
+  const std::string name = line == 0 ? std::string() : file_text(file);
+  return name.empty() ? name : fmt::format("{}:{}", name, line);
 }
 
 std::string dwarf_line(const symbolize::LocationFacts& facts, std::uint64_t into_function) {
@@ -327,9 +331,11 @@ std::string jit_line(const symbolize::JitCode::Function& function, std::uint64_t
 }
 
 std::string packed_line(symbolize::PackedSource& packed, const symbolize::LocationFacts& facts) {
-  const format::PackedAddress* known = packed.at(facts.symbol->start);
-  if (known == nullptr || known->line == 0) known = packed.at(facts.shown_address);
-  return known == nullptr ? std::string() : line_text(packed.text(known->file), known->line);
+  const format::PackedAddress* const start = packed.at(facts.symbol->start);
+  if (start != nullptr && start->line != 0) return line_text(packed.text(start->file), start->line);
+  // The line of the one address that stands for all of the function would be another one with each recording.
+  const format::PackedAddress* const known = packed.at(facts.shown_address);
+  return known == nullptr || known->line == 0 ? std::string() : file_text(packed.text(known->file));
 }
 
 }  // namespace

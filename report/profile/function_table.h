@@ -308,9 +308,9 @@ struct FrameAddress {
   std::uint32_t inlined = 0;  // index of the call at that location, innermost first
 };
 
-// The source line of a function in a picture, "main.c:12": where the function starts; for packed names, the
-// line of the first address; for an inlined call, the line in it. Safe to print. Empty: unknown. A file whose
-// lines cannot be read is then reported by Resolver::report_missing().
+// The source line of a function in a picture, "main.c:12": where the function starts, or its file
+// alone if that line was not packed; for an inlined call, the line in it. Safe to print. Empty: unknown. A
+// file whose lines cannot be read is then reported by Resolver::report_missing().
 std::string source_line(Resolver& resolver, const FrameAddress& address);
 
 // The first addresses of a picture's frames, by their numbers.

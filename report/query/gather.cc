@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -351,8 +352,9 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   Resolver& resolver = session.resolver();
   CodeGatherer code(resolver, maker, session.features().environment.arch.value_or(""));
   const bool wants_code = rules.level >= format::PackLevel::Code;
-  std::unordered_set<std::string_view> made_files;  // of jitdumps
-  bool has_name = false;                            // the last location
+  std::unordered_set<std::string_view> made_files;                      // of jitdumps
+  std::set<std::pair<const symbolize::Module*, std::uint64_t>> starts;  // of functions
+  bool has_name = false;                                                // the last location
   bool is_data = false;
   const auto add_location = [&](symbolize::LocationFacts facts, const Location& location, bool is_call) {
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
@@ -376,7 +378,14 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     using Keep = symbolize::PackMaker::Keep;
     maker.add_location(facts, is_call && has_name ? Keep::Always : Keep::WithFacts);
     has_name = is_named;
-    if (!is_call && wants_code) code.add_location(location, facts);
+    if (is_call) return;
+    if (wants_code) code.add_location(location, facts);
+    // Pictures show the line where a function starts.
+    const bool has_start =
+        facts.lines != nullptr && facts.symbol && facts.symbol->start <= facts.shown_address;
+    if (!has_start || !starts.emplace(facts.module, facts.symbol->start).second) return;
+    maker.add_location(resolver.facts(
+        at_address(location, location.ip.value - (facts.shown_address - facts.symbol->start))));
   };
   const std::size_t locations = resolver.locations();
   for (std::uint32_t number = 0; number < locations; ++number) {
