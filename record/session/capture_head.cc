@@ -2,6 +2,7 @@
 
 #include <linux/bpf.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include "format/base/cursor.h"
 #include "format/records/perf_abi.h"
 #include "record/host/attachments.h"
+#include "record/kernel/perf_clock.h"
 #include "record/objects/channel_rings.h"
 
 namespace tacho::record {
@@ -83,10 +85,16 @@ std::vector<format::EventGroup> groups_of(const Plan& plan) {
   return groups;
 }
 
-// Feature CLOCK_DATA, unless times are of the kernel's perf clock.
+// Feature CLOCK_DATA: what time of day the clock of the events has now. Left out if the kernel refuses to say
+// it.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
+  if (!attr.has(abi::kUseClockid)) {
+    if (const auto now = read_perf_clock(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))))
+      environment.clock_data = {format::ClockData::kPerfClock, now->wall_ns, now->perf_ns};
+    return;
+  }
   timespec resolution{}, wall{}, now{};
-  if (!attr.has(abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
+  if (clock_getres(attr.clockid, &resolution) != 0) return;
   const auto nanoseconds = [](const timespec& time) {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
   };

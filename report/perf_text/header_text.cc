@@ -253,7 +253,7 @@ std::string clock_lines(const Source& source) {
   const auto& clock = source.environment().clock_data;
   if (!clock) return {};
   const std::string_view known = clock->clockid < std::size(kNames) ? kNames[clock->clockid] : "";
-  const std::string name(known.empty() ? "unknown" : known);
+  const std::string name(known.empty() ? "(not found)" : known);
   const auto seconds = static_cast<std::time_t>(clock->wall_ns / kClockSecond);
   std::tm local{};
   std::array<char, 64> day{};

@@ -2,6 +2,7 @@
 """Options of `tacho record` that perf record has too ask the kernel for the same: `perf evlist -v` shows the same bits of
 the sampling event in both captures, and `perf script` and `tacho script` print the same for tacho's capture."""
 import re
+import time
 import unittest
 
 import programs
@@ -103,6 +104,15 @@ class OptionTexts(Options):
         header = self.text_of("script", "--header-only", "-i", "ours.data")
         self.assertIn("clockid: monotonic (1)", header)
         self.assertIn("# reference time: ", header)
+
+    def test_times_of_day_are_known_without_a_clock_option(self):
+        before = time.time()
+        self.capture([programs.BIN / "tacho-record"], ["-c", "1"], "ours.data")
+        [first, *_] = self.text_of("script", "-F", "tod", "-i", "ours.data").split("\n")
+        [day, clock] = first.strip(" :").split()
+        taken = time.mktime(time.strptime(f"{day} {clock[:8]}", "%Y-%m-%d %H:%M:%S")) + float(clock[8:])
+        self.assertTrue(before - 0.01 < taken < time.time() + 0.01, first)
+        self.assertIn("# reference time: ", self.text_of("script", "--header-only", "-i", "ours.data"))
 
     def test_counts_of_threads_are_recorded(self):
         self.run_program(programs.BIN / "tacho-record", "-q", "-s", "-e", "cpu-clock", "-o", "ours.data", "--", "sh", "-c",

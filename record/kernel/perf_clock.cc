@@ -1,0 +1,58 @@
+#include "record/kernel/perf_clock.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "record/kernel/perf_event.h"
+#include "record/kernel/perf_ring.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+std::uint64_t wall_clock_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// Counts nothing, and needs no rights for the kernel's code.
+PlannedEvent comm_event() {
+  PlannedEvent event;
+  event.attr.size = format::kCompatibleAttrSize;
+  event.attr.type = abi::kSoftware;
+  event.attr.config = abi::kDummy;
+  event.attr.sample_type = abi::kSampleTime;
+  event.attr.flags = abi::kComm | abi::kSampleIdAll | abi::kExcludeKernel | abi::kExcludeHv;
+  return event;
+}
+
+}  // namespace
+
+Result<PerfClockTime> read_perf_clock(std::size_t page_size) {
+  const auto event = open_event(comm_event(), 0, -1);
+  if (!event) return std::move(event.error());
+  auto ring = PerfRing::map(*event, 1, page_size);
+  if (!ring) return std::move(ring.error());
+  // A name that is set again is a COMM record, too.
+  std::array<char, 16> name{};
+  if (::prctl(PR_GET_NAME, name.data()) != 0) return system_error("prctl", errno);
+  PerfClockTime now;
+  const std::uint64_t before = wall_clock_ns();
+  if (::prctl(PR_SET_NAME, name.data()) != 0) return system_error("prctl", errno);
+  now.wall_ns = before + (wall_clock_ns() - before) / 2;
+  // The time is the end of the record (sample_id_all).
+  ring->drain([&](format::Bytes records) {
+    if (records.size() >= sizeof now.perf_ns)
+      std::memcpy(&now.perf_ns, records.data() + records.size() - sizeof now.perf_ns, sizeof now.perf_ns);
+  });
+  if (now.perf_ns == 0) return Error{"the kernel wrote no COMM record"};
+  return now;
+}
+
+}  // namespace tacho::record
