@@ -216,7 +216,7 @@ class AnswerWords {
     if (doing.cause == Cause::Unknown)
       return "not recorded" + (doing.function.empty() ? "" : ", given back in " + safe(doing.function));
     if (doing.cause == Cause::Runnable)
-      return "waiting for a CPU" + (of.empty() ? "" : ", which" + of + " has") + in;
+      return "waiting for a CPU" + in + (of.empty() ? "" : " (" + subject + " had it)");
     if (is_idle(doing.cause)) return fmt::format("waiting ({}){}", name_of(doing.cause), in);
     const bool is_network = doing.cause == Cause::Network;
     return fmt::format(
@@ -228,14 +228,15 @@ class AnswerWords {
   // `has_end`: they did not hold a lock, but ended the wait.
   std::string holder_text(const Holder& holder, double time, bool has_end) const {
     std::string text = fmt::format(
-        "{} by {}{}{}, {:.0f} %{}:", has_end ? "ended" : "held", safe(holder.comm),
+        "{} by {}{}{}, {:.0f} %{}{}", has_end ? "ended" : "held", safe(holder.comm),
         holder.tid == 0 ? "" : fmt::format(" ({})", holder.tid),
         has_end && !holder.ends_in.empty() ? " in " + safe(holder.ends_in) : "", share(holder.time, time),
         has_end || holder.median_hold == 0
             ? ""
             : fmt::format(", {} at a time, longest {}",
                           quantity_text(static_cast<double>(holder.median_hold), "ns"),
-                          quantity_text(static_cast<double>(holder.longest_hold), "ns")));
+                          quantity_text(static_cast<double>(holder.longest_hold), "ns")),
+        has_end ? "; meanwhile" : ":");
     std::size_t count = 0;
     for (const Doing& doing : holder.doings) {
       if (share(doing.time, holder.time) < 100 * kLeastPart || count == 3) break;
