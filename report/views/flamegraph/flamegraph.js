@@ -316,7 +316,7 @@ const KEYS = [
   ['h, Alt+click', 'without the selected function'], ['r', 'recursive calls as one frame'],
   ['m', 'the selected module as one frame'], ['c', 'callers and callees of the selected function'],
   ['b', 'bottom-up: from each function to its callers'], ['i', 'callers above or below'], ['p', 'other colours'],
-  ['y', 'copy the name of the selected function'], ['u, back', 'undo'], ['?', 'this list']
+  ['y', 'copy the selected name'], ['u, back', 'undo'], ['?', 'this list']
 ];
 const FOOT = 44;  // px below the graphs
 const pen = element('canvas').getContext('2d');

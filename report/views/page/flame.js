@@ -18,7 +18,7 @@ export const makeFlame = (app) => {
   const legend = element('p', {class: 'legend'});
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const without = element('p', {class: 'without'});
-  let fills = new Map(), drawn = {key: '', selection: null, trees: null};
+  let fills = new Map(), described = null, drawn = {key: '', selection: null, trees: null};
 
   // The sums of both sides of a comparison, the one that widths show first.
   const sides = () => {
@@ -133,7 +133,7 @@ export const makeFlame = (app) => {
     }),
     r: () => app.go({recursion: !app.state.recursion}),
     b: () => app.go({graph: app.state.graph === 'callers' ? 'callees' : 'callers', around: '', ...whole}),
-    ...(model.code && {s: withChosen((frame) => app.go({code: frames.name(frame)}))}),
+    ...(model.code && {s: withChosen((frame) => app.go({code: frames.name(frame)}), () => app.state.focus !== '' && app.go({code: app.state.focus}))}),
     p: () => app.go({palette: palettes[(palettes.indexOf(app.state.palette) + 1) % palettes.length]})
   };
 
@@ -211,7 +211,8 @@ export const makeFlame = (app) => {
         main.draw(graph, graph.nodeAt(state.zoom, state.steps), sides()[0].all > 0 ? '' : none);
       }
       if (hasFocus) current.canvas.focus({preventScroll: true});
-      if (current.chosen < 0) status.textContent = '';
+      if (current.chosen < 0 || described !== app.selection) status.textContent = '';
+      described = app.selection;
     }
   };
 };

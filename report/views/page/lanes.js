@@ -103,11 +103,18 @@ export const makeLanes = (app) => {
     }
     return found;
   };
+  // What a wait's event says is in the colours below it.
+  let waits = null;
+  const isOfWait = (i) => {
+    if (states === null) return false;
+    waits ??= new Set(Array.from(states.begin, (_, at) => states.sample(at)));
+    return app.state.rows === 'state' && waits.has(i);
+  };
   const paintPoints = (context, points, width) => {
     const next = new Map();  // by row: where the point to the right is
     context.textBaseline = 'middle';
     for (const [x, y, i] of points.slice().reverse()) {
-      const words = payload.words(i).slice(0, 60), room = (next.has(y) ? next.get(y) : width) - x - 10;
+      const words = isOfWait(i) ? '' : payload.words(i).slice(0, 60), room = (next.has(y) ? next.get(y) : width) - x - 10;
       context.fillStyle = colour('paper');
       context.strokeStyle = colour('ink');
       context.lineWidth = 1.5;
@@ -116,7 +123,7 @@ export const makeLanes = (app) => {
       context.fill();
       context.stroke();
       const wide = context.measureText(words).width;
-      if (wide < room) {
+      if (words !== '' && wide < room) {
         context.globalAlpha = 0.85;
         context.fillRect(x + 5, y - 7, wide + 4, 14);
         context.globalAlpha = 1;
@@ -127,6 +134,9 @@ export const makeLanes = (app) => {
     }
   };
 
+  // Where waits are only counted, as beyond a rate limit, one interval stands for all of them.
+  const isUnrecorded = (i) => states.names[states.state[i]] === 'blocked' && states.sample(i) < 0 && states.waker(i) === null;
+
   // An interval in words; its thread first.
   const facts = (i) => {
     const waker = states.waker(i), sample = states.sample(i), length = states.end[i] - states.begin[i];
@@ -135,6 +145,7 @@ export const makeLanes = (app) => {
       nameOf(states.thread[i]), `${states.names[states.state[i]]}, ${amount(length, 'ns')}`,
       `${app.when(states.begin[i], step)} to ${app.when(states.end[i], step)}`
     ];
+    if (isUnrecorded(i)) lines.push('no event of its own: it may be several waits');
     if (waker !== null) lines.push(`woken by ${waker.thread < 0 ? waker.words : nameOf(waker.thread)}`);
     if (sample >= 0) lines.push(...payload.nearest(sample, 4));
     return lines;
@@ -163,15 +174,25 @@ export const makeLanes = (app) => {
     about.replaceChildren();
     if (i < 0) return;
     const [name, ...rest] = facts(i), waker = states.waker(i), sample = states.sample(i);
-    const tools = [button('Select this time', 'the samples of that time', () => app.go({
-      from: Math.max(Math.round(states.begin[i]), 0), to: Math.min(Math.round(states.end[i]), model.span)
-    }))];
-    if (waker !== null && waker.thread >= 0)
-      tools.unshift(button(`To the waker: ${nameOf(waker.thread)}`, 'what it did when it ended the wait (w)', () => toWaker(i)));
+    // The event of a wait comes after its end, when the thread runs again.
+    const end = Math.max(states.end[i], sample < 0 ? 0 : samples.time[sample]);
+    const time = {from: Math.max(Math.round(states.begin[i]), 0), to: Math.min(Math.round(end), model.span)};
+    const tools = [button('Select this time', 'the samples of that time', () => app.go(time))];
+    let meanwhile = '';
+    if (waker !== null && waker.thread >= 0) {
+      const name = nameOf(waker.thread), did = sumText(states.sums(waker.thread, states.begin[i], states.end[i]));
+      if (did !== '') meanwhile = `meanwhile ${name}: ${did}`;
+      tools.unshift(
+          button(`To the waker: ${name}`, 'what it did when it ended the wait (w)', () => toWaker(i)),
+          button('Its stacks meanwhile', `of ${name}, during this wait`, () => app.go({
+            ...time, finding: null, tids: [threads.tid[waker.thread]],
+            event: sample < 0 ? app.state.event : samples.event[sample]
+          })));
+    }
     const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
-        element('p', {class: 'module'}, chain.join(' ← ')));
+        element('p', {class: 'module'}, chain.join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile));
   };
   // From a chosen interval: to the one before or after it, or to the same time in another thread.
   const step = (sign) => {

@@ -210,6 +210,8 @@ const start = async () => {
             'span', {},
             ` ${counted(app.selection.indexes.length, 'sample')}${
                 app.unit() === 'samples' ? '' : `, ${amount(app.selection.all, app.unit())}`}`));
+    if (app.selection.indexes.length === 0 && made.length > 1)
+      chips.append(element('span', {}, ': no sample has all of this; take out a part of it'));
     if (app.selection.before)
       chips.append(element(
           'span', {},

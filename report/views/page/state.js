@@ -35,7 +35,7 @@ export const initialState = (model) => {
     to: null,
     viewFrom: 0,
     viewTo: model.span,
-    rows: 'cpu',
+    rows: model.answer && model.states ? 'state' : 'cpu',
     wait: '',  // an interval of a thread's states: "TID,SECONDS"
     clock: 'start',  // what times are counted from: 'start', or 'recorded': as tacho script prints them
     cpus: [],
