@@ -20,6 +20,9 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
     def setUp(self):
         super().setUp()
         self.switches()
+        self.make_page()
+
+    def make_page(self):
         (self.folder / "perf.data").write_bytes(self.capture.file())
         self.tacho("page", "--kallsyms", "kallsyms", "-o", "page.html", status=None)
 
@@ -92,14 +95,32 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.press("w")
         self.assertIn(f"worker {WORKER} on-CPU", self.about())
 
+    def click_tool(self, words):
+        self.browser.run("[...document.querySelectorAll('.wait button')].find((one) => one.textContent === arguments[0]).click()", words)
+        self.settle()
+
+    def test_a_wait_selects_its_event_and_what_its_waker_did(self):
+        """The event of a wait comes when the thread runs again: here 5 ms after the wait's end."""
+        self.recorders()
+        self.make_page()
+        self.open(f"#rows=state&event=offcpu&wait={MAIN},{(self.zero + 20 * MS) / 1e9:.9f}")
+        self.assertIn(f"meanwhile worker {WORKER}: ", self.about())
+        self.click_tool("Select this time")
+        selection = lambda: self.browser.run("return document.querySelector('#selection').innerText")
+        self.assertRegex(selection(), r"0\.0100+ s to 0\.0500+ s ✕ 1 sample")
+        self.click_tool("Its stacks meanwhile")
+        self.assertIn(f"tid={WORKER}", self.fragment())
+        self.assertIn(f"thread {WORKER}", selection())
+        self.open(f"#time={(self.zero + 20 * MS) / 1e9:.9f},{(self.zero + 21 * MS) / 1e9:.9f}&tid={OTHER}")
+        self.assertRegex(selection(), "0 samples.*: no sample has all of this; take out a part of it")
+
     def test_keys_walk_through_waits(self):
         self.open(f"#rows=state&wait={OTHER},{(self.zero + 5 * MS) / 1e9:.9f}")
         self.assertIn("since before the recording, 30 ms", self.about())
         self.browser.run("document.querySelector('canvas.bars').focus()")
         self.press("\ue014", "\ue014")
         self.assertIn("blocked: lock, 20 ms", self.about())
-        self.browser.run("[...document.querySelectorAll('.wait button')].find((one) => one.textContent === 'Select this time').click()")
-        self.settle()
+        self.click_tool("Select this time")
         self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0400+ s to 0\.0600+ s")
         self.press("\ue007")
         self.assertIn("view=", self.fragment())

@@ -115,8 +115,9 @@ export const makeCode = (app, functions) => {
         ...found.map((one) => element('option', {value: one}, `${frames.name(code.frame[one])}, ${frames.module(code.frame[one])}: ${
             share(weightOf(one), selection.all)}`)));
     choice.value = String(i);
-    const words = i < 0 ? ['The page has no code of this function: no sample was taken in it, or others have more.'] :
-                          [`${share(all, selection.all)} of the selection was taken in its code.`, model.text(code.reason[i])];
+    const words = i < 0 ? ['The page has no code of this function: it has that of functions in which most samples were taken.'] :
+                          [all > 0 ? `${share(all, selection.all)} of the selection was taken in its code.` :
+                                     'No selected sample was taken in its own code.', model.text(code.reason[i])];
     head.replaceChildren(
         element(
             'p', {class: 'tools'}, element('strong', {}, state.code), ' ',
@@ -143,6 +144,7 @@ export const makeCode = (app, functions) => {
       // The heaviest line of source, or instruction.
       const share = (row) => parseFloat(row.cells[0].textContent) || 0;
       const hottest = [...body.rows].reduce((most, row) => (most === null || share(row) > share(most) ? row : most), null);
+      box.scrollLeft = 0;
       box.scrollTop = hottest === null ? 0 : hottest.offsetTop - box.clientHeight / 3;
     }
   };

@@ -1,8 +1,9 @@
 // The samples of the selection one by one, with payload and stack. The rows in sight alone are elements.
-import {element} from '../../browser/dom.js';
+import {button, element} from '../../browser/dom.js';
 import {onKeys} from '../../browser/keys.js';
 import {counted, exactAmount, grouped, matching} from '../../browser/words.js';
 
+import {waitAt} from './lanes.js';
 import {weightsOf} from './model.js';
 import {makePayload} from './payload.js';
 
@@ -60,8 +61,14 @@ export const makeEvents = (app) => {
       ['in the finding', app.state.finding === null ? '' : exactAmount(weightsOf(model, app.state)[i], 'ns')],
       ...payload.fields(i, exactAmount)
     ].filter(([, value]) => value !== '');
+    const wait = model.states === null ? -1 : model.states.ofSample(i);
+    const toWait = () => {
+      app.go({rows: 'state', wait: waitAt(model, model.states.thread[wait], model.states.begin[wait])});
+      document.querySelector('.timeline').scrollIntoView();
+    };
     details.replaceChildren(
         element('h3', {}, `Sample ${grouped(row + 1)} of ${grouped(rows.length)}`),
+        ...(wait < 0 ? [] : [element('p', {}, button('Show its wait', 'in the states of its thread', toWait))]),
         element(
             'dl', {}, ...facts.flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, value)])),
         element('ol', {class: 'chain'}, ...payload.chain(i, 500).map((frame) => {
