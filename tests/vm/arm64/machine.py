@@ -87,7 +87,7 @@ def boot(folder, packages, root, sve="off", cpus=2):
         drives = ["-drive", f"file={path},format=raw,if=none,id={name}", "-device", f"virtio-blk-device,drive={name}", *drives]
     with console.open("wb") as file:
         # Return addresses can be signed; pauth-impdef is a signature that is quick to emulate.
-        subprocess.run(["nice", "-n", "10", "qemu-system-aarch64", "-machine", "virt", "-cpu", f"max,pauth-impdef=on,sve={sve}", "-m", "2048", "-smp", str(cpus),
+        subprocess.run(["nice", "-n", "5", "qemu-system-aarch64", "-machine", "virt", "-cpu", f"max,pauth-impdef=on,sve={sve}", "-m", "2048", "-smp", str(cpus),
                         "-nographic", "-nic", "none", "-no-reboot", "-kernel", next((packages / "boot").glob("vmlinuz-*")), "-initrd", image,
                         "-append", "console=ttyAMA0 quiet panic=-1", *drives],
                        stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False, timeout=PATIENCE)
