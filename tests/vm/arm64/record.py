@@ -5,7 +5,8 @@ are read here. Prints a row for each check; the exit status is 1 if one failed.
   tests/vm/arm64/record.py [--folder DIR] [--suite trixie] [--only NAME] [--cpus 2] [--again]
 
 --suite: another Debian's kernel and C library than bookworm's. --again reads what DIR has from before. Needs qemu-system-arm,
-g++-aarch64-linux-gnu, cpio, clang, build-arm64/bin, and programs that run here (TACHO_BIN, or build/bin)."""
+g++-aarch64-linux-gnu, cpio, clang, build-arm64/bin, and programs that run here (TACHO_BIN, or build/bin); for the rows of Go and
+Rust Debian's go and rustc, whose library for arm64 is unpacked with the rest."""
 import argparse
 import os
 import re
@@ -18,18 +19,29 @@ import machine
 
 HERE = Path(__file__).resolve().parent
 ROOT = machine.ROOT
+sys.path.append(str(ROOT / "tests/support"))
+import stack_pairs  # noqa: E402
+
+LOADS = ROOT / "bench/stack_loads"
 BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
 ARM = ROOT / "build-arm64"
 PATIENCE = 600  # seconds for a recording
 REACH_OF_BOTTOM = 0x80  # bytes
 PROGRAMS = ["tacho", "tacho-record", "tacho-report"]
-PACKAGES = ["linux-perf", "libc6", "libstdc++6", "python3-minimal", "busybox-static", machine.KERNEL]
+PACKAGES = ["linux-perf", "libc6", "libstdc++6", "libstd-rust-dev", "python3-minimal", "busybox-static", machine.KERNEL]
 C, CXX = ("aarch64-linux-gnu-gcc", "-O2", "-Wl,--build-id"), ("aarch64-linux-gnu-g++", "-O2", "-Wl,--build-id")
+CLANG = ("clang", "--target=aarch64-linux-gnu", "-Wl,--build-id")
 BUILT = {"plain": (*C, "-fomit-frame-pointer", "-pthread", "calls.c"),
          "pac": (*C, "-fomit-frame-pointer", "-pthread", "-mbranch-protection=standard", "calls.c"),
          "pac_leaf": (*C, "-fomit-frame-pointer", "-pthread", "-mbranch-protection=pac-ret+leaf+b-key", "-static-pie", "calls.c"),
          "debug_frame": (*C, "-g", "-fomit-frame-pointer", "-pthread", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "calls.c"),
          "deep": (*CXX, "-fomit-frame-pointer", "-pthread", "deep.cc"),
+         "hard_cxx": (*CXX, "-fomit-frame-pointer", "-pthread", LOADS / "hard_stacks.cc"),
+         "clang": (*CLANG, "-O2", "-fomit-frame-pointer", "-pthread", "calls.c"),
+         "hard_clang": (*CLANG, "--driver-mode=g++", "-O2", "-fomit-frame-pointer", "-pthread", LOADS / "hard_stacks.cc"),
+         "hard_rust": ("rustc", "-O", "--target=aarch64-unknown-linux-gnu", "--sysroot={packages}/usr", "-Clinker=aarch64-linux-gnu-gcc",
+                       LOADS / "hard_stacks.rs"),
+         "hard_go": ("env", "GOARCH=arm64", "CGO_ENABLED=0", "go", "build", LOADS / "hard_stacks.go"),
          "instrumented": (*C, "-O1", "-finstrument-functions", "-pthread", "work.c"),
          "work": (*C, "-O1", "-g", "-pthread", "work.c")}
 CLOCK = "-F 199 -e cpu-clock:u"
@@ -38,10 +50,17 @@ PYTHON = "python3 -S -c 'import re, time; end = time.time() + 10\ndef f(n): retu
 
 class Check:
     """`record`: options and command of tacho record. `lines`: expressions that lines of `tacho script`'s output match. `whole`: share of the
-    stacks in the second half of the recording; unwind tables take seconds in an emulated machine."""
+    stacks in the second half of the recording; unwind tables take seconds in an emulated machine. `pairs`: each stack is there
+    twice, walked in the kernel and copied."""
 
-    def __init__(self, record, *lines, status=0, whole=None, least=1):
-        self.record, self.lines, self.status, self.whole, self.least = record, lines, status, whole, least
+    def __init__(self, record, *lines, status=0, whole=None, pairs=False, least=1):
+        self.record, self.lines, self.status, self.whole, self.pairs, self.least = record, lines, status, whole, pairs, least
+
+
+def pairs_of(program):
+    """The same calls by --call-graph ehframe and from copies of the stack; the first runs pass while tables are read."""
+    return Check(f"-g {' '.join(stack_pairs.events('syscalls:sys_enter_getppid', copied=32768))} -- sh -c 'for i in 1 2 3 4 5 6; do /load/{program} 4; sleep 1; done'",
+                 whole=0.99, pairs=True)
 
 
 WORK = "-- /load/work 2"
@@ -99,6 +118,11 @@ CHECKS = {
     "eh_debug_frame": Check(f"--call-graph ehframe {CLOCK} -- /load/debug_frame 10", whole=0.99),
     "eh_cxx": Check(f"--call-graph ehframe {CLOCK} -- /load/deep 10", r"throws_at", r"Nested::area", whole=0.99),
     "eh_python": Check(f"--call-graph ehframe {CLOCK} -- {PYTHON}", r"_PyEval_EvalFrameDefault", whole=0.99),
+    "eh_pairs_cxx": pairs_of("hard_cxx"),
+    "eh_clang": Check(f"--call-graph ehframe {CLOCK} -- /load/clang 10", whole=0.99),
+    "eh_pairs_clang": pairs_of("hard_clang"),
+    "eh_pairs_rust": pairs_of("hard_rust"),
+    "eh_pairs_go": pairs_of("hard_go"),
     "dwarf_c": Check(f"--call-graph dwarf,32768 {CLOCK} -- /load/plain 10", whole=0.9),  # a copy of a signal's own stack ends in raise()
     "dwarf_cxx": Check(f"--call-graph dwarf,32768 {CLOCK} -- /load/deep 10", whole=0.99),
 }
@@ -158,7 +182,8 @@ def make_root(folder, packages, names):
             (root / f"load/{name}.sh").write_text(OTHERS[name][0] + "\n")
     wanted = {program for name in names for program in re.findall(r"/load/(\w+)", command_of(name))}
     for name in wanted & set(BUILT):
-        machine.run(*BUILT[name][:-1], "-o", root / "load" / name, HERE / BUILT[name][-1])
+        words = [str(word).format(packages=packages) for word in BUILT[name]]
+        machine.run(*words[:-1], "-o", root / "load" / name, HERE / words[-1])
     machine.run("clang", "-target", "bpf", "-D__TARGET_ARCH_arm64", "-O2", "-g", "-I", ROOT / "bpf/include", "-I", ARM / "packages/usr/include",
                 "-idirafter", ARM / "packages/usr/include/aarch64-linux-gnu", "-c", HERE / "opens.bpf.c", "-o", root / "load/opens.bpf.o")
     return root
@@ -180,7 +205,7 @@ def bottoms_of(root):
 def is_whole(line, bottoms):
     """Whether this is the last line of a whole stack."""
     address, rest = line.split(None, 1)
-    if re.search(r"^(_start|thread_start|__clone|clone)(\+| )", rest):
+    if re.search(r"^(_start|thread_start|__clone|clone|runtime\.(goexit|mstart|rt0_go)(\.abi0)?|_rt0_arm64_linux)(\+| )", rest):
         return True
     return any(file in rest and 0 <= int(address, 16) - start < REACH_OF_BOTTOM for file, start in bottoms)
 
@@ -202,7 +227,8 @@ def result_of(folder, name):
     check = CHECKS[name]
     if status != check.status:
         return "FAILED", f"status {status}: {last_line(out / (name + '.said'))}"
-    text, said = printed_by(BIN / "tacho", "script", "-i", out / f"{name}.data", "--symfs", folder / "root")
+    text, said = printed_by(BIN / "tacho", "script", "-i", out / f"{name}.data", "--symfs", folder / "root",
+                            *(["--no-inline", "-F", "tid,time,event,ip,sym,symoff,dso"] if check.pairs else []))
     (out / f"{name}.script").write_text(text)
     samples = text.count("\n\n") or len(text.splitlines())  # with stacks, or a line each
     if samples < check.least:
@@ -213,10 +239,22 @@ def result_of(folder, name):
     if check.whole is None:
         return "ok", f"{samples} samples"
     bottoms = bottoms_of(folder / "root")
-    stacks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
+    stacks = text.split("\n\n")
     stacks = stacks[len(stacks) // 2:]
+    if check.pairs:
+        return result_of_pairs(check, "\n\n".join(stacks), bottoms, out / f"{name}.others")
+    stacks = [block.splitlines() for block in stacks if block.strip()]
     whole = sum(is_whole(lines[-1], bottoms) for lines in stacks if len(lines) > 1)
     return ("ok" if whole >= check.whole * len(stacks) else "FAILED"), f"{whole} of {len(stacks)} stacks are whole"
+
+
+def result_of_pairs(check, text, bottoms, others_file):
+    others = stack_pairs.Counter()
+    counts, _ = stack_pairs.compare(text, lambda frames: bool(frames) and is_whole(f"{frames[-1][0]:x} {frames[-1][1]}", bottoms), others)
+    others_file.write_text("".join(f"{times} {' | '.join(kind)}\n" for kind, times in others.most_common()))
+    whole, pairs = counts["walked whole"], counts["pairs"]
+    return ("ok" if pairs and whole >= check.whole * pairs else "FAILED"), \
+        f"{whole} of {pairs} stacks are whole, of their copies {counts['copied whole']}; {counts['equal']} equal, {counts['different']} different"
 
 
 def main():
