@@ -62,7 +62,11 @@ constexpr Row kRows[] = {
      true},
 };
 
-std::string text_of(int code) { return std::strerror(code); }
+constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP, which has no text: arm64's answer before 6.4
+
+std::string text_of(int code) {
+  return code == kNotSupported ? "this kernel does not support it (ENOTSUPP)" : std::strerror(code);
+}
 
 std::string refusal_of(const Row& row) {
   LIBBPF_OPTS(bpf_prog_load_opts, options);
