@@ -131,21 +131,30 @@ Result<std::uint64_t> kaslr_offset(const LineRefs& refs, std::string_view text,
   return found->address - reference->address;
 }
 
-// Checks that the kernel's code has the recorded size. Recorders use one of two symbols for its end; without
-// them in the list nothing can be checked.
-Result<> check_end(const LineRefs& refs, std::string_view text, const ReferenceSymbol& reference,
-                   std::uint64_t moved) {
-  std::optional<std::uint64_t> seen;
-  for (const LineRef& ref : refs) {
-    const Line line = ref.line_in(text);
-    if (!line.module.empty() || (line.name != "_etext" && line.name != "_edata")) continue;
-    const std::uint64_t end = line.address - moved;
-    if (end == reference.text_end || rounded_to_page(end) == reference.text_end) return Done{};
-    if (line.name == "_etext" || !seen) seen = end;
+// Where the kernel's code ends: recorders use one of two symbols. _edata may have a type that no table wants:
+// R on arm64.
+struct KernelEnds {
+  std::optional<std::uint64_t> text, data;
+
+  void see(const Line& line) {
+    if (!line.module.empty()) return;
+    if (line.name == "_etext") text = line.address;
+    if (line.name == "_edata") data = line.address;
   }
+};
+
+// Checks that the kernel's code has the recorded size. Without a symbol for its end in the list nothing can
+// be checked.
+Result<> check_end(const KernelEnds& ends, const ReferenceSymbol& reference, std::uint64_t moved) {
+  for (const auto& end : {ends.text, ends.data}) {
+    if (end && (*end - moved == reference.text_end || rounded_to_page(*end - moved) == reference.text_end)) {
+      return Done{};
+    }
+  }
+  const auto& seen = ends.text ? ends.text : ends.data;
   if (!seen) return Done{};
   const auto size = [&](std::uint64_t end) { return std::to_string(end - reference.address); };
-  return Error{"is of another kernel: from " + reference.name + " its code has " + size(*seen) +
+  return Error{"is of another kernel: from " + reference.name + " its code has " + size(*seen - moved) +
                " bytes, the recorded kernel's " + size(reference.text_end)};
 }
 
@@ -154,6 +163,7 @@ Result<> check_end(const LineRefs& refs, std::string_view text, const ReferenceS
 // The wanted lines found so far.
 struct Kallsyms::Lines {
   LineRefs refs;
+  KernelEnds ends;
   std::size_t next = 0;  // offset of the first line that was not parsed
 
   // Parses the whole lines that were read so far; at the end also a last line without newline.
@@ -165,6 +175,7 @@ struct Kallsyms::Lines {
       if (newline == std::string_view::npos && !is_end) break;
       const std::size_t end = std::min(newline, text.size());
       const auto line = parse_symbol_line(text.substr(next, end - next));
+      if (line) ends.see(*line);
       if (line && is_wanted(*line)) {
         if (refs.size() == most) {
           return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
@@ -219,8 +230,7 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
   auto moved = kaslr_offset(*refs, content, reference);
   if (!moved) return std::move(moved.error());
   if (reference && has_known_end(*reference))
-    if (auto checked = check_end(*refs, content, *reference, *moved); !checked)
-      return std::move(checked.error());
+    if (auto checked = check_end(lines.ends, *reference, *moved); !checked) return std::move(checked.error());
   // After another boot modules are at other addresses, and have moved by another distance than the kernel.
   const bool has_modules = *moved == 0 || (reference && reference->is_of_same_boot);
   result.kernel_.reserve(refs->size());

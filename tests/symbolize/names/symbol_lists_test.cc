@@ -142,6 +142,17 @@ TEST(Kallsyms, AnotherKernelsCodeHasAnotherLength) {
       << "this list does not say";
 }
 
+TEST(Kallsyms, TheEndOfArm64sKernelHasATypeOfItsOwn) {
+  const auto is_read = [](std::uint64_t end) {
+    return static_cast<bool>(
+        parse("ffffa6be01200000 T _text\nffffa6be02180000 D _etext\nffffa6be0360ba00 R _edata\n",
+              ReferenceSymbol{"_text", 0xffffa6be01200000, end}));
+  };
+  EXPECT_TRUE(is_read(0xffffa6be0360ba00)) << "as Linux 6.12 of Debian 13 is recorded";
+  EXPECT_TRUE(is_read(0xffffa6be02180000));
+  EXPECT_FALSE(is_read(0xffffa6be0360ba01));
+}
+
 TEST(Kallsyms, SortsWhatIsNotSorted) {
   auto kallsyms = parse("20 T second\n10 T first\n");
   ASSERT_TRUE(kallsyms);
