@@ -55,7 +55,7 @@ def make_root(folder, packages, programs, lines, libraries=()):
         shutil.copy(program, root / "bin")
         for name, path in libraries_of(program, places).items():
             shutil.copy(path, root / "lib/aarch64-linux-gnu" / name)
-    shutil.copy(packages / "lib/aarch64-linux-gnu/ld-linux-aarch64.so.1", root / "lib")
+    shutil.copy(next(packages.glob("**/ld-linux-aarch64.so.1")), root / "lib")
     modules = next(packages.glob("**/lib/modules/*")) / "kernel"
     for module in MODULES:
         path = next(modules.glob(module + "*"))
