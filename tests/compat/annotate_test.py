@@ -194,10 +194,9 @@ class Annotate(programs.Scratch):
     def test_a_pack_without_code_hides_no_line(self):
         """It has lines of sampled addresses; those of other instructions are in the program."""
         for name, source, options in (("loop", LOOP, ["-O1", "-g"]), ("shapes", SHAPES, ["-std=c++17", "-O2", "-g"])):
-            program = self.build(name, source, *options)
-            self.tacho("record", "-q", "--no-pack", "-F", "1999", "-e", "cpu-clock:u", "-o", "bare.data", "--", program)
-            self.tacho("pack", "-q", "bare.data", "-o", "packed.data", status=None)
-            texts = [self.tacho("annotate", "-i", capture, "--stdio", "-d", name).stdout for capture in ("bare.data", "packed.data")]
+            bare = self.record(self.build(name, source, *options))
+            self.tacho("pack", "-q", bare, "-o", "packed.data", status=None)
+            texts = [self.tacho("annotate", "-i", capture, "--stdio", "-d", name).stdout for capture in (bare, "packed.data")]
             self.assertIn(b" : ", texts[0])
             self.assert_same_text(texts[1], texts[0])
 
