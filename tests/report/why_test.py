@@ -199,7 +199,7 @@ class Why(MadeWaits):
         by = idle["ended_by"][0]
         self.assertEqual([by[name] for name in ("comm", "tid", "ends_in", "doing", "function")], ["keeper", THREE, "mix", "cpu", "leaf_b"])
         self.assertEqual([one["cause"] for one in found["findings"]], ["cpu"])
-        self.assertIn(b"          ended by keeper (4244) in mix, 100 %: 100 % on the CPU in leaf_b\n", self.why().stdout)
+        self.assertIn(b"          ended by keeper (4244) in mix, 100 %; meanwhile 100 % on the CPU in leaf_b\n", self.why().stdout)
 
     def test_peers_whose_answers_end_epoll_are_said(self):
         self.off(110, ONE, 100, ("schedule", "ep_poll", "main"), "epoll", ready="connected", name="10.0.0.1:80")

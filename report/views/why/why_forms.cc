@@ -228,20 +228,22 @@ class AnswerWords {
   // `has_end`: they did not hold a lock, but ended the wait.
   std::string holder_text(const Holder& holder, double time, bool has_end) const {
     std::string text = fmt::format(
-        "{} by {}{}{}, {:.0f} %{}{}", has_end ? "ended" : "held", safe(holder.comm),
+        "{} by {}{}{}, {:.0f} %{}", has_end ? "ended" : "held", safe(holder.comm),
         holder.tid == 0 ? "" : fmt::format(" ({})", holder.tid),
         has_end && !holder.ends_in.empty() ? " in " + safe(holder.ends_in) : "", share(holder.time, time),
         has_end || holder.median_hold == 0
             ? ""
             : fmt::format(", {} at a time, longest {}",
                           quantity_text(static_cast<double>(holder.median_hold), "ns"),
-                          quantity_text(static_cast<double>(holder.longest_hold), "ns")),
-        has_end ? "; meanwhile" : ":");
+                          quantity_text(static_cast<double>(holder.longest_hold), "ns")));
     std::size_t count = 0;
     for (const Doing& doing : holder.doings) {
       if (share(doing.time, holder.time) < 100 * kLeastPart || count == 3) break;
-      text += fmt::format("{} {:.0f} % {}", count++ == 0 ? "" : ",", share(doing.time, holder.time),
-                          doing_text(doing));
+      text += fmt::format("{} {:.0f} % {}",
+                          count++ > 0 ? ","
+                          : has_end   ? "; meanwhile"
+                                      : ":",
+                          share(doing.time, holder.time), doing_text(doing));
     }
     return text;
   }
