@@ -36,7 +36,7 @@ PlannedEvent comm_event() {
 
 Result<PerfClockTime> read_perf_clock(std::size_t page_size) {
   const auto event = open_event(comm_event(), 0, -1);
-  if (!event) return std::move(event.error());
+  if (!event) return event.error();
   auto ring = PerfRing::map(*event, 1, page_size);
   if (!ring) return std::move(ring.error());
   // A name that is set again is a COMM record, too.
