@@ -48,8 +48,7 @@ struct MemoryNode {
   std::vector<std::uint64_t> bitmap;
 };
 struct ClockData {
-  static constexpr std::uint32_t kPerfClock =
-      0xffffffff;  // no clock of clock_gettime(); only tacho writes it
+  static constexpr std::uint32_t kPerfClock = 0xffffffff;  // no clockid: the perf clock, as tacho marks it
   std::uint32_t clockid = 0;
   std::uint64_t wall_ns = 0, clock_ns = 0;  // one point in time on both clocks
 };

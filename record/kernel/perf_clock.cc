@@ -42,17 +42,25 @@ Result<PerfClockTime> read_perf_clock(std::size_t page_size) {
   // A name that is set again is a COMM record, too.
   std::array<char, 16> name{};
   if (::prctl(PR_GET_NAME, name.data()) != 0) return system_error("prctl", errno);
-  PerfClockTime now;
-  const std::uint64_t before = wall_clock_ns();
-  if (::prctl(PR_SET_NAME, name.data()) != 0) return system_error("prctl", errno);
-  now.wall_ns = before + (wall_clock_ns() - before) / 2;
-  // The time is the end of the record (sample_id_all).
-  ring->drain([&](format::Bytes records) {
-    if (records.size() >= sizeof now.perf_ns)
-      std::memcpy(&now.perf_ns, records.data() + records.size() - sizeof now.perf_ns, sizeof now.perf_ns);
-  });
-  if (now.perf_ns == 0) return Error{"the kernel wrote no COMM record"};
-  return now;
+  constexpr int kReadings = 5;  // the thread may be interrupted in some
+  PerfClockTime best;
+  std::uint64_t least = ~std::uint64_t{0};  // ns between the two readings of CLOCK_REALTIME
+  for (int i = 0; i < kReadings; ++i) {
+    const std::uint64_t before = wall_clock_ns();
+    if (::prctl(PR_SET_NAME, name.data()) != 0) return system_error("prctl", errno);
+    const std::uint64_t apart = wall_clock_ns() - before;  // huge if it was set back
+    // The time is the end of the record (sample_id_all).
+    std::uint64_t time = 0;
+    ring->drain([&](format::Bytes records) {
+      if (records.size() >= sizeof time)
+        std::memcpy(&time, records.data() + records.size() - sizeof time, sizeof time);
+    });
+    if (time == 0 || apart >= least) continue;
+    least = apart;
+    best = {.perf_ns = time, .wall_ns = before + apart / 2};
+  }
+  if (best.perf_ns == 0) return Error{"the kernel wrote no COMM record"};
+  return best;
 }
 
 }  // namespace tacho::record

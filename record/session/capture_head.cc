@@ -85,8 +85,8 @@ std::vector<format::EventGroup> groups_of(const Plan& plan) {
   return groups;
 }
 
-// Feature CLOCK_DATA: what time of day the clock of the events has now. Left out if the kernel refuses to say
-// it.
+// // Feature CLOCK_DATA: the time of day by the clock of the events, now. Left out if the kernel refuses an
+// event for it.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
   if (!attr.has(abi::kUseClockid)) {
     if (const auto now = read_perf_clock(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))))

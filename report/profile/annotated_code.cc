@@ -465,8 +465,8 @@ const BpfFunction* CodeAnnotator::bpf_function(const FunctionContext& context) {
 
 // A pack with the function's code has a row only where the line changes; it holds up to the next row. Each
 // line is looked up as often as one from DWARF, since names may depend on the number of look-ups
-// (symbolize::UseSymbolName::AsPerf). A pack without its code has rows of sampled addresses alone; the lines
-// of others are in the file.
+// (symbolize::UseSymbolName::AsPerf). A pack without its code has rows of sampled addresses alone; for other
+// addresses the debug information of the file here is used.
 void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& code) {
   if (context.function.module->kind == symbolize::ModuleKind::Bpf) {
     const BpfFunction* const function = bpf_function(context);

@@ -333,7 +333,7 @@ std::string jit_line(const symbolize::JitCode::Function& function, std::uint64_t
 std::string packed_line(symbolize::PackedSource& packed, const symbolize::LocationFacts& facts) {
   const format::PackedAddress* const start = packed.at(facts.symbol->start);
   if (start != nullptr && start->line != 0) return line_text(packed.text(start->file), start->line);
-  // The line of the one address that stands for all of the function would be another one with each recording.
+  // The line of the one address that stands for all of the function would differ from recording to recording.
   const format::PackedAddress* const known = packed.at(facts.shown_address);
   return known == nullptr || known->line == 0 ? std::string() : file_text(packed.text(known->file));
 }

@@ -380,6 +380,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     has_name = is_named;
     if (is_call) return;
     if (wants_code) code.add_location(location, facts);
+    if (is_data) return;
     // Pictures show the line where a function starts.
     const bool has_start =
         facts.lines != nullptr && facts.symbol && facts.symbol->start <= facts.shown_address;

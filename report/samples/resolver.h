@@ -74,7 +74,7 @@ class Resolver {
   // module's file if that has more of them; empty if neither has any.
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
-  // The symbol of the module's file here, for names that the capture does not have.
+  // The source line and the symbol of the module's file here, for what the capture does not have.
   std::optional<symbolize::Symbolizer::LineInFile> line_in_file(const symbolize::Module& module,
                                                                 format::ElfAddress address,
                                                                 const symbolize::LinkerSymbol& symbol) {

@@ -131,8 +131,8 @@ Result<std::uint64_t> kaslr_offset(const LineRefs& refs, std::string_view text,
   return found->address - reference->address;
 }
 
-// Where the kernel's code ends: recorders use one of two symbols. _edata may have a type that no table wants:
-// R on arm64.
+// Where the kernel's code ends: recorders use one of two symbols. _edata may have a type that symbol tables
+// leave out: R on arm64.
 struct KernelEnds {
   std::optional<std::uint64_t> text, data;
 

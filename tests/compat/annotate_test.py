@@ -14,6 +14,7 @@ from pathlib import Path
 
 import made_vmlinux
 import programs
+from page_data import Page
 
 LOOP = """
 #include <stdlib.h>
@@ -199,6 +200,18 @@ class Annotate(programs.Scratch):
             texts = [self.tacho("annotate", "-i", capture, "--stdio", "-d", name).stdout for capture in (bare, "packed.data")]
             self.assertIn(b" : ", texts[0])
             self.assert_same_text(texts[1], texts[0])
+
+    def test_a_pack_has_the_line_where_a_function_starts(self):
+        def lines_of(*capture):
+            self.tacho("page", "-i", *capture, "-o", "page.html", status=None)
+            page = Page((self.folder / "page.html").read_text())
+            return {page.texts[name]: page.texts[line] for name, line in zip(page.columns["frame.name"], page.columns["frame.line"])}
+        capture = self.record(self.build("loop", LOOP, "-O1", "-g"))
+        lines = lines_of(capture)
+        self.assertRegex(lines["sum"], r"^loop\.c:\d+$")
+        self.tacho("pack", "-q", capture, "-o", "packed.data", status=None)
+        self.assertNotIn("sum", lines_of(capture, "--symfs", self.empty()))
+        self.assertEqual(lines_of("packed.data", "--symfs", self.empty())["sum"], lines["sum"])
 
     def test_the_summary_by_lines(self):
         capture = self.record(self.build("loop", LOOP, "-O1", "-g"))

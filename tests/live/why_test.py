@@ -184,7 +184,8 @@ def without_others(truth, answer):
     for finding in kept:
         finding["share"] *= busy / max(busy - time_of_others, 1)
         doings = (finding.get("holder") or {}).get("doings", [])
-        finding["holder"] = finding.get("holder") and finding["holder"] | next((one for one in doings if one["doing"] != "runnable"), {})
+        if doings and time_of_others > 0:
+            finding["holder"] = finding["holder"] | next((one for one in doings if one["doing"] != "runnable"), {})
     if truth["cause"] == "idle" or time_of_others == 0:
         return truth, answer | {"findings": kept}
     scale = truth["wall_ns"] / max(truth["wall_ns"] - truth["runnable_ns"], 1)

@@ -108,11 +108,11 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.click_tool("Select this time")
         selection = lambda: self.browser.run("return document.querySelector('#selection').innerText")
         self.assertRegex(selection(), r"0\.0100+ s to 0\.0500+ s ✕ 1 sample")
-        self.click_tool("Its stacks meanwhile")
+        self.click_tool(f"Stacks of worker {WORKER} meanwhile")
         self.assertIn(f"tid={WORKER}", self.fragment())
-        self.assertIn(f"thread {WORKER}", selection())
+        self.assertRegex(selection(), f"thread {WORKER} ✕ 1 sample")  # its clock's: it was on the CPU
         self.open(f"#time={(self.zero + 20 * MS) / 1e9:.9f},{(self.zero + 21 * MS) / 1e9:.9f}&tid={OTHER}")
-        self.assertRegex(selection(), "0 samples.*: no sample has all of this; take out a part of it")
+        self.assertRegex(selection(), "0 samples.*: no sample matches all of these; remove one")
 
     def test_keys_walk_through_waits(self):
         self.open(f"#rows=state&wait={OTHER},{(self.zero + 5 * MS) / 1e9:.9f}")

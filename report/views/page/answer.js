@@ -69,7 +69,7 @@ export const makeAnswer = (app) => {
   if (answer.rest !== '') parts.push(element('p', {}, answer.rest));
   if (answer.idle.length > 0)
     parts.push(
-        element('h3', {}, 'Waits for work or for other threads, in no share above'), element('ul', {class: 'notes idle'}, ...answer.idle.map(idle)));
+        element('h3', {}, 'Waits for work or for other threads (not counted above)'), element('ul', {class: 'notes idle'}, ...answer.idle.map(idle)));
   if (answer.findings.length > 0 && !answer.kept)
     parts.push(element('p', {class: 'rest'}, 'tacho why -o FILE keeps the capture for these commands.'));
 

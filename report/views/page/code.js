@@ -115,7 +115,7 @@ export const makeCode = (app, functions) => {
         ...found.map((one) => element('option', {value: one}, `${frames.name(code.frame[one])}, ${frames.module(code.frame[one])}: ${
             share(weightOf(one), selection.all)}`)));
     choice.value = String(i);
-    const words = i < 0 ? ['The page has no code of this function: it has that of functions in which most samples were taken.'] :
+    const words = i < 0 ? ['The page has no code of this function: it has code only of the functions with the most samples.'] :
                           [all > 0 ? `${share(all, selection.all)} of the selection was taken in its code.` :
                                      'No selected sample was taken in its own code.', model.text(code.reason[i])];
     head.replaceChildren(

@@ -103,7 +103,7 @@ export const makeLanes = (app) => {
     }
     return found;
   };
-  // What a wait's event says is in the colours below it.
+  // A wait's event gets no label: the coloured interval shows the same.
   let waits = null;
   const isOfWait = (i) => {
     if (states === null) return false;
@@ -180,13 +180,15 @@ export const makeLanes = (app) => {
     const tools = [button('Select this time', 'the samples of that time', () => app.go(time))];
     let meanwhile = '';
     if (waker !== null && waker.thread >= 0) {
-      const name = nameOf(waker.thread), did = sumText(states.sums(waker.thread, states.begin[i], states.end[i]));
+      const name = nameOf(waker.thread), sums = states.sums(waker.thread, states.begin[i], states.end[i]), did = sumText(sums);
+      // What it did most: on the CPU, or waits.
+      const clock = sums[ON_CPU] >= Math.max(...sums) ? model.events.findIndex((one) => one.isOfCpu && one.samples > 0) : -1;
       if (did !== '') meanwhile = `meanwhile ${name}: ${did}`;
       tools.unshift(
           button(`To the waker: ${name}`, 'what it did when it ended the wait (w)', () => toWaker(i)),
-          button('Its stacks meanwhile', `of ${name}, during this wait`, () => app.go({
+          button(`Stacks of ${name} meanwhile`, 'its samples during this wait', () => app.go({
             ...time, finding: null, tids: [threads.tid[waker.thread]],
-            event: sample < 0 ? app.state.event : samples.event[sample]
+            event: clock >= 0 ? clock : sample < 0 ? app.state.event : samples.event[sample]
           })));
     }
     const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES);

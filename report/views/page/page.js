@@ -211,7 +211,7 @@ const start = async () => {
             ` ${counted(app.selection.indexes.length, 'sample')}${
                 app.unit() === 'samples' ? '' : `, ${amount(app.selection.all, app.unit())}`}`));
     if (app.selection.indexes.length === 0 && made.length > 1)
-      chips.append(element('span', {}, ': no sample has all of this; take out a part of it'));
+      chips.append(element('span', {}, ': no sample matches all of these; remove one'));
     if (app.selection.before)
       chips.append(element(
           'span', {},

@@ -331,7 +331,8 @@ class ScriptSink : public Sink, private TextView {
       std::fprintf(stderr, "%s\n", cli::printable_message(remark).c_str());
     if (options_->fields.has(Field::Tod) && !session_->features().environment.clock_data) {
       return use_error(
-          "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
+          "-F tod: the capture does not say which time of day its clock stood for; record with tacho, or "
+          "with perf record -k CLOCKID");
     }
     if (auto found = switch_.find_events(names); !found) return found;
     text_.emplace(*session_, options_->fields, options_->reading.names, times(), options_->frames);
