@@ -503,10 +503,16 @@ void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& 
         continue;
       }
     }
-    if (context.packed == nullptr || context.packed->at(context.function.start + line.offset) != nullptr)
-      known = line.offset;
-    else if (!has_all_rows)
+    const bool has_row =
+        context.packed == nullptr || context.packed->at(context.function.start + line.offset) != nullptr;
+    if (has_row) known = line.offset;
+    if (!has_row && !has_all_rows) {  // no line is known
+      if (has_list) {
+        line.function = context.function.name;
+        line.function_linker = context.function.linker_name;
+      }
       continue;
+    }
     const symbolize::Frame& frame = resolver.frames(context.at(context.start_ip + known, true)).front();
     const bool is_known = frame.line_state == symbolize::LineState::Known && frame.line != 0;
     if (is_known) {

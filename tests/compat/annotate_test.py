@@ -194,7 +194,7 @@ class Annotate(programs.Scratch):
 
     def test_a_pack_without_code_hides_no_line(self):
         """It has lines of sampled addresses; those of other instructions are in the program."""
-        for name, source, options in (("loop", LOOP, ["-O1", "-g"]), ("shapes", SHAPES, ["-std=c++17", "-O2", "-g"])):
+        for name, source, options in (("loop", LOOP, ["-O1", "-g"]), ("shapes", SHAPES, ["-std=c++17", "-O2", "-g"]), ("plain", LOOP, ["-O1"])):
             bare = self.record(self.build(name, source, *options))
             self.tacho("pack", "-q", bare, "-o", "packed.data", status=None)
             texts = [self.tacho("annotate", "-i", capture, "--stdio", "-d", name).stdout for capture in (bare, "packed.data")]
