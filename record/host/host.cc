@@ -342,9 +342,11 @@ format::Environment describe_host(const std::vector<std::string>& command_line) 
   return out;
 }
 
-std::uint64_t monotonic_now() {
+std::uint64_t monotonic_now() { return clock_now(CLOCK_MONOTONIC); }
+
+std::uint64_t clock_now(int clockid) {
   timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clockid, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 

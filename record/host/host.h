@@ -62,6 +62,7 @@ format::Environment describe_host(const std::vector<std::string>& command_line);
 
 // CLOCK_MONOTONIC, ns.
 std::uint64_t monotonic_now();
+std::uint64_t clock_now(int clockid);  // ns by clock_gettime(); 0: the kernel refuses the clock
 
 // Raises the soft limit of file descriptors to the hard limit: each event needs one for each CPU.
 void raise_descriptor_limit();

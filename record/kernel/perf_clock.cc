@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "record/host/host.h"
 #include "record/kernel/perf_event.h"
 #include "record/kernel/perf_ring.h"
 
@@ -14,12 +15,6 @@ namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-
-std::uint64_t wall_clock_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 // Counts nothing, and needs no rights for the kernel's code.
 PlannedEvent comm_event() {
@@ -46,9 +41,9 @@ Result<PerfClockTime> read_perf_clock(std::size_t page_size) {
   PerfClockTime best;
   std::uint64_t least = ~std::uint64_t{0};  // ns between the two readings of CLOCK_REALTIME
   for (int i = 0; i < kReadings; ++i) {
-    const std::uint64_t before = wall_clock_ns();
+    const std::uint64_t before = clock_now(CLOCK_REALTIME);
     if (::prctl(PR_SET_NAME, name.data()) != 0) return system_error("prctl", errno);
-    const std::uint64_t apart = wall_clock_ns() - before;  // huge if it was set back
+    const std::uint64_t apart = clock_now(CLOCK_REALTIME) - before;  // huge if it was set back
     // The time is the end of the record (sample_id_all).
     std::uint64_t time = 0;
     ring->drain([&](format::Bytes records) {

@@ -14,7 +14,7 @@ struct PerfClockTime {
   std::uint64_t wall_ns = 0;  // CLOCK_REALTIME
 };
 
-// // The present: the time of a COMM record that this thread makes, of some the one with the least time
+// The present: the time of a COMM record that this thread makes, of some the one with the least time
 // around it. The two are then some microseconds apart. An error: events or rings are refused.
 Result<PerfClockTime> read_perf_clock(std::size_t page_size);
 

@@ -85,7 +85,7 @@ std::vector<format::EventGroup> groups_of(const Plan& plan) {
   return groups;
 }
 
-// // Feature CLOCK_DATA: the time of day by the clock of the events, now. Left out if the kernel refuses an
+// Feature CLOCK_DATA: the time of day by the clock of the events, now. Left out if the kernel refuses an
 // event for it.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
   if (!attr.has(abi::kUseClockid)) {
@@ -93,14 +93,12 @@ void describe_clock(const format::EventAttr& attr, format::Environment& environm
       environment.clock_data = {format::ClockData::kPerfClock, now->wall_ns, now->perf_ns};
     return;
   }
-  timespec resolution{}, wall{}, now{};
+  timespec resolution{};
   if (clock_getres(attr.clockid, &resolution) != 0) return;
-  const auto nanoseconds = [](const timespec& time) {
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-  };
-  environment.clock_resolution_ns = nanoseconds(resolution);
-  if (clock_gettime(CLOCK_REALTIME, &wall) != 0 || clock_gettime(attr.clockid, &now) != 0) return;
-  environment.clock_data = {static_cast<std::uint32_t>(attr.clockid), nanoseconds(wall), nanoseconds(now)};
+  environment.clock_resolution_ns = static_cast<std::uint64_t>(resolution.tv_sec) * 1'000'000'000 +
+                                    static_cast<std::uint64_t>(resolution.tv_nsec);
+  environment.clock_data = {static_cast<std::uint32_t>(attr.clockid), clock_now(CLOCK_REALTIME),
+                            clock_now(attr.clockid)};
 }
 
 }  // namespace
