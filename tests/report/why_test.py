@@ -201,6 +201,12 @@ class Why(MadeWaits):
         self.assertEqual([one["cause"] for one in found["findings"]], ["cpu"])
         self.assertIn(b"          ended by keeper (4244) in mix, 100 %; meanwhile 100 % on the CPU in leaf_b\n", self.why().stdout)
 
+    def test_who_had_the_cpu_of_the_thread_that_ends_a_wait_is_said(self):
+        self.off(109, THREE, 99, ("schedule", "leaf_b", "main"), queued=99, runner="hog")
+        self.wakes(109, THREE, ONE, "try_to_wake_up", "mix")
+        self.off(110, ONE, 100, ("schedule", "futex_wait", "leaf_a", "main"), "futex", lock=SINK)
+        self.assertRegex(self.why().stdout.decode(), r"ended by keeper \(4244\) in mix, 100 %; meanwhile 99 % waiting for a CPU in \w+ \(hog had it\)\n")
+
     def test_peers_whose_answers_end_epoll_are_said(self):
         self.off(110, ONE, 100, ("schedule", "ep_poll", "main"), "epoll", ready="connected", name="10.0.0.1:80")
         self.off(330, ONE, 200, ("schedule", "ep_poll", "main"), "epoll", ready="accepted")

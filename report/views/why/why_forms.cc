@@ -298,7 +298,7 @@ class WhyWriter {
     if (answer_.operations && !answer_.findings.empty()) write_line(0, "what a slow one has more of");
     for (const FindingText& finding : text_.findings) write_finding(finding);
     if (!text_.rest.empty()) write_line(0, text_.rest);
-    if (!text_.idle.empty()) write_line(0, "waits for work");
+    if (!text_.idle.empty()) write_line(0, "waits for work or for other threads (not counted above)");
     for (const IdleText& one : std::span(text_.idle).first(std::min(kMostIdle, text_.idle.size()))) {
       write_line(2, one.title);
       for (const std::string& line : one.evidence) write_line(kIndent, line);
