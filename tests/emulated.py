@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reading programs of arm64 (script/build --arm64), run by qemu-user, must print what those of this machine print.
+"""tacho-report built for arm64 (script/build --arm64) and run by qemu-user must print the same as the native one.
 
   tests/emulated.py [--patience 600] [--symfs DIR] [CAPTURE...]
   tests/emulated.py [--patience 600] --tests FOLDER [--only NAME...]

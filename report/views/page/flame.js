@@ -18,7 +18,7 @@ export const makeFlame = (app) => {
   const legend = element('p', {class: 'legend'});
   const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const without = element('p', {class: 'without'});
-  let fills = new Map(), described = null, drawn = {key: '', selection: null, trees: null};
+  let fills = new Map(), drawn = {key: '', selection: null, trees: null};
 
   // The sums of both sides of a comparison, the one that widths show first.
   const sides = () => {
@@ -191,7 +191,7 @@ export const makeFlame = (app) => {
     keys: act,
     toMatch: (step) => (app.state.around === '' ? main : current).toMatch(step),
     draw: () => {
-      const {state} = app, event = model.events[state.event], none = 'No sample of the selection has a weight.';
+      const {state} = app, isOther = drawn.selection !== app.selection, event = model.events[state.event], none = 'No sample of the selection has a weight.';
       without.textContent =
           event.hasStacks ? '' : `${event.name} was recorded without stacks: each sample has one frame, where it was taken.`;
       fills = new Map();
@@ -211,8 +211,7 @@ export const makeFlame = (app) => {
         main.draw(graph, graph.nodeAt(state.zoom, state.steps), sides()[0].all > 0 ? '' : none);
       }
       if (hasFocus) current.canvas.focus({preventScroll: true});
-      if (current.chosen < 0 || described !== app.selection) status.textContent = '';
-      described = app.selection;
+      if (current.chosen < 0 || isOther) status.textContent = '';
     }
   };
 };
