@@ -45,6 +45,9 @@ class Asked(planted.Planted):
             self.skipTest(f"the machine is busy: others had the CPU before the quota was used up: {wrong}")
         if truth["cause"] not in WITHOUT_CPU and of_others > 0.2:
             self.skipTest(f"the machine is busy: threads waited {of_others:.0%} of the time for a CPU: {wrong}")
+        holder = (answer["findings"] or [{}])[0].get("holder") or {}
+        if truth.get("holder") and holder.get("doing") == "runnable":
+            self.skipTest(f"the machine is busy: who had the lock waited for a CPU: {wrong}")
         self.fail(wrong)
 
     def check_truth(self, truth, seconds):
