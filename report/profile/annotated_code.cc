@@ -490,7 +490,7 @@ void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& 
       context.packed == nullptr ||
       context.packed->code_at(context.function.start, context.size).size() == context.size;
   const symbolize::LinkerSymbol symbol{context.function.linker_name, {context.address}};
-  std::uint64_t known = 0;  // the offset of the last known line
+  std::optional<std::uint64_t> known;  // the offset of the last row
   for (CodeLine& line : code.lines) {
     if (!has_all_rows) {
       const auto in_file =
@@ -506,14 +506,14 @@ void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& 
     const bool has_row =
         context.packed == nullptr || context.packed->at(context.function.start + line.offset) != nullptr;
     if (has_row) known = line.offset;
-    if (!has_row && !has_all_rows) {  // no line is known
+    if (!known || (!has_row && !has_all_rows)) {  // no line is known
       if (has_list) {
         line.function = context.function.name;
         line.function_linker = context.function.linker_name;
       }
       continue;
     }
-    const symbolize::Frame& frame = resolver.frames(context.at(context.start_ip + known, true)).front();
+    const symbolize::Frame& frame = resolver.frames(context.at(context.start_ip + *known, true)).front();
     const bool is_known = frame.line_state == symbolize::LineState::Known && frame.line != 0;
     if (is_known) {
       line.file = frame.file;
