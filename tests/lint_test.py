@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""script/lint knows which lines of which sources changed."""
+"""script/lint knows which lines of which sources changed; shell scripts answer --help."""
+import subprocess
 import unittest
 
-from own_scripts import loaded_script
+from own_scripts import ROOT, loaded_script
 
 DIFF = """\
 diff --git a/report/one.cc b/report/one.cc
@@ -34,6 +35,16 @@ class Lint(unittest.TestCase):
         files = {"report/one.cc": [[3, 4]], "report/two.h": [[1, 9]], "bench/other.cc": [[1, 1]], "report/alone.h": [[1, 1]]}
         compiled = {"report/one.cc", "report/two.cc", "report/three.cc"}
         self.assertEqual(loaded_script("lint").sources_of(files, compiled), ["report/two.cc", "report/one.cc"])
+
+
+class Help(unittest.TestCase):
+    def test_shell_scripts_print_what_they_do(self):
+        scripts = [file for file in (ROOT / "script").iterdir() if file.read_bytes().startswith(b"#!/bin/sh")]
+        self.assertGreater(len(scripts), 9)
+        for script in scripts:
+            done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=10)
+            comment = script.read_text().splitlines()[1]
+            self.assertEqual((done.returncode, done.stderr, done.stdout.splitlines()[0]), (0, "", comment.removeprefix("# ")), script)
 
 
 if __name__ == "__main__":
