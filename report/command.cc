@@ -166,6 +166,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
                                   .leaves_out_parameters = true,
                                   .leaves_out_guests = true};
             options.names = Names::Raw;
+            if (options.session.max_stack == kDeepestStack) options.session.max_stack = kDeepestOfPerf;
             symbolize::SymbolOptions& symbols = options.session.symbols;
             symbols.callers = symbolize::Callers::ByReturnAddress;
             symbols.use_symbol_name = symbolize::UseSymbolName::AsPerf;

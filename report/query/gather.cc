@@ -191,8 +191,6 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::size_t kDeepestStack = std::size_t{1} << 16;  // frames: no record has room for as many
-
 // Looks up every address of a sample once, which gives it an index in the session. All are resolved at the
 // end.
 class Gatherer : public Sink {
@@ -335,7 +333,6 @@ void note_nameless(const symbolize::Module* module, GatheredSymbols& gathered) {
 }  // namespace
 
 void set_for_gathering(SessionOptions& options) {
-  options.max_stack = kDeepestStack;
   options.keeps_hooks = true;  // which --as-perf shows
   options.symbols.inlines = symbolize::Inlines::No;
   options.symbols.source_lines = symbolize::SourceLines::No;

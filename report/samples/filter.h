@@ -88,17 +88,23 @@ std::vector<std::string> parse_name_list(std::string_view text);
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment);
 
+inline constexpr std::size_t kDeepestStack = std::size_t{1} << 16;  // frames: no record has room for as many
+inline constexpr std::size_t kDeepestOfPerf = 127;  // the default of perf report and perf script
+
 // Which samples a run gives to the view, and how much of their call chains.
 struct SampleOptions {
   Filter filter;
-  std::size_t max_stack = 127;  // frames of a call chain
-  bool wants_stacks = true;     // false: call chains are not read
+  std::size_t max_stack = kDeepestStack;  // frames of a call chain
+  bool wants_stacks = true;               // false: call chains are not read
   // Whether payload fields tagged ROLE("stack") replace the call chain that the kernel recorded.
   bool wants_payload_stacks = true;
   bool leaves_out_guests = false;  // samples of virtual machines, whose cpumode is 4 or 5
   bool keeps_callers = false;      // truncate long chains at the leaf, not at the root (perf: -g caller)
   bool keeps_addresses = false;    // one location for each load address of a module
   bool keeps_hooks = false;        // as perf: stacks begin in the hook that took them (hook_functions.h)
+
+  // Frames that are unwound from a copy of the stack. A hostile copy has no end.
+  std::size_t max_unwound() const { return max_stack == kDeepestStack ? 1024 : max_stack; }
 };
 
 }  // namespace tacho::report

@@ -116,7 +116,7 @@ std::optional<Chain> SampleLane::whole_chain_of(const BatchRecord& item, const f
   location_is_first_frame_ =
       !first_may_be_missing && begins_with_ip(sample.callchain, sample.ip, cpumode_of(sample));
   if (symbolize::Unwinder::can_unwind(event.attr))
-    return Chain{sample.callchain, unwinder_.unwind(sample, *item.space, options_->max_stack, order_),
+    return Chain{sample.callchain, unwinder_.unwind(sample, *item.space, options_->max_unwound(), order_),
                  options_->max_stack};
   if (const auto with_caller =
           chain_with_leaf_caller(sample, event.attr, unwinder_, *item.space, order_, words_))

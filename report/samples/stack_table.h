@@ -44,7 +44,7 @@ class ChainHash {
 struct Chain {
   format::U64Array words;  // leaf first, with PERF_CONTEXT_* marks
   std::span<const std::uint64_t> unwound;
-  std::size_t max_frames = 127;
+  std::size_t max_frames = 0;
 };
 
 // The leaf of a chain; nullopt: it has no address.

@@ -38,6 +38,16 @@ class Folded(programs.Scratch):
             "worker/0:1-events": 10, "two_words": 11, "x_1_2.0:_y": 12})
         self.assertLess(sum(self.folded("--as-perf")[0].values()), sum(lines.values()), "perl finds no start in some")
 
+    def test_deep_stacks_are_whole(self):
+        """perf script, and so --as-perf, has 127 frames."""
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        capture.sample(chain=[made.CONTEXT_USER] + [0x700000000000 + 16 * i for i in range(300)])
+        self.write(capture)
+        depth = lambda *words: [stack.count(";") for stack in self.folded(*words)[0]]
+        self.assertEqual((depth(), depth("--as-perf")), ([300], [127]))
+        frames = lambda *words: self.tacho("script", *words).stdout.count(b"\n\t")
+        self.assertEqual((frames(), frames("--max-stack", "400")), (127, 300))
+
     def test_processes_and_threads_are_kept_apart_by_their_numbers(self):
         self.named_threads()
         starts = [stack.partition(";")[0] for stack in self.folded("--pid")[0]]

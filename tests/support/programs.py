@@ -122,6 +122,12 @@ def without_unloaded_programs(ours, theirs):
     return b"\n".join(lines)
 
 
+def without_plt_got(text):
+    """Addresses in .plt.got have no name. perf's _init reaches over them, but whether it finds that depends on the shape of its tree of
+    symbols."""
+    return re.sub(rb" _init\+0x[0-9a-f]+ \(", b" [unknown] (", text)
+
+
 class Scratch(unittest.TestCase):
     """A test with its own folder, which is also HOME, so that no perf configuration or cache is used. With TACHO_KEEP=1
     the folder stays, and the programs that run are printed."""
@@ -176,9 +182,13 @@ class Scratch(unittest.TestCase):
             kallsyms.write_bytes(Path("/proc/kallsyms").read_bytes())
         theirs = self.perf("script", "--kallsyms", kallsyms, *options, "-i", capture).stdout
         ours = self.run_program(BIN / "tacho-report", "script", "--as-perf", *options, "-i", capture).stdout
-        ours, theirs = without_gone_files(ours), without_gone_files(theirs)
-        self.assert_same_text(without_unloaded_programs(ours, theirs), theirs)
+        self.assert_same_recorded(ours, theirs)
         return ours.decode(errors="replace")
+
+    def assert_same_recorded(self, ours, theirs):
+        """Our and perf's text of what was just recorded here, maybe beside other tests: equal but for what depends on the moment."""
+        ours, theirs = (without_plt_got(without_gone_files(text)) for text in (ours, theirs))
+        self.assert_same_text(without_unloaded_programs(ours, theirs), theirs)
 
     def assert_same_text(self, ours, theirs):
         """Equal bytes, or the first line that differs."""

@@ -379,7 +379,6 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
 Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments) {
   Options options;
   options.reading.session.symbols.symfs = symbolize::kNoFiles;
-  options.reading.session.max_stack = std::size_t{1} << 16;
   return run_view(describe(options), arguments, options.reading,
                   [&options](Session& session, TextOutput& out) -> Result<Shown> {
                     const CaptureFacts facts = examine(session);

@@ -5,7 +5,6 @@
 namespace tacho::report {
 
 Result<UnwoundChains> UnwoundChains::read(SessionOptions reading) {
-  reading.max_stack = 1024;
   reading.keeps_addresses = true;
   auto session = Session::open(std::move(reading));
   if (!session) return std::move(session.error());

@@ -58,6 +58,8 @@ struct ReportViewOptions {
 };
 
 struct ReportOptions {
+  ReportOptions() { reading.session.max_stack = kDeepestOfPerf; }
+
   ReadingOptions reading;
   ColumnOptions columns;
   FactOptions facts;  // as far as they are given

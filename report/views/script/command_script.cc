@@ -69,6 +69,8 @@ constexpr cli::AbsentOption kAbsentOptions[] = {
 enum class Form : std::uint8_t { PerfText, Json, Importer };
 
 struct Options {
+  Options() { reading.session.max_stack = kDeepestOfPerf; }
+
   ReadingOptions reading;
   Form form = Form::PerfText;
   std::string columns;  // empty: no table of columns
