@@ -4,7 +4,7 @@ import re
 
 import browser
 import programs
-from states_capture import MAIN, MS, OTHER, WORKER, StatesCapture
+from states_capture import LOCK, MAIN, MS, OTHER, RUNNING, SLEEP, SLEEPING, WORKER, StatesCapture
 
 if browser.webdriver:
     from selenium.webdriver.common.actions.action_builder import ActionBuilder
@@ -124,6 +124,38 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0400+ s to 0\.0600+ s")
         self.press("\ue007")
         self.assertIn("view=", self.fragment())
+
+    def test_keys_walk_through_the_waits_of_a_thread(self):
+        """Those that are blocked; from a time in a run queue to the next such time. From anywhere in the page."""
+        for sleeps in range(3):
+            self.switch(61 + 4 * sleeps, MAIN, SLEEPING, OTHER, LOCK if sleeps == 1 else SLEEP)
+            self.wakes(62 + 4 * sleeps, OTHER, MAIN)
+            self.switch(63 + 4 * sleeps, OTHER, RUNNING, MAIN)
+        self.make_page()
+        at = lambda ms: f"wait={MAIN},{(self.zero + ms * MS) / 1e9:.9f}"
+        self.open(f"#rows=state&{at(20)}")
+        self.assertIn("blocked: sleep, 35 ms", self.about())
+        for key, words in ((".", "blocked: sleep, 1 ms · 0.0610"), (".", "blocked: lock, 1 ms"), (",", "blocked: sleep, 1 ms · 0.0610"),
+                           (".", "blocked: lock"), (".", "blocked: sleep, 1 ms · 0.0690"), (".", "0.0690")):
+            self.press(key)
+            self.assertIn(words, self.about())
+        self.assertEqual(self.status(), "no later wait of this thread")
+        self.open(f"#rows=state&{at(47)}")
+        self.assertIn("runnable, 5 ms", self.about())
+        self.press(".")
+        self.assertIn("runnable, 1 ms · 0.0620", self.about())
+        self.click_tool("◂")
+        self.assertIn("runnable, 5 ms", self.about())
+        # One that is out of sight comes into the middle of it, at the same scale.
+        self.open(f"#rows=state&{at(20)}&view={(self.zero + 30 * MS) / 1e9:.9f},{(self.zero + 34 * MS) / 1e9:.9f}")
+        self.press(".")
+        self.assertIn(f"view={(self.zero + 59.5 * MS) / 1e9:.9f}%2C{(self.zero + 63.5 * MS) / 1e9:.9f}", self.fragment())
+        self.open(f"#{at(20)}")  # rows of processors
+        self.press(".")
+        self.assertEqual(self.fragment(), f"#{at(20)}")
+
+    def status(self):
+        return self.browser.run("return document.querySelector('.timeline > .status').textContent")
 
     def test_times_are_from_the_start_or_as_recorded(self):
         first, last = (f"{(self.zero + ms * MS) / 1e9:.9f}" for ms in (2, 4))

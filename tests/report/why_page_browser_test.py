@@ -96,6 +96,19 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.assertEqual(set(self.pressed()), {"false"})
         self.assertIn("Everything is selected.", self.selection())
 
+    def test_the_next_wait_is_one_of_the_finding(self):
+        self.record()
+        answer = self.open()
+        self.choose([one["cause"] for one in answer["findings"]].index("lock"))
+        about = lambda: self.browser.run("return document.querySelector('.wait').textContent")
+        self.press(".")
+        self.assertIn("blocked: lock, 100 ms", about())
+        self.assertEqual(self.browser.run("return document.querySelector('.timeline > .status').textContent"), "no later wait of this thread in the finding")
+        self.browser.run("document.querySelector('.chip').click()")
+        self.settle()
+        self.press(".")
+        self.assertIn("blocked: I/O, 100 ms", about(), "the thread's next one")
+
     def test_a_finding_of_two_events_is_selected_whole(self):
         """Page faults: fifty clock samples and a wait."""
         self.record()

@@ -6,6 +6,7 @@ import {amount} from '../../browser/words.js';
 import {colour} from './canvas.js';
 import {makePayload} from './payload.js';
 import {firstFrom} from './search_times.js';
+import {NOT_RECORDED, RUNNABLE} from './states.js';
 
 // An interval of a thread's states, as `wait` of the state.
 export const waitAt = (model, thread, time) => `${model.threads.tid[thread]},${model.seconds(time)}`;
@@ -13,7 +14,7 @@ export const waitAt = (model, thread, time) => `${model.threads.tid[thread]},${m
 const MOST_WAKES = 200, MOST_POINTS = 400, ON_CPU = 0;  // in sight
 const MOST_FRAMES = 12;
 
-export const makeLanes = (app) => {
+export const makeLanes = (app, toWait) => {
   const {model} = app, {states, threads, samples} = model, payload = makePayload(model);
   const nameOf = (thread) => `${threads.comm(thread)} ${threads.tid[thread]}`;
   const legend = element('p', {class: 'legend'}), about = element('div', {class: 'wait', 'aria-live': 'polite'});
@@ -163,7 +164,7 @@ export const makeLanes = (app) => {
     return states.threads.filter((one) => threads.tid[one] === Number(form[1]))
         .reduce((found, one) => (found < 0 ? states.at(one, time) : found), -1);
   };
-  const choose = (thread, time) => app.go({wait: waitAt(model, thread, time)});
+  const choose = (thread, time, changes) => app.go({...changes, wait: waitAt(model, thread, time)});
   // To the thread that ended a wait, at that time: what it did then.
   const toWaker = (i) => {
     const waker = i < 0 ? null : states.waker(i);
@@ -191,6 +192,9 @@ export const makeLanes = (app) => {
             event: clock >= 0 ? clock : sample < 0 ? app.state.event : samples.event[sample]
           })));
     }
+    tools.push(
+        button('◂', 'the previous wait of this thread, or with a finding of the finding (,)', () => toWait(-1)),
+        button('▸', 'the next one (.)', () => toWait(1)));
     const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
@@ -201,6 +205,15 @@ export const makeLanes = (app) => {
     const i = chosen(), next = i + sign;
     if (i >= 0 && next >= 0 && next < states.thread.length && states.thread[next] === states.thread[i])
       choose(states.thread[next], states.begin[next]);
+  };
+  // The next wait of that thread, or with -1 the one before: from a time in a run queue the next such time, else the next that is
+  // blocked. With a finding one of its waits, whose samples have a weight. -1: none.
+  const nextWait = (i, sign, weight) => {
+    const {state, thread} = states, isOne = (at) => (state[i] === RUNNABLE ? state[at] === RUNNABLE : state[at] > RUNNABLE && state[at] < NOT_RECORDED) &&
+        (app.state.finding === null || weight[states.sample(at)] >= 0);
+    for (let at = i + sign; at >= 0 && at < thread.length && thread[at] === thread[i]; at += sign)
+      if (isOne(at)) return at;
+    return -1;
   };
   const occurring = new Set(states.state);
   const drawLegend = () => legend.replaceChildren(...states.names.flatMap((name, i) => {
@@ -215,7 +228,7 @@ export const makeLanes = (app) => {
     return busy(b) - busy(a) || a - b;
   });
   return {
-    legend, about, sumText, paint, paintWakes, pointsOf, paintPoints, facts, pointFacts, chosen, choose, toWaker, describe, step,
+    legend, about, sumText, paint, paintWakes, pointsOf, paintPoints, facts, pointFacts, chosen, choose, toWaker, describe, step, nextWait,
     drawLegend, order, wakesOf
   };
 };

@@ -89,7 +89,7 @@ export const makeTimeline = (app) => {
   const clock = element(
       'select', {'aria-label': 'times', onchange: () => app.go({clock: clock.value})},
       element('option', {value: 'start'}, 'times from the start'), element('option', {value: 'recorded'}, 'times as recorded'));
-  const lanes = model.states ? makeLanes(app) : null, isStates = () => app.state.rows === 'state';
+  const lanes = model.states ? makeLanes(app, (sign) => toWait(sign)(lanes.chosen())) : null, isStates = () => app.state.rows === 'state';
   let rows = null, order = [], totals = new Float64Array(0), sum = 0, countedOf = '', overview = null,
       overviewOf = '', mark = null, markOf = '', cursor = null, drag = null, weight = null, shown = null, points = [];
 
@@ -386,12 +386,22 @@ export const makeTimeline = (app) => {
     const row = order.indexOf(model.states.thread[i]) + sign, middle = (model.states.begin[i] + model.states.end[i]) / 2;
     if (row >= 0 && row < order.length) lanes.choose(order[row], clamp(middle));
   };
+  // A wait out of sight is brought into the middle.
+  const toWait = (sign) => (i) => {
+    const next = lanes.nextWait(i, sign, weight), {begin, end, thread} = model.states;
+    if (next < 0) {
+      status.textContent = `no ${sign > 0 ? 'later' : 'earlier'} wait of this thread${app.state.finding === null ? '' : ' in the finding'}`;
+      return;
+    }
+    const [from, to] = view(), wide = to - from, isSeen = end[next] > from && begin[next] < to;
+    const viewFrom = Math.round(Math.max(Math.min((begin[next] + end[next] - wide) / 2, model.span - wide), 0));
+    lanes.choose(thread[next], clamp(begin[next]), isSeen ? {} : {viewFrom, viewTo: viewFrom + wide});
+  };
   onKeys(bars, {
     ArrowLeft: inLane(() => lanes.step(-1)),
     ArrowRight: inLane(() => lanes.step(1)),
     ArrowUp: inLane(toRow(-1)),
     ArrowDown: inLane(toRow(1)),
-    w: inLane((i) => lanes.toWaker(i)),
     Enter: inLane((i) => {
       const {begin, end} = model.states, around = Math.max(end[i] - begin[i], 1000);
       app.go({viewFrom: clamp(begin[i] - around), viewTo: clamp(end[i] + around)});
@@ -413,6 +423,8 @@ export const makeTimeline = (app) => {
         tools, element('div', {class: 'stripbox'}, strip),
         box, axis, ...(lanes === null ? [] : [lanes.legend, lanes.about]), status),
     draw,
+    // Of the whole page.
+    keys: {w: inLane((i) => lanes.toWaker(i)), '.': inLane(toWait(1)), ',': inLane(toWait(-1))},
     zoomBy,
     onWheel,
     // Where times are, in px: of all canvases.
