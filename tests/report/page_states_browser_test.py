@@ -157,6 +157,35 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
     def status(self):
         return self.browser.run("return document.querySelector('.timeline > .status').textContent")
 
+    def marks(self):
+        """The words of the legend, and whether each has a drawing."""
+        shown = self.browser.run("""return [...document.querySelectorAll('.marks > span')].map((one) => { const mark = one.querySelector('canvas');
+            return [one.textContent, mark.getContext('2d').getImageData(0, 0, mark.width, mark.height).data.some((part) => part > 0)]; });""")
+        self.assertTrue(all(is_drawn for _, is_drawn in shown), shown)
+        return [words for words, _ in shown] if self.browser.run("return !document.querySelector('.marks').hidden") else []
+
+    def test_a_legend_says_what_the_marks_mean(self):
+        states = "several states in a column: parts of its time"
+        self.open("#rows=state&event=cpu-clock")
+        self.assertEqual(self.marks(), ["wake, from the thread that ended the wait", "sample of cpu-clock", states])
+        at = lambda ms: f"{(self.zero + ms * MS) / 1e9:.9f}"
+        self.open(f"#rows=state&event=cpu-clock&wait={MAIN},{at(20)}&view={at(11)},{at(12)}&time={at(5)},{at(12)}")
+        self.assertEqual(self.marks(), [states, "chosen", "selected time", "samples outside of it"], "no wake and no sample is in sight")
+        self.open("#event=cpu-clock")  # bars
+        self.assertEqual(self.marks(), [])
+        self.open(f"#event=cpu-clock&time={at(5)},{at(12)}")
+        self.assertEqual(self.marks(), ["selected time", "samples outside of it"])
+        self.open("#event=cpu-clock&function=busy")
+        self.assertEqual(self.marks(), ["samples without the chosen function"])
+        for sample in range(401):
+            self.runs(61 + sample / 1000, MAIN, "busy", "entry")
+        for wake in range(201):
+            self.switch(62 + wake, OTHER if wake % 2 else MAIN, SLEEPING, MAIN if wake % 2 else OTHER)
+            self.wakes(62.5 + wake, MAIN if wake % 2 else OTHER, OTHER if wake % 2 else MAIN)
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        self.assertEqual(self.marks(), ["wakes: too many in sight, zoom in", "samples of cpu-clock: too many in sight, zoom in", states])
+
     def test_times_are_from_the_start_or_as_recorded(self):
         first, last = (f"{(self.zero + ms * MS) / 1e9:.9f}" for ms in (2, 4))
         self.open(f"#time={first},{last}")

@@ -4,6 +4,7 @@ import {button, element} from '../../browser/dom.js';
 import {amount} from '../../browser/words.js';
 
 import {colour} from './canvas.js';
+import {drawPoint, drawWake} from './marks.js';
 import {makePayload} from './payload.js';
 import {firstFrom} from './search_times.js';
 import {NOT_RECORDED, RUNNABLE} from './states.js';
@@ -77,29 +78,16 @@ export const makeLanes = (app, toWait) => {
   };
   const paintWakes = (context, places, shown) => {
     const wakes = wakesOf(places, shown);
-    if (wakes === null) return;
-    context.strokeStyle = context.fillStyle = colour('ink');
-    context.lineWidth = 1;
-    for (const [start, end, x] of wakes) {
-      const sign = end > start ? -1 : 1;
-      context.beginPath();
-      context.moveTo(x + 0.5, start);
-      context.lineTo(x + 0.5, end);
-      context.stroke();
-      context.beginPath();
-      context.moveTo(x + 0.5, end);
-      context.lineTo(x - 2.5, end + 5 * sign);
-      context.lineTo(x + 3.5, end + 5 * sign);
-      context.fill();
-    }
+    wakes?.forEach(([start, end, x]) => drawWake(context, x, start, end));
+    return wakes;
   };
 
-  // The samples of the event that are in sight, with their payloads if there is room: [x, y, number].
+  // The samples of the event that are in sight, with their payloads if there is room: [x, y, number]; null: too many.
   const pointsOf = (places, weight, {from, to, width}) => {
     const found = [], end = firstFrom(samples.time, to + 1);
     for (let i = firstFrom(samples.time, from); i < end; i++) {
       if (weight[i] < 0 || !places.has(samples.thread[i])) continue;
-      if (found.length === MOST_POINTS) return [];
+      if (found.length === MOST_POINTS) return null;
       found.push([(samples.time[i] - from) / (to - from) * width, places.get(samples.thread[i]), i]);
     }
     return found;
@@ -116,15 +104,10 @@ export const makeLanes = (app, toWait) => {
     context.textBaseline = 'middle';
     for (const [x, y, i] of points.slice().reverse()) {
       const words = isOfWait(i) ? '' : payload.words(i).slice(0, 60), room = (next.has(y) ? next.get(y) : width) - x - 10;
-      context.fillStyle = colour('paper');
-      context.strokeStyle = colour('ink');
-      context.lineWidth = 1.5;
-      context.beginPath();
-      context.arc(x, y, 3, 0, 7);
-      context.fill();
-      context.stroke();
+      drawPoint(context, x, y);
       const wide = context.measureText(words).width;
       if (words !== '' && wide < room) {
+        context.fillStyle = colour('paper');
         context.globalAlpha = 0.85;
         context.fillRect(x + 5, y - 7, wide + 4, 14);
         context.globalAlpha = 1;
