@@ -31,6 +31,7 @@ constexpr std::pair<WallState, std::string_view> kNames[] = {
     {WallState::Child, "[blocked: child process]"},
     {WallState::Idle, "[blocked: no work]"},
     {WallState::Blocked, "[blocked]"},
+    {WallState::NoReason, "[off-CPU: no reason recorded]"},
     {WallState::Before, "[blocked: since before the recording]"},
     {WallState::Unknown, "[not recorded]"},
 };
@@ -232,7 +233,7 @@ void WallTimes::keep_gap(const Track& track, std::uint64_t begin, std::uint64_t 
 // Of waits without events only their time is known: it was before the next event.
 void WallTimes::add_skipped(Track& track, std::uint64_t from, std::uint64_t to) {
   const double skipped = chosen(from, to);
-  keep_span({from, to, count(track, WallState::Blocked, nullptr, skipped)});
+  keep_span({from, to, count(track, WallState::NoReason, nullptr, skipped)});
   track.off += skipped;
   track.skipped += skipped;
 }
@@ -247,8 +248,7 @@ void WallTimes::add_estimate(Track& track, std::uint32_t row, const Wait& wait, 
 }
 
 bool WallTimes::is_of_skipped(const WallRow& row) const {
-  return row.state == WallState::Blocked && row.stack == nullptr && row.facts == 0 &&
-         tracks_[row.thread].skipped > 0;
+  return row.state == WallState::NoReason && row.facts == 0 && tracks_[row.thread].skipped > 0;
 }
 
 // Divides the time of each thread's waits without events among its rows, as the estimates are to each other.
@@ -330,7 +330,7 @@ void WallTimes::add_queue(Track& track) {
     begin_at(track, begin, has_slept ? WallState::Before : WallState::OnCpu);
   } else if (has_slept) {
     track.vague += chosen(track.covered, begin);
-    keep_gap(track, track.covered, begin, WallState::Blocked);
+    keep_gap(track, track.covered, begin, WallState::NoReason);
   }
   track.has_unseen_sleeps |= has_slept;
   Wait known = queue;
@@ -378,7 +378,7 @@ WallState WallTimes::state_at(LocationId location) {
 }
 
 WallState WallTimes::state_of(const Stack* stack) {
-  if (stack == nullptr) return WallState::Blocked;
+  if (stack == nullptr) return WallState::NoReason;
   const auto [known, is_new] = state_of_stack_.try_emplace(stack, WallState::Blocked);
   if (!is_new) return known->second;
   for (const LocationId location : stack->frames) {
@@ -411,7 +411,7 @@ double WallTimes::finish(Track& track) {
   // If none of its sleeps is recorded, it may sleep at the end as well.
   if (is_clock_ && track.has_unseen_sleeps && !track.has_seen_sleeps) {
     track.vague += chosen(std::max(begin, track.covered), end);
-    keep_gap(track, std::max(begin, track.covered), end, WallState::Blocked);
+    keep_gap(track, std::max(begin, track.covered), end, WallState::NoReason);
   }
   double on_cpu = 0;
   if (!track.has_waits) {
@@ -434,7 +434,7 @@ double WallTimes::finish(Track& track) {
     if (unseen > 0) keep_gap(track, begin, end, WallState::Unknown);
     const double before = track.was_off_before ? lead : std::min(lead, vague - in_vague);
     count(track, WallState::Before, nullptr, before);
-    count(track, WallState::Blocked, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
+    count(track, WallState::NoReason, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
     count(track, WallState::Unknown, nullptr, track.lost - in_lost + unseen);
   }
   if (track.sampled == 0) {

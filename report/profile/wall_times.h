@@ -30,11 +30,12 @@ enum class WallState : std::uint8_t {
   Poll,     // waits for one of several files
   Network,  // waits for a socket
   Pipe,
-  Child,    // waits for a child process
-  Idle,     // an idle kernel thread
-  Blocked,  // waits for anything else
-  Before,   // waited, for an unknown reason, when the recording began
-  Unknown,  // no event shows its state
+  Child,     // waits for a child process
+  Idle,      // an idle kernel thread
+  Blocked,   // waits for anything else
+  NoReason,  // off the CPU, and nothing says why: no event, or one without a stack
+  Before,    // waited, for an unknown reason, when the recording began
+  Unknown,   // no event shows its state
 };
 // "[on-CPU]", "[blocked: lock]"
 std::string_view name_of(WallState state);

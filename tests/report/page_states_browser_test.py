@@ -4,7 +4,7 @@ import re
 
 import browser
 import programs
-from states_capture import LOCK, MAIN, MS, OTHER, RUNNING, SLEEP, SLEEPING, WORKER, StatesCapture
+from states_capture import LOCK, MAIN, MS, OTHER, RECORDERS, RUNNING, SLEEP, SLEEPING, WORKER, StatesCapture
 
 if browser.webdriver:
     from selenium.webdriver.common.actions.action_builder import ActionBuilder
@@ -68,12 +68,19 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
     def test_a_lane_shows_each_state_at_its_time(self):
         self.open()
         row = self.tids().index(MAIN)
-        found = self.browser.run("""const [row] = arguments, bars = document.querySelector('canvas.bars'), pen = bars.getContext('2d');
-            const line = pen.getImageData(0, row * 22 + 3, bars.width, 1).data;
-            return [5, 25, 47, 55].map((ms) => 4 * Math.round(bars.width * ms / 60)).map((at) => [...line.slice(at, at + 3)]);""", row)
-        of = lambda number: self.browser.run("""const digits = getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim();
+        found = self.lane(row, 5, 25, 47, 55)
+        self.assertEqual(found, [self.colour(number) for number in (0, 4, 1, 0)])  # on the CPU, asleep, runnable, on the CPU
+
+    def lane(self, row, *times):
+        """The colours of a lane at times."""
+        return self.browser.run("""const [row, times] = arguments, bars = document.querySelector('canvas.bars');
+            window.read ??= bars.getContext('2d').getImageData(0, 0, bars.width, bars.height).data;
+            return times.map((ms) => 4 * (bars.width * (row * 22 + 3) + Math.round(bars.width * ms / 60))).map((at) => [...read.slice(at, at + 3)]);""",
+            row, times)
+
+    def colour(self, number):
+        return self.browser.run("""const digits = getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim();
             return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));""", f"--state-{number}")
-        self.assertEqual(found, [of(0), of(4), of(1), of(0)])  # on the CPU, asleep, runnable, on the CPU
 
     def test_a_wait_leads_to_its_waker(self):
         self.open()
@@ -156,6 +163,24 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
 
     def status(self):
         return self.browser.run("return document.querySelector('.timeline > .status').textContent")
+
+    def test_a_wait_of_no_known_reason_has_a_colour_of_its_own(self):
+        self.begin(RECORDERS)
+        self.runs(0, MAIN, "busy")
+        for ms in (10, 20, 30):
+            self.queued(ms, OTHER, 1, "woken")
+        self.off(50, OTHER, 10, 0, SLEEP)
+        self.off(60, OTHER, 10, 0, ("schedule", "entry"))
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        row = self.tids().index(OTHER)
+        for ms, words, state in ((15, ["off-CPU: no reason recorded, 9 ms", "0.010000 s to 0.019000 s", "no event of its own: it may be several waits, also for a CPU"], 11),
+                                 (45, ["blocked: sleep, 10 ms", "0.04000 s to 0.05000 s"], 4), (55, ["blocked, 10 ms", "0.05000 s to 0.06000 s"], 10)):
+            self.point("canvas.bars", ms, row)
+            self.assertEqual(self.tip()[1:len(words) + 1], words)
+            self.assertEqual(self.lane(row, ms), [self.colour(state)])
+        legend = self.browser.run("return [...document.querySelectorAll('.timeline .legend:not(.marks) > span')].map((one) => one.textContent)")
+        self.assertEqual(legend, ["on-CPU", "runnable", "blocked: sleep", "blocked", "off-CPU: no reason recorded", "blocked: since before the recording"])
 
     def marks(self):
         """The words of the legend, and whether each has a drawing."""

@@ -7,7 +7,7 @@ import {colour} from './canvas.js';
 import {drawPoint, drawWake} from './marks.js';
 import {makePayload} from './payload.js';
 import {firstFrom} from './search_times.js';
-import {NOT_RECORDED, RUNNABLE} from './states.js';
+import {NO_REASON, NOT_RECORDED, RUNNABLE} from './states.js';
 
 // An interval of a thread's states, as `wait` of the state.
 export const waitAt = (model, thread, time) => `${model.threads.tid[thread]},${model.seconds(time)}`;
@@ -119,7 +119,7 @@ export const makeLanes = (app, toWait) => {
   };
 
   // Where waits are only counted, as beyond a rate limit, one interval stands for all of them.
-  const isUnrecorded = (i) => states.names[states.state[i]] === 'blocked' && states.sample(i) < 0 && states.waker(i) === null;
+  const isUnrecorded = (i) => states.state[i] === NO_REASON && states.sample(i) < 0 && states.waker(i) === null;
 
   // An interval in words; its thread first.
   const facts = (i) => {
@@ -129,7 +129,7 @@ export const makeLanes = (app, toWait) => {
       nameOf(states.thread[i]), `${states.names[states.state[i]]}, ${amount(length, 'ns')}`,
       `${app.when(states.begin[i], step)} to ${app.when(states.end[i], step)}`
     ];
-    if (isUnrecorded(i)) lines.push('no event of its own: it may be several waits');
+    if (isUnrecorded(i)) lines.push('no event of its own: it may be several waits, also for a CPU');
     if (waker !== null) lines.push(`woken by ${waker.thread < 0 ? waker.words : nameOf(waker.thread)}`);
     if (sample >= 0) lines.push(...payload.nearest(sample, 4));
     return lines;

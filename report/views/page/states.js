@@ -7,7 +7,8 @@ const FIRST_WAKER = 3;
 const WAKERS = ['', 'an interrupt', 'a timer'];
 // Numbers of states, as in wall_times.h.
 export const RUNNABLE = 1;
-export const NOT_RECORDED = 12;
+export const NO_REASON = 11;
+export const NOT_RECORDED = 13;
 
 // Null: the page has none. `threads`: of the model.
 export const readStates = (names, columns) => {
