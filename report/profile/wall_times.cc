@@ -145,8 +145,9 @@ void WallTimes::take(const ResolvedSample& sample) {
     if (track.end != 0) track.end = std::max(track.end, time);
   }
   if (has_waits_) {
-    const auto wait = waits_.take(sample);
+    auto wait = waits_.take(sample);
     for (const Wait& lost : waits_.take_without_end()) add_lost(lost);
+    if (wait && sample.event().attr.samples(abi::kSampleCpu)) wait->cpu = sample.fields->cpu;
     if (wait && symbolize::identifies_task(wait->tid)) add(*wait);
   }
   const bool is_of_cpu = sample.event_index < samples_cpu_.size() && samples_cpu_[sample.event_index];
@@ -173,7 +174,10 @@ void WallTimes::take(const ResolvedSample& sample) {
 
 void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
-  if (const auto wait = has_waits_ ? waits_.take(event) : std::nullopt; wait) add(*wait);
+  if (auto wait = has_waits_ ? waits_.take(event) : std::nullopt; wait) {
+    wait->cpu = event.id.cpu;
+    add(*wait);
+  }
   if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
     end_ = std::max(end_, time);
     if (!symbolize::identifies_task(fork->tid)) return;
@@ -291,7 +295,7 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   const std::uint64_t waits = wait.duration == 0 ? 1 : wait.weight / wait.duration;
   const auto add_part = [&](std::uint64_t first, std::uint64_t last, std::uint32_t row, double time) {
     keep_span({first, last, row, static_cast<std::uint32_t>(std::min<std::uint64_t>(waits, kMostWaits)),
-               wait.kept});
+               wait.kept, wait.cpu});
     add_estimate(track, row, wait, time);
   };
   add_part(from, std::min(middle, wait.end),

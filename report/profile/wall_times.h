@@ -61,7 +61,8 @@ struct WallSpan {
   std::uint32_t row = 0;             // index in rows()
   // Waits that this one stands for, with itself. 0: no single wait: a sample, or waits without events.
   std::uint32_t waits = 0;
-  std::uint32_t kept = 0;  // what WallObserver::keep returned for its sample; 0: it has none
+  std::uint32_t kept = 0;      // what WallObserver::keep returned for its sample; 0: it has none
+  std::uint32_t cpu = kNoCpu;  // of a wait: where the thread runs again
 };
 
 // A part of a thread's time outside of waits in which no event or sample says that it was on the CPU.

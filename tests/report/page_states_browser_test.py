@@ -164,6 +164,34 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
     def status(self):
         return self.browser.run("return document.querySelector('.timeline > .status').textContent")
 
+    def test_who_had_the_cpu_is_said_of_a_time_in_a_run_queue(self):
+        self.open("#rows=state&event=cpu-clock")
+        self.point("canvas.bars", 47, self.tids().index(MAIN))
+        self.assertEqual(self.tip()[1:], ["runnable, 5 ms", "0.045000 s to 0.050000 s", f"woken by worker {WORKER}", f"CPU 0 had worker {WORKER} 5 ms",
+                                          "schedule", "do_nanosleep", "entry", "main"])
+        self.point("canvas.bars", 20, self.tids().index(MAIN))
+        self.assertFalse([line for line in self.tip() if "CPU 0" in line], "it waited for no CPU")
+        # main waits 30 ms for CPU 1, which others have for 5 and 15 ms; worker is on CPU 0.
+        self.begin(RECORDERS)
+        self.runs(0, MAIN, "busy")
+        self.off(10, OTHER, 2, 0, cpu=1)
+        self.off(10, WORKER, 2, 0, cpu=0)
+        self.off(20, OTHER, 5, 0, cpu=1)
+        self.take(35, "cpu-clock", OTHER, ("busy", "entry"), cpu=1)
+        self.take(36, "cpu-clock", WORKER, ("busy", "entry"), cpu=0)
+        self.off(40, MAIN, 35, 30, cpu=1)
+        self.off(45, OTHER, 10, 0, cpu=0)
+        self.runs(60, MAIN, "busy")
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        self.point("canvas.bars", 25, self.tids().index(MAIN), click=True)
+        said = f"CPU 1 had other {OTHER} 20 ms, others, or not known, 10 ms"
+        self.assertIn(said, self.tip())
+        self.assertIn(said, self.about())
+        self.click_tool("Stacks of CPU 1 meanwhile")
+        self.assertIn("cpu=1", self.fragment())
+        self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0100+ s to 0\.0400+ s ✕CPU 1 ✕ 1 sample")
+
     def test_a_wait_of_no_known_reason_has_a_colour_of_its_own(self):
         self.begin(RECORDERS)
         self.runs(0, MAIN, "busy")

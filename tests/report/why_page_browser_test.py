@@ -109,6 +109,16 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.press(".")
         self.assertIn("blocked: I/O, 100 ms", about(), "the thread's next one")
 
+    def test_who_had_the_cpu_is_said_also_of_other_programs(self):
+        self.runs(0, 10, ONE, "leaf_a", "main")
+        self.off(110, ONE, 100, ("schedule", "futex_wait", "recurse", "main"), queued=60, runner="cc1plus")
+        self.off(210, ONE, 50, ("schedule", "futex_wait", "recurse", "main"), queued=40, stands_for=3, skipped=100)
+        self.runs(220, 230, ONE, "leaf_a", "main")
+        answer = self.open()
+        self.choose([one["cause"] for one in answer["findings"]].index("runnable"))
+        self.assertRegex(self.browser.run("return document.querySelector('.wait').innerText"), r"runnable, 60 ms[^C]*\n\nCPU 0 had cc1plus$",
+                         "the longest one, not the one that stands for most time")
+
     def test_a_finding_of_two_events_is_selected_whole(self):
         """Page faults: fifty clock samples and a wait."""
         self.record()

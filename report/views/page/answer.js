@@ -16,10 +16,11 @@ export const makeAnswer = (app) => {
     document.querySelector('.strip').focus({preventScroll: true});
   });
 
-  // With states of threads, the longest wait of the finding is chosen too.
-  const longestWait = ({sample, time}) => {
-    const {states} = model,
-          i = states ? states.ofSample(sample[time.reduce((most, one, at) => (one > time[most] ? at : most), 0)]) : -1;
+  // With states of threads, the longest wait of the finding is chosen too; the ns of a sample may be those of several waits.
+  const longestWait = ({sample, queued}) => {
+    const {states} = model, lengthOf = (i) => (i < 0 ? -1 : states.end[i] - states.begin[i]);
+    const i = states === null ? -1 : Array.from(sample, (one) => states.ofSample(one, queued))
+        .reduce((longest, one) => (lengthOf(one) > lengthOf(longest) ? one : longest), -1);
     return i < 0 ? '' : waitAt(model, states.thread[i], states.begin[i]);
   };
   const choose = (part) => {

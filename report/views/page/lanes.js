@@ -7,12 +7,12 @@ import {colour} from './canvas.js';
 import {drawPoint, drawWake} from './marks.js';
 import {makePayload} from './payload.js';
 import {firstFrom} from './search_times.js';
-import {NO_REASON, NOT_RECORDED, RUNNABLE} from './states.js';
+import {NO_REASON, NOT_RECORDED, ON_CPU, RUNNABLE} from './states.js';
 
 // An interval of a thread's states, as `wait` of the state.
 export const waitAt = (model, thread, time) => `${model.threads.tid[thread]},${model.seconds(time)}`;
 
-const MOST_WAKES = 200, MOST_POINTS = 400, ON_CPU = 0;  // in sight
+const MOST_WAKES = 200, MOST_POINTS = 400;  // in sight
 const MOST_FRAMES = 12;
 
 export const makeLanes = (app, toWait) => {
@@ -121,6 +121,20 @@ export const makeLanes = (app, toWait) => {
   // Where waits are only counted, as beyond a rate limit, one interval stands for all of them.
   const isUnrecorded = (i) => states.state[i] === NO_REASON && states.sample(i) < 0 && states.waker(i) === null;
 
+  // Who had the CPU that a thread waited for; empty: not known. The event of its wait has the last one.
+  const MOST_RUNNERS = 4;
+  const runnersText = (i) => {
+    if (states.state[i] !== RUNNABLE) return '';
+    const cpu = states.cpu(i), sample = states.sample(i), known = new Map(sample < 0 ? [] : payload.fields(sample, String));
+    const found = cpu < 0 ? [] : [...states.runners(cpu, states.begin[i], states.end[i])].sort((a, b) => b[1] - a[1]);
+    const of = (one) => known.get(one) || '', length = states.end[i] - states.begin[i];
+    const words = found.slice(0, MOST_RUNNERS).map(([thread, time]) => `${nameOf(thread)} ${amount(time, 'ns')}`);
+    const rest = found.slice(0, MOST_RUNNERS).reduce((left, [, time]) => left - time, length);
+    if (words.length > 0 && rest > 0.01 * length) words.push(`others, or not known, ${amount(rest, 'ns')}`);
+    if (of('runner') !== '') words.push(`${words.length > 0 ? 'the last ' : ''}${of('runner')} ${of('runner_pid').replace(/^0$/, '')}`.trim());
+    return words.length === 0 ? '' : `${cpu < 0 ? 'the CPU' : `CPU ${cpu}`} had ${words.join(', ')}`;
+  };
+
   // An interval in words; its thread first.
   const facts = (i) => {
     const waker = states.waker(i), sample = states.sample(i), length = states.end[i] - states.begin[i];
@@ -131,6 +145,8 @@ export const makeLanes = (app, toWait) => {
     ];
     if (isUnrecorded(i)) lines.push('no event of its own: it may be several waits, also for a CPU');
     if (waker !== null) lines.push(`woken by ${waker.thread < 0 ? waker.words : nameOf(waker.thread)}`);
+    const runners = runnersText(i);
+    if (runners !== '') lines.push(runners);
     if (sample >= 0) lines.push(...payload.nearest(sample, 4));
     return lines;
   };
@@ -153,6 +169,11 @@ export const makeLanes = (app, toWait) => {
     const waker = i < 0 ? null : states.waker(i);
     if (waker !== null && waker.thread >= 0) choose(waker.thread, Math.max(waker.time - 1, 0));
   };
+  const hasSample = (event, cpu, {from, to}) => {
+    for (let i = firstFrom(samples.time, from); i < samples.count && samples.time[i] <= to; i++)
+      if (samples.event[i] === event && samples.cpu[i] === cpu + 1) return true;
+    return false;
+  };
   const describe = () => {
     const i = chosen();
     about.replaceChildren();
@@ -162,11 +183,12 @@ export const makeLanes = (app, toWait) => {
     const end = Math.max(states.end[i], sample < 0 ? 0 : samples.time[sample]);
     const time = {from: Math.max(Math.round(states.begin[i]), 0), to: Math.min(Math.round(end), model.span)};
     const tools = [button('Select this time', 'the samples of that time', () => app.go(time))];
+    const cpu = states.cpu(i), runs = model.events.findIndex((one) => one.isOfCpu && one.samples > 0);
     let meanwhile = '';
     if (waker !== null && waker.thread >= 0) {
       const name = nameOf(waker.thread), sums = states.sums(waker.thread, states.begin[i], states.end[i]), did = sumText(sums);
       // What it did most: on the CPU, or waits.
-      const clock = sums[ON_CPU] >= Math.max(...sums) ? model.events.findIndex((one) => one.isOfCpu && one.samples > 0) : -1;
+      const clock = sums[ON_CPU] >= Math.max(...sums) ? runs : -1;
       if (did !== '') meanwhile = `meanwhile ${name}: ${did}`;
       tools.unshift(
           button(`To the waker: ${name}`, 'what it did when it ended the wait (w)', () => toWaker(i)),
@@ -175,13 +197,16 @@ export const makeLanes = (app, toWait) => {
             event: clock >= 0 ? clock : sample < 0 ? app.state.event : samples.event[sample]
           })));
     }
+    if (states.state[i] === RUNNABLE && cpu >= 0 && hasSample(runs, cpu, time))
+      tools.push(button(`Stacks of CPU ${cpu} meanwhile`, 'what ran on the CPU that it waited for', () => app.go({...time, finding: null, cpus: [cpu], event: runs})));
     tools.push(
         button('◂', 'the previous wait of this thread, or with a finding of the finding (,)', () => toWait(-1)),
         button('▸', 'the next one (.)', () => toWait(1)));
-    const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES);
+    const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES), runners = runnersText(i);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
-        element('p', {class: 'module'}, chain.join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile));
+        element('p', {class: 'module'}, chain.join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile),
+        element('p', {class: 'module', hidden: runners === ''}, runners));
   };
   // From a chosen interval: to the one before or after it, or to the same time in another thread.
   const step = (sign) => {

@@ -165,6 +165,8 @@ void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
     to.printed("command", text.command);
     to.number("time_ns", static_cast<std::uint64_t>(answer.findings[i].time));
     to.number("samples", samples[i].size());
+    const Cause cause = answer.findings[i].cause;
+    to.flag("queued", cause == Cause::Runnable || cause == Cause::Throttled);
     to.end_object();
   }
   to.end_list();
