@@ -6,7 +6,7 @@ import re
 import browser
 import programs
 from page_data import folded_lines
-from why_test import MS, ONE, THREE, TWO, USER, MadeWaits
+from why_test import MS, ONE, SINK, THREE, TWO, USER, MadeWaits
 
 ENTER, END = "\ue007", "\ue010"
 NAME = "</script><img src=x onerror=window.hit=1>"
@@ -108,6 +108,26 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.settle()
         self.press(".")
         self.assertIn("blocked: I/O, 100 ms", about(), "the thread's next one")
+
+    def test_samples_that_are_fewer_than_the_waits_are_explained(self):
+        wait = ("schedule", "futex_wait", "leaf_a", "main")
+        self.runs(0, 10, ONE, "leaf_a", "main")
+        self.off(50, ONE, 10, wait, "mutex", lock=SINK, stands_for=4, skipped=20)
+        self.off(100, ONE, 10, wait, "mutex", lock=SINK, stands_for=4, skipped=20)
+        self.off(300, TWO, 200, ("schedule", "io_schedule", "leaf_b"), "file")
+        answer = self.open()
+        count = answer["findings"][[one["cause"] for one in answer["findings"]].index("lock")]["count"]
+        cards = self.browser.run("return [...document.querySelectorAll('.finding')].map((one) => one.innerText)")
+        lock, disk = ([card for card in cards if words in card] for words in ("waits for the lock", "waits for the disk"))
+        self.assertIn(f"2 of the {count} waits have samples in this page; a rate limit only counted the others", lock[0])
+        self.assertGreater(count, 2)
+        self.assertNotIn("in this page", disk[0])
+        self.choose([title for title in self.titles()].index(next(title for title in self.titles() if "lock" in title)))
+        self.assertIn("2 samples", self.selection())
+        # One of the two ends after the chosen time.
+        self.open("--time", "5,5.095")
+        card = self.browser.run("return [...document.querySelectorAll('.finding')].find((one) => one.textContent.includes('lock')).innerText")
+        self.assertRegex(card, r"1 of the \d+ waits has a sample in this page\n")
 
     def test_who_had_the_cpu_is_said_also_of_other_programs(self):
         self.runs(0, 10, ONE, "leaf_a", "main")

@@ -1,7 +1,7 @@
 // The answer of tacho why: where the time went. Each finding selects its samples, whose weights are then its
 // time.
 import {button, element} from '../../browser/dom.js';
-import {amount, counted} from '../../browser/words.js';
+import {amount, counted, grouped} from '../../browser/words.js';
 
 import {waitAt} from './lanes.js';
 import {cleared} from './state.js';
@@ -47,19 +47,31 @@ export const makeAnswer = (app) => {
     return made;
   };
   const most = answer.findings.reduce((sum, one) => Math.max(sum, one.time_ns), 1);
+  // ns of a finding that are in no sample.
+  const unseenOf = (part) => {
+    const unseen = part.time_ns - part.time.reduce((sum, one) => sum + one, 0);
+    return unseen > 0.001 * part.time_ns ? unseen : 0;
+  };
+  // Why there are fewer samples than waits.
+  const recorded = (part) => {
+    const count = part.sample.reduce((sum, i) => sum + !model.events[model.samples.event[i]].isOfCpu, 0);
+    if (count === 0 || count >= part.waits || part.evidence.length === 0) return [];
+    const words = `${grouped(count)} of the ${counted(part.waits, 'wait')} ${count === 1 ? 'has a sample' : 'have samples'} in this page`;
+    return [element('p', {class: 'rest'}, words + (unseenOf(part) > 0 ? '' : '; a rate limit only counted the others'))];
+  };
   const finding = (one) => {
     const meter = element('span', {class: 'meter', 'aria-hidden': 'true', hidden: answer.operations});
     meter.style.width = `${100 * one.time_ns / most}%`;
     return element(
         'li', {class: 'finding'}, titleOf(one, element('strong', {}, one.share), ` ${one.title}`), meter,
-        ...one.evidence.map((line) => element('p', {}, line)),
+        ...one.evidence.map((line) => element('p', {}, line)), ...recorded(one),
         ...(one.sample.length === 0 ? [element('p', {class: 'rest'}, 'It is in no sample of this page.')] :
                                       []),
         element('p', {}, element('code', {}, one.command)));
   };
 
   const idle = (one) =>
-      element('li', {}, titleOf(one, one.title), ...one.evidence.map((line) => element('p', {}, line)));
+      element('li', {}, titleOf(one, one.title), ...one.evidence.map((line) => element('p', {}, line)), ...recorded(one));
 
   const parts = answer.head.map((line) => element('p', {}, line));
   if (answer.missing.length > 0)
@@ -81,9 +93,9 @@ export const makeAnswer = (app) => {
     status.textContent = '';
     show.hidden = chosen === undefined;
     if (show.hidden) return;
-    const seen = chosen.time.reduce((sum, one) => sum + one, 0), unseen = chosen.time_ns - seen;
+    const unseen = unseenOf(chosen), seen = chosen.time.reduce((sum, one) => sum + one, 0);
     status.textContent = `Selected: ${counted(chosen.sample.length, 'sample')}, ${amount(seen, 'ns')}` +
-        (unseen > 0.001 * seen ? `; ${amount(unseen, 'ns')} more are in no sample of this page` : '');
+        (unseen > 0 ? `; ${amount(unseen, 'ns')} more are in no sample of this page` : '');
   };
   return {
     element: element(
