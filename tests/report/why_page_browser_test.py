@@ -96,6 +96,23 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.assertEqual(set(self.pressed()), {"false"})
         self.assertIn("Everything is selected.", self.selection())
 
+    def test_waits_for_other_threads_are_cards_like_findings(self):
+        self.record()
+        answer = self.open()
+        parts = [*answer["findings"], *answer["idle"]]
+        cards = self.browser.run("""return [...document.querySelectorAll('.finding')].map((one) => [
+            one.querySelector('button.title').textContent, one.querySelector('button.title').offsetWidth / one.clientWidth,
+            one.querySelector('.meter').offsetWidth / one.querySelector('button.title').offsetWidth]);""")
+        self.assertEqual([title for title, *_ in cards], self.titles())
+        longest = max(part["time_ns"] for part in parts)
+        for part, (title, width, meter) in zip(parts, cards):
+            self.assertGreater(width, 0.9, title)
+            self.assertAlmostEqual(meter, part["time_ns"] / longest, delta=0.02, msg=title)
+        self.choose(len(answer["findings"]))
+        tools = self.browser.run("return [...document.querySelectorAll('.wait button')].map((one) => one.textContent)")
+        self.assertIn("Select this time", tools)
+        self.assertFalse(self.browser.run("return document.querySelector('.chosen button').hidden"), "Show")
+
     def test_the_next_wait_is_one_of_the_finding(self):
         self.record()
         answer = self.open()

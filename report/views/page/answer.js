@@ -46,7 +46,7 @@ export const makeAnswer = (app) => {
     buttons.push([made, part]);
     return made;
   };
-  const most = answer.findings.reduce((sum, one) => Math.max(sum, one.time_ns), 1);
+  const most = answer.parts.reduce((sum, one) => Math.max(sum, one.time_ns), 1);
   // ns of a finding that are in no sample.
   const unseenOf = (part) => {
     const unseen = part.time_ns - part.time.reduce((sum, one) => sum + one, 0);
@@ -63,15 +63,12 @@ export const makeAnswer = (app) => {
     const meter = element('span', {class: 'meter', 'aria-hidden': 'true', hidden: answer.operations});
     meter.style.width = `${100 * one.time_ns / most}%`;
     return element(
-        'li', {class: 'finding'}, titleOf(one, element('strong', {}, one.share), ` ${one.title}`), meter,
+        'li', {class: 'finding'}, titleOf(one, ...(one.share ? [element('strong', {}, one.share), ' '] : []), one.title), meter,
         ...one.evidence.map((line) => element('p', {}, line)), ...recorded(one),
         ...(one.sample.length === 0 ? [element('p', {class: 'rest'}, 'It is in no sample of this page.')] :
                                       []),
-        element('p', {}, element('code', {}, one.command)));
+        ...(one.command ? [element('p', {}, element('code', {}, one.command))] : []));
   };
-
-  const idle = (one) =>
-      element('li', {}, titleOf(one, one.title), ...one.evidence.map((line) => element('p', {}, line)), ...recorded(one));
 
   const parts = answer.head.map((line) => element('p', {}, line));
   if (answer.missing.length > 0)
@@ -82,7 +79,7 @@ export const makeAnswer = (app) => {
   if (answer.rest !== '') parts.push(element('p', {}, answer.rest));
   if (answer.idle.length > 0)
     parts.push(
-        element('h3', {}, 'Waits for work or for other threads (not counted above)'), element('ul', {class: 'notes idle'}, ...answer.idle.map(idle)));
+        element('h3', {}, 'Waits for work or for other threads (not counted above)'), element('ol', {class: 'findings idle'}, ...answer.idle.map(finding)));
   if (answer.findings.length > 0 && !answer.kept)
     parts.push(element('p', {class: 'rest'}, 'tacho why -o FILE keeps the capture for these commands.'));
 
