@@ -269,6 +269,22 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.assertIn("It is in no sample of this page.", finding)
         self.assertFalse([title for title in self.titles() if "sink" in title])
 
+    def test_long_names_leave_a_card_readable(self):
+        name = "std::" + " ".join(60 * ["basic_string<char, std::allocator<char> >"])
+        (self.folder / "perf-4242.map").write_text(f"7000000000 100 {name}\n")
+        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon")
+        USER["templates"] = 0x7000000010
+        self.runs(0, 10, ONE, "templates", "main")
+        self.off(210, ONE, 100, ("schedule", "io_schedule", "templates", "main"), "file")
+        self.open("--perf-map-dir", ".")
+        self.choose(0)
+        tall = self.browser.run("return [...document.querySelectorAll('.finding p, .wait p')].map((one) => one.clientHeight)")
+        self.assertLess(max(tall), 160)
+        for card in (".finding p[title]", ".wait p[title]"):
+            line = self.browser.run("const line = document.querySelector(arguments[0]); return [line.textContent, line.title]", card)
+            self.assertIn(name, line[1])
+            self.assertIn(name.replace("<char, std::allocator<char> >", "<...>"), line[0])
+
     def test_nothing_stands_out(self):
         self.off(110, ONE, 100, ("schedule", "ep_poll", "main"), "epoll")
         self.open()

@@ -1,12 +1,20 @@
 // The answer of tacho why: where the time went. Each finding selects its samples, whose weights are then its
 // time.
 import {button, element} from '../../browser/dom.js';
+import {collapsed} from '../../browser/labels.js';
 import {amount, counted, grouped} from '../../browser/words.js';
 
 import {waitAt} from './lanes.js';
 import {cleared} from './state.js';
 
 const listOf = (name, lines) => element('ul', {class: name}, ...lines.map((line) => element('li', {}, line)));
+
+// Names of templates lose their arguments where a line would be long; its tooltip has them.
+const LONG = 200;
+const evidenceLine = (line) => {
+  const shown = line.length > LONG ? collapsed(line) : line;
+  return element('p', {title: shown !== line && line}, shown);
+};
 
 export const makeAnswer = (app) => {
   const {model} = app, {answer} = model, buttons = [];
@@ -64,7 +72,7 @@ export const makeAnswer = (app) => {
     meter.style.width = `${100 * one.time_ns / most}%`;
     return element(
         'li', {class: 'finding'}, titleOf(one, ...(one.share ? [element('strong', {}, one.share), ' '] : []), one.title), meter,
-        ...one.evidence.map((line) => element('p', {}, line)), ...recorded(one),
+        ...one.evidence.map(evidenceLine), ...recorded(one),
         ...(one.sample.length === 0 ? [element('p', {class: 'rest'}, 'It is in no sample of this page.')] :
                                       []),
         ...(one.command ? [element('p', {}, element('code', {}, one.command))] : []));

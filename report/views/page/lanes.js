@@ -1,6 +1,7 @@
 // Lanes: the states of threads in the rows of the timeline, wakes as arrows between them, and the samples of the event as
 // points.
 import {button, element} from '../../browser/dom.js';
+import {collapsed} from '../../browser/labels.js';
 import {amount} from '../../browser/words.js';
 
 import {colour} from './canvas.js';
@@ -205,7 +206,7 @@ export const makeLanes = (app, toWait) => {
     const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES), runners = runnersText(i);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
-        element('p', {class: 'module'}, chain.join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile),
+        element('p', {class: 'module', title: chain.join(' ← ')}, chain.map(collapsed).join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile),
         element('p', {class: 'module', hidden: runners === ''}, runners));
   };
   // From a chosen interval: to the one before or after it, or to the same time in another thread.
