@@ -37,10 +37,12 @@ class Lane {
     at_ = interval.end;
     const bool goes_on = !to_.empty() && interval.kept == 0 && interval.facts == 0 && to_.back().kept == 0 &&
                          to_.back().facts == 0 && to_.back().state == interval.state;
-    if (goes_on)
+    if (goes_on) {
       to_.back().end = interval.end;
-    else
+      to_.back().cpu = interval.cpu;
+    } else {
       to_.push_back(interval);
+    }
   }
 
   std::vector<StateInterval>& to_;
@@ -57,7 +59,7 @@ std::vector<std::vector<StateInterval>> thread_states(const WallTimes& times) {
   for (const WallSpan& span : times.spans()) {
     if (span.begin >= span.end) continue;  // a sample
     const WallRow& row = times.rows()[span.row];
-    waits[row.thread].push_back({span.begin, span.end, row.state, span.kept, row.facts});
+    waits[row.thread].push_back({span.begin, span.end, row.state, span.kept, row.facts, span.cpu});
   }
   for (const WallGap& gap : times.gaps()) gaps[gap.thread].push_back(gap);
   for (std::size_t i = 0; i < count; ++i) {

@@ -31,6 +31,7 @@ constexpr std::pair<WallState, std::string_view> kNames[] = {
     {WallState::Child, "[blocked: child process]"},
     {WallState::Idle, "[blocked: no work]"},
     {WallState::Blocked, "[blocked]"},
+    {WallState::NoReason, "[off-CPU: no reason recorded]"},
     {WallState::Before, "[blocked: since before the recording]"},
     {WallState::Unknown, "[not recorded]"},
 };
@@ -144,8 +145,9 @@ void WallTimes::take(const ResolvedSample& sample) {
     if (track.end != 0) track.end = std::max(track.end, time);
   }
   if (has_waits_) {
-    const auto wait = waits_.take(sample);
+    auto wait = waits_.take(sample);
     for (const Wait& lost : waits_.take_without_end()) add_lost(lost);
+    if (wait && sample.event().attr.samples(abi::kSampleCpu)) wait->cpu = sample.fields->cpu;
     if (wait && symbolize::identifies_task(wait->tid)) add(*wait);
   }
   const bool is_of_cpu = sample.event_index < samples_cpu_.size() && samples_cpu_[sample.event_index];
@@ -172,7 +174,10 @@ void WallTimes::take(const ResolvedSample& sample) {
 
 void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
-  if (const auto wait = has_waits_ ? waits_.take(event) : std::nullopt; wait) add(*wait);
+  if (auto wait = has_waits_ ? waits_.take(event) : std::nullopt; wait) {
+    wait->cpu = event.id.cpu;
+    add(*wait);
+  }
   if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
     end_ = std::max(end_, time);
     if (!symbolize::identifies_task(fork->tid)) return;
@@ -232,7 +237,7 @@ void WallTimes::keep_gap(const Track& track, std::uint64_t begin, std::uint64_t 
 // Of waits without events only their time is known: it was before the next event.
 void WallTimes::add_skipped(Track& track, std::uint64_t from, std::uint64_t to) {
   const double skipped = chosen(from, to);
-  keep_span({from, to, count(track, WallState::Blocked, nullptr, skipped)});
+  keep_span({from, to, count(track, WallState::NoReason, nullptr, skipped)});
   track.off += skipped;
   track.skipped += skipped;
 }
@@ -247,8 +252,7 @@ void WallTimes::add_estimate(Track& track, std::uint32_t row, const Wait& wait, 
 }
 
 bool WallTimes::is_of_skipped(const WallRow& row) const {
-  return row.state == WallState::Blocked && row.stack == nullptr && row.facts == 0 &&
-         tracks_[row.thread].skipped > 0;
+  return row.state == WallState::NoReason && row.facts == 0 && tracks_[row.thread].skipped > 0;
 }
 
 // Divides the time of each thread's waits without events among its rows, as the estimates are to each other.
@@ -291,7 +295,7 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
   const std::uint64_t waits = wait.duration == 0 ? 1 : wait.weight / wait.duration;
   const auto add_part = [&](std::uint64_t first, std::uint64_t last, std::uint32_t row, double time) {
     keep_span({first, last, row, static_cast<std::uint32_t>(std::min<std::uint64_t>(waits, kMostWaits)),
-               wait.kept});
+               wait.kept, wait.cpu});
     add_estimate(track, row, wait, time);
   };
   add_part(from, std::min(middle, wait.end),
@@ -330,7 +334,7 @@ void WallTimes::add_queue(Track& track) {
     begin_at(track, begin, has_slept ? WallState::Before : WallState::OnCpu);
   } else if (has_slept) {
     track.vague += chosen(track.covered, begin);
-    keep_gap(track, track.covered, begin, WallState::Blocked);
+    keep_gap(track, track.covered, begin, WallState::NoReason);
   }
   track.has_unseen_sleeps |= has_slept;
   Wait known = queue;
@@ -378,7 +382,7 @@ WallState WallTimes::state_at(LocationId location) {
 }
 
 WallState WallTimes::state_of(const Stack* stack) {
-  if (stack == nullptr) return WallState::Blocked;
+  if (stack == nullptr) return WallState::NoReason;
   const auto [known, is_new] = state_of_stack_.try_emplace(stack, WallState::Blocked);
   if (!is_new) return known->second;
   for (const LocationId location : stack->frames) {
@@ -411,7 +415,7 @@ double WallTimes::finish(Track& track) {
   // If none of its sleeps is recorded, it may sleep at the end as well.
   if (is_clock_ && track.has_unseen_sleeps && !track.has_seen_sleeps) {
     track.vague += chosen(std::max(begin, track.covered), end);
-    keep_gap(track, std::max(begin, track.covered), end, WallState::Blocked);
+    keep_gap(track, std::max(begin, track.covered), end, WallState::NoReason);
   }
   double on_cpu = 0;
   if (!track.has_waits) {
@@ -434,7 +438,7 @@ double WallTimes::finish(Track& track) {
     if (unseen > 0) keep_gap(track, begin, end, WallState::Unknown);
     const double before = track.was_off_before ? lead : std::min(lead, vague - in_vague);
     count(track, WallState::Before, nullptr, before);
-    count(track, WallState::Blocked, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
+    count(track, WallState::NoReason, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
     count(track, WallState::Unknown, nullptr, track.lost - in_lost + unseen);
   }
   if (track.sampled == 0) {

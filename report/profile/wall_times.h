@@ -30,11 +30,12 @@ enum class WallState : std::uint8_t {
   Poll,     // waits for one of several files
   Network,  // waits for a socket
   Pipe,
-  Child,    // waits for a child process
-  Idle,     // an idle kernel thread
-  Blocked,  // waits for anything else
-  Before,   // waited, for an unknown reason, when the recording began
-  Unknown,  // no event shows its state
+  Child,     // waits for a child process
+  Idle,      // an idle kernel thread
+  Blocked,   // waits for anything else
+  NoReason,  // off the CPU, and nothing says why: no event, or one without a stack
+  Before,    // waited, for an unknown reason, when the recording began
+  Unknown,   // no event shows its state
 };
 // "[on-CPU]", "[blocked: lock]"
 std::string_view name_of(WallState state);
@@ -60,7 +61,8 @@ struct WallSpan {
   std::uint32_t row = 0;             // index in rows()
   // Waits that this one stands for, with itself. 0: no single wait: a sample, or waits without events.
   std::uint32_t waits = 0;
-  std::uint32_t kept = 0;  // what WallObserver::keep returned for its sample; 0: it has none
+  std::uint32_t kept = 0;      // what WallObserver::keep returned for its sample; 0: it has none
+  std::uint32_t cpu = kNoCpu;  // of a wait: where the thread runs again
 };
 
 // A part of a thread's time outside of waits in which no event or sample says that it was on the CPU.

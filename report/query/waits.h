@@ -53,6 +53,8 @@ struct Waker {
   bool operator==(const Waker&) const = default;
 };
 
+constexpr std::uint32_t kNoCpu = ~std::uint32_t{0};  // not known
+
 struct Wait {
   // From the sample with which the wait began, or which reports the whole wait.
   std::size_t event = 0;
@@ -78,6 +80,7 @@ struct Wait {
   // was one (`was_woken`).
   bool is_queue = false, was_woken = false;
   std::uint32_t kept = 0;           // what Waits::Keep returned
+  std::uint32_t cpu = kNoCpu;       // where the thread runs again
   std::span<const Waker> wakers{};  // the direct waker first; valid until the next sample
 };
 

@@ -122,7 +122,7 @@ class Wall(programs.Scratch):
             mine = times[int(tid)]
             sums = {}
             for rest, ms in mine.items():
-                state = re.sub(r": .*", "", rest.split(";")[0].strip("[]"))
+                state = re.sub(r": .*", "", rest.split(";")[0].strip("[]")).replace("off-CPU", "blocked")  # without a stack
                 sums[state] = sums.get(state, 0) + ms
             say = f"{name}: {sums} of {life} {ran} {waited}"
             # Before it begins to measure it waits for its first CPU, and once it has told its times it ends, when it

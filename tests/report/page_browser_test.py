@@ -724,6 +724,22 @@ class PageInABrowser(browser.PageTest, programs.Scratch):
         self.settle()
         self.assertIn("zoom=", self.fragment())
 
+    def test_code_scrolls_in_itself_on_a_telephone(self):
+        """Also below a name without blanks: what is wider than the screen makes all of the page smaller."""
+        self.browser.telephone()
+        self.addCleanup(self.browser.no_telephone)
+        self.open_golden("unwound", "--source")
+        name = self.browser.run("return document.querySelector('.functions tbody .name').textContent")
+        self.open("#code=" + quote(name))
+        self.assertLess(390, self.browser.run("return document.querySelector('.codeview .scroll').scrollWidth"))
+        self.open("#code=" + quote("std::" + 100 * "basic_string"))
+        self.assertIn("no code of this function", self.browser.run("return document.querySelector('.codeview').textContent"))
+        self.assertTrue(self.browser.run("return document.querySelector('.codeview .scroll').hidden"))
+        for fragment in (quote(name), quote("std::" + 100 * "basic_string")):
+            self.open("#code=" + fragment)
+            self.assertEqual(self.browser.run("return [document.documentElement.scrollWidth, innerWidth]"), [390, 390])
+            self.assertLess(self.browser.run("return document.querySelector('.codename').clientHeight"), 90)
+
     def test_the_table_is_one_stop_of_the_tab_key(self):
         self.open_golden("unwound")
         stops = self.browser.run("return [...document.querySelectorAll('.functions tbody button')].map((one) => one.tabIndex)")

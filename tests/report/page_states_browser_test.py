@@ -4,7 +4,7 @@ import re
 
 import browser
 import programs
-from states_capture import MAIN, MS, OTHER, WORKER, StatesCapture
+from states_capture import LOCK, MAIN, MS, OTHER, RECORDERS, RUNNING, SLEEP, SLEEPING, WORKER, StatesCapture
 
 if browser.webdriver:
     from selenium.webdriver.common.actions.action_builder import ActionBuilder
@@ -68,12 +68,19 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
     def test_a_lane_shows_each_state_at_its_time(self):
         self.open()
         row = self.tids().index(MAIN)
-        found = self.browser.run("""const [row] = arguments, bars = document.querySelector('canvas.bars'), pen = bars.getContext('2d');
-            const line = pen.getImageData(0, row * 22 + 3, bars.width, 1).data;
-            return [5, 25, 47, 55].map((ms) => 4 * Math.round(bars.width * ms / 60)).map((at) => [...line.slice(at, at + 3)]);""", row)
-        of = lambda number: self.browser.run("""const digits = getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim();
+        found = self.lane(row, 5, 25, 47, 55)
+        self.assertEqual(found, [self.colour(number) for number in (0, 4, 1, 0)])  # on the CPU, asleep, runnable, on the CPU
+
+    def lane(self, row, *times):
+        """The colours of a lane at times."""
+        return self.browser.run("""const [row, times] = arguments, bars = document.querySelector('canvas.bars');
+            window.read ??= bars.getContext('2d').getImageData(0, 0, bars.width, bars.height).data;
+            return times.map((ms) => 4 * (bars.width * (row * 22 + 3) + Math.round(bars.width * ms / 60))).map((at) => [...read.slice(at, at + 3)]);""",
+            row, times)
+
+    def colour(self, number):
+        return self.browser.run("""const digits = getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim();
             return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));""", f"--state-{number}")
-        self.assertEqual(found, [of(0), of(4), of(1), of(0)])  # on the CPU, asleep, runnable, on the CPU
 
     def test_a_wait_leads_to_its_waker(self):
         self.open()
@@ -124,6 +131,113 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0400+ s to 0\.0600+ s")
         self.press("\ue007")
         self.assertIn("view=", self.fragment())
+
+    def test_keys_walk_through_the_waits_of_a_thread(self):
+        """Those that are blocked; from a time in a run queue to the next such time. From anywhere in the page."""
+        for sleeps in range(3):
+            self.switch(61 + 4 * sleeps, MAIN, SLEEPING, OTHER, LOCK if sleeps == 1 else SLEEP)
+            self.wakes(62 + 4 * sleeps, OTHER, MAIN)
+            self.switch(63 + 4 * sleeps, OTHER, RUNNING, MAIN)
+        self.make_page()
+        at = lambda ms: f"wait={MAIN},{(self.zero + ms * MS) / 1e9:.9f}"
+        self.open(f"#rows=state&{at(20)}")
+        self.assertIn("blocked: sleep, 35 ms", self.about())
+        for key, words in ((".", "blocked: sleep, 1 ms · 0.0610"), (".", "blocked: lock, 1 ms"), (",", "blocked: sleep, 1 ms · 0.0610"),
+                           (".", "blocked: lock"), (".", "blocked: sleep, 1 ms · 0.0690"), (".", "0.0690")):
+            self.press(key)
+            self.assertIn(words, self.about())
+        self.assertEqual(self.status(), "no later wait of this thread")
+        self.open(f"#rows=state&{at(47)}")
+        self.assertIn("runnable, 5 ms", self.about())
+        self.press(".")
+        self.assertIn("runnable, 1 ms · 0.0620", self.about())
+        self.click_tool("◂")
+        self.assertIn("runnable, 5 ms", self.about())
+        # One that is out of sight comes into the middle of it, at the same scale.
+        self.open(f"#rows=state&{at(20)}&view={(self.zero + 30 * MS) / 1e9:.9f},{(self.zero + 34 * MS) / 1e9:.9f}")
+        self.press(".")
+        self.assertIn(f"view={(self.zero + 59.5 * MS) / 1e9:.9f}%2C{(self.zero + 63.5 * MS) / 1e9:.9f}", self.fragment())
+        self.open(f"#{at(20)}")  # rows of processors
+        self.press(".")
+        self.assertEqual(self.fragment(), f"#{at(20)}")
+
+    def status(self):
+        return self.browser.run("return document.querySelector('.timeline > .status').textContent")
+
+    def test_who_had_the_cpu_is_said_of_a_time_in_a_run_queue(self):
+        self.open("#rows=state&event=cpu-clock")
+        self.point("canvas.bars", 47, self.tids().index(MAIN))
+        self.assertEqual(self.tip()[1:], ["runnable, 5 ms", "0.045000 s to 0.050000 s", f"woken by worker {WORKER}", f"CPU 0 had worker {WORKER} 5 ms",
+                                          "schedule", "do_nanosleep", "entry", "main"])
+        self.point("canvas.bars", 20, self.tids().index(MAIN))
+        self.assertFalse([line for line in self.tip() if "CPU 0" in line], "it waited for no CPU")
+        # main waits 30 ms for CPU 1, which others have for 5 and 15 ms; worker is on CPU 0.
+        self.begin(RECORDERS)
+        self.runs(0, MAIN, "busy")
+        self.off(10, OTHER, 2, 0, cpu=1)
+        self.off(10, WORKER, 2, 0, cpu=0)
+        self.off(20, OTHER, 5, 0, cpu=1)
+        self.take(35, "cpu-clock", OTHER, ("busy", "entry"), cpu=1)
+        self.take(36, "cpu-clock", WORKER, ("busy", "entry"), cpu=0)
+        self.off(40, MAIN, 35, 30, cpu=1)
+        self.off(45, OTHER, 10, 0, cpu=0)
+        self.runs(60, MAIN, "busy")
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        self.point("canvas.bars", 25, self.tids().index(MAIN), click=True)
+        said = f"CPU 1 had other {OTHER} 20 ms, others, or not known, 10 ms"
+        self.assertIn(said, self.tip())
+        self.assertIn(said, self.about())
+        self.click_tool("Stacks of CPU 1 meanwhile")
+        self.assertIn("cpu=1", self.fragment())
+        self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0100+ s to 0\.0400+ s ✕CPU 1 ✕ 1 sample")
+
+    def test_a_wait_of_no_known_reason_has_a_colour_of_its_own(self):
+        self.begin(RECORDERS)
+        self.runs(0, MAIN, "busy")
+        for ms in (10, 20, 30):
+            self.queued(ms, OTHER, 1, "woken")
+        self.off(50, OTHER, 10, 0, SLEEP)
+        self.off(60, OTHER, 10, 0, ("schedule", "entry"))
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        row = self.tids().index(OTHER)
+        for ms, words, state in ((15, ["off-CPU: no reason recorded, 9 ms", "0.010000 s to 0.019000 s", "no event of its own: it may be several waits, also for a CPU"], 11),
+                                 (45, ["blocked: sleep, 10 ms", "0.04000 s to 0.05000 s"], 4), (55, ["blocked, 10 ms", "0.05000 s to 0.06000 s"], 10)):
+            self.point("canvas.bars", ms, row)
+            self.assertEqual(self.tip()[1:len(words) + 1], words)
+            self.assertEqual(self.lane(row, ms), [self.colour(state)])
+        legend = self.browser.run("return [...document.querySelectorAll('.timeline .legend:not(.marks) > span')].map((one) => one.textContent)")
+        self.assertEqual(legend, ["on-CPU", "runnable", "blocked: sleep", "blocked", "off-CPU: no reason recorded", "blocked: since before the recording"])
+
+    def marks(self):
+        """The words of the legend, and whether each has a drawing."""
+        shown = self.browser.run("""return [...document.querySelectorAll('.marks > span')].map((one) => { const mark = one.querySelector('canvas');
+            return [one.textContent, mark.getContext('2d').getImageData(0, 0, mark.width, mark.height).data.some((part) => part > 0)]; });""")
+        self.assertTrue(all(is_drawn for _, is_drawn in shown), shown)
+        return [words for words, _ in shown] if self.browser.run("return !document.querySelector('.marks').hidden") else []
+
+    def test_a_legend_says_what_the_marks_mean(self):
+        states = "several states in a column: parts of its time"
+        self.open("#rows=state&event=cpu-clock")
+        self.assertEqual(self.marks(), ["wake, from the thread that ended the wait", "sample of cpu-clock", states])
+        at = lambda ms: f"{(self.zero + ms * MS) / 1e9:.9f}"
+        self.open(f"#rows=state&event=cpu-clock&wait={MAIN},{at(20)}&view={at(11)},{at(12)}&time={at(5)},{at(12)}")
+        self.assertEqual(self.marks(), [states, "chosen", "selected time", "samples outside of it"], "no wake and no sample is in sight")
+        self.open("#event=cpu-clock")  # bars
+        self.assertEqual(self.marks(), [])
+        self.open(f"#event=cpu-clock&time={at(5)},{at(12)}")
+        self.assertEqual(self.marks(), ["selected time", "samples outside of it"])
+        self.open("#event=cpu-clock&function=busy")
+        self.assertEqual(self.marks(), ["samples without the chosen function"])
+        for sample in range(401):
+            self.runs(61 + sample / 1000, MAIN, "busy", "entry")
+        for wake in range(201):
+            self.switch(62 + wake, OTHER if wake % 2 else MAIN, SLEEPING, MAIN if wake % 2 else OTHER)
+            self.wakes(62.5 + wake, MAIN if wake % 2 else OTHER, OTHER if wake % 2 else MAIN)
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        self.assertEqual(self.marks(), ["wakes: too many in sight, zoom in", "samples of cpu-clock: too many in sight, zoom in", states])
 
     def test_times_are_from_the_start_or_as_recorded(self):
         first, last = (f"{(self.zero + ms * MS) / 1e9:.9f}" for ms in (2, 4))

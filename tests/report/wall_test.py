@@ -89,7 +89,7 @@ class Wall(StatesCapture):
         self.runs(100, MAIN, "busy")
         times, _ = self.times()
         # Nor is the time after the last wake-up: no sample shows that it ran.
-        self.assertEqual(self.states(times, OTHER), {"[runnable]": 9, "[blocked]": 82, "[blocked: since before the recording]": 9})
+        self.assertEqual(self.states(times, OTHER), {"[runnable]": 9, "[off-CPU: no reason recorded]": 82, "[blocked: since before the recording]": 9})
         self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 100})
 
     def test_the_graph_holds_what_folded_prints(self):

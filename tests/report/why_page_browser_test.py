@@ -6,7 +6,7 @@ import re
 import browser
 import programs
 from page_data import folded_lines
-from why_test import MS, ONE, THREE, TWO, USER, MadeWaits
+from why_test import MS, ONE, SINK, THREE, TWO, USER, MadeWaits
 
 ENTER, END = "\ue007", "\ue010"
 NAME = "</script><img src=x onerror=window.hit=1>"
@@ -95,6 +95,66 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         self.choose(number)
         self.assertEqual(set(self.pressed()), {"false"})
         self.assertIn("Everything is selected.", self.selection())
+
+    def test_waits_for_other_threads_are_cards_like_findings(self):
+        self.record()
+        answer = self.open()
+        parts = [*answer["findings"], *answer["idle"]]
+        cards = self.browser.run("""return [...document.querySelectorAll('.finding')].map((one) => [
+            one.querySelector('button.title').textContent, one.querySelector('button.title').offsetWidth / one.clientWidth,
+            one.querySelector('.meter').offsetWidth / one.querySelector('button.title').offsetWidth]);""")
+        self.assertEqual([title for title, *_ in cards], self.titles())
+        longest = max(part["time_ns"] for part in parts)
+        for part, (title, width, meter) in zip(parts, cards):
+            self.assertGreater(width, 0.9, title)
+            self.assertAlmostEqual(meter, part["time_ns"] / longest, delta=0.02, msg=title)
+        self.choose(len(answer["findings"]))
+        tools = self.browser.run("return [...document.querySelectorAll('.wait button')].map((one) => one.textContent)")
+        self.assertIn("Select this time", tools)
+        self.assertFalse(self.browser.run("return document.querySelector('.chosen button').hidden"), "Show")
+
+    def test_the_next_wait_is_one_of_the_finding(self):
+        self.record()
+        answer = self.open()
+        self.choose([one["cause"] for one in answer["findings"]].index("lock"))
+        about = lambda: self.browser.run("return document.querySelector('.wait').textContent")
+        self.press(".")
+        self.assertIn("blocked: lock, 100 ms", about())
+        self.assertEqual(self.browser.run("return document.querySelector('.timeline > .status').textContent"), "no later wait of this thread in the finding")
+        self.browser.run("document.querySelector('.chip').click()")
+        self.settle()
+        self.press(".")
+        self.assertIn("blocked: I/O, 100 ms", about(), "the thread's next one")
+
+    def test_samples_that_are_fewer_than_the_waits_are_explained(self):
+        wait = ("schedule", "futex_wait", "leaf_a", "main")
+        self.runs(0, 10, ONE, "leaf_a", "main")
+        self.off(50, ONE, 10, wait, "mutex", lock=SINK, stands_for=4, skipped=20)
+        self.off(100, ONE, 10, wait, "mutex", lock=SINK, stands_for=4, skipped=20)
+        self.off(300, TWO, 200, ("schedule", "io_schedule", "leaf_b"), "file")
+        answer = self.open()
+        count = answer["findings"][[one["cause"] for one in answer["findings"]].index("lock")]["count"]
+        cards = self.browser.run("return [...document.querySelectorAll('.finding')].map((one) => one.innerText)")
+        lock, disk = ([card for card in cards if words in card] for words in ("waits for the lock", "waits for the disk"))
+        self.assertIn(f"2 of the {count} waits have samples in this page; a rate limit only counted the others", lock[0])
+        self.assertGreater(count, 2)
+        self.assertNotIn("in this page", disk[0])
+        self.choose([title for title in self.titles()].index(next(title for title in self.titles() if "lock" in title)))
+        self.assertIn("2 samples", self.selection())
+        # One of the two ends after the chosen time.
+        self.open("--time", "5,5.095")
+        card = self.browser.run("return [...document.querySelectorAll('.finding')].find((one) => one.textContent.includes('lock')).innerText")
+        self.assertRegex(card, r"1 of the \d+ waits has a sample in this page\n")
+
+    def test_who_had_the_cpu_is_said_also_of_other_programs(self):
+        self.runs(0, 10, ONE, "leaf_a", "main")
+        self.off(110, ONE, 100, ("schedule", "futex_wait", "recurse", "main"), queued=60, runner="cc1plus")
+        self.off(210, ONE, 50, ("schedule", "futex_wait", "recurse", "main"), queued=40, stands_for=3, skipped=100)
+        self.runs(220, 230, ONE, "leaf_a", "main")
+        answer = self.open()
+        self.choose([one["cause"] for one in answer["findings"]].index("runnable"))
+        self.assertRegex(self.browser.run("return document.querySelector('.wait').innerText"), r"runnable, 60 ms[^C]*\n\nCPU 0 had cc1plus$",
+                         "the longest one, not the one that stands for most time")
 
     def test_a_finding_of_two_events_is_selected_whole(self):
         """Page faults: fifty clock samples and a wait."""
@@ -208,6 +268,22 @@ class AnswerInABrowser(browser.PageTest, MadeWaits):
         finding = self.browser.run("return [...document.querySelectorAll('.finding')].find((one) => one.textContent.includes('sink')).innerText")
         self.assertIn("It is in no sample of this page.", finding)
         self.assertFalse([title for title in self.titles() if "sink" in title])
+
+    def test_long_names_leave_a_card_readable(self):
+        name = "std::" + " ".join(60 * ["basic_string<char, std::allocator<char> >"])
+        (self.folder / "perf-4242.map").write_text(f"7000000000 100 {name}\n")
+        self.capture.mapped(ONE, 0x7000000000, 0x1000, 0, "//anon")
+        USER["templates"] = 0x7000000010
+        self.runs(0, 10, ONE, "templates", "main")
+        self.off(210, ONE, 100, ("schedule", "io_schedule", "templates", "main"), "file")
+        self.open("--perf-map-dir", ".")
+        self.choose(0)
+        tall = self.browser.run("return [...document.querySelectorAll('.finding p, .wait p')].map((one) => one.clientHeight)")
+        self.assertLess(max(tall), 160)
+        for card in (".finding p[title]", ".wait p[title]"):
+            line = self.browser.run("const line = document.querySelector(arguments[0]); return [line.textContent, line.title]", card)
+            self.assertIn(name, line[1])
+            self.assertIn(name.replace("<char, std::allocator<char> >", "<...>"), line[0])
 
     def test_nothing_stands_out(self):
         self.off(110, ONE, 100, ("schedule", "ep_poll", "main"), "epoll")

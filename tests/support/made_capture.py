@@ -102,7 +102,7 @@ class Capture:
         if has(ADDR):
             body += struct.pack("<Q", get("addr", 0))
         if has(CPU):
-            body += struct.pack("<II", 0, 0)
+            body += struct.pack("<II", get("cpu", 0), 0)
         if has(PERIOD):
             body += struct.pack("<Q", get("period", 1000))
         if has(CALLCHAIN):

@@ -46,13 +46,13 @@ class StatesCapture(programs.Scratch):
     def at(self, ms):
         self.capture.time = self.zero + round(ms * MS)
 
-    def take(self, ms, event, tid, functions, *values, period=1000):
+    def take(self, ms, event, tid, functions, *values, period=1000, cpu=0):
         """Adds a sample of a thread with a kernel stack, leaf first."""
         self.at(ms)
         self.capture.time -= made.STEP
         chain = [made.CONTEXT_KERNEL, *(AT[name] + 4 for name in functions)] if functions else []
         self.capture.sample(self.names.index(event), ip=chain[1] if chain else made.MAIN, misc=made.KERNEL, chain=chain,
-                            tid=tid, raw=struct.pack(*values) if values else b"", period=period)
+                            tid=tid, raw=struct.pack(*values) if values else b"", period=period, cpu=cpu)
 
     def task(self, ms, type_, tid):
         self.at(ms)
@@ -69,8 +69,8 @@ class StatesCapture(programs.Scratch):
     def runs(self, ms, tid, *functions):
         self.take(ms, "cpu-clock", tid, functions)
 
-    def off(self, ms, tid, off, queued, functions=SLEEP):
-        self.take(ms, "offcpu", tid, functions, "<QQ", round(off * MS), round(queued * MS))
+    def off(self, ms, tid, off, queued, functions=SLEEP, cpu=0):
+        self.take(ms, "offcpu", tid, functions, "<QQ", round(off * MS), round(queued * MS), cpu=cpu)
 
     def queued(self, ms, tid, wait, why):
         self.take(ms, "runqlat", tid, (), "<QII", round(wait * MS), {"woken": 0, "created": 1, "preempted": 2}[why], 0)

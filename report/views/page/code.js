@@ -120,7 +120,7 @@ export const makeCode = (app, functions) => {
                                      'No selected sample was taken in its own code.', model.text(code.reason[i])];
     head.replaceChildren(
         element(
-            'p', {class: 'tools'}, element('strong', {}, state.code), ' ',
+            'p', {class: 'tools'}, element('strong', {class: 'codename'}, state.code), ' ',
             button('Instructions', 'below each line of source', () => { hasInstructions = !hasInstructions; draw(); },
                    {'aria-pressed': String(hasInstructions)}),
             button('Close', 'the table of functions', () => app.go({code: ''}))),
@@ -135,6 +135,7 @@ export const makeCode = (app, functions) => {
     if (isNew) [drawn, shown, opened] = [`${name} ${i}`, AT_ONCE, new Set()];
     const all = i < 0 ? 0 : weightOf(i), rows = i < 0 ? [] : rowsOf(i, all);
     drawHead(found, i, all);
+    box.hidden = i < 0;
     box.setAttribute('aria-label', `Code of ${name}`);
     body.replaceChildren(...rows.slice(0, shown).map((make) => make()));
     rest.replaceChildren();

@@ -1,19 +1,22 @@
 // Lanes: the states of threads in the rows of the timeline, wakes as arrows between them, and the samples of the event as
 // points.
 import {button, element} from '../../browser/dom.js';
+import {collapsed} from '../../browser/labels.js';
 import {amount} from '../../browser/words.js';
 
 import {colour} from './canvas.js';
+import {drawPoint, drawWake} from './marks.js';
 import {makePayload} from './payload.js';
 import {firstFrom} from './search_times.js';
+import {NO_REASON, NOT_RECORDED, ON_CPU, RUNNABLE} from './states.js';
 
 // An interval of a thread's states, as `wait` of the state.
 export const waitAt = (model, thread, time) => `${model.threads.tid[thread]},${model.seconds(time)}`;
 
-const MOST_WAKES = 200, MOST_POINTS = 400, ON_CPU = 0;  // in sight
+const MOST_WAKES = 200, MOST_POINTS = 400;  // in sight
 const MOST_FRAMES = 12;
 
-export const makeLanes = (app) => {
+export const makeLanes = (app, toWait) => {
   const {model} = app, {states, threads, samples} = model, payload = makePayload(model);
   const nameOf = (thread) => `${threads.comm(thread)} ${threads.tid[thread]}`;
   const legend = element('p', {class: 'legend'}), about = element('div', {class: 'wait', 'aria-live': 'polite'});
@@ -76,29 +79,16 @@ export const makeLanes = (app) => {
   };
   const paintWakes = (context, places, shown) => {
     const wakes = wakesOf(places, shown);
-    if (wakes === null) return;
-    context.strokeStyle = context.fillStyle = colour('ink');
-    context.lineWidth = 1;
-    for (const [start, end, x] of wakes) {
-      const sign = end > start ? -1 : 1;
-      context.beginPath();
-      context.moveTo(x + 0.5, start);
-      context.lineTo(x + 0.5, end);
-      context.stroke();
-      context.beginPath();
-      context.moveTo(x + 0.5, end);
-      context.lineTo(x - 2.5, end + 5 * sign);
-      context.lineTo(x + 3.5, end + 5 * sign);
-      context.fill();
-    }
+    wakes?.forEach(([start, end, x]) => drawWake(context, x, start, end));
+    return wakes;
   };
 
-  // The samples of the event that are in sight, with their payloads if there is room: [x, y, number].
+  // The samples of the event that are in sight, with their payloads if there is room: [x, y, number]; null: too many.
   const pointsOf = (places, weight, {from, to, width}) => {
     const found = [], end = firstFrom(samples.time, to + 1);
     for (let i = firstFrom(samples.time, from); i < end; i++) {
       if (weight[i] < 0 || !places.has(samples.thread[i])) continue;
-      if (found.length === MOST_POINTS) return [];
+      if (found.length === MOST_POINTS) return null;
       found.push([(samples.time[i] - from) / (to - from) * width, places.get(samples.thread[i]), i]);
     }
     return found;
@@ -115,15 +105,10 @@ export const makeLanes = (app) => {
     context.textBaseline = 'middle';
     for (const [x, y, i] of points.slice().reverse()) {
       const words = isOfWait(i) ? '' : payload.words(i).slice(0, 60), room = (next.has(y) ? next.get(y) : width) - x - 10;
-      context.fillStyle = colour('paper');
-      context.strokeStyle = colour('ink');
-      context.lineWidth = 1.5;
-      context.beginPath();
-      context.arc(x, y, 3, 0, 7);
-      context.fill();
-      context.stroke();
+      drawPoint(context, x, y);
       const wide = context.measureText(words).width;
       if (words !== '' && wide < room) {
+        context.fillStyle = colour('paper');
         context.globalAlpha = 0.85;
         context.fillRect(x + 5, y - 7, wide + 4, 14);
         context.globalAlpha = 1;
@@ -135,7 +120,21 @@ export const makeLanes = (app) => {
   };
 
   // Where waits are only counted, as beyond a rate limit, one interval stands for all of them.
-  const isUnrecorded = (i) => states.names[states.state[i]] === 'blocked' && states.sample(i) < 0 && states.waker(i) === null;
+  const isUnrecorded = (i) => states.state[i] === NO_REASON && states.sample(i) < 0 && states.waker(i) === null;
+
+  // Who had the CPU that a thread waited for; empty: not known. The event of its wait has the last one.
+  const MOST_RUNNERS = 4;
+  const runnersText = (i) => {
+    if (states.state[i] !== RUNNABLE) return '';
+    const cpu = states.cpu(i), sample = states.sample(i), known = new Map(sample < 0 ? [] : payload.fields(sample, String));
+    const found = cpu < 0 ? [] : [...states.runners(cpu, states.begin[i], states.end[i])].sort((a, b) => b[1] - a[1]);
+    const of = (one) => known.get(one) || '', length = states.end[i] - states.begin[i];
+    const words = found.slice(0, MOST_RUNNERS).map(([thread, time]) => `${nameOf(thread)} ${amount(time, 'ns')}`);
+    const rest = found.slice(0, MOST_RUNNERS).reduce((left, [, time]) => left - time, length);
+    if (words.length > 0 && rest > 0.01 * length) words.push(`others, or not known, ${amount(rest, 'ns')}`);
+    if (of('runner') !== '') words.push(`${words.length > 0 ? 'the last ' : ''}${of('runner')} ${of('runner_pid').replace(/^0$/, '')}`.trim());
+    return words.length === 0 ? '' : `${cpu < 0 ? 'the CPU' : `CPU ${cpu}`} had ${words.join(', ')}`;
+  };
 
   // An interval in words; its thread first.
   const facts = (i) => {
@@ -145,8 +144,10 @@ export const makeLanes = (app) => {
       nameOf(states.thread[i]), `${states.names[states.state[i]]}, ${amount(length, 'ns')}`,
       `${app.when(states.begin[i], step)} to ${app.when(states.end[i], step)}`
     ];
-    if (isUnrecorded(i)) lines.push('no event of its own: it may be several waits');
+    if (isUnrecorded(i)) lines.push('no event of its own: it may be several waits, also for a CPU');
     if (waker !== null) lines.push(`woken by ${waker.thread < 0 ? waker.words : nameOf(waker.thread)}`);
+    const runners = runnersText(i);
+    if (runners !== '') lines.push(runners);
     if (sample >= 0) lines.push(...payload.nearest(sample, 4));
     return lines;
   };
@@ -163,11 +164,16 @@ export const makeLanes = (app) => {
     return states.threads.filter((one) => threads.tid[one] === Number(form[1]))
         .reduce((found, one) => (found < 0 ? states.at(one, time) : found), -1);
   };
-  const choose = (thread, time) => app.go({wait: waitAt(model, thread, time)});
+  const choose = (thread, time, changes) => app.go({...changes, wait: waitAt(model, thread, time)});
   // To the thread that ended a wait, at that time: what it did then.
   const toWaker = (i) => {
     const waker = i < 0 ? null : states.waker(i);
     if (waker !== null && waker.thread >= 0) choose(waker.thread, Math.max(waker.time - 1, 0));
+  };
+  const hasSample = (event, cpu, {from, to}) => {
+    for (let i = firstFrom(samples.time, from); i < samples.count && samples.time[i] <= to; i++)
+      if (samples.event[i] === event && samples.cpu[i] === cpu + 1) return true;
+    return false;
   };
   const describe = () => {
     const i = chosen();
@@ -178,11 +184,12 @@ export const makeLanes = (app) => {
     const end = Math.max(states.end[i], sample < 0 ? 0 : samples.time[sample]);
     const time = {from: Math.max(Math.round(states.begin[i]), 0), to: Math.min(Math.round(end), model.span)};
     const tools = [button('Select this time', 'the samples of that time', () => app.go(time))];
+    const cpu = states.cpu(i), runs = model.events.findIndex((one) => one.isOfCpu && one.samples > 0);
     let meanwhile = '';
     if (waker !== null && waker.thread >= 0) {
       const name = nameOf(waker.thread), sums = states.sums(waker.thread, states.begin[i], states.end[i]), did = sumText(sums);
       // What it did most: on the CPU, or waits.
-      const clock = sums[ON_CPU] >= Math.max(...sums) ? model.events.findIndex((one) => one.isOfCpu && one.samples > 0) : -1;
+      const clock = sums[ON_CPU] >= Math.max(...sums) ? runs : -1;
       if (did !== '') meanwhile = `meanwhile ${name}: ${did}`;
       tools.unshift(
           button(`To the waker: ${name}`, 'what it did when it ended the wait (w)', () => toWaker(i)),
@@ -191,16 +198,31 @@ export const makeLanes = (app) => {
             event: clock >= 0 ? clock : sample < 0 ? app.state.event : samples.event[sample]
           })));
     }
-    const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES);
+    if (states.state[i] === RUNNABLE && cpu >= 0 && hasSample(runs, cpu, time))
+      tools.push(button(`Stacks of CPU ${cpu} meanwhile`, 'what ran on the CPU that it waited for', () => app.go({...time, finding: null, cpus: [cpu], event: runs})));
+    tools.push(
+        button('◂', 'the previous wait of this thread, or with a finding of the finding (,)', () => toWait(-1)),
+        button('▸', 'the next one (.)', () => toWait(1)));
+    const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES), runners = runnersText(i);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
-        element('p', {class: 'module'}, chain.join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile));
+        element('p', {class: 'module', title: chain.join(' ← ')}, chain.map(collapsed).join(' ← ')), element('p', {class: 'module', hidden: meanwhile === ''}, meanwhile),
+        element('p', {class: 'module', hidden: runners === ''}, runners));
   };
   // From a chosen interval: to the one before or after it, or to the same time in another thread.
   const step = (sign) => {
     const i = chosen(), next = i + sign;
     if (i >= 0 && next >= 0 && next < states.thread.length && states.thread[next] === states.thread[i])
       choose(states.thread[next], states.begin[next]);
+  };
+  // The next wait of that thread, or with -1 the one before: from a time in a run queue the next such time, else the next that is
+  // blocked. With a finding one of its waits, whose samples have a weight. -1: none.
+  const nextWait = (i, sign, weight) => {
+    const {state, thread} = states, isOne = (at) => (state[i] === RUNNABLE ? state[at] === RUNNABLE : state[at] > RUNNABLE && state[at] < NOT_RECORDED) &&
+        (app.state.finding === null || weight[states.sample(at)] >= 0);
+    for (let at = i + sign; at >= 0 && at < thread.length && thread[at] === thread[i]; at += sign)
+      if (isOne(at)) return at;
+    return -1;
   };
   const occurring = new Set(states.state);
   const drawLegend = () => legend.replaceChildren(...states.names.flatMap((name, i) => {
@@ -215,7 +237,7 @@ export const makeLanes = (app) => {
     return busy(b) - busy(a) || a - b;
   });
   return {
-    legend, about, sumText, paint, paintWakes, pointsOf, paintPoints, facts, pointFacts, chosen, choose, toWaker, describe, step,
+    legend, about, sumText, paint, paintWakes, pointsOf, paintPoints, facts, pointFacts, chosen, choose, toWaker, describe, step, nextWait,
     drawLegend, order, wakesOf
   };
 };

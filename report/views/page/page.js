@@ -28,6 +28,7 @@ const KEYS = [
   ['arrows', 'walk: through frames, times, cells, samples'],
   ['Shift + arrows', 'select a time in the timeline'],
   ['w', 'in states of threads: to the waker of the chosen wait'],
+  ['. and ,', 'next and previous wait of the thread, with a finding of the finding'],
   ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
   ['f', 'only stacks with the chosen function'], ['c', 'callers and callees of the chosen function'],
   ['b', 'bottom-up: below each function its callers'], ['h, Alt+click', 'without the chosen function'],
@@ -258,7 +259,8 @@ const start = async () => {
 
   const toMatch = (step) => (app.state.tab === 'stacks' && app.matches.frames !== null ? flame.toMatch(step) : false);
   const keys = {
-    '/': () => search.focus(), 0: reset, '?': () => help.showModal(), n: () => toMatch(1), N: () => toMatch(-1)
+    '/': () => search.focus(), 0: reset, '?': () => help.showModal(), n: () => toMatch(1), N: () => toMatch(-1),
+    ...timeline.keys
   };
   TABS.forEach((name, i) => {
     keys[i + 1] = () => app.go({tab: name});

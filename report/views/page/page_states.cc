@@ -51,7 +51,7 @@ std::vector<PackedColumn> state_columns(const WallTimes& times, PageSamples& sam
   PackedColumn thread("state.thread", ColumnForm::Numbers), start("state.start", ColumnForm::Signed),
       count("state.count", ColumnForm::Numbers), length("state.length", ColumnForm::Wide),
       state("state.state", ColumnForm::Byte), sample("state.sample", ColumnForm::Differences),
-      waker("state.waker", ColumnForm::Numbers);
+      waker("state.waker", ColumnForm::Numbers), cpu("state.cpu", ColumnForm::Numbers);
   const std::vector<std::vector<StateInterval>> states = thread_states(times);
   const std::uint64_t last = std::max(range.last, range.last + 1);  // after it nothing is shown
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -70,11 +70,12 @@ std::vector<PackedColumn> state_columns(const WallTimes& times, PageSamples& sam
       const PageWait wait = is_wait ? wait_of(interval.kept, interval.facts) : PageWait{};
       sample.add_signed(wait.sample ? std::int64_t{*wait.sample} + 1 : 0);
       waker.add(number_of_waker(wait.waker, samples));
+      cpu.add(interval.cpu == kNoCpu ? 0 : std::uint64_t{interval.cpu} + 1);
     }
     count.add(kept);
   }
   std::vector<PackedColumn> columns;
-  for (PackedColumn* column : {&thread, &start, &count, &length, &state, &sample, &waker})
+  for (PackedColumn* column : {&thread, &start, &count, &length, &state, &sample, &waker, &cpu})
     columns.push_back(std::move(*column));
   columns.push_back(sums_of(times));
   return columns;

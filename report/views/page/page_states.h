@@ -30,8 +30,9 @@ using WaitOfPage = std::function<PageWait(std::uint32_t kept, std::uint32_t fact
 //   state.length, .state, .sample, .waker  of each interval; sample: its number plus 1, 0: none; waker: 0:
 //   none,
 //                                    1: an interrupt, 2: a timer, from 3 on the number of a thread plus 3
-//   state.sums                       of each thread: ns in each state in all its time, as tacho folded --wall
-//   adds up
+//   state.cpu                        of each interval: of a wait the CPU that the thread got at its end, plus
+//   1; 0: none state.sums                       of each thread: ns in each state in all its time, as tacho
+//   folded --wall adds up
 // Times outside of [first, last] are left out, but for the sums.
 std::vector<PackedColumn> state_columns(const WallTimes& times, PageSamples& samples,
                                         const Filter::TimeRange& range, const WaitOfPage& wait_of);

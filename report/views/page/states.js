@@ -5,18 +5,22 @@ import {firstFrom} from './search_times.js';
 
 const FIRST_WAKER = 3;
 const WAKERS = ['', 'an interrupt', 'a timer'];
+// Numbers of states, as in wall_times.h.
+export const ON_CPU = 0;
 export const RUNNABLE = 1;
+export const NO_REASON = 11;
+export const NOT_RECORDED = 13;
 
 // Null: the page has none. `threads`: of the model.
 export const readStates = (names, columns) => {
   if (!names || !columns.has('state.thread')) return null;
   const lanes = columns.get('state.thread'), starts = columns.get('state.start'), counts = columns.get('state.count');
   const length = columns.get('state.length'), state = columns.get('state.state'), sample = columns.get('state.sample'),
-        waker = columns.get('state.waker'), sums = columns.get('state.sums');
+        waker = columns.get('state.waker'), cpu = columns.get('state.cpu'), sums = columns.get('state.sums');
   const count = length.length, begin = new Float64Array(count), end = new Float64Array(count), thread = new Uint32Array(count);
   const parts = new Map();  // by thread: [[first, end]], of each of its lives; threads of one number follow each other
   const totals = new Map();
-  let at = 0;
+  let at = 0, intervals = null;  // by sample: the first with its stack
   lanes.forEach((one, lane) => {
     let time = starts[lane];
     if (!parts.has(one)) {
@@ -65,7 +69,28 @@ export const readStates = (names, columns) => {
     // The sample that has the stack of a wait; -1: none.
     sample: (i) => sample[i] - 1,
     // The interval with the stack of a sample; -1: none.
-    ofSample: (number) => sample.indexOf(number + 1),
+    // `isQueued`: of the two parts of a wait the second one, in a run queue.
+    ofSample: (number, isQueued) => {
+      if (intervals === null) {
+        intervals = new Map();
+        for (let i = count - 1; i >= 0; i--) intervals.set(sample[i] - 1, i);
+        intervals.delete(-1);
+      }
+      const i = intervals.get(number) ?? -1;
+      return i >= 0 && isQueued && sample[i + 1] === sample[i] ? i + 1 : i;
+    },
+    // Who was on a CPU in a time, as far as that is known: the ns of each thread. A thread stays on the CPU that it got.
+    runners: (number, from, to) => {
+      const found = new Map();
+      for (const one of parts.keys())
+        each(one, from, to, (i, first, last) => {
+          const isThere = state[i] === ON_CPU && i > 0 && thread[i - 1] === one && cpu[i - 1] === number + 1;
+          if (isThere) found.set(one, (found.get(one) || 0) + last - first);
+        });
+      return found;
+    },
+    // The CPU that the thread of a wait got at its end; -1: not known, or it did not get one.
+    cpu: (i) => (thread[i + 1] === thread[i] ? cpu[i] - 1 : -1),
     // What ended a wait: {thread, words, time}; thread -1: no thread. Null: not known.
     waker: (i) => (waker[i] === 0 ? null : {
       thread: waker[i] - FIRST_WAKER < 0 ? -1 : waker[i] - FIRST_WAKER,

@@ -10,6 +10,7 @@ import {amount, counted, share} from '../../browser/words.js';
 
 import {AXIS, colour, dragOn, drawAxis, gutter, pen, tipsOn} from './canvas.js';
 import {makeLanes} from './lanes.js';
+import {drawFrame, makeMarks} from './marks.js';
 import {nodesOf, weightsOf} from './model.js';
 import {firstFrom} from './search_times.js';
 import {ROWS} from './state.js';
@@ -89,7 +90,8 @@ export const makeTimeline = (app) => {
   const clock = element(
       'select', {'aria-label': 'times', onchange: () => app.go({clock: clock.value})},
       element('option', {value: 'start'}, 'times from the start'), element('option', {value: 'recorded'}, 'times as recorded'));
-  const lanes = model.states ? makeLanes(app) : null, isStates = () => app.state.rows === 'state';
+  const lanes = model.states ? makeLanes(app, (sign) => toWait(sign)(lanes.chosen())) : null, isStates = () => app.state.rows === 'state';
+  const marks = makeMarks();
   let rows = null, order = [], totals = new Float64Array(0), sum = 0, countedOf = '', overview = null,
       overviewOf = '', mark = null, markOf = '', cursor = null, drag = null, weight = null, shown = null, points = [];
 
@@ -201,18 +203,32 @@ export const makeTimeline = (app) => {
   const drawOnLanes = (context, first, last, top) => {
     const places = new Map();
     for (let row = first; row < last; row++) places.set(order[row], row * ROW - top + ROW / 2);
-    lanes.paintWakes(context, places, shown);
-    points = lanes.pointsOf(places, weight, shown);
+    const wakes = lanes.paintWakes(context, places, shown), found = lanes.pointsOf(places, weight, shown);
+    points = found || [];
     lanes.paintPoints(context, points, shown.width);
+    shown.wakes = wakes === null ? -1 : wakes.length;
+    shown.points = found === null ? -1 : found.length;
     const scale = shown.width / (shown.to - shown.from), i = lanes.chosen(), picked = selected();
-    context.strokeStyle = colour('focus');
-    context.lineWidth = 2;
     if (picked !== null)
-      context.strokeRect((picked[0] - shown.from) * scale, 1, Math.max((picked[1] - picked[0]) * scale, 2), context.canvas.clientHeight - 2);
+      drawFrame(context, 'focus', (picked[0] - shown.from) * scale, 1, Math.max((picked[1] - picked[0]) * scale, 2), context.canvas.clientHeight - 2);
     if (i < 0 || !places.has(model.states.thread[i])) return;
     const x = Math.max((model.states.begin[i] - shown.from) * scale, 0), end = Math.min((model.states.end[i] - shown.from) * scale, shown.width);
-    context.strokeStyle = colour('ink');
-    if (end >= 0) context.strokeRect(x, places.get(model.states.thread[i]) - ROW / 2 + 1, Math.max(end - x, 3), ROW - 2);
+    if (end >= 0) drawFrame(context, 'ink', x, places.get(model.states.thread[i]) - ROW / 2 + 1, Math.max(end - x, 3), ROW - 2);
+  };
+  // What the marks in sight mean.
+  const drawMarks = () => {
+    const said = [], picked = selected() !== null;
+    if (isStates()) {
+      const ofEvent = app.state.finding === null ? model.events[app.state.event].name : 'the finding';
+      if (shown.wakes !== 0) said.push(['wake', shown.wakes < 0 ? 'wakes: too many in sight, zoom in' : 'wake, from the thread that ended the wait']);
+      if (shown.points !== 0) said.push(['point', shown.points < 0 ? `samples of ${ofEvent}: too many in sight, zoom in` : `sample of ${ofEvent}`]);
+      said.push(['parts', 'several states in a column: parts of its time']);
+      if (lanes.chosen() >= 0) said.push(['chosen', 'chosen']);
+    }
+    if (picked) said.push([isStates() ? 'time' : 'ground', 'selected time']);
+    if (mark !== null) said.push(['pale', 'samples without the chosen function']);
+    else if (picked) said.push(['pale', 'samples outside of it']);
+    marks.draw(said);
   };
   const drawRows = () => {
     const height = Math.max(Math.min(box.clientHeight || 200, order.length * ROW), ROW), top = box.scrollTop,
@@ -242,6 +258,7 @@ export const makeTimeline = (app) => {
       made.push(label);
     }
     if (isStates()) drawOnLanes(context, first, last, top);
+    drawMarks();
     axis.style.marginLeft = `${left() + box.clientLeft}px`;
     drawAxis(pen(axis, width, AXIS), viewFrom, viewTo, width, 0, app.zero());
     const had = labels.contains(document.activeElement) ? document.activeElement.title : null;
@@ -386,12 +403,22 @@ export const makeTimeline = (app) => {
     const row = order.indexOf(model.states.thread[i]) + sign, middle = (model.states.begin[i] + model.states.end[i]) / 2;
     if (row >= 0 && row < order.length) lanes.choose(order[row], clamp(middle));
   };
+  // A wait out of sight is brought into the middle.
+  const toWait = (sign) => (i) => {
+    const next = lanes.nextWait(i, sign, weight), {begin, end, thread} = model.states;
+    if (next < 0) {
+      status.textContent = `no ${sign > 0 ? 'later' : 'earlier'} wait of this thread${app.state.finding === null ? '' : ' in the finding'}`;
+      return;
+    }
+    const [from, to] = view(), wide = to - from, isSeen = end[next] > from && begin[next] < to;
+    const viewFrom = Math.round(Math.max(Math.min((begin[next] + end[next] - wide) / 2, model.span - wide), 0));
+    lanes.choose(thread[next], clamp(begin[next]), isSeen ? {} : {viewFrom, viewTo: viewFrom + wide});
+  };
   onKeys(bars, {
     ArrowLeft: inLane(() => lanes.step(-1)),
     ArrowRight: inLane(() => lanes.step(1)),
     ArrowUp: inLane(toRow(-1)),
     ArrowDown: inLane(toRow(1)),
-    w: inLane((i) => lanes.toWaker(i)),
     Enter: inLane((i) => {
       const {begin, end} = model.states, around = Math.max(end[i] - begin[i], 1000);
       app.go({viewFrom: clamp(begin[i] - around), viewTo: clamp(end[i] + around)});
@@ -411,8 +438,10 @@ export const makeTimeline = (app) => {
     element: element(
         'section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
         tools, element('div', {class: 'stripbox'}, strip),
-        box, axis, ...(lanes === null ? [] : [lanes.legend, lanes.about]), status),
+        box, axis, ...(lanes === null ? [] : [lanes.legend]), marks.element, ...(lanes === null ? [] : [lanes.about]), status),
     draw,
+    // Of the whole page.
+    keys: {w: inLane((i) => lanes.toWaker(i)), '.': inLane(toWait(1)), ',': inLane(toWait(-1))},
     zoomBy,
     onWheel,
     // Where times are, in px: of all canvases.

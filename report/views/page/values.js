@@ -135,6 +135,7 @@ export const makeValues = (app) => {
     }
     const scale = least <= most ? scaleOf(chosen, least, most) : null;
     drawMap(chosen, read, around, scale);
+    if (map !== null) title.textContent += map.points.length > 0 ? ': each point is a sample' : `: ${isDark() ? 'brighter' : 'darker'} is more samples`;
     drawTable(chosen, read, scale);
     drawBox(chosen, around);
   };

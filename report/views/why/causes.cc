@@ -304,7 +304,8 @@ Cause cause_of(WallState state, std::span<const NamedFrame> frames, const WaitFa
     return Cause::IdleSignal;
   const Cause known = by_object(facts, frames);
   if (known != Cause::Unknown) return known;
-  if (state == WallState::Blocked && frames.empty() && facts.call.empty()) return Cause::Unknown;
+  const bool has_reason = state != WallState::Blocked && state != WallState::NoReason;
+  if (!has_reason && frames.empty() && facts.call.empty()) return Cause::Unknown;
   const Cause cause = by_state(state, frames);
   const bool is_of_kernel = !frames.empty() && frames.back().is_kernel && any_kernel(frames, {"kthread"});
   return cause == Cause::Other && is_of_kernel ? Cause::IdleKernel : cause;

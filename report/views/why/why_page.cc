@@ -164,7 +164,10 @@ void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
     describe_list(to, "evidence", text.evidence);
     to.printed("command", text.command);
     to.number("time_ns", static_cast<std::uint64_t>(answer.findings[i].time));
+    to.number("waits", answer.findings[i].median == 0 ? 0 : answer.findings[i].count);  // 0: on the CPU
     to.number("samples", samples[i].size());
+    const Cause cause = answer.findings[i].cause;
+    to.flag("queued", cause == Cause::Runnable || cause == Cause::Throttled);
     to.end_object();
   }
   to.end_list();
@@ -174,6 +177,7 @@ void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
     to.printed("title", words.idle[i].title);
     describe_list(to, "evidence", words.idle[i].evidence);
     to.number("time_ns", static_cast<std::uint64_t>(answer.waits_for_work[i].time));
+    to.number("waits", answer.waits_for_work[i].count);
     to.number("samples", samples[answer.findings.size() + i].size());
     to.end_object();
   }
