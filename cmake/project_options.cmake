@@ -52,7 +52,8 @@ endif()
 
 # tacho_module(NAME source...): the static library tacho_NAME. With -DCMAKE_UNITY_BUILD=ON up to 20 sources of a room are
 # one translation unit, which halves the time of a whole build, and names in anonymous namespaces must differ within a
-# room. Compiled alone: what includes curses.h, as that defines macros; and generated sources.
+# room. Compiled alone: what includes curses.h, as that defines macros, or capstone.h, as capstone 5 has names of linux/bpf.h;
+# and generated sources.
 function(tacho_module name)
   add_library(tacho_${name} STATIC ${ARGN})
   target_link_libraries(tacho_${name} PUBLIC project_options)
@@ -62,7 +63,7 @@ function(tacho_module name)
   endif()
   set_target_properties(tacho_${name} PROPERTIES UNITY_BUILD_MODE GROUP)  # a source without a group is compiled alone
   set(sources ${ARGN})
-  list(FILTER sources EXCLUDE REGEX "/tui/screen\\.cc$|^/")
+  list(FILTER sources EXCLUDE REGEX "/tui/screen\\.cc$|decode/instructions\\.cc$|^/")
   foreach(source IN LISTS sources)
     cmake_path(GET source PARENT_PATH room)
     string(REPLACE "/" "_" room "_${room}")
