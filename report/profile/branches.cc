@@ -49,11 +49,11 @@ std::vector<std::string_view> trait_names(BranchTraits traits) {
   return names;
 }
 
-std::uint32_t BranchSteps::number_of(const BranchStep& step) {
+StepId BranchSteps::id_of_step(const BranchStep& step) {
   const unsigned marks =
       (step.is_target ? 1U : 0U) | (step.is_predicted ? 2U : 0U) | (step.is_aborted ? 4U : 0U);
   const std::uint64_t hash = steps_.hash()(marks, step.traits, step.cycles, step.rounds, step.round_cycles);
-  return steps_.number_of(hash, step) + 1;
+  return steps_.number_of(hash, step);
 }
 
 void BranchCounts::add_step(const BranchStep& step, std::uint64_t samples, bool is_first) {
@@ -101,7 +101,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   const bool has_branches = sample.event().attr.samples(abi::kSampleBranchStack);
   if (!has_branches || sample.has_payload_stack || is_of_calls(sample, max_frames_)) {
     if (sample.stack == nullptr) return nullptr;
-    for (const LocationId frame : sample.stack->frames) add_frame(frame, 0);
+    for (const LocationId frame : sample.stack->frames) add_frame(frame);
     return stacks_.intern(frames_, frame_steps_);
   }
   if (fields.branch_count() <= kMostBranches) take_branches(fields);
@@ -171,11 +171,11 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
     } else {
       target.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags));
     }
-    add_frame(branch_location(sample, entry.to).id, steps_.number_of(target));
+    add_frame(branch_location(sample, entry.to).id, steps_.id_of_step(target));
     const BranchStep source{.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags)),
                             .rounds = branch.rounds,
                             .round_cycles = branch.round_cycles};
-    add_frame(branch_location(sample, entry.from).id, steps_.number_of(source));
+    add_frame(branch_location(sample, entry.from).id, steps_.id_of_step(source));
   }
 }
 
@@ -219,7 +219,7 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
       continue;
     }
     ++taken;
-    add_frame(sample.locate_in(chain[at], mode).id, 0);
+    add_frame(sample.locate_in(chain[at], mode).id);
   }
 }
 
@@ -232,9 +232,9 @@ void BranchChains::add_unwound(const ResolvedSample& sample) {
   const auto frames = sample.stack->frames;
   const auto unwound = frames.subspan(std::min(frames.size(), recorded));
   if (begins_with_caller_) {
-    for (std::size_t i = unwound.size(); i-- > 0;) add_frame(unwound[i], 0);
+    for (std::size_t i = unwound.size(); i-- > 0;) add_frame(unwound[i]);
   } else {
-    for (const LocationId frame : unwound) add_frame(frame, 0);
+    for (const LocationId frame : unwound) add_frame(frame);
   }
 }
 
@@ -307,7 +307,7 @@ void BlockCycles::add_branches(const ResolvedSample& sample) {
   }
 }
 
-std::uint32_t BlockCycles::code_of(const Code& code) {
+BlockCycles::CodeId BlockCycles::code_of(const Code& code) {
   const auto module = reinterpret_cast<std::uintptr_t>(code.module);
   return codes_.number_of(codes_.hash()(module, code.start, code.end), code);
 }
@@ -324,10 +324,10 @@ void BlockCycles::add_block(Resolver& resolver, const Block& block) {
   if (code == Code()) return;
   const bool has_start =
       block.start != kNo<LocationId> && code_at(resolver.location(block.start), start) == code && start < end;
-  const std::uint32_t number = code_of(code);
-  const auto is_same = [&](const Ended& known) { return known.code == number && known.block.end == end; };
-  Ended& ended = find_or_add(by_end_, by_end_.hash(number, end), ended_, is_same,
-                             {.code = number, .block = {.end = end, .last = last}});
+  const CodeId id = code_of(code);
+  const auto is_same = [&](const Ended& known) { return known.code == id && known.block.end == end; };
+  Ended& ended = find_or_add(by_end_, by_end_.hash(id, end), ended_, is_same,
+                             {.code = id, .block = {.end = end, .last = last}});
   ended.block.cycles += block.cycles;
   ended.block.branches += block.branches;
   if (!has_start) return;
@@ -343,9 +343,9 @@ void BlockCycles::settle(Resolver& resolver) {
 std::vector<CycleBlock> BlockCycles::blocks_of(const Function& function) {
   std::vector<CycleBlock> blocks;
   if (function.name().empty()) return blocks;
-  const std::uint32_t number = code_of({function.module, function.start, function.end()});
-  const auto first = std::ranges::lower_bound(ended_, number, {}, &Ended::code);
-  for (auto ended = first; ended != ended_.end() && ended->code == number; ++ended)
+  const CodeId id = code_of({function.module, function.start, function.end()});
+  const auto first = std::ranges::lower_bound(ended_, id, {}, &Ended::code);
+  for (auto ended = first; ended != ended_.end() && ended->code == id; ++ended)
     blocks.push_back(ended->block);
   return blocks;
 }

@@ -48,14 +48,14 @@ struct BranchStep {
   bool operator==(const BranchStep&) const = default;
 };
 
-// Interns steps: equal steps have equal numbers, from 1 up; 0: the frame is no end of a branch.
+// Interns steps: equal steps have equal ids.
 class BranchSteps {
  public:
-  std::uint32_t number_of(const BranchStep& step);
-  const BranchStep& operator[](std::uint32_t number) const { return steps_[number - 1]; }
+  StepId id_of_step(const BranchStep& step);
+  const BranchStep& operator[](StepId id) const { return steps_[id]; }
 
  private:
-  KeyNumbers<BranchStep> steps_;
+  KeyNumbers<StepId, BranchStep> steps_;
 };
 
 // The sum of the steps of all samples that pass through a frame of a call graph.
@@ -85,8 +85,8 @@ class BranchChains {
   // fields.
   const Stack* stack_of(const ResolvedSample& sample);
 
-  // The number of the step of each frame of such a stack.
-  std::span<const std::uint32_t> steps_of(const Stack& stack) const { return stacks_.words_of(stack); }
+  // The step of each frame of such a stack; kNo: the frame is no end of a branch.
+  std::span<const StepId> steps_of(const Stack& stack) const { return stacks_.marks_of(stack); }
   const BranchSteps& steps() const { return steps_; }
 
  private:
@@ -101,7 +101,7 @@ class BranchChains {
   void add_callers(const ResolvedSample& sample);
   void add_unwound(const ResolvedSample& sample);
   std::size_t shown_callers(const format::Sample& sample) const;
-  void add_frame(LocationId location, std::uint32_t step) {
+  void add_frame(LocationId location, StepId step = kNo<StepId>) {
     frames_.push_back(location);
     frame_steps_.push_back(step);
   }
@@ -109,11 +109,11 @@ class BranchChains {
   bool begins_with_caller_;
   std::size_t max_frames_;
   BranchSteps steps_;
-  MarkedStacks stacks_;  // with their frames' steps
+  MarkedStacks<StepId> stacks_;  // with their frames' steps
   // The branches of the current sample, in perf's order.
   std::vector<Branch> branches_;
   std::vector<LocationId> frames_;
-  std::vector<std::uint32_t> frame_steps_;
+  std::vector<StepId> frame_steps_;
 };
 
 // Adds branch stacks to a profile: each branch is one row, whatever the address of its sample.
@@ -168,7 +168,7 @@ class BlockCycles {
   std::vector<CycleBlock> blocks_of(const Function& function);
 
  private:
-  static constexpr std::uint32_t kNone = kNo<std::uint32_t>;
+  enum class CodeId : std::uint32_t {};
   // A block: all branches from one source that follow a branch to the given target.
   struct Block {
     LocationId start = kNo<LocationId>, end{};
@@ -180,18 +180,18 @@ class BlockCycles {
     bool operator==(const Code&) const = default;
   };
   struct Ended {
-    std::uint32_t code = 0;  // its number in codes_
+    CodeId code{};
     bool has_start = false;
     CycleBlock block;
   };
-  std::uint32_t code_of(const Code& code);
+  CodeId code_of(const Code& code);
   void add_block(Resolver& resolver, const Block& block);
 
   bool knows_starts_;
   std::uint64_t total_ = 0;
   std::vector<Block> blocks_;
   IndexTable<> by_block_;
-  KeyNumbers<Code> codes_;
+  KeyNumbers<CodeId, Code> codes_;
   std::vector<Ended> ended_;  // sorted by function and end, when settled
   IndexTable<> by_end_;
 };

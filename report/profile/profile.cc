@@ -6,38 +6,22 @@
 
 namespace tacho::report {
 
-const Stack* MarkedStacks::intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words) {
-  std::uint64_t hash = frames.size();
-  for (std::size_t i = 0; i < frames.size(); ++i)
-    hash = by_frames_.hash.add(hash, std::uint64_t{words[i]} << 32 | value_of(frames[i]));
-  return &stacks_[by_frames_.find_or_make(
-      hash,
-      [&](StackId known) {
-        return std::ranges::equal(stacks_[known].frames, frames) &&
-               std::ranges::equal(words_of_[index_of(known)], words);
-      },
-      [&] {
-        words_of_.push_back(words_.keep(words));
-        return stacks_.push_back({stacks_.next_id(), frames_.keep(frames)});
-      })];
-}
-
 const Stack* WaitChains::stack_of(const Wait& wait) {
   frames_.clear();
   frame_names_.clear();
   // A frame with a name has the sample's address, which is not used.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
-    add_frame(wait.location, number_of(waker->comm));
-    for (std::size_t i = waker->frames; i-- > 0;) add_frame(waker->stack->frames[i], kAddress);
-    add_frame(wait.location, number_of(kWakerMark));
+    add_frame(wait.location, id_of_name(waker->comm));
+    for (std::size_t i = waker->frames; i-- > 0;) add_frame(waker->stack->frames[i], kNo<WaitNameId>);
+    add_frame(wait.location, id_of_name(kWakerMark));
   }
-  for (const LocationId location : wait.stack->frames) add_frame(location, kAddress);
+  for (const LocationId location : wait.stack->frames) add_frame(location, kNo<WaitNameId>);
   return stacks_.intern(frames_, frame_names_);
 }
 
-std::uint32_t WaitChains::number_of(std::string_view name) {
-  const auto [known, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()) + 1);
-  if (is_new) names_.push_back(name);
+WaitNameId WaitChains::id_of_name(std::string_view name) {
+  const auto [known, is_new] = by_name_.try_emplace(name, kNo<WaitNameId>);
+  if (is_new) known->second = names_.push_back(name);
   return known->second;
 }
 

@@ -2,6 +2,7 @@
 // have.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,31 +35,44 @@ typename Items::value_type& find_or_add(IndexTable<>& table, std::uint64_t hash,
       })];
 }
 
-// Interned stacks with a word for each frame, so that frames of one address can differ: by the step of a
-// branch, or by a mark between two threads.
+// Interned stacks with a mark for each frame, so that frames of one address can differ: by the step of a
+// branch, or by a name between two threads.
+template <class Mark>
 class MarkedStacks {
  public:
-  // `words`: one for each of `frames`. Valid as long as this.
-  const Stack* intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words);
-  // The words of a stack of this object.
-  std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[index_of(stack.id)]; }
-  // The memory of frames and words.
-  std::size_t bytes() const { return frames_.bytes() + words_.bytes(); }
+  // `marks`: one for each of `frames`. Valid as long as this.
+  const Stack* intern(std::span<const LocationId> frames, std::span<const Mark> marks) {
+    std::uint64_t hash = frames.size();
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      hash = by_frames_.hash.add(hash, std::uint64_t{value_of(marks[i])} << 32 | value_of(frames[i]));
+    return &stacks_[by_frames_.find_or_make(
+        hash,
+        [&](StackId known) {
+          return std::ranges::equal(stacks_[known].frames, frames) &&
+                 std::ranges::equal(marks_of_[known], marks);
+        },
+        [&] {
+          marks_of_.push_back(marks_.keep(marks));
+          return stacks_.push_back({stacks_.next_id(), frames_.keep(frames)});
+        })];
+  }
+  // The marks of a stack of this object.
+  std::span<const Mark> marks_of(const Stack& stack) const { return marks_of_[stack.id]; }
+  // The memory of frames and marks.
+  std::size_t bytes() const { return frames_.bytes() + marks_.bytes(); }
 
  private:
   StableArray<Stack, StackId> stacks_;
-  std::vector<std::span<const std::uint32_t>> words_of_;  // by stack
+  IdVector<StackId, std::span<const Mark>> marks_of_;
   IndexTable<StackId> by_frames_;
   ListStore<LocationId> frames_;
-  ListStore<std::uint32_t> words_;
+  ListStore<Mark> marks_;
 };
 
 // Call chains of waits with their wakers: below the stack that went to sleep comes a mark, then the waker's
 // stack, from its leaf on, and the waker's name; then the same for the waker's waker.
 class WaitChains {
  public:
-  static constexpr std::uint32_t kAddress = 0;  // of names_of(): the frame is an ordinary address
-
   // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Its id is of
   // this object: a run uses stacks of one object only. Valid as long as this.
   const Stack* stack_of(const Wait& wait);
@@ -66,23 +80,23 @@ class WaitChains {
   // The memory of the distinct chains.
   std::size_t bytes() const { return stacks_.bytes(); }
 
-  // For each frame of such a stack: kAddress, or a number for name(). Empty: all are kAddress.
-  std::span<const std::uint32_t> names_of(const Stack& stack) const { return stacks_.words_of(stack); }
+  // For each frame of such a stack: its name, or kNo for an ordinary address.
+  std::span<const WaitNameId> names_of(const Stack& stack) const { return stacks_.marks_of(stack); }
   // Lives as long as the session.
-  std::string_view name(std::uint32_t number) const { return names_[number - 1]; }
+  std::string_view name(WaitNameId id) const { return names_[id]; }
 
  private:
-  std::uint32_t number_of(std::string_view name);
-  void add_frame(LocationId location, std::uint32_t name) {
+  WaitNameId id_of_name(std::string_view name);
+  void add_frame(LocationId location, WaitNameId name) {
     frames_.push_back(location);
     frame_names_.push_back(name);
   }
 
-  MarkedStacks stacks_;  // with their frames' names
-  std::vector<std::string_view> names_;
-  std::unordered_map<std::string_view, std::uint32_t> numbers_;
-  std::vector<LocationId> frames_;          // of the current wait
-  std::vector<std::uint32_t> frame_names_;  // likewise
+  MarkedStacks<WaitNameId> stacks_;  // with their frames' names
+  IdVector<WaitNameId, std::string_view> names_;
+  std::unordered_map<std::string_view, WaitNameId> by_name_;
+  std::vector<LocationId> frames_;       // of the current wait
+  std::vector<WaitNameId> frame_names_;  // likewise
 };
 
 // Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal

@@ -286,7 +286,7 @@ void add_chain(const WaitChains& chains, const Stack& chain, ThreadStack& stack)
   bool is_waker = false;
   for (std::size_t i = chain.frames.size(); i-- > 0;) {
     const auto frame = chain.frames.subspan(i, 1);
-    if (marks[i] == WaitChains::kAddress) {
+    if (marks[i] == kNo<WaitNameId>) {
       is_waker ? stack.add_waker(frame) : stack.add_code(frame);
       continue;
     }
