@@ -63,19 +63,19 @@ void Profile::count(RowId id, std::size_t event, const Weight& weight) {
   (block.members == 1 ? row.only : weights_[row.only.period + event - block.leader]) += weight;
 }
 
-std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
+FactsId Profile::facts_of(const ResolvedSample& sample) {
   const std::size_t count = current_.size();
-  if (count == 0) return 0;
+  if (count == 0) return {};
   for (std::size_t i = 0; i < count; ++i) current_[i] = shape_.facts[i](sample);
-  const auto is_at = [&](std::uint32_t list) {
-    return std::ranges::equal(std::span(facts_).subspan(list * count, count), current_);
+  const auto is_at = [&](FactsId list) {
+    return std::ranges::equal(std::span(facts_).subspan(index_of(list) * count, count), current_);
   };
-  if (fact_lists_ > 0 && is_at(last_facts_)) return last_facts_;
+  if (!facts_.empty() && is_at(last_facts_)) return last_facts_;
   std::uint64_t hash = 0;
   for (const std::uint64_t fact : current_) hash = by_facts_.hash.add(hash, fact);
   return last_facts_ = by_facts_.find_or_make(hash, is_at, [&] {
     facts_.insert(facts_.end(), current_.begin(), current_.end());
-    return fact_lists_++;
+    return id_of<FactsId>(facts_.size() / count - 1);
   });
 }
 

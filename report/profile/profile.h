@@ -130,7 +130,7 @@ struct Weight {
 struct LateSample {
   std::size_t event = 0;
   LocationId location{};
-  std::uint32_t facts = 0;  // the number from facts_of()
+  FactsId facts{};  // from facts_of()
   const Thread* thread = nullptr;
   std::string_view comm;
   const Stack* stack = nullptr;  // null: no call chain
@@ -139,8 +139,8 @@ struct LateSample {
 // There may be one for each sample, so each byte counts.
 struct ProfileRow {
   std::uint32_t block = 0;
-  LocationId location{};    // of the samples' own address
-  std::uint32_t facts = 0;  // see Profile::facts()
+  LocationId location{};  // of the samples' own address
+  FactsId facts{};        // see Profile::facts()
   std::uint32_t comm_size = 0;
   const Thread* thread = nullptr;    // of the first sample; with `by_thread`, of all
   const char* comm_begin = nullptr;  // see comm()
@@ -165,7 +165,7 @@ class Profile {
   void add_sample(const ResolvedSample& sample, std::uint64_t period) {
     add_sample({.event = sample.event_index,
                 .location = sample.location_id,
-                .facts = shape_.facts.empty() ? 0 : facts_of(sample),
+                .facts = facts_of(sample),
                 .thread = sample.thread,
                 .comm = sample.comm,
                 .stack = sample.stack},
@@ -178,8 +178,8 @@ class Profile {
   RowId add_sample(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
-  // The number of the facts that the shape's readers return for the sample.
-  std::uint32_t facts_of(const ResolvedSample& sample);
+  // The facts that the shape's readers return for the sample.
+  FactsId facts_of(const ResolvedSample& sample);
 
   std::span<const EventBlock> blocks() const { return blocks_; }
   // In the order of their first samples.
@@ -193,7 +193,7 @@ class Profile {
   // One fact for each of the shape's readers, in order.
   std::span<const std::uint64_t> facts(const ProfileRow& row) const {
     const std::size_t count = shape_.facts.size();
-    return std::span(facts_).subspan(row.facts * count, count);
+    return std::span(facts_).subspan(index_of(row.facts) * count, count);
   }
   // One weight for each member of the row's block.
   std::span<const Weight> weights(const ProfileRow& row) const {
@@ -208,7 +208,7 @@ class Profile {
   struct Rest {
     std::uint32_t block = 0;
     LocationId location{};
-    std::uint32_t facts = 0;
+    FactsId facts{};
     const Thread* thread = nullptr;  // null: not part of the key
     const char* comm = nullptr;      // the same
     bool operator==(const Rest&) const = default;
@@ -226,9 +226,9 @@ class Profile {
   std::vector<Weight> weights_;              // of blocks with several members
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> current_;  // scratch: the current sample's
-  std::uint32_t last_facts_ = 0, fact_lists_ = 0;
+  FactsId last_facts_{};
   std::uint64_t left_out_ = 0;
-  IndexTable<> by_facts_;
+  IndexTable<FactsId> by_facts_;
   IndexTable<RowId> by_rest_;
   // The first row of a stack (without stacks: of an address), usually the only one.
   IdMap<StackId, RowId> by_stack_{kNo<RowId>};

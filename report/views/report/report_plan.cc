@@ -145,7 +145,8 @@ Result<> ReportPlan::find_waits() {
   if (!options->waits.is_asked_for) return Done{};
   WaitOptions asked = options->waits;
   asked.who.condition = std::exchange(session->filter().condition, nullptr);
-  waits.emplace(*session, asked, [this](const ResolvedSample& sample) { return profile->facts_of(sample); });
+  waits.emplace(*session, asked,
+                [this](const ResolvedSample& sample) { return value_of(profile->facts_of(sample)); });
   wait_chains.emplace();
   return waits->find_events();
 }
