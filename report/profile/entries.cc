@@ -93,7 +93,7 @@ class Entries::Levels {
   char level_;
 };
 
-Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options)
+Entries::Entries(const NamedRows& names, BlockId block, EntryIndex& index, EntryOptions options)
     : names_(&names),
       profile_(&names.profile()),
       index_(&index),

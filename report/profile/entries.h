@@ -171,7 +171,7 @@ class Entries {
     Weight self, children;  // `children` includes the row's own; without children, both are equal
   };
   // Makes the entries of one block of the profile. The arguments must outlive this.
-  Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options);
+  Entries(const NamedRows& names, BlockId block, EntryIndex& index, EntryOptions options);
 
   std::size_t size() const { return entries_.size(); }
   Ids<EntryId> ids() const { return entries_.ids(); }

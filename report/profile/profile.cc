@@ -25,14 +25,14 @@ WaitNameId WaitChains::id_of_name(std::string_view name) {
   return known->second;
 }
 
-Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
-    : blocks_(std::move(blocks)), shape_(std::move(shape)), current_(shape_.facts.size()) {
-  rows_of_.resize(blocks_.size());
-  for (std::uint32_t number = 0; number < blocks_.size(); ++number) {
-    const std::size_t end = std::size_t{blocks_[number].leader} + blocks_[number].members;
+Profile::Profile(const std::vector<EventBlock>& blocks, ProfileShape shape)
+    : shape_(std::move(shape)), current_(shape_.facts.size()) {
+  rows_of_.resize(blocks.size());
+  for (const EventBlock& block : blocks) {
+    const BlockId id = blocks_.push_back(block);
+    const std::size_t end = std::size_t{block.leader} + block.members;
     if (block_of_.size() < end) block_of_.resize(end);
-    std::fill(block_of_.begin() + blocks_[number].leader,
-              block_of_.begin() + static_cast<std::ptrdiff_t>(end), number);
+    std::fill(block_of_.begin() + block.leader, block_of_.begin() + static_cast<std::ptrdiff_t>(end), id);
   }
 }
 

@@ -138,7 +138,7 @@ struct LateSample {
 
 // There may be one for each sample, so each byte counts.
 struct ProfileRow {
-  std::uint32_t block = 0;
+  BlockId block{};
   LocationId location{};  // of the samples' own address
   FactsId facts{};        // see Profile::facts()
   std::uint32_t comm_size = 0;
@@ -159,7 +159,7 @@ static_assert(sizeof(ProfileRow) == 48);
 class Profile {
  public:
   // `blocks`: every event that is known by now belongs to exactly one.
-  Profile(std::vector<EventBlock> blocks, ProfileShape shape);
+  Profile(const std::vector<EventBlock>& blocks, ProfileShape shape);
 
   // Adds one sample with weight `period`.
   void add_sample(const ResolvedSample& sample, std::uint64_t period) {
@@ -181,7 +181,7 @@ class Profile {
   // The facts that the shape's readers return for the sample.
   FactsId facts_of(const ResolvedSample& sample);
 
-  std::span<const EventBlock> blocks() const { return blocks_; }
+  const IdVector<BlockId, EventBlock>& blocks() const { return blocks_; }
   // In the order of their first samples.
   const StableArray<ProfileRow, RowId>& rows() const { return rows_; }
   bool looks_at_stacks() const { return shape_.by_stack; }
@@ -189,7 +189,7 @@ class Profile {
     return shape_.by_stack ? stacks_[row] : nullptr;
   }
   // A block's rows, in the same order.
-  std::span<const RowId> rows_of(std::uint32_t block) const { return rows_of_[block]; }
+  std::span<const RowId> rows_of(BlockId block) const { return rows_of_[block]; }
   // One fact for each of the shape's readers, in order.
   std::span<const std::uint64_t> facts(const ProfileRow& row) const {
     const std::size_t count = shape_.facts.size();
@@ -206,7 +206,7 @@ class Profile {
  private:
   // The properties by which rows of one address and call chain differ.
   struct Rest {
-    std::uint32_t block = 0;
+    BlockId block{};
     LocationId location{};
     FactsId facts{};
     const Thread* thread = nullptr;  // null: not part of the key
@@ -217,13 +217,13 @@ class Profile {
   RowId make_row(const LateSample& sample, const Rest& rest, const Stack* stack);
   Rest rest_of(const ProfileRow& row) const;
 
-  std::vector<EventBlock> blocks_;
-  std::vector<std::uint32_t> block_of_;  // by event
+  IdVector<BlockId, EventBlock> blocks_;
+  std::vector<BlockId> block_of_;  // by event
   ProfileShape shape_;
   StableArray<ProfileRow, RowId> rows_;
   StableArray<const Stack*, RowId> stacks_;  // empty if call chains are ignored
-  std::vector<std::vector<RowId>> rows_of_;  // by block
-  std::vector<Weight> weights_;              // of blocks with several members
+  IdVector<BlockId, std::vector<RowId>> rows_of_;
+  std::vector<Weight> weights_;  // of blocks with several members
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> current_;  // scratch: the current sample's
   FactsId last_facts_{};

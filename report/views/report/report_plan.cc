@@ -204,9 +204,8 @@ bool ReportPlan::can_name_chains_late() const {
   if (inlines == symbolize::Inlines::All ||
       (inlines == symbolize::Inlines::Unwound && has_unwound_stacks(*session)))
     return false;
-  const auto blocks = profile->blocks();
   return mode == ReportMode::Samples && has_heavy_graphs && !needs_chains &&
-         std::ranges::all_of(blocks, [](const EventBlock& block) { return block.members == 1; });
+         std::ranges::all_of(profile->blocks(), [](const EventBlock& block) { return block.members == 1; });
 }
 
 // By address, if rows or columns distinguish addresses of one function.

@@ -97,7 +97,7 @@ struct Report {
     index = std::make_unique<EntryIndex>(keys, *facts, *functions);
     names_of_rows = std::make_unique<NamedRows>(*profile, *session, *functions, stacks.get());
     names_of_rows->name_all();
-    entries = std::make_unique<Entries>(*names_of_rows, 0, *index, std::move(more));
+    entries = std::make_unique<Entries>(*names_of_rows, BlockId{}, *index, std::move(more));
   }
   std::string name(EntryId entry) const {
     const RowFacts row = entries->facts(entry);
