@@ -9,6 +9,8 @@
 
 #include "cli/nearest.h"
 #include "report/profile/entries.h"
+#include "report/profile/hierarchy.h"
+#include "report/profile/name_pattern.h"
 #include "report/views/report/row_filters.h"
 
 namespace tacho::report {

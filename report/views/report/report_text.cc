@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "report/output/terminal.h"
+#include "report/profile/branches.h"
 
 namespace tacho::report {
 namespace {

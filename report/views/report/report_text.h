@@ -14,9 +14,10 @@
 #include "format/base/worker_pool.h"
 #include "report/decode/coded_values.h"
 #include "report/output/text_output.h"
-#include "report/profile/branches.h"
+#include "report/profile/block_cycles.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/entries.h"
+#include "report/profile/hierarchy.h"
 #include "report/views/report/graph_options.h"
 #include "report/views/report/report_columns.h"
 

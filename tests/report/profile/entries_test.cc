@@ -8,6 +8,7 @@
 #include <set>
 
 #include "report/profile/call_tree.h"
+#include "report/profile/hierarchy.h"
 #include "report/profile/sort_keys.h"
 #include "tests/support/capture_builder.h"
 
