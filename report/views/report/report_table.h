@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "report/views/report/branch_text.h"
+#include "report/views/report/hierarchy_text.h"
 #include "report/views/report/report_forms.h"
 #include "report/views/report/report_plan.h"
 #include "report/views/report/report_text.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/samples/event_choice.h"
+#include "report/views/report/call_graph_text.h"
 #include "report/views/tui/sample_choice.h"
 
 namespace tacho::report {
