@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/profile/call_tree.h"
-#include "report/views/report/report_text.h"
+#include "report/views/report/call_graph_text.h"
 
 namespace tacho::report {
 namespace {

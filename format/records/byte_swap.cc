@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "format/records/cpu_map.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
 
@@ -64,25 +65,6 @@ void walk_thread_map(Cursor& in) {
   }
 }
 
-// u16 kind, then 0: a list; 1: a mask of 4- or 8-byte words, those after 4 bytes of padding; 2: a range.
-void walk_cpu_map(Cursor& in) {
-  const std::uint16_t kind = in.u16();
-  if (kind == 2) {
-    in.skip(2);
-    in.fields(2, sizeof(std::uint16_t));
-    return;
-  }
-  const std::uint16_t count = in.u16();
-  if (kind == 0) {
-    in.fields(count, sizeof(std::uint16_t));
-    return;
-  }
-  const std::uint16_t width = in.u16();
-  if (kind != 1 || (width != 4 && width != 8)) return in.fail();
-  if (width == 8) in.skip(4);
-  in.fields(count, width);
-}
-
 void walk_stat(Cursor& in) {
   in.u64();
   in.fields(2, sizeof(std::uint32_t));
@@ -106,7 +88,7 @@ void walk_event_update(Cursor& in) {
   const std::uint64_t kind = in.u64();
   in.u64();
   if (kind == 1) in.u64();
-  if (kind == 3) walk_cpu_map(in);
+  if (kind == 3) parse_cpu_map(in);
 }
 
 struct WalkRow {
@@ -123,7 +105,7 @@ constexpr WalkRow kWalks[] = {
     {abi::kRecordAuxtrace, walk_auxtrace},
     {abi::kRecordAuxtraceError, walk_auxtrace_error},
     {abi::kRecordThreadMap, walk_thread_map},
-    {abi::kRecordCpuMap, walk_cpu_map},
+    {abi::kRecordCpuMap, [](Cursor& in) { parse_cpu_map(in); }},
     {abi::kRecordStatConfig, walk_words},
     {abi::kRecordStat, walk_stat},
     {abi::kRecordStatRound, walk_words},

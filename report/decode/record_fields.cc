@@ -12,8 +12,8 @@
 
 #include "format/base/digest.h"
 #include "format/extensions/symbol_pack.h"
+#include "format/records/cpu_map.h"
 #include "format/records/perf_abi.h"
-#include "report/decode/cpu_map.h"
 
 namespace tacho::report {
 namespace {
@@ -599,20 +599,20 @@ void thread_map(FieldSink& to, Cursor in) {
 }
 
 void describe_cpu_map(FieldSink& to, Cursor in) {
-  const CpuMap map = parse_cpu_map(in);
+  const format::CpuMap map = parse_cpu_map(in);
   to.number("map_kind", map.kind);
-  if (const auto* const list = std::get_if<CpuList>(&map.cpus)) {
+  if (const auto* const list = std::get_if<format::CpuList>(&map.cpus)) {
     to.begin_list("cpus");
     for (const std::int16_t cpu : list->cpus) to.signed_number({}, cpu);
     to.end_list();
-  } else if (const auto* const mask = std::get_if<CpuMask>(&map.cpus)) {
+  } else if (const auto* const mask = std::get_if<format::CpuMask>(&map.cpus)) {
     to.number("word_size", mask->word_size);
     if (mask->word_size != 4 && mask->word_size != 8) return to.bytes("mask", mask->unknown);
     to.begin_list("mask");
     for (const std::uint64_t word : mask->words) to.hex({}, word);
     to.end_list();
   } else {
-    const CpuRange& range = std::get<CpuRange>(map.cpus);
+    const format::CpuRange& range = std::get<format::CpuRange>(map.cpus);
     to.flag("any", range.has_any);
     to.number("first", range.first);
     to.number("last", range.last);

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "format/container/file_head.h"
+#include "format/records/cpu_map.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/decode/coded_values.h"
-#include "report/decode/cpu_map.h"
 #include "report/perf_text/header_text.h"
 #include "report/perf_text/sample_text.h"
 #include "report/samples/counter_values.h"

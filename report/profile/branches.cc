@@ -49,11 +49,11 @@ std::vector<std::string_view> trait_names(BranchTraits traits) {
   return names;
 }
 
-std::uint32_t BranchSteps::number_of(const BranchStep& step) {
+StepId BranchSteps::id_of_step(const BranchStep& step) {
   const unsigned marks =
       (step.is_target ? 1U : 0U) | (step.is_predicted ? 2U : 0U) | (step.is_aborted ? 4U : 0U);
   const std::uint64_t hash = steps_.hash()(marks, step.traits, step.cycles, step.rounds, step.round_cycles);
-  return steps_.number_of(hash, step) + 1;
+  return steps_.number_of(hash, step);
 }
 
 void BranchCounts::add_step(const BranchStep& step, std::uint64_t samples, bool is_first) {
@@ -101,7 +101,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   const bool has_branches = sample.event().attr.samples(abi::kSampleBranchStack);
   if (!has_branches || sample.has_payload_stack || is_of_calls(sample, max_frames_)) {
     if (sample.stack == nullptr) return nullptr;
-    for (const LocationId frame : sample.stack->frames) add_frame(frame, 0);
+    for (const LocationId frame : sample.stack->frames) add_frame(frame);
     return stacks_.intern(frames_, frame_steps_);
   }
   if (fields.branch_count() <= kMostBranches) take_branches(fields);
@@ -171,11 +171,11 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
     } else {
       target.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags));
     }
-    add_frame(branch_location(sample, entry.to).id, steps_.number_of(target));
+    add_frame(branch_location(sample, entry.to).id, steps_.id_of_step(target));
     const BranchStep source{.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags)),
                             .rounds = branch.rounds,
                             .round_cycles = branch.round_cycles};
-    add_frame(branch_location(sample, entry.from).id, steps_.number_of(source));
+    add_frame(branch_location(sample, entry.from).id, steps_.id_of_step(source));
   }
 }
 
@@ -219,7 +219,7 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
       continue;
     }
     ++taken;
-    add_frame(sample.locate_in(chain[at], mode).id, 0);
+    add_frame(sample.locate_in(chain[at], mode).id);
   }
 }
 
@@ -232,122 +232,10 @@ void BranchChains::add_unwound(const ResolvedSample& sample) {
   const auto frames = sample.stack->frames;
   const auto unwound = frames.subspan(std::min(frames.size(), recorded));
   if (begins_with_caller_) {
-    for (std::size_t i = unwound.size(); i-- > 0;) add_frame(unwound[i], 0);
+    for (std::size_t i = unwound.size(); i-- > 0;) add_frame(unwound[i]);
   } else {
-    for (const LocationId frame : unwound) add_frame(frame, 0);
+    for (const LocationId frame : unwound) add_frame(frame);
   }
-}
-
-namespace {
-
-constexpr unsigned kOwnAt = 8;  // in a fact: the level is in the bits below
-
-}  // namespace
-
-void BranchRows::add_facts(ProfileShape& shape) {
-  first_ = shape.facts.size();
-  const TakenBranch* const branch = &facts_->branch;
-  shape.facts.emplace_back(
-      [branch](const ResolvedSample&) -> std::uint64_t { return value_of(branch->from); });
-  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return value_of(branch->to); });
-  shape.facts.emplace_back([branch](const ResolvedSample&) { return branch->flags & kBranchTypeBits; });
-  shape.facts.emplace_back([branch, keeps_own = keeps_own_](const ResolvedSample&) {
-    return std::uint64_t{static_cast<unsigned char>(branch->level)} |
-           (keeps_own ? std::uint64_t{value_of(branch->own)} << kOwnAt : 0);
-  });
-}
-
-BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const {
-  return {.from = id_of<LocationId>(facts[first_]),
-          .to = id_of<LocationId>(facts[first_ + 1]),
-          .own = id_of<LocationId>(facts[first_ + 3] >> kOwnAt),
-          .level = static_cast<char>(facts[first_ + 3] & 0xff),
-          .type_flags = facts[first_ + 2]};
-}
-
-void BranchRows::add_branches(Profile& profile, const ResolvedSample& sample) {
-  const std::size_t count = sample.fields->branch_count();
-  if (count == 0) return;
-  // As perf: the cycles of the newest branch are the weight of all branches.
-  format::Sample fields = *sample.fields;
-  fields.weight = std::max<std::uint64_t>(branch_cycles(fields.branch(0).flags), 1);
-  ResolvedSample at_end = sample;
-  at_end.fields = &fields;
-  for (std::size_t i = 0; i < count; ++i) {
-    const format::BranchEntry branch = fields.branch(i);
-    at_end.location = &branch_location(sample, branch.to);
-    at_end.location_id = at_end.location->id;
-    facts_->branch = {.from = branch_location(sample, branch.from).id,
-                      .to = at_end.location_id,
-                      .own = sample.location_id,
-                      .flags = branch.flags,
-                      .level = level_of(static_cast<std::uint8_t>(fields.misc & abi::kCpumodeMask))};
-    profile.add_sample(at_end, 1);
-  }
-}
-
-// The newest branch is first; the code before the oldest one is unknown.
-void BlockCycles::add_branches(const ResolvedSample& sample) {
-  const format::Sample& fields = *sample.fields;
-  if (fields.branch_count() == 0 || branch_cycles(fields.branch(0).flags) == 0) return;
-  LocationId start = kNo<LocationId>;
-  for (std::size_t i = fields.branch_count(); i-- > 0;) {
-    const format::BranchEntry branch = fields.branch(i);
-    const std::uint64_t cycles = branch_cycles(branch.flags);
-    total_ += cycles;
-    if (cycles != 0) {
-      const LocationId end = branch_location(sample, branch.from).id;
-      const auto is_same = [&](const Block& known) { return known.start == start && known.end == end; };
-      Block& block =
-          find_or_add(by_block_, by_block_.hash(start, end), blocks_, is_same, {.start = start, .end = end});
-      block.cycles += cycles;
-      ++block.branches;
-    }
-    if (knows_starts_) start = branch_location(sample, branch.to).id;
-  }
-}
-
-std::uint32_t BlockCycles::code_of(const Code& code) {
-  const auto module = reinterpret_cast<std::uintptr_t>(code.module);
-  return codes_.number_of(codes_.hash()(module, code.start, code.end), code);
-}
-
-void BlockCycles::add_block(Resolver& resolver, const Block& block) {
-  const Location& last = resolver.location(block.end);
-  const auto code_at = [&resolver](const Location& location, std::uint64_t& at) {
-    const symbolize::Frame& frame = resolver.frame(location);
-    at = frame.shown_address - frame.function_start;
-    return frame.function.empty() ? Code() : Code{frame.module, frame.function_start, frame.function_end};
-  };
-  std::uint64_t end = 0, start = 0;
-  const Code code = code_at(last, end);
-  if (code == Code()) return;
-  const bool has_start =
-      block.start != kNo<LocationId> && code_at(resolver.location(block.start), start) == code && start < end;
-  const std::uint32_t number = code_of(code);
-  const auto is_same = [&](const Ended& known) { return known.code == number && known.block.end == end; };
-  Ended& ended = find_or_add(by_end_, by_end_.hash(number, end), ended_, is_same,
-                             {.code = number, .block = {.end = end, .last = last}});
-  ended.block.cycles += block.cycles;
-  ended.block.branches += block.branches;
-  if (!has_start) return;
-  ended.block.start = ended.has_start ? std::min(ended.block.start, start) : start;
-  ended.has_start = true;
-}
-
-void BlockCycles::settle(Resolver& resolver) {
-  for (const Block& block : blocks_) add_block(resolver, block);
-  std::ranges::sort(ended_, {}, [](const Ended& ended) { return std::pair(ended.code, ended.block.end); });
-}
-
-std::vector<CycleBlock> BlockCycles::blocks_of(const Function& function) {
-  std::vector<CycleBlock> blocks;
-  if (function.name().empty()) return blocks;
-  const std::uint32_t number = code_of({function.module, function.start, function.end()});
-  const auto first = std::ranges::lower_bound(ended_, number, {}, &Ended::code);
-  for (auto ended = first; ended != ended_.end() && ended->code == number; ++ended)
-    blocks.push_back(ended->block);
-  return blocks;
 }
 
 }  // namespace tacho::report

@@ -1,5 +1,5 @@
-// Branch stacks (LBR) in a profile: the ends of branches as code addresses, the traits of branches, call
-// chains that begin with branches (--branch-history), rows by branch (-b), and cycles of basic blocks.
+// Branch stacks (LBR) in a profile: the ends of branches as code addresses, the traits of branches, and call
+// chains that begin with branches (--branch-history).
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,7 @@
 #include "format/records/perf_abi.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
-#include "report/profile/sample_facts.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/resolver.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
@@ -48,14 +46,14 @@ struct BranchStep {
   bool operator==(const BranchStep&) const = default;
 };
 
-// Interns steps: equal steps have equal numbers, from 1 up; 0: the frame is no end of a branch.
+// Interns steps: equal steps have equal ids.
 class BranchSteps {
  public:
-  std::uint32_t number_of(const BranchStep& step);
-  const BranchStep& operator[](std::uint32_t number) const { return steps_[number - 1]; }
+  StepId id_of_step(const BranchStep& step);
+  const BranchStep& operator[](StepId id) const { return steps_[id]; }
 
  private:
-  KeyNumbers<BranchStep> steps_;
+  KeyNumbers<StepId, BranchStep> steps_;
 };
 
 // The sum of the steps of all samples that pass through a frame of a call graph.
@@ -85,8 +83,8 @@ class BranchChains {
   // fields.
   const Stack* stack_of(const ResolvedSample& sample);
 
-  // The number of the step of each frame of such a stack.
-  std::span<const std::uint32_t> steps_of(const Stack& stack) const { return stacks_.words_of(stack); }
+  // The step of each frame of such a stack; kNo: the frame is no end of a branch.
+  std::span<const StepId> steps_of(const Stack& stack) const { return stacks_.marks_of(stack); }
   const BranchSteps& steps() const { return steps_; }
 
  private:
@@ -101,7 +99,7 @@ class BranchChains {
   void add_callers(const ResolvedSample& sample);
   void add_unwound(const ResolvedSample& sample);
   std::size_t shown_callers(const format::Sample& sample) const;
-  void add_frame(LocationId location, std::uint32_t step) {
+  void add_frame(LocationId location, StepId step = kNo<StepId>) {
     frames_.push_back(location);
     frame_steps_.push_back(step);
   }
@@ -109,91 +107,11 @@ class BranchChains {
   bool begins_with_caller_;
   std::size_t max_frames_;
   BranchSteps steps_;
-  MarkedStacks stacks_;  // with their frames' steps
+  MarkedStacks<StepId> stacks_;  // with their frames' steps
   // The branches of the current sample, in perf's order.
   std::vector<Branch> branches_;
   std::vector<LocationId> frames_;
-  std::vector<std::uint32_t> frame_steps_;
-};
-
-// Adds branch stacks to a profile: each branch is one row, whatever the address of its sample.
-class BranchRows {
- public:
-  // The facts of a row besides those of keys.
-  struct Known {
-    LocationId from{}, to{};
-    LocationId own{};              // the sample's own, with `keeps_own`
-    char level = '.';              // the same: its mark in reports
-    std::uint64_t type_flags = 0;  // flags with nothing but the type
-  };
-
-  // `facts` must outlive this. `keeps_own`: rows also differ by the samples' own addresses.
-  BranchRows(SampleFacts& facts, bool keeps_own) : facts_(&facts), keeps_own_(keeps_own) {}
-
-  // Adds facts after those of the keys, before the profile is made. This must not move afterwards.
-  void add_facts(ProfileShape& shape);
-  // Adds each branch of the sample at its target; nothing if there are none.
-  void add_branches(Profile& profile, const ResolvedSample& sample);
-  Known known(std::span<const std::uint64_t> facts) const;
-
- private:
-  SampleFacts* facts_;
-  bool keeps_own_;
-  std::size_t first_ = 0;  // index of its first fact
-};
-
-// All blocks of a function that end at one address. The longest block inside the function gives the start; if
-// there is none, the start of the function is used.
-struct CycleBlock {
-  std::uint64_t start = 0, end = 0;        // offsets in the function
-  std::uint64_t cycles = 0, branches = 0;  // sums of all blocks that end there; branches > 0
-  Location last{};                         // where it ends
-};
-
-// Cycles of blocks of code. A block is the code from the target of a branch to the source of the next one;
-// the processor records the cycles with each branch.
-class BlockCycles {
- public:
-  // `knows_starts`: all branches were recorded, so a block begins at the target of the branch before.
-  explicit BlockCycles(bool knows_starts) : knows_starts_(knows_starts) {}
-
-  // Adds all branches of a sample. As in perf, samples whose newest branch has no cycles are left out.
-  void add_branches(const ResolvedSample& sample);
-  // Groups blocks by function. Call it after the last sample and before the functions below.
-  void settle(Resolver& resolver);
-
-  // The cycles of all branches, including those in no function.
-  std::uint64_t total() const { return total_; }
-  // Sorted by end; empty if no block ends in the function.
-  std::vector<CycleBlock> blocks_of(const Function& function);
-
- private:
-  static constexpr std::uint32_t kNone = kNo<std::uint32_t>;
-  // A block: all branches from one source that follow a branch to the given target.
-  struct Block {
-    LocationId start = kNo<LocationId>, end{};
-    std::uint64_t cycles = 0, branches = 0;
-  };
-  struct Code {  // a function, by its address
-    const symbolize::Module* module = nullptr;
-    std::uint64_t start = 0, end = 0;
-    bool operator==(const Code&) const = default;
-  };
-  struct Ended {
-    std::uint32_t code = 0;  // its number in codes_
-    bool has_start = false;
-    CycleBlock block;
-  };
-  std::uint32_t code_of(const Code& code);
-  void add_block(Resolver& resolver, const Block& block);
-
-  bool knows_starts_;
-  std::uint64_t total_ = 0;
-  std::vector<Block> blocks_;
-  IndexTable<> by_block_;
-  KeyNumbers<Code> codes_;
-  std::vector<Ended> ended_;  // sorted by function and end, when settled
-  IndexTable<> by_end_;
+  std::vector<StepId> frame_steps_;
 };
 
 }  // namespace tacho::report

@@ -114,8 +114,8 @@ void CallTree::count_steps(CallNode& node, std::size_t depth) {
     BranchCounts& counts = counts_.emplace_back();
     for (const std::uint32_t member : arrived_) {
       const Strand& strand = strands_[member];
-      const std::uint32_t step = (*functions_)[strand.frames[depth + i]].step();
-      if (step != 0) counts.add_step((*steps_)[step], strand.samples, member == arrived_[0]);
+      const StepId step = (*functions_)[strand.frames[depth + i]].step();
+      if (step != kNo<StepId>) counts.add_step((*steps_)[step], strand.samples, member == arrived_[0]);
     }
   }
 }

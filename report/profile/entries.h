@@ -8,116 +8,23 @@
 // are named after the rows are made.
 #pragma once
 
-#include <regex.h>
-
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "format/base/large_pages.h"
 #include "report/profile/call_tree.h"
+#include "report/profile/entry_index.h"
 #include "report/profile/function_table.h"
+#include "report/profile/name_pattern.h"
 #include "report/profile/named_rows.h"
 #include "report/profile/row_order.h"
 #include "report/profile/sort_keys.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
-
-// Numbers distinct rows of words of one width from 0 up.
-class IdentityRows {
- public:
-  // Returns an empty row for the caller to fill; number() then returns its number.
-  std::vector<std::uint64_t>& begin() {
-    words_.clear();
-    return words_;
-  }
-  std::uint32_t number();
-  std::uint32_t size() const { return size_; }
-  // Frees its memory. All later rows are new.
-  void forget() {
-    has_forgotten_ = true;
-    decltype(by_last_word_)().swap(by_last_word_);
-    decltype(known_)().swap(known_);
-    by_words_.forget();
-  }
-
- private:
-  static constexpr std::uint32_t kNone = ~0U;
-  bool is_at(std::uint32_t number) const;
-  std::uint32_t append();
-
-  // The first row with this last word, which often is a small number such as a symbol's. Other rows are
-  // hashed.
-  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> by_last_word_;
-  IndexTable<> by_words_;
-  std::vector<std::uint64_t> words_;
-  std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
-  std::uint32_t size_ = 0, last_ = 0;  // last_: found last, often the next one too
-  bool has_forgotten_ = false;
-};
-
-// Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
-// rows, which differ by their function only, a row is found by one array access. All events of a report share
-// this index, as its size is the number of functions.
-class EntryIndex {
- public:
-  static constexpr std::uint32_t kNone = ~0U;
-  // The arguments must outlive this.
-  EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions);
-
-  std::span<const KeyUse> keys() const { return keys_; }
-  const SampleFacts& facts() const { return *facts_; }
-  KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
-
-  // Evaluates the keys for all functions now in the table; else this is done on first use. Frees the
-  // identities if the table is complete.
-  void learn_functions();
-  // Begins another group: rows of the last one are dropped.
-  void begin_group();
-  // The row of a function in the current group; if there is none, the result of make(). Functions with equal
-  // key values share a row.
-  template <class Make>
-  std::uint32_t find_or_make(FunctionId function, Make&& make) {
-    if (!by_function_.has(function)) by_function_.resize(functions_->size());
-    Slot& own = by_function_[function];
-    if (own.group == group_) return own.entry;
-    const std::uint32_t code = code_of(function);
-    if (code >= by_code_.size()) by_code_.resize(identities_.size());
-    if (by_code_[code].group != group_) by_code_[code] = {group_, make()};
-    by_function_[function] = by_code_[code];
-    return by_code_[code].entry;
-  }
-
- private:
-  struct Slot {
-    std::uint32_t group = 0, entry = kNone;
-  };
-  // The code of a function's key values: equal for equal values.
-  std::uint32_t code_of(FunctionId function) {
-    if (!codes_.has(function)) codes_.resize(functions_->size(), kNone);
-    return codes_[function] != kNone ? codes_[function] : make_code(function);
-  }
-  std::uint32_t make_code(FunctionId function);
-
-  std::span<const KeyUse> keys_;
-  const SampleFacts* facts_;
-  const FunctionTable* functions_;
-  std::uint32_t group_ = 0;  // from 1 up
-  IdVector<FunctionId, Slot> by_function_;
-  std::vector<Slot, format::LargePages<Slot>> by_code_;
-  // Functions with equal key values have equal codes.
-  IdVector<FunctionId, std::uint32_t> codes_;  // kNone: not evaluated
-  std::uint32_t learned_ = 0;                  // the number of functions evaluated
-  IdentityRows identities_;
-};
-
-using FunctionTest = std::function<bool(const Function&)>;
 
 // The filters that refuse a sample, one bit each.
 using FilterBits = std::uint8_t;
@@ -171,7 +78,7 @@ class Entries {
     Weight self, children;  // `children` includes the row's own; without children, both are equal
   };
   // Makes the entries of one block of the profile. The arguments must outlive this.
-  Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options);
+  Entries(const NamedRows& names, BlockId block, EntryIndex& index, EntryOptions options);
 
   std::size_t size() const { return entries_.size(); }
   Ids<EntryId> ids() const { return entries_.ids(); }
@@ -299,109 +206,6 @@ class Entries {
   // As selves_, by mode except Kernel, which is the rest. Shorter arrays end after the last weight of the
   // mode: guests are rare.
   std::array<Table<Weight>, 4> of_modes_;
-};
-
-// A POSIX extended regular expression for names of functions. std::regex recurses for each character of a
-// name, and names are untrusted.
-class NamePattern {
- public:
-  explicit NamePattern(const std::string& text);
-  ~NamePattern();
-  NamePattern(const NamePattern&) = delete;
-  NamePattern& operator=(const NamePattern&) = delete;
-
-  bool is_sound() const { return status_ == 0; }
-  // The text of regerror().
-  std::string fault() const;
-  // False for every name if the pattern is not valid.
-  bool is_in(std::string_view name) const;
-
- private:
-  regex_t compiled_{};
-  int status_;
-};
-
-// Whether a function's name matches the pattern. Each function is matched once for all of its call chains.
-FunctionTest test_of_name(const std::string& pattern);
-
-struct HierarchyLevel {
-  std::vector<Column> columns;
-  FilterBits decides = 0;  // the filters that test one of its keys
-};
-
-struct HierarchyOptions {
-  std::vector<HierarchyLevel> levels;  // at least one
-  std::vector<Column> sorted;          // the order of the rows below one row
-  FilterBits filters = 0;              // the active ones
-  FunctionTest is_symbol_shown;  // tests the function of a row's first sample, on any level; null: no filter
-};
-
-// The rows of a report in levels (--hierarchy): a tree. The first level has a row for each value of the first
-// sort keys, the second one for each value of the next keys, and so on. A row's weight is the sum of the rows
-// below it.
-//
-// Filters work as in perf, which makes the tree of all samples: a row is shown if a row below it passes the
-// filter, with its unfiltered weight. The filtered key (thread, module or function) is on a level of its own,
-// or on none.
-class Hierarchy {
- public:
-  struct Row {
-    EntryId entry{};  // the first entry of the row
-    TreeRowId above = kNo<TreeRowId>;
-    std::uint32_t level = 0;
-    FilterBits filtered = 0;
-    bool is_leaf = false;
-  };
-  // `entries` were made with `keeps_filtered`. The arguments must outlive this.
-  Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const SampleFacts& facts,
-            HierarchyOptions options);
-
-  Ids<TreeRowId> ids() const { return rows_.ids(); }
-  const Row& row(TreeRowId id) const { return rows_[id]; }
-  const HierarchyLevel& level(const Row& row) const { return options_.levels[row.level]; }
-  // The texts of a row's keys.
-  RowFacts facts(TreeRowId id) const;
-  std::uint64_t value(Column::Kind kind, TreeRowId row, std::size_t member) const;
-  std::size_t members() const { return entries_->members(); }
-  // The sum of the weights of the first level, without filtered rows.
-  std::uint64_t total(std::size_t member, bool is_relative, Column::Kind kind = Column::Kind::Overhead) const;
-  // All rows in printing order: each before the rows below it.
-  const std::vector<TreeRowId>& shown() const { return shown_; }
-  // The rows right below one.
-  std::span<const TreeRowId> below(TreeRowId row) const { return below_.of(row); }
-  // The entries of a leaf.
-  std::span<const EntryId> entries_of(TreeRowId row) const { return entries_of_.of(row); }
-
- private:
-  template <class Id>
-  struct Lists {  // a list for each row
-    std::vector<std::uint32_t> first;
-    std::vector<Id> ids;
-    std::span<const Id> of(TreeRowId row) const {
-      const std::size_t at = index_of(row);
-      return std::span(ids).subspan(first[at], first[at + 1] - first[at]);
-    }
-  };
-  template <class Id>
-  static Lists<Id> lists_of(const IdVector<Id, TreeRowId>& owners, std::size_t count);
-  void add_entry(EntryId entry);
-  TreeRowId row_of(EntryId entry, TreeRowId above, std::uint32_t level);
-  void apply_filters(TreeRowId id);
-  void put_in_order(std::span<const TreeRowId> siblings);
-
-  const Entries* entries_;
-  std::span<const KeyUse> keys_;
-  const SampleFacts* facts_;
-  HierarchyOptions options_;
-  IdVector<TreeRowId, Row> rows_;
-  std::vector<std::uint64_t> values_;           // by row, member, and kind of number
-  std::vector<std::uint64_t> words_, scratch_;  // the identities of rows' keys
-  IdVector<TreeRowId, std::uint32_t> words_at_;
-  IndexTable<TreeRowId> by_keys_;
-  IdVector<EntryId, TreeRowId> leaf_of_;
-  Lists<TreeRowId> below_;
-  Lists<EntryId> entries_of_;
-  std::vector<TreeRowId> top_, shown_;
 };
 
 }  // namespace tacho::report

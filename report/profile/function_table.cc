@@ -52,15 +52,16 @@ std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_
 
 const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::Module& module) {
   if (last_module_ == &module) return last_numbers_;
-  const std::uint32_t number = met_modules_.number_of(met_modules_.hash()(word_of(&module)), &module);
-  if (number == module_numbers_.size()) {
+  const ModuleId id = met_modules_.number_of(met_modules_.hash()(word_of(&module)), &module);
+  if (!module_numbers_.has(id)) {
     const std::size_t met = module_numbers_.size() + 1;
-    module_numbers_.push_back({.id = static_cast<std::uint32_t>(met),
-                               .name = number_of_text(modules_, module.short_name) + 1,
-                               .rank = rank_of(module, met)});
+    module_numbers_.push_back(
+        {.id = static_cast<std::uint32_t>(met),
+         .name = value_of(module_names_.number_of(hash_(module.short_name), module.short_name)) + 1,
+         .rank = rank_of(module, met)});
   }
   last_module_ = &module;
-  last_numbers_ = module_numbers_[number];
+  last_numbers_ = module_numbers_[id];
   return last_numbers_;
 }
 
@@ -85,10 +86,10 @@ std::span<const FunctionId> FunctionTable::of_frame(LocationId location) {
   return list;
 }
 
-FunctionId FunctionTable::of_step(LocationId location, std::uint32_t step) {
+FunctionId FunctionTable::of_step(LocationId location, StepId step) {
   const FunctionId outermost = of_frame(location).back();
-  if (step == 0) return outermost;
-  return by_step_.find_or_make(step, value_of(outermost), [&] {
+  if (step == kNo<StepId>) return outermost;
+  return by_step_.find_or_make(value_of(step), value_of(outermost), [&] {
     const Function& known = functions_[outermost];
     Made made{.function = known,
               .named = {.name = known.name(), .shown_name = known.shown_name(), .end = known.end()},
@@ -261,9 +262,9 @@ void FunctionTable::end_lookups() {
   chain_keys_.forget();
   alone_.forget();
   only_.forget();
-  modules_.forget();
+  module_names_.forget();
   met_modules_.forget();
-  decltype(module_numbers_)().swap(module_numbers_);
+  module_numbers_ = {};
   last_module_ = nullptr;
 }
 

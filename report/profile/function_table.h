@@ -53,7 +53,7 @@ struct RareFacts {
   std::uint64_t mapped_bytes = 0;  // size of the mapping of its first sample; only with keep_mapped_bytes()
   // "main.c:12"; if the line is unknown, "+20", the offset in the function. Only with the grain Addresses.
   std::string_view line;
-  std::uint32_t step = 0;  // number of the step (BranchSteps)
+  StepId step = kNo<StepId>;
   bool operator==(const RareFacts&) const = default;
 };
 
@@ -102,7 +102,7 @@ struct Function {
   std::uint64_t runtime_start() const { return rare() == nullptr ? 0 : rare()->runtime_start; }
   std::uint64_t mapped_bytes() const { return rare() == nullptr ? 0 : rare()->mapped_bytes; }
   std::string_view line() const { return rare() == nullptr ? std::string_view() : rare()->line; }
-  std::uint32_t step() const { return rare() == nullptr ? 0 : rare()->step; }
+  StepId step() const { return rare() == nullptr ? kNo<StepId> : rare()->step; }
   const RareFacts* rare() const { return named == nullptr ? nullptr : named->rare; }
 };
 static_assert(sizeof(Function) <= 56);
@@ -112,30 +112,26 @@ char level_of(std::uint8_t cpumode);
 
 // Hash table from keys to numbers from 0 up. It has few memory blocks, so that all of it can be freed: a
 // capture may have millions of modules.
-template <class Key>
+template <class Id, class Key>
 class KeyNumbers {
  public:
-  std::uint32_t size() const { return static_cast<std::uint32_t>(keys_.size()); }
   // Computes hashes of integers for number_of().
   const RowHash& hash() const { return by_hash_.hash; }
   // `hashed`: a hash of the key alone.
-  std::uint32_t number_of(std::uint64_t hashed, const Key& key) {
+  Id number_of(std::uint64_t hashed, const Key& key) {
     return by_hash_.find_or_make(
-        hashed, [&](std::uint32_t known) { return keys_[known] == key; },
-        [&] {
-          keys_.push_back(key);
-          return size() - 1;
-        });
+        hashed, [&](Id known) { return keys_[known] == key; }, [&] { return keys_.push_back(key); });
   }
-  const Key& operator[](std::uint32_t number) const { return keys_[number]; }
+  const Key& operator[](Id id) const { return keys_[id]; }
+  // Frees its memory.
   void forget() {
     by_hash_.forget();
-    decltype(keys_)().swap(keys_);
+    keys_ = {};
   }
 
  private:
-  IndexTable<> by_hash_;
-  std::vector<Key, format::LargePages<Key>> keys_;
+  IndexTable<Id> by_hash_;
+  IdVector<Id, Key> keys_;
 };
 
 // Numbers identities from 0 up. An identity is four words, or an address in an address space.
@@ -206,7 +202,7 @@ class FunctionTable {
   FunctionId only_of_frame(LocationId location) const { return only_.find(location); }
   // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has its own function,
   // equal except for the step.
-  FunctionId of_step(LocationId location, std::uint32_t step);
+  FunctionId of_step(LocationId location, StepId step);
   // The function of a frame that is not a code address: a mark between two stacks, or a thread. The name must
   // live as long as the table.
   FunctionId of_name(std::string_view name);
@@ -243,9 +239,8 @@ class FunctionTable {
   FunctionId intern_address(Made& made);  // without a name, for the grain Functions
   FunctionId append_named(Made& made);
   FunctionId append(const Made& made);
-  std::uint32_t number_of_text(KeyNumbers<std::string_view>& numbers, std::string_view text) {
-    return numbers.number_of(hash_(text), text);
-  }
+  enum class ModuleId : std::uint32_t {};
+  enum class ModuleNameId : std::uint32_t {};
   struct ModuleNumbers {
     std::uint32_t id = 0;    // from 1 up, different for each module
     std::uint32_t name = 0;  // Function::module_number
@@ -291,10 +286,10 @@ class FunctionTable {
   format::SeededTextHash hash_;
   FunctionNames names_{FunctionNames::Texts::Stay};
   std::size_t named_so_far_ = 0;  // names_.size() at the last show_parameters()
-  KeyNumbers<std::string_view> modules_;
+  KeyNumbers<ModuleNameId, std::string_view> module_names_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
-  KeyNumbers<const symbolize::Module*> met_modules_;
-  std::vector<ModuleNumbers, format::LargePages<ModuleNumbers>> module_numbers_;  // by number in these
+  KeyNumbers<ModuleId, const symbolize::Module*> met_modules_;
+  IdVector<ModuleId, ModuleNumbers> module_numbers_;
   const symbolize::Module* last_module_ = nullptr;
   ModuleNumbers last_numbers_;  // of the last module, which is usually the next one's too
   Identities<SymbolId> symbols_;

@@ -19,18 +19,18 @@ void FunctionStacks::find_frames(const Stack& stack) {
   frames_.clear();
   // Resolved in perf's order, because names by binutils depend on the order.
   const bool is_caller = options_.order == ChainOrder::Caller;
-  std::span<const std::uint32_t> steps;
+  std::span<const StepId> steps;
   if (options_.branches != nullptr) steps = options_.branches->steps_of(stack);
-  std::span<const std::uint32_t> names;
+  std::span<const WaitNameId> names;
   if (options_.waits != nullptr) names = options_.waits->names_of(stack);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     const std::size_t at = is_caller ? stack.frames.size() - 1 - i : i;
     const LocationId location = stack.frames[at];
-    if (!names.empty() && names[at] != WaitChains::kAddress) {
+    if (!names.empty() && names[at] != kNo<WaitNameId>) {
       frames_.push_back(functions_->of_name(options_.waits->name(names[at])));
       continue;
     }
-    if (!steps.empty() && steps[at] != 0) {
+    if (!steps.empty() && steps[at] != kNo<StepId>) {
       frames_.push_back(functions_->of_step(location, steps[at]));
       continue;
     }

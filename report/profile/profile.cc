@@ -6,49 +6,33 @@
 
 namespace tacho::report {
 
-const Stack* MarkedStacks::intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words) {
-  std::uint64_t hash = frames.size();
-  for (std::size_t i = 0; i < frames.size(); ++i)
-    hash = by_frames_.hash.add(hash, std::uint64_t{words[i]} << 32 | value_of(frames[i]));
-  return &stacks_[by_frames_.find_or_make(
-      hash,
-      [&](StackId known) {
-        return std::ranges::equal(stacks_[known].frames, frames) &&
-               std::ranges::equal(words_of_[index_of(known)], words);
-      },
-      [&] {
-        words_of_.push_back(words_.keep(words));
-        return stacks_.push_back({stacks_.next_id(), frames_.keep(frames)});
-      })];
-}
-
 const Stack* WaitChains::stack_of(const Wait& wait) {
   frames_.clear();
   frame_names_.clear();
   // A frame with a name has the sample's address, which is not used.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
-    add_frame(wait.location, number_of(waker->comm));
-    for (std::size_t i = waker->frames; i-- > 0;) add_frame(waker->stack->frames[i], kAddress);
-    add_frame(wait.location, number_of(kWakerMark));
+    add_frame(wait.location, id_of_name(waker->comm));
+    for (std::size_t i = waker->frames; i-- > 0;) add_frame(waker->stack->frames[i], kNo<WaitNameId>);
+    add_frame(wait.location, id_of_name(kWakerMark));
   }
-  for (const LocationId location : wait.stack->frames) add_frame(location, kAddress);
+  for (const LocationId location : wait.stack->frames) add_frame(location, kNo<WaitNameId>);
   return stacks_.intern(frames_, frame_names_);
 }
 
-std::uint32_t WaitChains::number_of(std::string_view name) {
-  const auto [known, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()) + 1);
-  if (is_new) names_.push_back(name);
+WaitNameId WaitChains::id_of_name(std::string_view name) {
+  const auto [known, is_new] = by_name_.try_emplace(name, kNo<WaitNameId>);
+  if (is_new) known->second = names_.push_back(name);
   return known->second;
 }
 
-Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
-    : blocks_(std::move(blocks)), shape_(std::move(shape)), current_(shape_.facts.size()) {
-  rows_of_.resize(blocks_.size());
-  for (std::uint32_t number = 0; number < blocks_.size(); ++number) {
-    const std::size_t end = std::size_t{blocks_[number].leader} + blocks_[number].members;
+Profile::Profile(const std::vector<EventBlock>& blocks, ProfileShape shape)
+    : shape_(std::move(shape)), current_(shape_.facts.size()) {
+  rows_of_.resize(blocks.size());
+  for (const EventBlock& block : blocks) {
+    const BlockId id = blocks_.push_back(block);
+    const std::size_t end = std::size_t{block.leader} + block.members;
     if (block_of_.size() < end) block_of_.resize(end);
-    std::fill(block_of_.begin() + blocks_[number].leader,
-              block_of_.begin() + static_cast<std::ptrdiff_t>(end), number);
+    std::fill(block_of_.begin() + block.leader, block_of_.begin() + static_cast<std::ptrdiff_t>(end), id);
   }
 }
 
@@ -79,19 +63,19 @@ void Profile::count(RowId id, std::size_t event, const Weight& weight) {
   (block.members == 1 ? row.only : weights_[row.only.period + event - block.leader]) += weight;
 }
 
-std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
+FactsId Profile::facts_of(const ResolvedSample& sample) {
   const std::size_t count = current_.size();
-  if (count == 0) return 0;
+  if (count == 0) return {};
   for (std::size_t i = 0; i < count; ++i) current_[i] = shape_.facts[i](sample);
-  const auto is_at = [&](std::uint32_t list) {
-    return std::ranges::equal(std::span(facts_).subspan(list * count, count), current_);
+  const auto is_at = [&](FactsId list) {
+    return std::ranges::equal(std::span(facts_).subspan(index_of(list) * count, count), current_);
   };
-  if (fact_lists_ > 0 && is_at(last_facts_)) return last_facts_;
+  if (!facts_.empty() && is_at(last_facts_)) return last_facts_;
   std::uint64_t hash = 0;
   for (const std::uint64_t fact : current_) hash = by_facts_.hash.add(hash, fact);
   return last_facts_ = by_facts_.find_or_make(hash, is_at, [&] {
     facts_.insert(facts_.end(), current_.begin(), current_.end());
-    return fact_lists_++;
+    return id_of<FactsId>(facts_.size() / count - 1);
   });
 }
 

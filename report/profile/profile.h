@@ -2,6 +2,7 @@
 // have.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,31 +35,44 @@ typename Items::value_type& find_or_add(IndexTable<>& table, std::uint64_t hash,
       })];
 }
 
-// Interned stacks with a word for each frame, so that frames of one address can differ: by the step of a
-// branch, or by a mark between two threads.
+// Interned stacks with a mark for each frame, so that frames of one address can differ: by the step of a
+// branch, or by a name between two threads.
+template <class Mark>
 class MarkedStacks {
  public:
-  // `words`: one for each of `frames`. Valid as long as this.
-  const Stack* intern(std::span<const LocationId> frames, std::span<const std::uint32_t> words);
-  // The words of a stack of this object.
-  std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[index_of(stack.id)]; }
-  // The memory of frames and words.
-  std::size_t bytes() const { return frames_.bytes() + words_.bytes(); }
+  // `marks`: one for each of `frames`. Valid as long as this.
+  const Stack* intern(std::span<const LocationId> frames, std::span<const Mark> marks) {
+    std::uint64_t hash = frames.size();
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      hash = by_frames_.hash.add(hash, std::uint64_t{value_of(marks[i])} << 32 | value_of(frames[i]));
+    return &stacks_[by_frames_.find_or_make(
+        hash,
+        [&](StackId known) {
+          return std::ranges::equal(stacks_[known].frames, frames) &&
+                 std::ranges::equal(marks_of_[known], marks);
+        },
+        [&] {
+          marks_of_.push_back(marks_.keep(marks));
+          return stacks_.push_back({stacks_.next_id(), frames_.keep(frames)});
+        })];
+  }
+  // The marks of a stack of this object.
+  std::span<const Mark> marks_of(const Stack& stack) const { return marks_of_[stack.id]; }
+  // The memory of frames and marks.
+  std::size_t bytes() const { return frames_.bytes() + marks_.bytes(); }
 
  private:
   StableArray<Stack, StackId> stacks_;
-  std::vector<std::span<const std::uint32_t>> words_of_;  // by stack
+  IdVector<StackId, std::span<const Mark>> marks_of_;
   IndexTable<StackId> by_frames_;
   ListStore<LocationId> frames_;
-  ListStore<std::uint32_t> words_;
+  ListStore<Mark> marks_;
 };
 
 // Call chains of waits with their wakers: below the stack that went to sleep comes a mark, then the waker's
 // stack, from its leaf on, and the waker's name; then the same for the waker's waker.
 class WaitChains {
  public:
-  static constexpr std::uint32_t kAddress = 0;  // of names_of(): the frame is an ordinary address
-
   // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Its id is of
   // this object: a run uses stacks of one object only. Valid as long as this.
   const Stack* stack_of(const Wait& wait);
@@ -66,23 +80,23 @@ class WaitChains {
   // The memory of the distinct chains.
   std::size_t bytes() const { return stacks_.bytes(); }
 
-  // For each frame of such a stack: kAddress, or a number for name(). Empty: all are kAddress.
-  std::span<const std::uint32_t> names_of(const Stack& stack) const { return stacks_.words_of(stack); }
+  // For each frame of such a stack: its name, or kNo for an ordinary address.
+  std::span<const WaitNameId> names_of(const Stack& stack) const { return stacks_.marks_of(stack); }
   // Lives as long as the session.
-  std::string_view name(std::uint32_t number) const { return names_[number - 1]; }
+  std::string_view name(WaitNameId id) const { return names_[id]; }
 
  private:
-  std::uint32_t number_of(std::string_view name);
-  void add_frame(LocationId location, std::uint32_t name) {
+  WaitNameId id_of_name(std::string_view name);
+  void add_frame(LocationId location, WaitNameId name) {
     frames_.push_back(location);
     frame_names_.push_back(name);
   }
 
-  MarkedStacks stacks_;  // with their frames' names
-  std::vector<std::string_view> names_;
-  std::unordered_map<std::string_view, std::uint32_t> numbers_;
-  std::vector<LocationId> frames_;          // of the current wait
-  std::vector<std::uint32_t> frame_names_;  // likewise
+  MarkedStacks<WaitNameId> stacks_;  // with their frames' names
+  IdVector<WaitNameId, std::string_view> names_;
+  std::unordered_map<std::string_view, WaitNameId> by_name_;
+  std::vector<LocationId> frames_;       // of the current wait
+  std::vector<WaitNameId> frame_names_;  // likewise
 };
 
 // Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal
@@ -116,7 +130,7 @@ struct Weight {
 struct LateSample {
   std::size_t event = 0;
   LocationId location{};
-  std::uint32_t facts = 0;  // the number from facts_of()
+  FactsId facts{};  // from facts_of()
   const Thread* thread = nullptr;
   std::string_view comm;
   const Stack* stack = nullptr;  // null: no call chain
@@ -124,9 +138,9 @@ struct LateSample {
 
 // There may be one for each sample, so each byte counts.
 struct ProfileRow {
-  std::uint32_t block = 0;
-  LocationId location{};    // of the samples' own address
-  std::uint32_t facts = 0;  // see Profile::facts()
+  BlockId block{};
+  LocationId location{};  // of the samples' own address
+  FactsId facts{};        // see Profile::facts()
   std::uint32_t comm_size = 0;
   const Thread* thread = nullptr;    // of the first sample; with `by_thread`, of all
   const char* comm_begin = nullptr;  // see comm()
@@ -145,13 +159,13 @@ static_assert(sizeof(ProfileRow) == 48);
 class Profile {
  public:
   // `blocks`: every event that is known by now belongs to exactly one.
-  Profile(std::vector<EventBlock> blocks, ProfileShape shape);
+  Profile(const std::vector<EventBlock>& blocks, ProfileShape shape);
 
   // Adds one sample with weight `period`.
   void add_sample(const ResolvedSample& sample, std::uint64_t period) {
     add_sample({.event = sample.event_index,
                 .location = sample.location_id,
-                .facts = shape_.facts.empty() ? 0 : facts_of(sample),
+                .facts = facts_of(sample),
                 .thread = sample.thread,
                 .comm = sample.comm,
                 .stack = sample.stack},
@@ -164,10 +178,10 @@ class Profile {
   RowId add_sample(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
-  // The number of the facts that the shape's readers return for the sample.
-  std::uint32_t facts_of(const ResolvedSample& sample);
+  // The facts that the shape's readers return for the sample.
+  FactsId facts_of(const ResolvedSample& sample);
 
-  std::span<const EventBlock> blocks() const { return blocks_; }
+  const IdVector<BlockId, EventBlock>& blocks() const { return blocks_; }
   // In the order of their first samples.
   const StableArray<ProfileRow, RowId>& rows() const { return rows_; }
   bool looks_at_stacks() const { return shape_.by_stack; }
@@ -175,11 +189,11 @@ class Profile {
     return shape_.by_stack ? stacks_[row] : nullptr;
   }
   // A block's rows, in the same order.
-  std::span<const RowId> rows_of(std::uint32_t block) const { return rows_of_[block]; }
+  std::span<const RowId> rows_of(BlockId block) const { return rows_of_[block]; }
   // One fact for each of the shape's readers, in order.
   std::span<const std::uint64_t> facts(const ProfileRow& row) const {
     const std::size_t count = shape_.facts.size();
-    return std::span(facts_).subspan(row.facts * count, count);
+    return std::span(facts_).subspan(index_of(row.facts) * count, count);
   }
   // One weight for each member of the row's block.
   std::span<const Weight> weights(const ProfileRow& row) const {
@@ -192,9 +206,9 @@ class Profile {
  private:
   // The properties by which rows of one address and call chain differ.
   struct Rest {
-    std::uint32_t block = 0;
+    BlockId block{};
     LocationId location{};
-    std::uint32_t facts = 0;
+    FactsId facts{};
     const Thread* thread = nullptr;  // null: not part of the key
     const char* comm = nullptr;      // the same
     bool operator==(const Rest&) const = default;
@@ -203,18 +217,18 @@ class Profile {
   RowId make_row(const LateSample& sample, const Rest& rest, const Stack* stack);
   Rest rest_of(const ProfileRow& row) const;
 
-  std::vector<EventBlock> blocks_;
-  std::vector<std::uint32_t> block_of_;  // by event
+  IdVector<BlockId, EventBlock> blocks_;
+  std::vector<BlockId> block_of_;  // by event
   ProfileShape shape_;
   StableArray<ProfileRow, RowId> rows_;
   StableArray<const Stack*, RowId> stacks_;  // empty if call chains are ignored
-  std::vector<std::vector<RowId>> rows_of_;  // by block
-  std::vector<Weight> weights_;              // of blocks with several members
+  IdVector<BlockId, std::vector<RowId>> rows_of_;
+  std::vector<Weight> weights_;  // of blocks with several members
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> current_;  // scratch: the current sample's
-  std::uint32_t last_facts_ = 0, fact_lists_ = 0;
+  FactsId last_facts_{};
   std::uint64_t left_out_ = 0;
-  IndexTable<> by_facts_;
+  IndexTable<FactsId> by_facts_;
   IndexTable<RowId> by_rest_;
   // The first row of a stack (without stacks: of an address), usually the only one.
   IdMap<StackId, RowId> by_stack_{kNo<RowId>};

@@ -41,14 +41,9 @@ class PackedValues {
     }
     join(rows, bits, value_of);
   }
-  std::size_t size() const { return words_.size(); }
-  std::uint64_t word(std::size_t index, std::uint32_t row) const {
-    return index < words_.size() ? words_[index][row] : 0;
-  }
-  // Compares the words from `first` on.
-  std::strong_ordering compare(std::size_t first, std::uint32_t a, std::uint32_t b) const {
-    for (std::size_t i = first; i < words_.size(); ++i) {
-      if (words_[i][a] != words_[i][b]) return words_[i][a] <=> words_[i][b];
+  std::strong_ordering compare(std::uint32_t a, std::uint32_t b) const {
+    for (const Values& word : words_) {
+      if (word[a] != word[b]) return word[a] <=> word[b];
     }
     return std::strong_ordering::equal;
   }
@@ -70,61 +65,6 @@ class PackedValues {
   unsigned left_ = 0;  // free bits of the last word
 };
 
-// A row and one of its words, while it is sorted.
-struct Item {
-  std::uint64_t word = 0;
-  std::uint32_t row = 0;
-};
-
-// Radix sort, so many bits at a time; stable. `scratch` has the same size.
-template <unsigned kBits, class Items, class WordOf>
-void sort_by_digits(Items& items, Items& scratch, WordOf&& word_of) {
-  constexpr std::size_t kValues = std::size_t{1} << kBits;
-  std::uint64_t differs = 0;
-  for (const auto& item : items) differs |= word_of(item) ^ word_of(items.front());
-  std::vector<std::size_t> next;
-  for (unsigned shift = 0; shift < 64; shift += kBits) {
-    if ((differs >> shift) % kValues == 0) continue;
-    next.assign(kValues, 0);
-    for (const auto& item : items) ++next[(word_of(item) >> shift) % kValues];
-    std::exclusive_scan(next.begin(), next.end(), next.begin(), std::size_t{0});
-    for (const auto& item : items) scratch[next[(word_of(item) >> shift) % kValues]++] = item;
-    items.swap(scratch);
-  }
-}
-
-// Sorts the rows; stable.
-void put_in_order(std::span<std::uint32_t> rows, const PackedValues& by) {
-  if (rows.empty()) return;
-  // Items with words are sorted faster than rows that read their words elsewhere, but take eight times the
-  // memory.
-  constexpr std::size_t kMostItems = std::size_t{1} << 18;
-  const bool has_items = rows.size() <= kMostItems;
-  RowTable<Item> items(has_items ? rows.size() : 0), scratch(items.size());
-  RowTable<std::uint32_t> bare(has_items ? 0 : rows.size()), other_bare(bare.size());
-  std::ranges::copy(rows.first(bare.size()), bare.begin());
-  // Of the first two words, the less significant one is sorted first.
-  for (const std::size_t word : {std::size_t{1}, std::size_t{0}}) {
-    if (word >= by.size()) continue;
-    if (!has_items) {
-      sort_by_digits<16>(bare, other_bare, [&by, word](std::uint32_t row) { return by.word(word, row); });
-      continue;
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i) items[i] = {by.word(word, rows[i]), rows[i]};
-    sort_by_digits<8>(items, scratch, [](const Item& item) { return item.word; });
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
-  }
-  std::ranges::copy(bare, rows.begin());
-  for (auto from = rows.begin(); by.size() > 2 && from != rows.end();) {
-    const auto is_other = [&by, from](std::uint32_t row) {
-      return by.word(0, row) != by.word(0, *from) || by.word(1, row) != by.word(1, *from);
-    };
-    const auto to = std::find_if(from, rows.end(), is_other);
-    std::stable_sort(from, to, [&by](std::uint32_t a, std::uint32_t b) { return by.compare(2, a, b) < 0; });
-    from = to;
-  }
-}
-
 // Sorts slices of the rows in parallel, and merges them pairwise.
 std::vector<std::uint32_t> order_by(const PackedValues& by, std::size_t count, format::WorkerPool& pool) {
   constexpr std::size_t kWorthASlice = 4096;  // rows
@@ -132,10 +72,10 @@ std::vector<std::uint32_t> order_by(const PackedValues& by, std::size_t count, f
   std::iota(rows.begin(), rows.end(), 0);
   const std::size_t slices = std::clamp<std::size_t>(count / kWorthASlice, 1, pool.workers());
   std::size_t size = std::max<std::size_t>((count + slices - 1) / slices, 1);
+  const auto is_less = [&by](std::uint32_t a, std::uint32_t b) { return by.compare(a, b) < 0; };
   for_slices(pool, count, size, [&](std::size_t begin, std::size_t end) {
-    put_in_order(std::span(rows).subspan(begin, end - begin), by);
+    std::ranges::stable_sort(std::span(rows).subspan(begin, end - begin), is_less);
   });
-  const auto is_less = [&by](std::uint32_t a, std::uint32_t b) { return by.compare(0, a, b) < 0; };
   for (; size < count; size *= 2) {
     merged.resize(count);
     for_slices(pool, count, 2 * size, [&](std::size_t begin, std::size_t end) {

@@ -68,10 +68,9 @@ bool StackSums::has_several_events() const {
 
 void StackSums::each(const std::function<void(const Sum&)>& take) const {
   for (const RowId row : of_rows_.ids()) {
-    const ProfileRow& added = profile_.rows()[row];
-    const Sides sides = slow_ ? sides_[row] : Sides{added.only.period, 0};
+    const Sides sides = slow_ ? sides_[row] : Sides{profile_.rows()[row].only.period, 0};
     if (sides.slow != 0 || sides.other != 0)
-      take({of_rows_[row], roots_[added.facts].event, sides.slow, sides.other});
+      take({of_rows_[row], roots_of(row).event, sides.slow, sides.other});
   }
 }
 
@@ -127,14 +126,15 @@ void StackSums::count(RowId row, std::size_t, std::uint64_t period, std::uint64_
 }
 
 RowId StackSums::row_of(const ResolvedSample& sample) {
-  const std::uint32_t roots = roots_of(sample);
-  if (roots == kNo<std::uint32_t>) return kNo<RowId>;
-  const RowId row = profile_.row_for(LateSample{.facts = roots, .stack = sample.stack});
+  const RootsId roots = roots_of(sample);
+  if (roots == kNo<RootsId>) return kNo<RowId>;
+  const RowId row =
+      profile_.row_for(LateSample{.facts = id_of<FactsId>(value_of(roots)), .stack = sample.stack});
   if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while other threads read on
   return row;
 }
 
-std::uint32_t StackSums::roots_of(const ResolvedSample& sample) {
+StackSums::RootsId StackSums::roots_of(const ResolvedSample& sample) {
   if (!is_of_threads_) return make_roots(sample);
   const ThreadKey key{sample.comm.data(), tells_threads_ ? sample.pid() : 0,
                       tells_threads_ ? sample.tid() : 0, sample.event_index};
@@ -143,14 +143,14 @@ std::uint32_t StackSums::roots_of(const ResolvedSample& sample) {
   const std::uint32_t known =
       by_thread_.find(hash, [&](std::uint32_t thread) { return of_threads_[thread].key == key; });
   if (known != kNo<std::uint32_t>) return of_threads_[known].roots;
-  const std::uint32_t roots = make_roots(sample);
+  const RootsId roots = make_roots(sample);
   if (names_->has_fixed_name(sample))
     (void)find_or_add(by_thread_, hash, of_threads_, [](const RootsOfThread&) { return false; },
                       {key, roots});
   return roots;
 }
 
-std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
+StackSums::RootsId StackSums::make_roots(const ResolvedSample& sample) {
   const std::string& event = events_.name_of(sample);
   std::string key = fmt::format("{}", sample.event_index);
   std::vector<std::string> texts;
@@ -158,12 +158,11 @@ std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
     auto text = root.kind == RootKind::Comm    ? names_->thread_name(sample, event)
                 : root.kind == RootKind::Field ? std::optional(fields_.text(root.field, sample))
                                                : std::optional(root_text(root.kind, sample, event));
-    if (!text) return kNo<std::uint32_t>;
+    if (!text) return kNo<RootsId>;
     (key += '\0') += *text;
     texts.push_back(std::move(*text));
   }
-  const auto [known, is_new] =
-      by_text_.try_emplace(std::move(key), static_cast<std::uint32_t>(roots_.size()));
+  const auto [known, is_new] = by_text_.try_emplace(std::move(key), id_of<RootsId>(roots_.size()));
   if (!is_new) return known->second;
   const bool has_no_event = choice_.as_perl || has_root(RootKind::Event);
   Roots& roots = roots_.emplace_back();
@@ -177,7 +176,7 @@ std::uint32_t StackSums::make_roots(const ResolvedSample& sample) {
 void StackSums::name_new_rows() {
   while (of_rows_.size() < profile_.rows().size()) {
     const auto row = id_of<RowId>(of_rows_.size());
-    const Roots& roots = roots_[profile_.rows()[row].facts];
+    const Roots& roots = roots_of(row);
     stack_ = roots.names;
     roots.code->append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, stack_);
     of_rows_.push_back(stacks_->number_of(stack_));
@@ -286,7 +285,7 @@ void add_chain(const WaitChains& chains, const Stack& chain, ThreadStack& stack)
   bool is_waker = false;
   for (std::size_t i = chain.frames.size(); i-- > 0;) {
     const auto frame = chain.frames.subspan(i, 1);
-    if (marks[i] == WaitChains::kAddress) {
+    if (marks[i] == kNo<WaitNameId>) {
       is_waker ? stack.add_waker(frame) : stack.add_code(frame);
       continue;
     }

@@ -128,10 +128,12 @@ class StackSums : public Sink, private SumView {
   void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
   void end(const SumTotals& totals) override { has_samples_ |= totals.samples > 0; }
 
+  enum class RootsId : std::uint32_t {};  // of roots_
   // kNo: the sample is left out.
   RowId row_of(const ResolvedSample& sample);
-  std::uint32_t roots_of(const ResolvedSample& sample);
-  std::uint32_t make_roots(const ResolvedSample& sample);
+  RootsId roots_of(const ResolvedSample& sample);
+  RootsId make_roots(const ResolvedSample& sample);
+  const Roots& roots_of(RowId row) const { return roots_[index_of(profile_.rows()[row].facts)]; }
   void name_new_rows();
   bool has_root(RootKind kind) const { return contains_root(source_->roots, kind); }
 
@@ -144,7 +146,7 @@ class StackSums : public Sink, private SumView {
   };
   struct RootsOfThread {
     ThreadKey key;
-    std::uint32_t roots = 0;
+    RootsId roots{};
   };
 
   Session* session_;
@@ -159,10 +161,10 @@ class StackSums : public Sink, private SumView {
   bool tells_threads_, has_samples_ = false;
   bool is_of_threads_;  // root frames are the same for all samples of a thread and event
   std::deque<Roots> roots_;
-  std::unordered_map<std::string, std::uint32_t> by_text_;  // indices of roots_
+  std::unordered_map<std::string, RootsId> by_text_;
   IndexTable<> by_thread_;
   std::vector<RootsOfThread> of_threads_;
-  Profile profile_;  // the facts of its rows are indices of roots_
+  Profile profile_;  // the facts of its rows are RootsIds
   struct Sides {
     std::uint64_t slow = 0, other = 0;
   };

@@ -134,10 +134,9 @@ LocationId LocationTable::find_location(const symbolize::SpaceVersion& space, st
   return find_or_make(lookup_of(known_of(space, ip, cpumode), ip, 0));
 }
 
-// by_address_ is larger than the CPU's caches: all slots are prefetched before the first one is read.
 void LocationTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                              std::vector<LocationId>& locations) {
-  lookups_.clear();
+  locations.clear();
   const bool is_by_name = merging_ != nullptr && merges_frames(merging_->merge_by);
   for (const Address& address : addresses) {
     // A call may be the last instruction of a mapping (noreturn): its return address is outside, so look up
@@ -145,12 +144,10 @@ void LocationTable::find_all(const symbolize::SpaceVersion& space, std::span<con
     const auto caller = static_cast<std::uint8_t>(address.cpumode & kCaller);
     CachedRange& known = known_of(space, address.ip - (caller != 0 ? 1 : 0),
                                   static_cast<std::uint8_t>(address.cpumode & ~kCaller));
-    Lookup& lookup = lookups_.emplace_back(lookup_of(known, address.ip, caller));
+    Lookup lookup = lookup_of(known, address.ip, caller);
     if (is_by_name) lookup.by_name = by_name_of(known);
-    if (!lookup.by_name.merges_whole_module()) by_address_.prefetch(lookup.owner, lookup.address);
+    locations.push_back(find_or_make(lookup));
   }
-  locations.clear();
-  for (const Lookup& lookup : lookups_) locations.push_back(find_or_make(lookup));
 }
 
 LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* mapping,
@@ -229,14 +226,6 @@ LocationId LocationTable::intern(const Location& other) {
   if (LocationId* const merged = merged_location(lookup)) return location_at(*merged, lookup);
   return by_address_.find_or_make(lookup.owner, lookup.address,
                                   [&] { return make_location(lookup.mapping, lookup.ip, lookup.cpumode); });
-}
-
-void LocationTable::prefetch(const Location& other) {
-  if (merging_ != nullptr && merges_frames(merging_->merge_by)) return;
-  const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
-  const Lookup lookup =
-      lookup_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);
-  by_address_.prefetch(lookup.owner, lookup.address);
 }
 
 }  // namespace tacho::report

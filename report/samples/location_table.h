@@ -126,8 +126,6 @@ class LocationTable {
   // Forgets addresses. Functions keep their locations; other addresses get new ones.
   void forget_addresses() { by_address_.forget(); }
   std::size_t addresses() const { return by_address_.size(); }
-  // Prefetches for intern().
-  void prefetch(const Location& other);
   const StableArray<Location, LocationId>& locations() const { return locations_; }
   // Frees everything but the locations. Addresses looked up later (the next run of a pipe) get new numbers.
   void end_lookups();
@@ -208,7 +206,6 @@ class LocationTable {
   std::array<std::unordered_map<const symbolize::Module*, LocationId>, 8>
       unknown_locations_;  // of MergeTarget::unknown, by mode
   AddressTable<LocationId> by_address_;
-  std::vector<Lookup> lookups_;  // scratch
   StableArray<Location, LocationId> locations_;
   bool keeps_addresses_ = false;
 };

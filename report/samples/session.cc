@@ -24,14 +24,6 @@ namespace {
 
 namespace abi = format::abi;
 
-// Prefetches records, which are in another CPU's cache.
-void prefetch_ahead(std::span<const BatchRecord> items, std::size_t at) {
-  constexpr std::size_t kAhead = 10, kLine = 64;  // items, bytes
-  if (at + kAhead >= items.size()) return;
-  __builtin_prefetch(items[at + kAhead].record);
-  __builtin_prefetch(items[at + kAhead].record + kLine);
-}
-
 // Checks --symfs and --kallsyms. Through FileAccess, since a network file system may hang.
 Result<> check_symbol_paths(const symbolize::SymbolOptions& symbols) {
   std::error_code ignored;
@@ -231,7 +223,6 @@ Sink::Flow Session::State::show(const RunControl& control) {
     control.progress({batch.bytes_read, capture.layout().file_size});
   for (; next_item < batch.items.size(); ++next_item) {
     if (control.cancel.stop_requested()) return Sink::Flow::Stop;
-    prefetch_ahead(batch.items, next_item);
     if (serial.give(batch.items[next_item], std::exchange(was_given, false)) == Sink::Flow::Stop)
       return Sink::Flow::Stop;
   }
@@ -395,10 +386,7 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
           std::size_t chunk) {
         Lane& one = *lanes[lane_index];
         const std::size_t begin = one.pen->size();
-        for (std::size_t i = 0; i < items.size(); ++i) {
-          prefetch_ahead(items, i);
-          one.text->give(items[i]);
-        }
+        for (const BatchRecord& item : items) one.text->give(item);
         one.note_findings(first);
         pieces[chunk] = {lane_index, begin, one.pen->size()};
         chunks.fetch_add(1);

@@ -80,17 +80,11 @@ SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian or
 }
 
 void SumLane::add_samples(std::span<const BatchRecord> items, std::uint64_t first) {
-  constexpr std::size_t kAhead = 12;
   if (shape_.merge_by != Sink::MergeBy::Address) trim_caches();
-  std::size_t prepared = 0;
+  KeyedSample sample;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i + kAhead < items.size()) {  // records were written by the reading thread's CPU
-      __builtin_prefetch(items[i + kAhead].record);
-      __builtin_prefetch(items[i + kAhead].record + 64);
-    }
     const BatchRecord& item = items[i];
     if (!item.is_sample) continue;
-    KeyedSample& sample = keyed_[prepared];
     sample.number = first + i;
     if (!read(item, sample)) continue;
     count(sample);
@@ -98,12 +92,8 @@ void SumLane::add_samples(std::span<const BatchRecord> items, std::uint64_t firs
     if (sample.period == 0 && layouts_[item.event].counts_zero) sample.period = 1;
     sample.thread = thread_key_of(item);
     compute_key(sample);
-    // A chain that SampleLane decoded is in its buffer, which the next sample overwrites: add it now.
-    const bool is_in_lane_buffer =
-        sample.chain && (!layouts_[item.event].has_fast_path || lane_->tests_samples());
-    if (++prepared == kMaxKeyed || is_in_lane_buffer) add_keyed(std::exchange(prepared, 0));
+    add(sample);
   }
-  add_keyed(prepared);
 }
 
 void SumLane::count(const KeyedSample& sample) {
@@ -178,7 +168,7 @@ SumLane::ThreadKeyId SumLane::thread_key_of(const BatchRecord& item) {
   return recent.id;
 }
 
-// Computes the key of the sample's group, and prefetches its slot in by_key_.
+// Computes the key of the sample's group.
 void SumLane::compute_key(KeyedSample& sample) {
   const symbolize::SpaceVersion& space = *sample.item->space;
   if (sample.chain) {
@@ -200,20 +190,9 @@ void SumLane::compute_key(KeyedSample& sample) {
   sample.key_hash = format::fold_product(
       sample.key_low + sample.key_high * location_factor_ + value_of(sample.thread) * thread_factor_,
       factor_);
-  by_key_.prefetch(sample.key_hash);
 }
 
-void SumLane::add_keyed(std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const KeyId guess = by_key_.guess(keyed_[i].key_hash);
-    if (guess == kNo<KeyId>) continue;
-    __builtin_prefetch(&keyed_groups_[guess]);
-    if (shape_.merge_by == Sink::MergeBy::Address) __builtin_prefetch(&sums_[LaneGroupId{value_of(guess)}]);
-  }
-  for (std::size_t i = 0; i < count; ++i) add_one(keyed_[i]);
-}
-
-void SumLane::add_one(const KeyedSample& sample) {
+void SumLane::add(const KeyedSample& sample) {
   const KeyId key = by_key_.find_or_make(
       sample.key_hash,
       [&](KeyId id) {
@@ -339,7 +318,6 @@ void SumJoin::collect() {
 
 // In the order of first samples, so that locations and stacks get the numbers that one lane would give them.
 void SumJoin::add_groups() {
-  constexpr std::size_t kAhead = 3;
   std::vector<std::size_t> next(lanes_.size());
   for (;;) {
     std::size_t earliest = lanes_.size();
@@ -352,19 +330,9 @@ void SumJoin::add_groups() {
     }
     if (earliest == lanes_.size()) break;
     LaneState& state = lanes_[earliest];
-    const std::size_t at = next[earliest]++;
-    if (at + kAhead < state.added.groups.size()) prefetch(state, state.added.groups[at + kAhead]);
-    add_group(state, state.added.groups[at]);
+    add_group(state, state.added.groups[next[earliest]++]);
   }
   for (LaneState& state : lanes_) state.added.groups.clear();
-}
-
-void SumJoin::prefetch(const LaneState& state, const SumLane::NewGroup& group) const {
-  for (const LocationId frame :
-       std::span(state.added.frames).subspan(group.frames_begin, group.frame_count)) {
-    if (state.locations.find(frame) == kNo<LocationId>)
-      location_table_->prefetch(state.lane->locations()[frame]);
-  }
 }
 
 LocationId SumJoin::location_of(LaneState& state, LocationId of_lane) {

@@ -185,8 +185,7 @@ class SumLane {
   bool read_fast(const BatchRecord& item, const Layout& layout, KeyedSample& sample);
   void compute_key(KeyedSample& sample);
   ThreadKeyId thread_key_of(const BatchRecord& item);
-  void add_keyed(std::size_t count);
-  void add_one(const KeyedSample& sample);
+  void add(const KeyedSample& sample);
   void count(const KeyedSample& sample);
   LocationId sample_location(const KeyedSample& sample);
   LaneGroupId group_of(const KeyedSample& sample);
@@ -217,8 +216,6 @@ class SumLane {
   std::array<RecentThreadKey, 64> recent_{};
   NewGroups new_;
   SumTotals totals_;
-  static constexpr std::size_t kMaxKeyed = 64;  // samples
-  std::array<KeyedSample, kMaxKeyed> keyed_;
 };
 
 class SumJoin {
@@ -245,7 +242,6 @@ class SumJoin {
   void take_new_groups();
   void flush_if_large();
   void add_group(LaneState& state, const SumLane::NewGroup& group);
-  void prefetch(const LaneState& state, const SumLane::NewGroup& group) const;
   LocationId location_of(LaneState& state, LocationId of_lane);
   LocationId sample_location(LaneState& state, LocationId of_lane);
   void flush(LaneState& state);

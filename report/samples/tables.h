@@ -54,16 +54,6 @@ class IndexTable {
     count_ = 0;
   }
 
-  // Prefetches the slot of a hash.
-  void prefetch(std::uint64_t hashed) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[(hashed >> 32) & (slots_.size() - 1)]);
-  }
-  // The number in the hash's first slot (it may be another key's), so that its item can be prefetched; kNo if
-  // the slot is free.
-  Id guess(std::uint64_t hashed) const {
-    return slots_.empty() ? kNo<Id> : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
-  }
-
   // The number with this hash for which same(number) is true; kNo: there is none.
   template <class Same>
   Id find(std::uint64_t hashed, Same&& same) const {
@@ -142,11 +132,6 @@ class AddressTable {
   void forget() {
     Slots().swap(slots_);
     count_ = 0;
-  }
-
-  // Prefetches the slot of a key.
-  void prefetch(std::uint32_t space, std::uint64_t ip) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(space, ip) & (slots_.size() - 1)]);
   }
 
  private:

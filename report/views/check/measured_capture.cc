@@ -78,7 +78,7 @@ void MeasuredCapture::finish() {
   lost_ = all_lost_samples(session_);
   for (std::size_t event = 0; event < profile_.blocks().size(); ++event) {
     describe_event(event);
-    for (const RowId id : profile_.rows_of(static_cast<std::uint32_t>(event)))
+    for (const RowId id : profile_.rows_of(id_of<BlockId>(event)))
       name_row(profile_.rows()[id], profile_.stack_of(id));
   }
 }
@@ -93,7 +93,7 @@ void MeasuredCapture::describe_event(std::size_t event) {
 }
 
 void MeasuredCapture::name_row(const ProfileRow& row, const Stack* stack) {
-  MeasuredEvent& event = events_[row.block];
+  MeasuredEvent& event = events_[index_of(row.block)];
   const std::uint64_t samples = row.only.samples;
   Row made{.begin = chains_.size(), .end = 0, .weight = row.only};
   event.weight += row.only;
@@ -113,7 +113,7 @@ void MeasuredCapture::name_row(const ProfileRow& row, const Stack* stack) {
     stacks_ += samples;
     if (!functions_[chains_[made.end - 1]].has_symbol()) truncated_ += samples;
   }
-  rows_[row.block].push_back(made);
+  rows_[index_of(row.block)].push_back(made);
 }
 
 void MeasuredCapture::each_stack(std::size_t event,

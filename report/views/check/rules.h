@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "format/base/result.h"
-#include "report/profile/entries.h"
+#include "report/profile/name_pattern.h"
 
 namespace tacho::report {
 

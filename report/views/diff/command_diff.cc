@@ -183,7 +183,7 @@ DiffInput input_of(const Side& side, const Entries& entries, EntryId entry, bool
 }
 
 // Adds the rows of an event of one capture.
-void add_rows(DiffTable& diff, const Side& side, std::size_t capture, std::uint32_t block) {
+void add_rows(DiffTable& diff, const Side& side, std::size_t capture, BlockId block) {
   const bool is_separated = !diff.look().separator.empty();
   EntryIndex index(side.table->columns().keys, side.table->facts(), side.table->functions());
   const Entries entries(side.table->names(), block, index, side.table->entry_options(block));
@@ -192,15 +192,15 @@ void add_rows(DiffTable& diff, const Side& side, std::size_t capture, std::uint3
   diff.add(capture, rows, entries.whole(0, side.options.look.is_relative));
 }
 
-const auto& event_of(const Side& side, std::uint32_t block) {
+const auto& event_of(const Side& side, BlockId block) {
   return side.session->events()[side.table->profile().blocks()[block].leader];
 }
 
 // The same event of another capture: by name, else by what it counts, as of cycles and cycles:u.
-std::optional<std::uint32_t> same_event(const Side& baseline, std::uint32_t block, const Side& other) {
+std::optional<BlockId> same_event(const Side& baseline, BlockId block, const Side& other) {
   const auto& event = event_of(baseline, block);
-  std::optional<std::uint32_t> found;
-  for (std::uint32_t i = 0; i < other.table->profile().blocks().size(); ++i) {
+  std::optional<BlockId> found;
+  for (const BlockId i : other.table->profile().blocks().ids()) {
     const auto& candidate = event_of(other, i);
     if (candidate.name == event.name) return i;
     if (!found && candidate.attr.type == event.attr.type && candidate.attr.config == event.attr.config)
@@ -225,14 +225,14 @@ void write_tables(TextOutput& out, const std::vector<Side>& sides, const Options
   }
   const Names names = options.rows.reading.names;
   const DiffLook& look = options.look;
-  for (std::uint32_t block = 0; block < sides[0].table->profile().blocks().size(); ++block) {
+  for (const BlockId block : sides[0].table->profile().blocks().ids()) {
     DiffTable diff(look, sides.size());
     add_rows(diff, sides[0], 0, block);
     for (std::size_t i = 1; i < sides.size(); ++i)
       if (const auto same = same_event(sides[0], block, sides[i])) add_rows(diff, sides[i], i, *same);
     diff.finish();
     if (!look.is_quiet) {
-      out.text(fmt::format("{}# Event '{}'\n#\n", block > 0 ? "\n" : "",
+      out.text(fmt::format("{}# Event '{}'\n#\n", block != BlockId{} ? "\n" : "",
                            printable(event_of(sides[0], block).name, names)));
       if (sides.size() > 2) out.text(names_of(sides, names));
     }
@@ -244,15 +244,13 @@ void write_tables(TextOutput& out, const std::vector<Side>& sides, const Options
 // Events that some captures lack, a line each.
 std::vector<std::string> missing_events(const std::vector<Side>& sides) {
   std::vector<std::string> notes;
-  const auto blocks_of = [](const Side& side) {
-    return static_cast<std::uint32_t>(side.table->profile().blocks().size());
-  };
+  const auto blocks_of = [](const Side& side) { return side.table->profile().blocks().ids(); };
   for (const Side& other : std::span(sides).subspan(1)) {
-    for (std::uint32_t block = 0; block < blocks_of(sides[0]); ++block)
+    for (const BlockId block : blocks_of(sides[0]))
       if (!same_event(sides[0], block, other))
         notes.push_back(fmt::format("tacho: {}: no event {}, which the baseline has", printable(other.name),
                                     printable(event_of(sides[0], block).name)));
-    for (std::uint32_t block = 0; block < blocks_of(other); ++block)
+    for (const BlockId block : blocks_of(other))
       if (!same_event(other, block, sides[0]))
         notes.push_back(fmt::format("tacho: {}: event {} is left out, as the baseline does not have it",
                                     printable(other.name), printable(event_of(other, block).name)));

@@ -20,7 +20,7 @@
 #include "report/output/frame_colours.h"
 #include "report/output/quantity_text.h"
 #include "report/output/text_output.h"
-#include "report/profile/entries.h"
+#include "report/profile/name_pattern.h"
 #include "report/samples/filter.h"
 #include "report/views/flamegraph/flame_graph.h"
 #include "report/views/flamegraph/flame_stacks.h"

@@ -201,7 +201,7 @@ RowId PageSamples::row_of(const ResolvedSample& sample) {
     comm->second = parts_.tree.frame_of({text, 0, FrameKind::Group});
   }
   return rows_.row_for({.location = sample.stack == nullptr ? sample.location_id : LocationId{},
-                        .facts = static_cast<std::uint32_t>(sample.event_index),
+                        .facts = id_of<FactsId>(sample.event_index),
                         .comm = sample.comm,
                         .stack = sample.stack});
 }
@@ -318,7 +318,7 @@ std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const 
   std::map<std::pair<std::uint32_t, std::uint32_t>, Weight> sums;  // by event and position
   for (const RowId row : row_nodes_.ids()) {
     const ProfileRow& one = rows_.rows()[row];
-    sums[{one.facts, order.positions[row_nodes_[row]]}] += one.only;
+    sums[{value_of(one.facts), order.positions[row_nodes_[row]]}] += one.only;
   }
   std::vector<PackedColumn> columns;
   for (std::size_t event = 0; event < events_.size(); ++event) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "report/decode/cpu_map.h"
+#include "format/records/cpu_map.h"
 #include "report/views/convert/convert.h"
 
 namespace tacho::report {
@@ -23,6 +23,8 @@ constexpr std::size_t kHead = format::kRecordHeaderSize, kWordBytes = sizeof(std
 constexpr std::size_t kMmapName = kHead + 32, kMmap2Name = kHead + 64, kCommName = kHead + 8,
                       kKsymbolName = kHead + 16, kCgroupPath = kHead + 8, kBuildIdName = kHead + 28;
 
+std::size_t cpu_map_size(format::Cursor body) { return parse_cpu_map(body).size; }
+
 // The bytes of the body of perf's own records that hold numbers alone; nullopt: the record is another one.
 std::optional<std::size_t> size_of_numbers(const RecordView& record) {
   constexpr std::size_t kIdEntry = 32, kGuestEntry = 16, kSetting = 16;
@@ -37,7 +39,7 @@ std::optional<std::size_t> size_of_numbers(const RecordView& record) {
     case abi::kRecordIdIndex:
       return list(kIdEntry + kGuestEntry) <= body ? list(kIdEntry + kGuestEntry) : list(kIdEntry);
     case abi::kRecordCpuMap:
-      return parse_cpu_map(record.body()).size;
+      return cpu_map_size(record.body());
     case abi::kRecordStatConfig:
       return list(kSetting);
     case abi::kRecordStat:
@@ -388,7 +390,7 @@ bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWr
       if (kind == kCpus) {
         format::Cursor in = record.body();
         in.skip(kFixed);
-        return with_body(record, kFixed + parse_cpu_map(in).size, out);
+        return with_body(record, kFixed + cpu_map_size(in), out);
       }
       ++not_understood_;
       return false;

@@ -9,7 +9,7 @@
 #include "report/output/terminal.h"
 #include "report/perf_text/header_text.h"
 #include "report/perf_text/raw_dump.h"
-#include "report/profile/entries.h"
+#include "report/profile/name_pattern.h"
 #include "report/views/report/graph_options.h"
 #include "report/views/report/report_mode.h"
 #include "report/views/report/report_options.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "report/profile/sort_keys.h"
+#include "report/views/report/call_graph_text.h"
 
 namespace tacho::report {
 namespace {

@@ -145,7 +145,8 @@ Result<> ReportPlan::find_waits() {
   if (!options->waits.is_asked_for) return Done{};
   WaitOptions asked = options->waits;
   asked.who.condition = std::exchange(session->filter().condition, nullptr);
-  waits.emplace(*session, asked, [this](const ResolvedSample& sample) { return profile->facts_of(sample); });
+  waits.emplace(*session, asked,
+                [this](const ResolvedSample& sample) { return value_of(profile->facts_of(sample)); });
   wait_chains.emplace();
   return waits->find_events();
 }
@@ -203,9 +204,8 @@ bool ReportPlan::can_name_chains_late() const {
   if (inlines == symbolize::Inlines::All ||
       (inlines == symbolize::Inlines::Unwound && has_unwound_stacks(*session)))
     return false;
-  const auto blocks = profile->blocks();
   return mode == ReportMode::Samples && has_heavy_graphs && !needs_chains &&
-         std::ranges::all_of(blocks, [](const EventBlock& block) { return block.members == 1; });
+         std::ranges::all_of(profile->blocks(), [](const EventBlock& block) { return block.members == 1; });
 }
 
 // By address, if rows or columns distinguish addresses of one function.

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "report/profile/block_cycles.h"
+#include "report/profile/branch_rows.h"
 #include "report/profile/branches.h"
 #include "report/profile/named_rows.h"
 #include "report/profile/profile.h"

@@ -95,7 +95,7 @@ void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) 
 void ReportSink::add_wait(const Wait& wait) {
   plan_->profile->add_sample({.event = wait.event,
                               .location = wait.location,
-                              .facts = wait.kept,
+                              .facts = id_of<FactsId>(wait.kept),
                               .thread = wait.thread,
                               .comm = wait.comm,
                               .stack = plan_->wait_chains->stack_of(wait)},

@@ -9,6 +9,8 @@
 
 #include "cli/nearest.h"
 #include "report/profile/entries.h"
+#include "report/profile/hierarchy.h"
+#include "report/profile/name_pattern.h"
 #include "report/views/report/row_filters.h"
 
 namespace tacho::report {
@@ -53,7 +55,7 @@ bool ReportTable::borrows_chains(const EventBlock& block) const {
          !session_->events()[block.leader].attr.samples(abi::kSampleCallchain);
 }
 
-EntryOptions ReportTable::entry_options(std::uint32_t block) const {
+EntryOptions ReportTable::entry_options(BlockId block) const {
   EntryOptions options;
   FunctionTable& functions = this->functions();
   options.borrows_chains = borrows_chains(profile().blocks()[block]);
@@ -187,7 +189,7 @@ void ReportTable::write(TextOutput& out) const {
   plan_->profile->end_lookups();
   Writer to(*this, out);
   if (to.form) to.form->begin();
-  for (std::uint32_t block = 0; block < profile().blocks().size(); ++block)
+  for (const BlockId block : profile().blocks().ids())
     if (!profile().rows_of(block).empty()) write_block(to, block);
   if (to.form) return to.form->end();
   if (!options_->look.is_quiet && options_->columns.sort.empty() && !options_->chains.parent) {
@@ -200,7 +202,7 @@ void ReportTable::write(TextOutput& out) const {
   to.statistics.write(out);
 }
 
-void ReportTable::write_block(Writer& to, std::uint32_t block) const {
+void ReportTable::write_block(Writer& to, BlockId block) const {
   EntryOptions by_weight = entry_options(block);
   // Rows weighted by latency are the same rows in the same order.
   std::optional<Entries> latency;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "report/views/report/branch_text.h"
+#include "report/views/report/hierarchy_text.h"
 #include "report/views/report/report_forms.h"
 #include "report/views/report/report_plan.h"
 #include "report/views/report/report_text.h"
@@ -26,7 +28,7 @@ class ReportTable {
   // The columns for other sort keys; nullopt: the profile lacks a fact that a key needs. An error names a
   // wrong key.
   Result<std::optional<ReportColumns>> columns_of(const std::string& sort) const;
-  EntryOptions entry_options(std::uint32_t block) const;
+  EntryOptions entry_options(BlockId block) const;
   TextOptions text_options() const;
   // "Samples: 12K of event 'cycles'", and what they sum up to.
   struct Title {
@@ -51,7 +53,7 @@ class ReportTable {
         has_colour_(has_colour) {}
 
   struct Writer;  // what is made once for all blocks of rows
-  void write_block(Writer& to, std::uint32_t block) const;
+  void write_block(Writer& to, BlockId block) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
                    const Hierarchy* hierarchy) const;
   void write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "report/profile/branches.h"
+#include "report/profile/branch_rows.h"
 #include "report/profile/entries.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"

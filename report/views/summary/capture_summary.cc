@@ -232,7 +232,7 @@ class Summarizer : public Sink, private SumView {
     std::vector<Listed> listed;
     for (std::size_t event = 0; event < events_.size(); ++event) {
       EventSummary one;
-      for (const RowId row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
+      for (const RowId row : profile_.rows_of(id_of<BlockId>(event))) {
         one.samples += profile_.rows()[row].only.samples;
         one.period += profile_.rows()[row].only.period;
       }
@@ -287,7 +287,7 @@ class Summarizer : public Sink, private SumView {
       if (process.threads.empty() || row.thread->tid == row.thread->pid)
         process.shown.comm = row.thread->comm;
       process.threads.insert(row.thread->tid);
-      if (row.block != event_of_[*summary_.chosen]) continue;
+      if (row.block != id_of<BlockId>(event_of_[*summary_.chosen])) continue;
       process.shown.samples += row.only.samples;
       process.shown.period += has_period ? row.only.period : row.only.samples;
     }
@@ -305,7 +305,7 @@ class Summarizer : public Sink, private SumView {
 
   void list_functions(std::size_t most) {
     std::map<FunctionId, SummaryWeight> weights;
-    const auto block = static_cast<std::uint32_t>(event_of_[*summary_.chosen]);
+    const auto block = id_of<BlockId>(event_of_[*summary_.chosen]);
     const EventSummary& chosen = summary_.events[*summary_.chosen];
     const bool has_period = chosen.unit != "samples";
     // Without stacks a tracepoint or a BPF event of the kernel always has the same function.

@@ -540,7 +540,7 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
                   const RenamesOfCaptures& renames) {
   using Of = ComparedRows::Of;
   bool has_common = false;
-  const auto choose = [](ReportRows& rows, std::uint32_t block) {
+  const auto choose = [](ReportRows& rows, BlockId block) {
     RowChoice choice = rows.choice();
     choice.block = block;
     rows.choose(choice);
@@ -559,13 +559,13 @@ bool write_events(ComparisonForm& form, ReportRows& after, ReportRows& before, c
     form.write({rows, shown, of == Of::Before ? nullptr : &after, of == Of::After ? nullptr : &before});
   };
   const auto of_after = before.same_blocks(after), of_before = after.same_blocks(before);
-  for (const std::uint32_t block : after.blocks()) {
+  for (const BlockId block : after.blocks()) {
     choose(after, block);
     const auto same = of_after[block];
     if (same) choose(before, *same);
     write(same ? Of::Both : Of::After);
   }
-  for (const std::uint32_t block : before.blocks()) {
+  for (const BlockId block : before.blocks()) {
     if (of_before[block]) continue;
     choose(before, block);
     write(Of::Before);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "report/samples/event_choice.h"
+#include "report/views/report/call_graph_text.h"
 #include "report/views/tui/sample_choice.h"
 
 namespace tacho::report {
@@ -37,7 +39,7 @@ ReportRows::ReportRows(const ReportTable& table, const ReportOptions& options)
   choice_.percent_limit = options.look.percent_limit;
   choice_.symbol = options.filter.symbol_part;
   const Profile& profile = table.profile();
-  for (std::uint32_t block = 0; block < profile.blocks().size(); ++block)
+  for (const BlockId block : profile.blocks().ids())
     if (samples_of(block) > 0) blocks_.push_back(block);
   if (sort_.empty()) {
     for (const Column& column : columns_.sorted) {
@@ -52,7 +54,7 @@ ReportRows::ReportRows(const ReportTable& table, const ReportOptions& options)
   count();
 }
 
-std::uint64_t ReportRows::samples_of(std::uint32_t block) const {
+std::uint64_t ReportRows::samples_of(BlockId block) const {
   const Profile& profile = table_->profile();
   std::uint64_t samples = 0;
   for (const RowId row : profile.rows_of(block))
@@ -60,7 +62,7 @@ std::uint64_t ReportRows::samples_of(std::uint32_t block) const {
   return samples;
 }
 
-std::string ReportRows::name_of(std::uint32_t block) const {
+std::string ReportRows::name_of(BlockId block) const {
   const EventBlock& events = table_->profile().blocks()[block];
   std::string name;
   for (std::uint32_t member = 0; member < events.members; ++member)
@@ -308,7 +310,7 @@ std::optional<RowChoice> ReportRows::found(const NamedChoice& named) const {
   RowChoice choice = named.choice;
   const auto block = std::ranges::find(profile.blocks(), named.leader, &EventBlock::leader);
   if (block == profile.blocks().end()) return std::nullopt;
-  choice.block = static_cast<std::uint32_t>(block - profile.blocks().begin());
+  choice.block = id_of<BlockId>(static_cast<std::size_t>(block - profile.blocks().begin()));
   if (std::ranges::find(blocks_, choice.block) == blocks_.end()) return std::nullopt;
   if (!named.thread && !named.module) return choice;
   const NamedRows& names = table_->names();
@@ -341,30 +343,30 @@ std::vector<Value> ReportRows::of_keys(std::vector<Value> all) const {
 std::vector<BrowsedColumn> ReportRows::key_columns() const { return of_keys(columns()); }
 std::vector<BrowsedRows::Cell> ReportRows::key_cells(std::size_t row) const { return of_keys(cells(row)); }
 
-std::vector<std::optional<std::uint32_t>> ReportRows::same_blocks(const ReportRows& other) const {
-  const auto leader = [](const ReportRows& rows, std::uint32_t block) {
+IdVector<BlockId, std::optional<BlockId>> ReportRows::same_blocks(const ReportRows& other) const {
+  const auto leader = [](const ReportRows& rows, BlockId block) {
     return rows.table_->session().events()[rows.table_->profile().blocks()[block].leader].name;
   };
   const auto names = [](const ReportRows& rows, const auto& name) {
-    std::vector<std::string> all;
-    for (std::uint32_t block = 0; block < rows.table_->profile().blocks().size(); ++block)
-      all.push_back(name(rows, block));
+    IdVector<BlockId, std::string> all;
+    for (const BlockId block : rows.table_->profile().blocks().ids()) all.push_back(name(rows, block));
     return all;
   };
-  std::vector<std::optional<std::uint32_t>> same(other.table_->profile().blocks().size());
-  std::vector<bool> is_matched(table_->profile().blocks().size());
+  IdVector<BlockId, std::optional<BlockId>> same;
+  same.resize(other.table_->profile().blocks().size());
+  std::set<BlockId> matched;
   const auto match_by = [&](const auto& name) {
     const auto mine = names(*this, name), theirs = names(other, name);
-    for (std::size_t block = 0; block < same.size(); ++block)
-      for (std::uint32_t one = 0; one < mine.size() && !same[block]; ++one)
-        if (!is_matched[one] && mine[one] == theirs[block]) {
+    for (const BlockId block : same.ids())
+      for (const BlockId one : mine.ids())
+        if (!same[block] && !matched.contains(one) && mine[one] == theirs[block]) {
           same[block] = one;
-          is_matched[one] = true;
+          matched.insert(one);
         }
   };
-  match_by([](const ReportRows& rows, std::uint32_t block) { return rows.name_of(block); });
+  match_by([](const ReportRows& rows, BlockId block) { return rows.name_of(block); });
   match_by(leader);
-  match_by([&leader](const ReportRows& rows, std::uint32_t block) {
+  match_by([&leader](const ReportRows& rows, BlockId block) {
     return std::string(without_modifiers(leader(rows, block)));
   });
   for (auto& one : same)

@@ -19,7 +19,7 @@ namespace tacho::report {
 
 // Zooms, filter and order of the rows.
 struct RowChoice {
-  std::uint32_t block = 0;  // an event, or a group of them
+  BlockId block{};  // an event, or a group of them
   // Zooms; empty: all.
   const Thread* thread = nullptr;
   std::optional<std::uint32_t> process;  // pid
@@ -41,9 +41,9 @@ class ReportRows : public BrowsedRows {
   ReportRows(const ReportTable& table, const ReportOptions& options);
 
   // Events with samples, as numbers of blocks.
-  const std::vector<std::uint32_t>& blocks() const { return blocks_; }
-  std::string name_of(std::uint32_t block) const;  // of the block's event or group
-  std::uint64_t samples_of(std::uint32_t block) const;
+  const std::vector<BlockId>& blocks() const { return blocks_; }
+  std::string name_of(BlockId block) const;  // of the block's event or group
+  std::uint64_t samples_of(BlockId block) const;
   const RowChoice& choice() const { return choice_; }
   void choose(const RowChoice& choice);
   // Whether the choice's percent limit holds (it does at first). Not in a comparison: a row below it in one
@@ -68,7 +68,7 @@ class ReportRows : public BrowsedRows {
   std::optional<RowChoice> same_choice(const ReportRows& other) const;
   // For each block of `other` the block of the same event that has samples; nullopt: none. The n-th event of
   // a name is the n-th of it there. A group without an equal is the block with its leader's name.
-  std::vector<std::optional<std::uint32_t>> same_blocks(const ReportRows& other) const;
+  IdVector<BlockId, std::optional<BlockId>> same_blocks(const ReportRows& other) const;
 
   enum class Count : std::uint8_t { No, Yes };
   std::string title(Count count) const;  // with or without the number of samples
@@ -138,7 +138,7 @@ class ReportRows : public BrowsedRows {
   // Whether the entries count a row of the profile.
   std::function<bool(const ProfileRow&, const Function&)> is_counted_;
   mutable CallTree tree_;  // rebuilt for each graph
-  std::vector<std::uint32_t> blocks_;
+  std::vector<BlockId> blocks_;
   RowChoice choice_;
   bool has_limit_ = true;
   FullValues totals_;

@@ -265,7 +265,7 @@ void ReportView::begin_with_events() {
 
 void ReportView::offer_events() {
   std::vector<MenuItem> items;
-  for (const std::uint32_t block : rows_.blocks()) {
+  for (const BlockId block : rows_.blocks()) {
     std::uint64_t samples = rows_.samples_of(block);
     char unit = ' ';
     for (const char larger : {'K', 'M', 'G'}) {

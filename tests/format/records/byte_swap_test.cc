@@ -212,6 +212,8 @@ TEST(ForeignOrder, ARecordThatIsNotKnownOrTooShortIsRefused) {
   EXPECT_FALSE(swap_record(Both(63).u64(1).native(), {}, turned));
   EXPECT_FALSE(swap_record(Both(abi::kRecordLost).u64(1).native(), {}, turned));
   EXPECT_FALSE(swap_record(Both(abi::kRecordCpuMap).u16(1).u16(1).u16(3).u16(0).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(abi::kRecordCpuMap).u16(0).u16(3).u16(5).u16(0).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(abi::kRecordCpuMap).u16(3).u16(1).u16(0).u16(0).native(), {}, turned));
   EventAttr attr;
   attr.sample_type = abi::kSampleCallchain;
   EXPECT_FALSE(swap_record(Both(abi::kRecordSample).u64(2).u64(1).native(), attr, turned));

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "report/profile/call_tree.h"
+#include "report/profile/hierarchy.h"
 #include "report/profile/sort_keys.h"
 #include "tests/support/capture_builder.h"
 
@@ -97,7 +98,7 @@ struct Report {
     index = std::make_unique<EntryIndex>(keys, *facts, *functions);
     names_of_rows = std::make_unique<NamedRows>(*profile, *session, *functions, stacks.get());
     names_of_rows->name_all();
-    entries = std::make_unique<Entries>(*names_of_rows, 0, *index, std::move(more));
+    entries = std::make_unique<Entries>(*names_of_rows, BlockId{}, *index, std::move(more));
   }
   std::string name(EntryId entry) const {
     const RowFacts row = entries->facts(entry);

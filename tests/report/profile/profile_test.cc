@@ -66,9 +66,9 @@ TEST(Profile, KnowsTheRowsOfEachBlock) {
   for (const std::size_t event : {1U, 0U, 2U})
     profile.add_sample(c.sample(c.one, c.here, &c.stack, event), 1);
   profile.add_sample(c.sample(c.two, c.here, &c.stack, 2), 1);
-  EXPECT_TRUE(std::ranges::equal(profile.rows_of(0), std::vector{RowId{1}}));
-  EXPECT_TRUE(std::ranges::equal(profile.rows_of(1), std::vector{RowId{0}, RowId{2}}));
-  EXPECT_TRUE(profile.rows_of(2).empty());
+  EXPECT_TRUE(std::ranges::equal(profile.rows_of(BlockId{0}), std::vector{RowId{1}}));
+  EXPECT_TRUE(std::ranges::equal(profile.rows_of(BlockId{1}), std::vector{RowId{0}, RowId{2}}));
+  EXPECT_TRUE(profile.rows_of(BlockId{2}).empty());
 }
 
 TEST(Profile, TellsApartOnlyWhatItIsAskedTo) {
@@ -95,7 +95,7 @@ TEST(Profile, EventsOfAGroupShareRowsWithAWeightEach) {
   profile.add_sample(c.sample(c.one, c.here, &c.stack, 1), 5);
   profile.add_sample(c.sample(c.one, c.here, &c.stack, 0), 3);
   ASSERT_EQ(profile.rows().size(), 2U);
-  EXPECT_EQ(profile.rows()[RowId{0}].block, 1U);
+  EXPECT_EQ(profile.rows()[RowId{0}].block, BlockId{1});
   EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[0].period, 5U);
   EXPECT_EQ(profile.weights(profile.rows()[RowId{0}])[1].period, 7U);
   EXPECT_EQ(profile.weights(profile.rows()[RowId{1}])[0].period, 3U);

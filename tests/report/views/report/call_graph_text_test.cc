@@ -1,9 +1,9 @@
+#include "report/views/report/call_graph_text.h"
+
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <string>
-
-#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "format/base/cursor.h"
 
-namespace tacho::report {
+namespace tacho::format {
 
 struct CpuList {
   std::vector<std::int16_t> cpus;  // -1: any
@@ -16,7 +16,7 @@ struct CpuList {
 struct CpuMask {
   std::uint16_t word_size = 0;       // bytes; other sizes than 4 and 8 are not known
   std::vector<std::uint64_t> words;  // the lowest CPUs first
-  format::Bytes unknown;             // in words of another size
+  Bytes unknown;                     // in words of another size
 };
 struct CpuRange {
   bool has_any = false;
@@ -28,8 +28,9 @@ struct CpuMap {
   std::variant<CpuList, CpuMask, CpuRange> cpus;  // cut off where the record ends
 };
 
-CpuMap parse_cpu_map(format::Cursor in);
+// Afterwards `in` has failed if the map is cut off, or if its kind or the size of its words is not known.
+CpuMap parse_cpu_map(Cursor& in);
 // Its CPUs in their order; -1: any.
 std::vector<std::int64_t> cpus_in(const CpuMap& map);
 
-}  // namespace tacho::report
+}  // namespace tacho::format

@@ -1,16 +1,18 @@
-#include "report/decode/cpu_map.h"
+#include "format/records/cpu_map.h"
 
 #include <gtest/gtest.h>
 
 #include "format/base/byte_writer.h"
 
-namespace tacho::report {
+namespace tacho::format {
 namespace {
 
 using Cpus = std::vector<std::int64_t>;
-using format::ByteWriter;
 
-CpuMap parsed(const ByteWriter& body) { return parse_cpu_map(format::Cursor(body.view())); }
+CpuMap parsed(const ByteWriter& body) {
+  Cursor in(body.view());
+  return parse_cpu_map(in);
+}
 
 TEST(CpuMap, EachFormHasItsCpus) {
   ByteWriter list, narrow, wide, range;
@@ -46,4 +48,4 @@ TEST(CpuMap, ACutOneHasWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace tacho::report
+}  // namespace tacho::format
