@@ -46,6 +46,8 @@ struct SymbolOptions {
   SourceLines source_lines = SourceLines::No;
   CutMark cut_mark = CutMark::AsPerf6;
   Callers callers = Callers::ByCall;
+  // Packing again: files that have a symbol table now come before the capture's pack where that has none.
+  bool completes_pack = false;
   bool unwinds_32_bit = true;  // unwind stack copies of 32-bit processes; perf 6.1 does not
   // Names in memory that perf 6.1 does not have: of generated code in a memfd or an unlinked file (perf
   // maps), and of variables in anonymous memory behind a file's data (.bss).

@@ -107,12 +107,27 @@ struct Symbolizer::State {
     return {};
   }
 
+  // Packed again, a module of which only exported names were known gets those of a symbol table that is here now,
+  // as of installed debug symbols.
+  std::optional<SymbolSource> completed_source(PackedSource& packed, const Module& module) {
+    const bool may_have_more = options.completes_pack && module.kind == ModuleKind::User &&
+                               !module.build_id.empty() &&
+                               !packed.is(format::PackedModule::kHasFullSymbols);
+    if (!may_have_more) return std::nullopt;
+    SymbolSource source = open_source(module);
+    if (!source.has_full_symbols) return std::nullopt;
+    return source;
+  }
+
   // The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of
   // other captures.
   SymbolSource open_pack_or_files(const Module& module) {
     PackedSource* const packed = pack.find_source(module.kind, module.path, module.build_id);
     const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !in_jitdump(module);
-    if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
+    if (is_packed && !names_are_given(options, module.kind)) {
+      if (auto completed = completed_source(*packed, module)) return std::move(*completed);
+      return from_pack(*packed, options.unnamed);
+    }
     // Without a build id, the file at this path may be another one.
     if (module.build_id.empty() && !names_are_given(options, module.kind))
       if (auto simpleperf_names = simpleperf.source_of(module)) return std::move(*simpleperf_names);
@@ -630,6 +645,8 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
                                 std::span<const EndedChains> ended_chains) const {
   for (const std::string& unusable : state_->unusable_files)
     diagnostics.add_line(format::Damage::NoSymbols, unusable);
+  if (state_->servers && !state_->servers->failure().empty())
+    diagnostics.add_line(format::Damage::NoSymbols, state_->servers->failure());
   if (!state_->pack.missing_reason().empty())
     diagnostics.add_line(format::Damage::BadSymbolSource,
                          "the symbols packed into it: " + state_->pack.missing_reason());

@@ -114,6 +114,7 @@ struct Debuginfod::State {
   End end = nullptr;
   Find find_debug = nullptr, find_executable = nullptr;
   void* client = nullptr;
+  std::string failure;
 
   State() = default;
   State(const State&) = delete;
@@ -121,7 +122,7 @@ struct Debuginfod::State {
   ~State() {
     if (client) end(client);
   }
-  Result<format::Fd> ask(Find find, const format::BuildId& id) const;
+  Result<format::Fd> ask(Find find, const format::BuildId& id);
 };
 
 Debuginfod::Debuginfod(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -149,11 +150,15 @@ Result<Debuginfod> Debuginfod::connect() {
   return Debuginfod(std::move(state));
 }
 
-Result<format::Fd> Debuginfod::State::ask(Find find, const format::BuildId& id) const {
+Result<format::Fd> Debuginfod::State::ask(Find find, const format::BuildId& id) {
   if (id.empty()) return Error{"debuginfod: no build id to ask for"};
   const int fd = find(client, id.bytes.data(), id.size, nullptr);
-  if (fd < 0) return system_error("debuginfod: build id " + id.hex(), -fd);
-  return format::Fd(fd);
+  if (fd >= 0) return format::Fd(fd);
+  Error refused = system_error("debuginfod: build id " + id.hex(), -fd);
+  const bool is_unknown_file = fd == -ENOENT;
+  if (!is_unknown_file && failure.empty())
+    failure = refused.what + "; names that DEBUGINFOD_URLS may have are missing";
+  return refused;
 }
 
 Result<format::Fd> Debuginfod::debug_information(const format::BuildId& id) {
@@ -162,6 +167,7 @@ Result<format::Fd> Debuginfod::debug_information(const format::BuildId& id) {
 Result<format::Fd> Debuginfod::executable(const format::BuildId& id) {
   return state_->ask(state_->find_executable, id);
 }
+const std::string& Debuginfod::failure() const { return state_->failure; }
 
 namespace {
 

@@ -66,6 +66,8 @@ class Debuginfod {
   // result.
   Result<format::Fd> debug_information(const format::BuildId& id);
   Result<format::Fd> executable(const format::BuildId& id);
+  // Why a server gave no answer at all, the first time; empty: each said what it has.
+  const std::string& failure() const;
 
  private:
   struct State;

@@ -157,6 +157,23 @@ class Elsewhere(Travels):
         said = self.tacho("pack", packed, "--level", "names", status=None).stderr
         self.assertIn(b"the capture had more: what --level code packed is left out", said)
 
+    def test_packed_again_it_has_names_of_debug_symbols_that_came_later(self):
+        for words in (["objcopy", "--only-keep-debug", "traveller", "traveller.debug"], ["strip", "traveller"],
+                      ["objcopy", "--add-gnu-debuglink=traveller.debug", "traveller"]):
+            self.run_program(*words)
+        (self.folder / "traveller.debug").rename(self.folder / "later")
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "x.data", "-e", EVENT, "-g", "--", "./traveller", "20")
+        name = b"far_away::Traveller::go"
+        self.assertNotIn(name, self.tacho("script", "-i", "x.data", status=None).stdout)
+        (self.folder / "later").rename(self.folder / "traveller.debug")
+        self.tacho("pack", "x.data", status=None)
+        whole = self.tacho("script", "-i", "x.data", status=None).stdout
+        self.assertIn(name, whole)
+        # What a pack has is kept where the file has less.
+        (self.folder / "traveller.debug").unlink()
+        self.tacho("pack", "x.data", status=None)
+        self.assert_same_text(self.tacho("script", "-i", "x.data", status=None).stdout, whole)
+
     def test_in_place_it_keeps_owner_mode_and_samples(self):
         capture = self.record_ours("ours.data")
         os.chown(capture, NOBODY, NOBODY)

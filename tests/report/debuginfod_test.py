@@ -72,6 +72,14 @@ class Debuginfod(programs.Scratch):
             self.assertTrue(all(HIT in path for path in first), first)
         self.assertEqual(len(set(first)), len(first), "what it does not have is asked for once")
 
+    def test_one_that_cannot_be_reached_is_said(self):
+        server = Server()
+        server.end()
+        for words in (["script", "-i", "perf.data", "--debuginfod"], ["pack", "perf.data", "-o", "packed.data", "--debuginfod"]):
+            done = self.ask(server, *words)
+            self.assertRegex(done.stderr.decode(), rf"debuginfod: build id {HIT}: .*; names that DEBUGINFOD_URLS may have are missing\n")
+            self.assertEqual(done.returncode, 3)
+
     def test_one_that_does_not_answer_is_left(self):
         server = Server(hangs=True)
         self.addCleanup(server.end)

@@ -717,6 +717,7 @@ Result<cli::ExitStatus> run(Options& options) {
   const auto before = FileState::of(input);
   if (!before) return before.error();
   set_for_gathering(options.reading.session);
+  options.reading.session.symbols.completes_pack = true;
   const bool asks_servers = options.reading.session.symbols.debuginfod == symbolize::Servers::Asked;
   const auto policy = asks_servers             ? sandbox::Policy::Servers
                       : options.others.empty() ? sandbox::Policy::ReadFiles
