@@ -154,8 +154,12 @@ bool holds_or_admin(const HostFacts& facts, unsigned bit) {
   return holds(facts, bit) || holds(facts, kSysAdmin);
 }
 
-// The command that gives the recorder these capabilities.
-std::string grant(const HostFacts& facts, const std::string& capabilities) {
+// The command that gives the recorder these capabilities. setcap replaces what the file has, so those that are held
+// are named too.
+std::string grant(const HostFacts& facts, std::string capabilities) {
+  for (const Capability& each : kCapabilities)
+    if (holds(facts, each.bit) && capabilities.find(each.name) == std::string::npos)
+      capabilities += "," + std::string(each.name);
   return "sudo setcap " + capabilities + "+ep " + cli::shell_word(facts.program);
 }
 
@@ -312,8 +316,8 @@ Finding cgroups(const HostFacts& facts) {
   found.state = State::Limited;
   found.value += "; no cgroup events: " + facts.cgroup_refusal;
   found.consequence = "-G cannot be used";
-  if (facts.cgroup_mount.empty()) found.remedy = "sudo mount -t cgroup2 none /sys/fs/cgroup";
   if (!facts.system_refusal.empty()) found.remedy = "sudo sysctl kernel.perf_event_paranoid=-1";
+  if (facts.cgroup_mount.empty()) found.remedy = "sudo mount -t cgroup2 none /sys/fs/cgroup";
   return found;
 }
 

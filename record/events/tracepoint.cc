@@ -58,9 +58,10 @@ Result<Tracefs> Tracefs::find() {
   }
   if (mount("nodev", kPlaces[0], "tracefs", 0, nullptr) == 0 && has_events(kPlaces[0]))
     return Tracefs(kPlaces[0]);
-  return Error{
-      std::string("tracefs is not mounted, or not readable by this user; as root: mount -t tracefs nodev ") +
-      kPlaces[0]};
+  if (faccessat(AT_FDCWD, kPlaces[0], R_OK | X_OK, AT_EACCESS) != 0 && errno == EACCES)
+    return Error{std::string("only root can read ") + kPlaces[0] +
+                 "; run as root or with CAP_DAC_READ_SEARCH, or as root: mount -o remount,mode=755 " + kPlaces[0]};
+  return Error{std::string("tracefs is not mounted; as root: mount -t tracefs nodev ") + kPlaces[0]};
 }
 
 Result<std::vector<Tracepoint>> Tracefs::matching(const std::string& system, const std::string& name) const {

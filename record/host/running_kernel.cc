@@ -346,8 +346,8 @@ Result<KernelSymbols> read_kernel_symbols(std::size_t page_size) {
   symbols.images = find_bpf_images(format::as_text(*kallsyms), page_size);
   if (!symbols.text) {
     symbols.missing_reason =
-        "kernel symbols are hidden or absent: kernel frames will have no names (run as root, or set "
-        "kernel.kptr_restrict to 0)";
+        "kernel symbols are hidden or absent: kernel frames will have no names (run as root; tacho doctor says "
+        "what else helps)";
     return symbols;
   }
   auto packed = format::pack_attachment(std::string(format::kKallsymsAttachment), kList, *kallsyms);

@@ -34,8 +34,7 @@ std::string no_permission(const PlannedEvent& event, const Host& host) {
   const bool user_side_would_do = host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware &&
                                   !event.is_sideband && !event.attr.has(abi::kExcludeKernel);
   return "not permitted: kernel.perf_event_paranoid is " + std::to_string(host.perf_event_paranoid) +
-         "; run as root or with CAP_PERFMON (setcap cap_perfmon,cap_bpf+ep on tacho-record), lower the "
-         "setting" +
+         "; run as root or with CAP_PERFMON (tacho doctor prints the setcap command), lower the setting" +
          (user_side_would_do
               ? ", or record user code of your own processes (a COMMAND or -p; without -a, -C, "
                 "--all-kernel and :k)"

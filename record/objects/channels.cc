@@ -26,8 +26,8 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
   auto follower = bpf::Follower::create(with_children ? bpf::Children::Followed : bpf::Children::Ignored);
   if (!follower && (follower.error().code == EPERM || follower.error().code == EACCES))
     return Error{
-        "not permitted: BPF programs need root, or CAP_BPF and CAP_PERFMON (sudo setcap "
-        "cap_perfmon,cap_bpf+ep on tacho-record)",
+        "not permitted: BPF programs need root, or CAP_BPF and CAP_PERFMON, those on tracepoints also "
+        "CAP_DAC_READ_SEARCH (tacho doctor prints the setcap command)",
         follower.error().code};
   if (!follower)
     return Error{

@@ -271,7 +271,9 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
   if (captures.empty()) return;
   const auto program = report_program();
   if (!program)
-    return messages.detail("symbols are not packed: tacho-report is not installed beside tacho-record");
+    return messages.bracketed(
+        "Names are not packed, as tacho-report is not installed here: read the capture on this host, or where the same "
+        "files are");
   describe_pinned(packing.pinned, messages);
   const auto until = Clock::now() + packing.longest;
   WaitLine line(captures.size() == 1 ? std::string(kPackingNames)

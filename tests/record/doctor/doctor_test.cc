@@ -103,7 +103,8 @@ TEST(Doctor, CapabilitiesAreNamedWithTheCommandThatGivesThem) {
   const Finding rights = finding(facts, "rights");
   EXPECT_EQ(rights.state, State::Limited);
   EXPECT_NE(
-      rights.remedy.find("setcap cap_syslog,cap_sys_ptrace,cap_dac_read_search+ep /usr/bin/tacho-record"),
+      rights.remedy.find("setcap cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_perfmon,cap_bpf+ep "
+                         "/usr/bin/tacho-record"),
       std::string::npos)
       << rights.remedy;
   EXPECT_EQ(finding(facts, "perf_event_paranoid").state, State::Good) << "cap_perfmon is enough";
