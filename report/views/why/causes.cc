@@ -198,7 +198,7 @@ std::string_view name_of(Cause cause) {
 // Without the symbol's version and, of JavaScript, without the character that says how it is compiled now:
 // "JS:*hash file:///a.js:1:2", "JS:~hash ..." are one function.
 std::string_view NamedChains::name_of(const Function& function) {
-  if (!function.has_symbol()) return kNoName;
+  if (function.name().empty()) return kNoName;
   constexpr std::string_view kScript = "JS:", kHow = "*~^+";
   std::string_view name = function.name();
   name = name.substr(0, std::min(name.find("@@"), name.find("@GLIBC")));
