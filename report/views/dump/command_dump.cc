@@ -117,7 +117,7 @@ Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
   line.epilog.insert(0,
                      "Examples:\n"
                      "  tacho dump perf.data | less\n"
-                     "  tacho dump perf.data --json | grep mmap2    records of one type\n"
+                     "  tacho dump perf.data --json | grep MMAP2    records of one type\n"
                      "\n");
   return run_command(line, arguments, [&] {
     return show_records(

@@ -29,7 +29,7 @@ constexpr std::size_t kMostTimes = 200;              // ranges that a command li
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  tacho record -e bio -a -- sleep 10 && tacho heatmap -o bio.svg\n"
-    "  tacho heatmap --field latency_ns --box 12.5..12.6,1ms..2ms\n"
+    "  tacho heatmap --field lat_ns --box 12.5..12.6,1ms..2ms\n"
     "  tacho heatmap --offset --event cpu-clock -o seconds.svg\n"
     "  tacho heatmap --field period --where 'comm == \"dd\"'\n\n";
 
