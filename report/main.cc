@@ -117,8 +117,9 @@ int run_main(int count, char** values) {
   if (command == commands().end()) {
     const std::string guess = suggestion(name);
     std::fprintf(stderr, "tacho: there is no command '%s'%s\n", tacho::report::printable(name).c_str(),
-                 guess.empty() ? "; tacho --help lists them, tacho list recorders what tacho record -e NAME records"
-                               : guess.c_str());
+                 guess.empty()
+                     ? "; tacho --help lists them, tacho list recorders what tacho record -e NAME records"
+                     : guess.c_str());
     return tacho::cli::kWrongUse;
   }
   arguments.erase(arguments.begin());

@@ -107,12 +107,11 @@ struct Symbolizer::State {
     return {};
   }
 
-  // Packed again, a module of which only exported names were known gets those of a symbol table that is here now,
-  // as of installed debug symbols.
+  // Packed again, a module of which only exported names were known gets those of a symbol table that is here
+  // now, as of installed debug symbols.
   std::optional<SymbolSource> completed_source(PackedSource& packed, const Module& module) {
     const bool may_have_more = options.completes_pack && module.kind == ModuleKind::User &&
-                               !module.build_id.empty() &&
-                               !packed.is(format::PackedModule::kHasFullSymbols);
+                               !module.build_id.empty() && !packed.is(format::PackedModule::kHasFullSymbols);
     if (!may_have_more) return std::nullopt;
     SymbolSource source = open_source(module);
     if (!source.has_full_symbols) return std::nullopt;

@@ -154,8 +154,8 @@ bool holds_or_admin(const HostFacts& facts, unsigned bit) {
   return holds(facts, bit) || holds(facts, kSysAdmin);
 }
 
-// The command that gives the recorder these capabilities. setcap replaces what the file has, so those that are held
-// are named too.
+// The command that gives the recorder these capabilities. setcap replaces what the file has, so those that
+// are held are named too.
 std::string grant(const HostFacts& facts, std::string capabilities) {
   for (const Capability& each : kCapabilities)
     if (holds(facts, each.bit) && capabilities.find(each.name) == std::string::npos)

@@ -60,7 +60,8 @@ Result<Tracefs> Tracefs::find() {
     return Tracefs(kPlaces[0]);
   if (faccessat(AT_FDCWD, kPlaces[0], R_OK | X_OK, AT_EACCESS) != 0 && errno == EACCES)
     return Error{std::string("only root can read ") + kPlaces[0] +
-                 "; run as root or with CAP_DAC_READ_SEARCH, or as root: mount -o remount,mode=755 " + kPlaces[0]};
+                 "; run as root or with CAP_DAC_READ_SEARCH, or as root: mount -o remount,mode=755 " +
+                 kPlaces[0]};
   return Error{std::string("tracefs is not mounted; as root: mount -t tracefs nodev ") + kPlaces[0]};
 }
 

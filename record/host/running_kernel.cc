@@ -346,7 +346,8 @@ Result<KernelSymbols> read_kernel_symbols(std::size_t page_size) {
   symbols.images = find_bpf_images(format::as_text(*kallsyms), page_size);
   if (!symbols.text) {
     symbols.missing_reason =
-        "kernel symbols are hidden or absent: kernel frames will have no names (run as root; tacho doctor says "
+        "kernel symbols are hidden or absent: kernel frames will have no names (run as root; tacho doctor "
+        "says "
         "what else helps)";
     return symbols;
   }

@@ -11,10 +11,11 @@
 #include "cli/option_rows.h"
 #include "report/database/sql_sections.h"
 namespace tacho::report {
-namespace {
 
 // The declarations of duckdb.h that are used here (https://duckdb.org/docs/stable/clients/c/api); handles are
-// opaque pointers.
+// opaque pointers. They have a namespace with a name, as GCC 14 crashes at members of DuckDb::Library whose
+// types have none.
+namespace duckdb_api {
 using Handle = void*;
 using Index = std::uint64_t;
 enum class State : int { Success = 0, Error = 1 };
@@ -24,6 +25,11 @@ struct ResultRows {  // duckdb_result; the library alone knows its members
   char* error;
   void* data;
 };
+}  // namespace duckdb_api
+
+namespace {
+
+using duckdb_api::Handle, duckdb_api::Index, duckdb_api::ResultRows, duckdb_api::State;
 struct StringCell {  // duckdb_string_t: up to 12 bytes are stored in it
   std::uint32_t size;
   char inlined[4];

@@ -102,10 +102,9 @@ TEST(Doctor, CapabilitiesAreNamedWithTheCommandThatGivesThem) {
   facts.ring_kib = 1 << 20;
   const Finding rights = finding(facts, "rights");
   EXPECT_EQ(rights.state, State::Limited);
-  EXPECT_NE(
-      rights.remedy.find("setcap cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_perfmon,cap_bpf+ep "
-                         "/usr/bin/tacho-record"),
-      std::string::npos)
+  EXPECT_NE(rights.remedy.find("setcap cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_perfmon,cap_bpf+ep "
+                               "/usr/bin/tacho-record"),
+            std::string::npos)
       << rights.remedy;
   EXPECT_EQ(finding(facts, "perf_event_paranoid").state, State::Good) << "cap_perfmon is enough";
   facts.capabilities = 0;
