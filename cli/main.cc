@@ -149,7 +149,7 @@ std::vector<Command> commands() {
       {"live", "record and show at once what comes"},
       {"top", "what runs now, on the terminal: functions with their call graphs"},
       {"stat", "count events of a command, of processes or of the system, without samples"},
-      {"list", "list the events and ready-made recorders that can be recorded here"},
+      {"list", "list the events that can be recorded here, and the ready-made recorders"},
       {"doctor",
        "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere"}};
   const std::string lines = report_commands();

@@ -52,7 +52,7 @@ endif()
 
 # tacho_module(NAME source...): the static library tacho_NAME. With -DCMAKE_UNITY_BUILD=ON up to 20 sources of a room are
 # one translation unit, which halves the time of a whole build, and names in anonymous namespaces must differ within a
-# room. Compiled alone: what includes curses.h, as that defines macros, or capstone.h, as capstone 5 has names of linux/bpf.h;
+# room. Compiled alone: what includes curses.h, as that defines macros, or capstone.h, as capstone 5 defines names that linux/bpf.h defines too;
 # and generated sources.
 function(tacho_module name)
   add_library(tacho_${name} STATIC ${ARGN})

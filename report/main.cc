@@ -118,7 +118,7 @@ int run_main(int count, char** values) {
     const std::string guess = suggestion(name);
     std::fprintf(stderr, "tacho: there is no command '%s'%s\n", tacho::report::printable(name).c_str(),
                  guess.empty()
-                     ? "; tacho --help lists them, tacho list recorders what tacho record -e NAME records"
+                     ? "; tacho --help lists the commands, tacho list recorders the names for tacho record -e"
                      : guess.c_str());
     return tacho::cli::kWrongUse;
   }

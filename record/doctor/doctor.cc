@@ -154,13 +154,22 @@ bool holds_or_admin(const HostFacts& facts, unsigned bit) {
   return holds(facts, bit) || holds(facts, kSysAdmin);
 }
 
-// The command that gives the recorder these capabilities. setcap replaces what the file has, so those that
-// are held are named too.
-std::string grant(const HostFacts& facts, std::string capabilities) {
+// The command that gives the recorder all capabilities that it can use. setcap replaces those that the file
+// has, so every finding has the same command.
+std::string grant(const HostFacts& facts) {
+  std::string capabilities;
   for (const Capability& each : kCapabilities)
-    if (holds(facts, each.bit) && capabilities.find(each.name) == std::string::npos)
-      capabilities += "," + std::string(each.name);
+    capabilities += (capabilities.empty() ? "" : ",") + std::string(each.name);
+  if (holds(facts, kSysAdmin)) capabilities += ",cap_sys_admin";
+  if (holds(facts, kIpcLock)) capabilities += ",cap_ipc_lock";
   return "sudo setcap " + capabilities + "+ep " + cli::shell_word(facts.program);
+}
+
+// Root lacks rights only in a container.
+std::string more_rights(const HostFacts& facts) {
+  if (!facts.is_root) return grant(facts);
+  return "allow perf_event_open in the container (docker run --cap-add PERFMON --cap-add BPF --security-opt "
+         "seccomp=unconfined)";
 }
 
 Finding good(std::string name, std::string value) {
@@ -196,7 +205,7 @@ Finding rights(const HostFacts& facts) {
   return {"rights", State::Limited, std::string(facts.is_root ? "root" : "a user") + " without " + lacking,
           losses,
           facts.is_root ? "run outside of the container, or give it these capabilities (docker run --cap-add)"
-                        : grant(facts, lacking) + "  (or run as root)"};
+                        : grant(facts) + "  (or run as root)"};
 }
 
 Finding pid_namespace(const HostFacts& facts) {
@@ -241,7 +250,7 @@ Finding kernel_names(const HostFacts& facts) {
   const std::string remedy = facts.kptr_restrict > 1 ? "sudo sysctl kernel.kptr_restrict=1  (and run as root)"
                              : facts.kptr_restrict == 1
                                  ? "sudo sysctl kernel.kptr_restrict=0  (or run as root)"
-                                 : grant(facts, "cap_syslog") + "  (or run as root)";
+                                 : grant(facts) + "  (or run as root)";
   return {"kernel symbols", State::Limited, value + "; addresses in /proc/kallsyms are hidden",
           "kernel frames have no symbols", remedy};
 }
@@ -287,7 +296,7 @@ void programs(const HostFacts& facts, std::vector<Finding>& findings) {
       found.value = "no: " + trial.refusal;
       found.consequence = std::string(trial.usage) + " cannot be used";
       if (trial.kind == "fentry") found.remedy = "use a tracepoint instead: SEC(\"tp_btf/...\")";
-      if (!holds_or_admin(facts, 39)) found.remedy = grant(facts, "cap_perfmon,cap_bpf");
+      if (!holds_or_admin(facts, 39)) found.remedy = more_rights(facts);
     }
     findings.push_back(std::move(found));
   }
@@ -298,7 +307,7 @@ Finding unwinding(const HostFacts& facts) {
   return {"unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
           "-g records stack copies of 8 KB and unwinds them when the recording ends; --call-graph ehframe "
           "cannot be used",
-          holds_or_admin(facts, 39) ? "" : grant(facts, "cap_perfmon,cap_bpf")};
+          holds_or_admin(facts, 39) ? "" : more_rights(facts)};
 }
 
 Finding clang(const HostFacts& facts) {
@@ -382,10 +391,7 @@ cli::CommandLine command_line(bool& json) {
 bool can_record(const HostFacts& facts) { return facts.own_refusal.empty() || facts.system_refusal.empty(); }
 
 std::vector<Finding> judge(const HostFacts& facts) {
-  const std::string remedy = facts.is_root
-                                 ? "allow perf_event_open in the container (docker run --cap-add PERFMON "
-                                   "--security-opt seccomp=unconfined)"
-                                 : grant(facts, "cap_perfmon");
+  const std::string remedy = more_rights(facts);
   std::vector<Finding> findings{
       kernel(facts),
       rights(facts),

@@ -347,8 +347,7 @@ Result<KernelSymbols> read_kernel_symbols(std::size_t page_size) {
   if (!symbols.text) {
     symbols.missing_reason =
         "kernel symbols are hidden or absent: kernel frames will have no names (run as root; tacho doctor "
-        "says "
-        "what else helps)";
+        "says what else helps)";
     return symbols;
   }
   auto packed = format::pack_attachment(std::string(format::kKallsymsAttachment), kList, *kallsyms);

@@ -272,9 +272,9 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
   const auto program = report_program();
   if (!program)
     return messages.bracketed(
-        "Names are not packed, as tacho-report is not installed here: read the capture on this host, or "
-        "where the same "
-        "files are");
+        "Names are not packed, as tacho-report is not installed here: read the capture where tacho-report "
+        "and the "
+        "same files are");
   describe_pinned(packing.pinned, messages);
   const auto until = Clock::now() + packing.longest;
   WaitLine line(captures.size() == 1 ? std::string(kPackingNames)

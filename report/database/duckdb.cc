@@ -13,8 +13,8 @@
 namespace tacho::report {
 
 // The declarations of duckdb.h that are used here (https://duckdb.org/docs/stable/clients/c/api); handles are
-// opaque pointers. They have a namespace with a name, as GCC 14 crashes at members of DuckDb::Library whose
-// types have none.
+// opaque pointers. In a named namespace: GCC 14 crashes on members of DuckDb::Library whose types are in an
+// unnamed one.
 namespace duckdb_api {
 using Handle = void*;
 using Index = std::uint64_t;

@@ -44,7 +44,7 @@ class ChainHash {
 struct Chain {
   format::U64Array words;  // leaf first, with PERF_CONTEXT_* marks
   std::span<const std::uint64_t> unwound;
-  std::size_t max_frames = 0;
+  std::size_t max_frames = std::size_t{1} << 16;  // no record has room for more
 };
 
 // The leaf of a chain; nullopt: it has no address.

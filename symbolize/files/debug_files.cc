@@ -157,7 +157,7 @@ Result<format::Fd> Debuginfod::State::ask(Find find, const format::BuildId& id) 
   Error refused = system_error("debuginfod: build id " + id.hex(), -fd);
   const bool is_unknown_file = fd == -ENOENT;
   if (!is_unknown_file && failure.empty())
-    failure = refused.what + "; names that DEBUGINFOD_URLS may have are missing";
+    failure = refused.what + "; symbols may be missing that the servers in DEBUGINFOD_URLS have";
   return refused;
 }
 

@@ -66,7 +66,8 @@ class Debuginfod {
   // result.
   Result<format::Fd> debug_information(const format::BuildId& id);
   Result<format::Fd> executable(const format::BuildId& id);
-  // Why a server gave no answer at all, the first time; empty: each said what it has.
+  // Why the first question without an answer had none (a server cannot be reached, or is too slow). Empty:
+  // all were answered.
   const std::string& failure() const;
 
  private:

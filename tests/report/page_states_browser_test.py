@@ -185,7 +185,7 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.make_page()
         self.open("#rows=state&event=cpu-clock")
         self.point("canvas.bars", 25, self.tids().index(MAIN), click=True)
-        said = f"CPU 1 had other {OTHER} 20 ms, others, or not known, 10 ms"
+        said = f"CPU 1 had other {OTHER} 20 ms, unknown or others: 10 ms"
         self.assertIn(said, self.tip())
         self.assertIn(said, self.about())
         self.click_tool("Stacks of CPU 1 meanwhile")

@@ -643,7 +643,7 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
   }
   if (options.has_noise()) picture.begin_capture(side);
   std::istream& text = name == "-" ? std::cin : file;
-  // A node takes up to 100 bytes; frames of names as programs have them have more than 16 bytes of text.
+  // A node takes up to 100 bytes. In stacks of real programs a frame has more than 16 bytes of text.
   constexpr std::uint64_t kNodesAlways = 200'000, kBytesOfNode = 16;
   const std::uint64_t before = picture.folded_bytes;
   FlameTree& tree = picture.graph_of("").tree;

@@ -129,9 +129,11 @@ export const makeLanes = (app, toWait) => {
     const cpu = states.cpu(i), sample = states.sample(i), known = new Map(sample < 0 ? [] : payload.fields(sample, String));
     const found = cpu < 0 ? [] : [...states.runners(cpu, states.begin[i], states.end[i])].sort((a, b) => b[1] - a[1]);
     const of = (one) => known.get(one) || '', length = states.end[i] - states.begin[i];
-    const words = found.slice(0, MOST_RUNNERS).map(([thread, time]) => `${nameOf(thread)} ${amount(time, 'ns')}`);
+    // Where preemption is not recorded, several threads may seem to be on one CPU.
+    const isSure = found.reduce((sum, [, time]) => sum + time, 0) <= length;
+    const words = found.slice(0, MOST_RUNNERS).map(([thread, time]) => `${nameOf(thread)}${isSure ? ` ${amount(time, 'ns')}` : ''}`);
     const rest = found.slice(0, MOST_RUNNERS).reduce((left, [, time]) => left - time, length);
-    if (words.length > 0 && rest > 0.01 * length) words.push(`others, or not known, ${amount(rest, 'ns')}`);
+    if (words.length > 0 && isSure && rest > 0.01 * length) words.push(`unknown or others: ${amount(rest, 'ns')}`);
     if (of('runner') !== '') words.push(`${words.length > 0 ? 'the last ' : ''}${of('runner')} ${of('runner_pid').replace(/^0$/, '')}`.trim());
     return words.length === 0 ? '' : `${cpu < 0 ? 'the CPU' : `CPU ${cpu}`} had ${words.join(', ')}`;
   };
@@ -201,8 +203,8 @@ export const makeLanes = (app, toWait) => {
     if (states.state[i] === RUNNABLE && cpu >= 0 && hasSample(runs, cpu, time))
       tools.push(button(`Stacks of CPU ${cpu} meanwhile`, 'what ran on the CPU that it waited for', () => app.go({...time, finding: null, cpus: [cpu], event: runs})));
     tools.push(
-        button('◂', 'the previous wait of this thread, or with a finding of the finding (,)', () => toWait(-1)),
-        button('▸', 'the next one (.)', () => toWait(1)));
+        button('◂', 'the previous wait of this thread; if a finding is chosen, only its waits (,)', () => toWait(-1)),
+        button('▸', 'the next wait (.)', () => toWait(1)));
     const chain = sample < 0 ? [] : payload.nearest(sample, MOST_FRAMES), runners = runnersText(i);
     about.append(
         element('p', {}, element('strong', {}, name), ` ${rest.slice(0, waker === null ? 2 : 3).join(' · ')} `, ...tools),
@@ -215,8 +217,8 @@ export const makeLanes = (app, toWait) => {
     if (i >= 0 && next >= 0 && next < states.thread.length && states.thread[next] === states.thread[i])
       choose(states.thread[next], states.begin[next]);
   };
-  // The next wait of that thread, or with -1 the one before: from a time in a run queue the next such time, else the next that is
-  // blocked. With a finding one of its waits, whose samples have a weight. -1: none.
+  // The next wait of the thread (sign 1) or the previous one (-1); -1: none. From a run queue: only times in a run queue; else only
+  // blocked ones. If a finding is chosen: only waits whose samples have a weight.
   const nextWait = (i, sign, weight) => {
     const {state, thread} = states, isOne = (at) => (state[i] === RUNNABLE ? state[at] === RUNNABLE : state[at] > RUNNABLE && state[at] < NOT_RECORDED) &&
         (app.state.finding === null || weight[states.sample(at)] >= 0);

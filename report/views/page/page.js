@@ -28,7 +28,7 @@ const KEYS = [
   ['arrows', 'walk: through frames, times, cells, samples'],
   ['Shift + arrows', 'select a time in the timeline'],
   ['w', 'in states of threads: to the waker of the chosen wait'],
-  ['. and ,', 'next and previous wait of the thread, with a finding of the finding'],
+  ['. and ,', 'next and previous wait of the thread; if a finding is chosen, only its waits'],
   ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
   ['f', 'only stacks with the chosen function'], ['c', 'callers and callees of the chosen function'],
   ['b', 'bottom-up: below each function its callers'], ['h, Alt+click', 'without the chosen function'],

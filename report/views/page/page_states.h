@@ -26,13 +26,13 @@ struct PageWait {
 using WaitOfPage = std::function<PageWait(std::uint32_t kept, std::uint32_t facts)>;
 
 // States of threads are numbers of "state_names" in the head of the page. The columns:
-//   state.thread, .start, .count     of each thread: its number, when it began, and how many intervals follow
-//   state.length, .state, .sample, .waker  of each interval; sample: its number plus 1, 0: none; waker: 0:
-//   none,
-//                                    1: an interrupt, 2: a timer, from 3 on the number of a thread plus 3
-//   state.cpu                        of each interval: of a wait the CPU that the thread got at its end, plus
-//   1; 0: none state.sums                       of each thread: ns in each state in all its time, as tacho
-//   folded --wall adds up
+//   state.thread, .start, .count  of each thread: its number, when it began, how many intervals follow
+//   state.length, .state  of each interval
+//   state.sample  of each interval: the number of its sample plus 1; 0: none
+//   state.waker   of each interval; 0: none, 1: an interrupt, 2: a timer, else the number of a thread plus 3
+//   state.cpu     of each interval: the CPU that the thread got when the wait ended, plus 1; 0: none
+//   state.sums    of each thread: ns in each state, over all its time (tacho folded --wall)
+//
 // Times outside of [first, last] are left out, but for the sums.
 std::vector<PackedColumn> state_columns(const WallTimes& times, PageSamples& samples,
                                         const Filter::TimeRange& range, const WaitOfPage& wait_of);

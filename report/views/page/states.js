@@ -68,8 +68,8 @@ export const readStates = (names, columns) => {
     },
     // The sample that has the stack of a wait; -1: none.
     sample: (i) => sample[i] - 1,
-    // The interval with the stack of a sample; -1: none.
-    // `isQueued`: of the two parts of a wait the second one, in a run queue.
+    // The interval with the stack of a sample; -1: none. Of a wait with two parts: the blocked one, or with `isQueued` the
+    // one in a run queue. `isQueued` false: the blocked one alone.
     ofSample: (number, isQueued) => {
       if (intervals === null) {
         intervals = new Map();
@@ -77,9 +77,11 @@ export const readStates = (names, columns) => {
         intervals.delete(-1);
       }
       const i = intervals.get(number) ?? -1;
-      return i >= 0 && isQueued && sample[i + 1] === sample[i] ? i + 1 : i;
+      const found = i >= 0 && isQueued && sample[i + 1] === sample[i] ? i + 1 : i;
+      return found >= 0 && isQueued !== undefined && (state[found] === RUNNABLE) !== isQueued ? -1 : found;
     },
-    // Who was on a CPU in a time, as far as that is known: the ns of each thread. A thread stays on the CPU that it got.
+    // Who was on a CPU in a time, as far as that is known: the ns of each thread. A thread is taken to stay
+    // on the CPU where its last wait ended.
     runners: (number, from, to) => {
       const found = new Map();
       for (const one of parts.keys())

@@ -9,7 +9,7 @@
 #include "report/output/text_output.h"
 #include "report/profile/block_cycles.h"
 #include "report/profile/entries.h"
-#include "report/views/report/report_text.h"
+#include "report/views/report/report_cells.h"
 
 namespace tacho::report {
 

@@ -14,7 +14,7 @@
 #include "report/profile/call_tree.h"
 #include "report/profile/entries.h"
 #include "report/views/report/graph_options.h"
-#include "report/views/report/report_text.h"
+#include "report/views/report/report_cells.h"
 
 namespace tacho::report {
 

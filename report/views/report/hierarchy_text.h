@@ -10,8 +10,8 @@
 #include "report/output/text_output.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/hierarchy.h"
+#include "report/views/report/report_cells.h"
 #include "report/views/report/report_columns.h"
-#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 
