@@ -78,7 +78,6 @@ class Debuginfod(programs.Scratch):
         for words in (["script", "-i", "perf.data", "--debuginfod"], ["pack", "perf.data", "-o", "packed.data", "--debuginfod"]):
             done = self.ask(server, *words)
             self.assertRegex(done.stderr.decode(), rf"debuginfod: build id {HIT}: .*; symbols may be missing that the servers in DEBUGINFOD_URLS have\n")
-            self.assertEqual(done.returncode, 3)
 
     def test_one_that_does_not_answer_is_left(self):
         server = Server(hangs=True)
