@@ -59,7 +59,7 @@ std::vector<std::int64_t> cpus_in(const CpuMap& map) {
     for (const std::uint64_t word : mask->words) {
       for (unsigned bit = 0; bit < mask->word_size * 8U; ++bit)
         if ((word >> bit & 1) != 0) cpus.push_back(first + bit);
-      first += mask->word_size * 8;
+      first += std::int64_t{8} * mask->word_size;
     }
   } else {
     const CpuRange& range = std::get<CpuRange>(map.cpus);

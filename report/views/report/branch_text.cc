@@ -78,7 +78,8 @@ std::vector<BlockRow> rows_of(const Entries& entries, std::span<const EntryId> r
     }
   }
   std::vector<BlockRow> all;
-  for (auto& [key, row] : blocks) all.push_back(std::move(row));
+  all.reserve(blocks.size());
+  for (const auto& [key, row] : blocks) all.push_back(row);
   std::ranges::stable_sort(all, std::greater(), [](const BlockRow& row) { return row.function->name(); });
   std::ranges::stable_sort(all, std::greater(), [&cycles](const BlockRow& row) {
     constexpr double kSteps = 100000;  // resolution of shares in perf
