@@ -78,7 +78,8 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
 
 std::size_t ReportCells::line_room(std::span<const Cell> cells) const {
   constexpr std::size_t kBetween = 2, kBehind = 3, kVerbose = 3 + 16;
-  constexpr std::size_t kColours = std::size_t{8} * 28;  // bytes for colours of all eight coloured columns, shown or not
+  constexpr std::size_t kColours =
+      std::size_t{8} * 28;  // bytes for colours of all eight coloured columns, shown or not
   std::size_t room =
       kBehind + (facts_->options().is_verbose ? kVerbose : 0) + (options_->separator.empty() ? kColours : 0);
   for (const Cell& cell : cells) room += cell.width + (&cell == &cells.front() ? 0 : kBetween);
