@@ -46,7 +46,7 @@ struct SymbolOptions {
   SourceLines source_lines = SourceLines::No;
   CutMark cut_mark = CutMark::AsPerf6;
   Callers callers = Callers::ByCall;
-  // Packing again: files that have a symbol table now come before the capture's pack where that has none.
+  // For tacho pack: a file with a .symtab is read instead of the pack, if that has only exported names of it.
   bool completes_pack = false;
   bool unwinds_32_bit = true;  // unwind stack copies of 32-bit processes; perf 6.1 does not
   // Names in memory that perf 6.1 does not have: of generated code in a memfd or an unlinked file (perf

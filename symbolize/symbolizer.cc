@@ -107,8 +107,8 @@ struct Symbolizer::State {
     return {};
   }
 
-  // Packed again, a module of which only exported names were known gets those of a symbol table that is here
-  // now, as of installed debug symbols.
+  // When a capture is packed again: the file's symbols, if the pack has only exported names (.dynsym) and the
+  // file, or its debug file, has a .symtab now.
   std::optional<SymbolSource> completed_source(PackedSource& packed, const Module& module) {
     const bool may_have_more = options.completes_pack && module.kind == ModuleKind::User &&
                                !module.build_id.empty() && !packed.is(format::PackedModule::kHasFullSymbols);

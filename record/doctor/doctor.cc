@@ -154,8 +154,8 @@ bool holds_or_admin(const HostFacts& facts, unsigned bit) {
   return holds(facts, bit) || holds(facts, kSysAdmin);
 }
 
-// The command that gives the recorder all capabilities that it can use. setcap replaces those that the file
-// has, so every finding has the same command.
+// The setcap command with every capability that the recorder can use. setcap replaces the set of the file, so
+// all findings give this one command.
 std::string grant(const HostFacts& facts) {
   std::string capabilities;
   for (const Capability& each : kCapabilities)

@@ -273,8 +273,7 @@ void pack_files(const std::vector<std::string>& captures, Copies copies, const P
   if (!program)
     return messages.bracketed(
         "Names are not packed, as tacho-report is not installed here: read the capture where tacho-report "
-        "and the "
-        "same files are");
+        "and the same files are");
   describe_pinned(packing.pinned, messages);
   const auto until = Clock::now() + packing.longest;
   WaitLine line(captures.size() == 1 ? std::string(kPackingNames)

@@ -103,7 +103,7 @@ struct SampleOptions {
   bool keeps_addresses = false;    // one location for each load address of a module
   bool keeps_hooks = false;        // as perf: stacks begin in the hook that took them (hook_functions.h)
 
-  // Frames that are unwound from a copy of the stack. A hostile copy has no end.
+  // The most frames that are unwound from a stack copy: a hostile copy may never end.
   std::size_t max_unwound() const { return max_stack == kDeepestStack ? 1024 : max_stack; }
 };
 

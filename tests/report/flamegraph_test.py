@@ -137,7 +137,9 @@ class FlameGraph(programs.Scratch):
 
     def test_distinct_stacks_of_usual_names_are_whole(self):
         """Each has 18 frames below one that no other stack has."""
-        stacks = 20_000 // (10 if programs.is_sanitized() else 1)
+        if programs.is_sanitized():
+            self.skipTest("fewer stacks than are always drawn")
+        stacks = 20_000
         deep = ";".join(f"layer{level}_of_the_server" for level in range(18))
         text = "".join(f"request_{i:05};{deep} 1\n" for i in range(stacks))
         self.assertIn(f"{19 * stacks:,} frames are too thin to be drawn", self.draw_folded(text).notes)

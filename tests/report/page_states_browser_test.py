@@ -133,7 +133,7 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.assertIn("view=", self.fragment())
 
     def test_keys_walk_through_the_waits_of_a_thread(self):
-        """Those that are blocked; from a time in a run queue to the next such time. From anywhere in the page."""
+        """From a blocked wait to blocked ones, from a time in a run queue to such times; wherever the focus is."""
         for sleeps in range(3):
             self.switch(61 + 4 * sleeps, MAIN, SLEEPING, OTHER, LOCK if sleeps == 1 else SLEEP)
             self.wakes(62 + 4 * sleeps, OTHER, MAIN)

@@ -24,7 +24,8 @@ export const makeAnswer = (app) => {
     document.querySelector('.strip').focus({preventScroll: true});
   });
 
-  // With states of threads, the longest wait of the finding is chosen too; its weight does not say that: a sample may stand for several waits.
+  // With states of threads, the longest wait of the finding is chosen too. Weights do not say which that is: a sample may
+  // stand for several waits.
   const longestWait = ({sample, queued}) => {
     const {states} = model, lengthOf = (i) => (i < 0 ? -1 : states.end[i] - states.begin[i]);
     const i = states === null ? -1 : Array.from(sample, (one) => states.ofSample(one, queued))
