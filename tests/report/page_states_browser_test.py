@@ -192,6 +192,29 @@ class StatesInABrowser(browser.PageTest, StatesCapture):
         self.assertIn("cpu=1", self.fragment())
         self.assertRegex(self.browser.run("return document.querySelector('#selection').innerText"), r"0\.0100+ s to 0\.0400+ s ✕CPU 1 ✕ 1 sample")
 
+    def test_threads_that_seem_to_share_a_cpu_have_no_times(self):
+        """Without events of preemption both look as if they ran on CPU 1 all the time."""
+        self.begin(RECORDERS)
+        self.runs(0, MAIN, "busy")
+        for thread in (OTHER, WORKER):
+            self.off(9, thread, 2, 0, cpu=1)
+        self.off(40, MAIN, 35, 30, cpu=1)
+        for thread in (OTHER, WORKER):
+            self.off(50, thread, 5, 0, cpu=1)
+        self.runs(60, MAIN, "busy")
+        self.make_page()
+        self.open("#rows=state&event=cpu-clock")
+        self.point("canvas.bars", 25, self.tids().index(MAIN))
+        (said,) = [line for line in self.tip() if line.startswith("CPU 1 had ")]
+        self.assertEqual(sorted(said.removeprefix("CPU 1 had ").split(", ")), [f":{WORKER} {WORKER}", f"other {OTHER}"])
+
+    def test_a_long_name_in_the_legend_does_not_widen_a_narrow_page(self):
+        self.browser.size(390)
+        self.addCleanup(self.browser.size, 1280)
+        self.open("#rows=state&event=cpu-clock")
+        self.browser.run("document.querySelector('.marks > span').append('x'.repeat(300))")
+        self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 390)
+
     def test_a_wait_of_no_known_reason_has_a_colour_of_its_own(self):
         self.begin(RECORDERS)
         self.runs(0, MAIN, "busy")
