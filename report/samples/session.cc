@@ -109,15 +109,14 @@ struct Session::State {
   void make_lanes();
   void take_findings();
   template <class Add, class Collect, class Consume, class IsFull>
-  bool run_parallel(const RunControl& control, std::size_t size, Add&& add, Collect&& collect,
+  bool read_batches(const RunControl& control, std::size_t size, Add&& add, Collect&& collect,
                     Consume&& consume, IsFull&& is_full);
   bool run_sums(SumView& view, const RunControl& control);
-  bool run_text(TextView& view, const RunControl& control);
+  bool run_ordered(TextView& view, const RunControl& control);
+  bool run_ordered(Sink& sink, const RunControl& control);
   void begin(bool wants_others);
   void end(bool is_at_end);
   void set_merging(Sink::MergeBy merge_by, bool has_stacks, bool is_sum);
-  Sink::Flow show(const RunControl& control);
-  bool run(Sink& sink, const RunControl& control);
 };
 
 Result<Session> Session::open(SessionOptions options) {
@@ -218,17 +217,6 @@ void Session::State::end(bool is_at_end) {
   diagnostics.take(found_in_samples);
 }
 
-Sink::Flow Session::State::show(const RunControl& control) {
-  if (control.progress && batch.bytes_read != 0)
-    control.progress({batch.bytes_read, capture.layout().file_size});
-  for (; next_item < batch.items.size(); ++next_item) {
-    if (control.cancel.stop_requested()) return Sink::Flow::Stop;
-    if (serial.give(batch.items[next_item], std::exchange(was_given, false)) == Sink::Flow::Stop)
-      return Sink::Flow::Stop;
-  }
-  return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::Continue;
-}
-
 // Once the kernel's mapping is known. Not while another thread looks up names.
 void Session::State::find_hooks() {
   if (options.keeps_hooks || !options.wants_stacks || knows_hooks || !resolver.knows_kernel()) return;
@@ -274,22 +262,23 @@ void Session::State::take_findings() {
   for (const auto& one : lanes) found_in_samples.take(one->own_diagnostics);
 }
 
-// Gives the samples of each batch to the lanes, in chunks of `size`: add(lane, samples, index of the first
-// one, index of the chunk). When all lanes have stopped, collect() takes their results. While they work on
-// the next batch, which one thread has made meanwhile, consume() processes these results on the calling
-// thread. If is_full(), lanes stop in the middle of a batch, and go on with it after collect(). Returns false
-// if the run was stopped before the end of the capture; results that were collected and not consumed are left
-// to the caller.
+// Reads the capture batch by batch, to its end (true) or until the run is stopped. One thread makes the next
+// batch while lanes process this one, in chunks of `size`: add(lane, samples, index of the first one, index
+// of the chunk). When all have stopped, collect() takes their results; while they are at the next batch,
+// consume() processes these results on the calling thread. If is_full(), lanes stop in the middle of a batch,
+// and go on with it after collect(). Results that were collected before a stop and not consumed are left to
+// the caller. Without lanes, consume() processes the batch itself.
 template <class Add, class Collect, class Consume, class IsFull>
-bool Session::State::run_parallel(const RunControl& control, std::size_t size, Add&& add, Collect&& collect,
+bool Session::State::read_batches(const RunControl& control, std::size_t size, Add&& add, Collect&& collect,
                                   Consume&& consume, IsFull&& is_full) {
   format::WorkerPool workers(jobs());
-  batches.fill(batch);
-  find_hooks();
+  const auto stops = [&] { return consume() == Sink::Flow::Stop || control.cancel.stop_requested(); };
+  if (!was_given) batches.fill(batch);
   bool has_next = false;
   std::size_t done = 0;  // items of the batch
   for (;;) {
-    const bool reads_on = !batch.is_last && !batch.ends_before_change;
+    find_hooks();
+    const bool reads_on = workers.workers() > 1 && !batch.is_last && !batch.ends_before_change;
     const std::span<const BatchRecord> items = std::span(batch.items).subspan(done);
     const std::size_t chunks = (items.size() + size - 1) / size;
     std::atomic<std::size_t> next_chunk{0};
@@ -310,21 +299,21 @@ bool Session::State::run_parallel(const RunControl& control, std::size_t size, A
     });
     if (control.progress && batch.bytes_read != 0)
       control.progress({batch.bytes_read, capture.layout().file_size});
-    const Sink::Flow flow = consume();  // of the first batch: nothing
-    static_cast<void>(forked.join());   // no error
-    if (flow == Sink::Flow::Stop || control.cancel.stop_requested()) return false;
+    const bool is_stopped = stops();   // of the first batch of lanes: nothing
+    static_cast<void>(forked.join());  // no error
+    if (is_stopped || control.cancel.stop_requested()) return false;
     collect();
     has_next = reads_on;
-    done += std::min(items.size(), std::min(next_chunk.load(), chunks) * size);
+    done += lanes.empty() ? items.size() : std::min(items.size(), std::min(next_chunk.load(), chunks) * size);
     if (done < batch.items.size()) continue;
     if (batch.is_last) return true;
     if (!reads_on) {
-      // The next record changes kernel mappings or JIT code: samples before it are symbolized first.
-      if (consume() == Sink::Flow::Stop) return false;
+      // The next record may change kernel mappings or JIT code: samples before it are symbolized first.
+      if (stops()) return false;
       batches.fill(next_batch);
     }
     std::swap(batch, next_batch);
-    done = 0;
+    next_item = done = 0;
     has_next = false;
   }
 }
@@ -340,7 +329,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
   const bool lanes_look_up_names = shape.merge_by != Sink::MergeBy::Address || lane.tests_samples();
   SumJoin join(sums, location_table, stacks, view, lanes_look_up_names ? &symbols_mutex : nullptr);
   constexpr std::size_t kChunk = 512;  // items
-  const bool is_at_end = run_parallel(
+  const bool is_at_end = read_batches(
       control, kChunk,
       [&](std::size_t lane_index, std::span<const BatchRecord> items, std::uint64_t first, std::size_t) {
         sums[lane_index]->add_samples(items, first);
@@ -359,7 +348,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
   return is_at_end;
 }
 
-bool Session::State::run_text(TextView& view, const RunControl& control) {
+bool Session::State::run_ordered(TextView& view, const RunControl& control) {
   make_lanes();
   for (const auto& one : lanes) {
     one->pen = view.fork(lanes.size() > 1 ? &symbols_mutex : nullptr);
@@ -380,7 +369,7 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
         return Sink::Flow::Stop;
     return Sink::Flow::Continue;
   };
-  const bool is_at_end = run_parallel(
+  const bool is_at_end = read_batches(
       control, kChunk,
       [&](std::size_t lane_index, std::span<const BatchRecord> items, std::uint64_t first,
           std::size_t chunk) {
@@ -403,34 +392,23 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
   return is_at_end;
 }
 
-// Gives each batch to the sink while the next one is made. Returns whether it came to the end of the capture.
-bool Session::State::run(Sink& sink, const RunControl& control) {
+// One lane, on the calling thread.
+bool Session::State::run_ordered(Sink& sink, const RunControl& control) {
   serial.begin(options, sink, merging);
+  lanes.clear();
+  const auto give_batch = [&] {
+    for (; next_item < batch.items.size(); ++next_item) {
+      if (control.cancel.stop_requested()) return Sink::Flow::Stop;
+      if (serial.give(batch.items[next_item], std::exchange(was_given, false)) == Sink::Flow::Stop)
+        return Sink::Flow::Stop;
+    }
+    return Sink::Flow::Continue;
+  };
+  const bool is_at_end = read_batches(
+      control, 1, [](auto&&...) {}, [] {}, give_batch, [] { return false; });
   const bool is_pipe = capture.fixed_header() == nullptr;
-  std::optional<format::WorkerPool> reader;
-  if (jobs() > 1) reader.emplace(2);
-  if (!was_given) batches.fill(batch);
-  for (;;) {
-    find_hooks();
-    const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
-    std::optional<format::WorkerPool::Forked> reading;
-    if (reads_on) {
-      reading.emplace(reader->fork(1, [&](std::size_t, unsigned) -> Result<> {
-        batches.fill(next_batch);
-        return Done{};
-      }));
-    }
-    const Sink::Flow flow = show(control);
-    if (reading) static_cast<void>(reading->join());  // no error
-    if (flow == Sink::Flow::Stop) {
-      was_given = is_pipe && next_item < batch.items.size();
-      return false;
-    }
-    if (batch.is_last) return true;
-    if (!reads_on) batches.fill(next_batch);
-    std::swap(batch, next_batch);
-    next_item = 0;
-  }
+  was_given = !is_at_end && is_pipe && next_item < batch.items.size();
+  return is_at_end;
 }
 
 // Addresses are merged by function as the view allows: its own form (sums) does it for samples with stacks
@@ -464,9 +442,9 @@ void Session::run(Sink& view, const RunControl& control) {
   if (sums != nullptr)
     is_at_end = state.run_sums(*sums, control);
   else if (text != nullptr)
-    is_at_end = state.run_text(*text, control);
+    is_at_end = state.run_ordered(*text, control);
   else
-    is_at_end = state.run(view, control);
+    is_at_end = state.run_ordered(view, control);
   state.end(is_at_end);
 }
 
