@@ -160,12 +160,9 @@ SumLane::ThreadKeyId SumLane::thread_key_of(const BatchRecord& item) {
                       .event = item.event};
   const std::uint64_t hash = by_thread_key_.hash(reinterpret_cast<std::uintptr_t>(key.thread),
                                                  reinterpret_cast<std::uintptr_t>(key.comm), key.event);
-  RecentThreadKey& recent = recent_[hash % recent_.size()];
-  if (recent.id != kNo<ThreadKeyId> && recent.key == key) return recent.id;
-  recent = {key, by_thread_key_.find_or_make(
-                     hash, [&](ThreadKeyId known) { return thread_keys_[known] == key; },
-                     [&] { return thread_keys_.push_back(key); })};
-  return recent.id;
+  return by_thread_key_.find_or_make(
+      hash, [&](ThreadKeyId known) { return thread_keys_[known] == key; },
+      [&] { return thread_keys_.push_back(key); });
 }
 
 // Computes the key of the sample's group.
@@ -292,7 +289,6 @@ void SumLane::forget() {
   groups_ = {};
   frames_ = {};
   thread_keys_ = {};
-  recent_.fill({});
   make_location_table();
 }
 

@@ -209,11 +209,6 @@ class SumLane {
   ListStore<LocationId> frames_;            // of groups_
   std::vector<LocationId> location_;        // scratch
   IdVector<ThreadKeyId, ThreadKey> thread_keys_;
-  struct RecentThreadKey {
-    ThreadKey key;
-    ThreadKeyId id = kNo<ThreadKeyId>;
-  };
-  std::array<RecentThreadKey, 64> recent_{};
   NewGroups new_;
   SumTotals totals_;
 };

@@ -1,7 +1,6 @@
 // Threads of a capture and their current names, while records are replayed in time order.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -64,25 +63,19 @@ class Threads {
  public:
   const KnownThread& find_thread(std::uint32_t pid, std::uint32_t tid,
                                  const symbolize::AddressSpaces& spaces) {
-    KnownThread*& recent = recent_[tid % recent_.size()];
-    if (recent != nullptr && recent->thread.tid == tid && recent->thread.pid == pid) return *recent;
     const auto [row, is_new] = by_tid_.try_emplace(tid, 0);
     if (is_new || threads_[row->second].thread.pid != pid) {
       const std::string_view comm = spaces.comm(pid, tid);
       row.value() = static_cast<std::uint32_t>(threads_.size());
       threads_.push_back({.thread = {pid, tid, comm}});
     }
-    recent = &threads_[row->second];
-    return *recent;
+    return threads_[row->second];
   }
   std::string_view comm(const KnownThread& thread) const {  // its current name
     return thread.name_number == KnownThread::kNone ? thread.thread.comm : names_[thread.name_number];
   }
   void apply(const Change& change, const symbolize::AddressSpaces& spaces) {
-    if (change.forked) {
-      by_tid_.erase(*change.forked);
-      recent_[*change.forked % recent_.size()] = nullptr;
-    }
+    if (change.forked) by_tid_.erase(*change.forked);
     if (!change.renamed) return;
     if (const auto row = by_tid_.find(*change.renamed); row != by_tid_.end()) {
       KnownThread& thread = threads_[row->second];
@@ -98,17 +91,13 @@ class Threads {
     for (KnownThread& thread : threads_) thread.thread.comm = comm(thread);
   }
   // Frees all but the threads. No lookups or changes afterwards.
-  void end_lookups() {
-    decltype(by_tid_)().swap(by_tid_);
-    recent_.fill(nullptr);
-  }
+  void end_lookups() { decltype(by_tid_)().swap(by_tid_); }
 
  private:
   std::deque<KnownThread> threads_;
   std::vector<std::string_view> names_;  // of renamed threads
   tsl::robin_map<std::uint32_t, std::uint32_t, format::SeededHash>
-      by_tid_;                              // tid -> index in threads_ of the latest thread
-  std::array<KnownThread*, 256> recent_{};  // a cache, by the low bits of the tid
+      by_tid_;  // tid -> index in threads_ of the latest thread
 };
 
 }  // namespace tacho::report
