@@ -39,7 +39,6 @@ void LocationTable::end_lookups() {
   unknown_locations_ = {};
   names_ = {};
   ranges_.forget();
-  mappings_.fill({});
 }
 
 LocationTable::CachedRange& LocationTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
@@ -202,23 +201,22 @@ LocationId LocationTable::find_function(const symbolize::SpaceVersion& space, st
   return function_location(known_of(space, ip, cpumode), ip);
 }
 
-LocationTable::CachedRange& LocationTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
-  constexpr std::size_t kMappingSize = sizeof(symbolize::Mapping);
-  CachedRange& known =
-      mappings_[(reinterpret_cast<std::uintptr_t>(mapping) / kMappingSize + cpumode) % mappings_.size()];
-  const bool is_cached = known.range.first == 0 && known.range.mapping == mapping && known.cpumode == cpumode;
-  if (!is_cached) look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
+LocationTable::CachedRange LocationTable::whole_range(const symbolize::Mapping* mapping,
+                                                      std::uint8_t cpumode) {
+  CachedRange known;
+  look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
   return known;
 }
 
 LocationId LocationTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
                                           std::uint8_t cpumode) {
-  return function_location(known_of(mapping, cpumode), ip);
+  CachedRange known = whole_range(mapping, cpumode);
+  return function_location(known, ip);
 }
 
 LocationId LocationTable::intern(const Location& other) {
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
-  CachedRange& known = known_of(other.mapping, mode);
+  CachedRange known = whole_range(other.mapping, mode);
   Lookup lookup = lookup_of(known, other.ip.value, other.is_caller ? kCaller : 0);
   if (merging_ == nullptr || !merges_frames(merging_->merge_by)) return find_or_make(lookup);
   lookup.by_name = by_name_of(known);

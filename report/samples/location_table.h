@@ -193,10 +193,9 @@ class LocationTable {
   LocationId location_at(LocationId& id, const Lookup& lookup);
   LocationId new_location(const Lookup& lookup);
   LocationId function_location(CachedRange& known, std::uint64_t ip);
-  CachedRange& known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
+  CachedRange whole_range(const symbolize::Mapping* mapping, std::uint8_t cpumode);
 
   RangeCache<CachedRange, 4, 256> ranges_;
-  std::array<CachedRange, 64> mappings_;  // a cache for intern(), by the address of the Mapping
 
   IndexTable<> by_owner_;
   std::vector<Owner, format::LargePages<Owner>> owners_;  // by number
