@@ -171,8 +171,8 @@ BatchRecord& BatchReader::add_record(const OrderedRecord& record, Batch& batch) 
   return item;
 }
 
-void BatchReader::set_thread(BatchRecord& item, const KnownThread& thread) const {
-  const std::string_view comm = threads_.comm(thread);
+void BatchReader::set_thread(BatchRecord& item, const KnownThread& thread) {
+  const std::string_view comm = thread.comm();
   item.thread = &thread.thread;
   item.comm_data = comm.data();
   item.comm_size = static_cast<std::uint32_t>(comm.size());
@@ -220,7 +220,7 @@ void BatchReader::add_sample(const OrderedRecord& record, Batch& batch) {
   const auto [pid, tid] = pid_and_tid(record, event);
   const bool is_outside = pid == 0 && event.pid_tid_offset != 0 && !keeps_pid_zero_ && is_of_outside(record);
   const KnownThread& thread = is_outside ? outside_ : threads_.find_thread(pid, tid, spaces_);
-  const std::string_view comm = threads_.comm(thread);
+  const std::string_view comm = thread.comm();
   if (!event.has_values && !options_->filter->accepts_comm(comm)) return;
   BatchRecord& item = add_record(record, batch);
   item.is_sample = true;

@@ -110,7 +110,7 @@ class BatchReader {
   void add_other(const OrderedRecord& record, const format::Record& parsed, const format::EventAttr& attr,
                  Batch& batch);
   BatchRecord& add_record(const OrderedRecord& record, Batch& batch);
-  void set_thread(BatchRecord& item, const KnownThread& thread) const;
+  static void set_thread(BatchRecord& item, const KnownThread& thread);
   // What BatchReader needs to know of an event's samples.
   struct SampleLayout {
     std::size_t pid_tid_offset = 0;  // offset of pid and tid in samples, bytes; 0: not sampled
@@ -130,7 +130,7 @@ class BatchReader {
   symbolize::AddressSpaces spaces_;
   symbolize::JitCode jit_;
   Threads threads_;
-  const KnownThread outside_{.thread = {0, 0, kOutsideName}};
+  const KnownThread outside_{.thread = {0, 0, kOutsideName}, .renamed = {}};
   format::SampleParser outside_parser_;
   bool keeps_pid_zero_, has_outside_ = false;
   std::uint64_t of_outside_ = 0, reported_outside_ = 0;  // samples

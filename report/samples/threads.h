@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "format/base/seeded_hash.h"
 #include "format/records/perf_abi.h"
@@ -53,9 +52,9 @@ struct SubjectVisitor {  // the thread a record is about
 
 // A thread while records are replayed.
 struct KnownThread {
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  Thread thread;                      // other threads read it, so it does not change during a run
-  std::uint32_t name_number = kNone;  // index in names_ of its current name; kNone: thread.comm is current
+  Thread thread;                            // other threads read it, so it does not change during a run
+  std::optional<std::string_view> renamed;  // its current name, if not thread.comm
+  std::string_view comm() const { return renamed.value_or(thread.comm); }
 };
 
 // As in perf, a thread keeps the name of its last COMM or FORK, also after an EXIT.
@@ -63,41 +62,29 @@ class Threads {
  public:
   const KnownThread& find_thread(std::uint32_t pid, std::uint32_t tid,
                                  const symbolize::AddressSpaces& spaces) {
-    const auto [row, is_new] = by_tid_.try_emplace(tid, 0);
-    if (is_new || threads_[row->second].thread.pid != pid) {
-      const std::string_view comm = spaces.comm(pid, tid);
-      row.value() = static_cast<std::uint32_t>(threads_.size());
-      threads_.push_back({.thread = {pid, tid, comm}});
-    }
-    return threads_[row->second];
-  }
-  std::string_view comm(const KnownThread& thread) const {  // its current name
-    return thread.name_number == KnownThread::kNone ? thread.thread.comm : names_[thread.name_number];
+    const auto [known, is_new] = by_tid_.try_emplace(tid, nullptr);
+    if (is_new || known->second->thread.pid != pid)
+      known.value() = &threads_.emplace_back(KnownThread{{pid, tid, spaces.comm(pid, tid)}, {}});
+    return *known->second;
   }
   void apply(const Change& change, const symbolize::AddressSpaces& spaces) {
     if (change.forked) by_tid_.erase(*change.forked);
     if (!change.renamed) return;
-    if (const auto row = by_tid_.find(*change.renamed); row != by_tid_.end()) {
-      KnownThread& thread = threads_[row->second];
-      if (thread.name_number == KnownThread::kNone) {
-        thread.name_number = static_cast<std::uint32_t>(names_.size());
-        names_.emplace_back();
-      }
-      names_[thread.name_number] = spaces.comm(thread.thread.pid, thread.thread.tid);
-    }
+    const auto known = by_tid_.find(*change.renamed);
+    if (known == by_tid_.end()) return;
+    const Thread& thread = known->second->thread;
+    known->second->renamed = spaces.comm(thread.pid, thread.tid);
   }
   // Gives every thread its last name.
   void use_last_names() {
-    for (KnownThread& thread : threads_) thread.thread.comm = comm(thread);
+    for (KnownThread& known : threads_) known.thread.comm = known.comm();
   }
   // Frees all but the threads. No lookups or changes afterwards.
   void end_lookups() { decltype(by_tid_)().swap(by_tid_); }
 
  private:
   std::deque<KnownThread> threads_;
-  std::vector<std::string_view> names_;  // of renamed threads
-  tsl::robin_map<std::uint32_t, std::uint32_t, format::SeededHash>
-      by_tid_;  // tid -> index in threads_ of the latest thread
+  tsl::robin_map<std::uint32_t, KnownThread*, format::SeededHash> by_tid_;  // the latest thread of a tid
 };
 
 }  // namespace tacho::report
