@@ -205,7 +205,7 @@ void SourceCode::write(TextBuffer& out, const Thread& thread, const symbolize::F
   if (frame.line_state != symbolize::LineState::Known || frame.line == 0) return;
   auto& [file, line] = shown_last_[&thread];
   if (file == frame.file && line == frame.line) return;
-  const SourceText& source = files_.text_of(frame.module, frame.file, frame.line);
+  const symbolize::SourceText& source = files_.text_of(frame.module, frame.file, frame.line);
   if (frame.line > source.lines()) return;
   out.text(fmt::format("|{:<8} ", frame.line));
   // Tabs are kept: source is indented with them.

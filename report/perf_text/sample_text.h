@@ -21,6 +21,7 @@
 #include "report/samples/resolved_sample.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
+#include "report/samples/source_files.h"
 #include "report/samples/tables.h"
 #include "symbolize/address_space.h"
 #include "symbolize/frame.h"

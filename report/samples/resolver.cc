@@ -22,12 +22,6 @@ symbolize::AddressKind address_kind(const Location& location) {
   return location.is_caller ? symbolize::AddressKind::Return : symbolize::AddressKind::Instruction;
 }
 
-std::string another_text(std::uint32_t last_line, std::size_t lines) {
-  return "is not shown as source: it is another text than the program was compiled from, which had at "
-         "least " +
-         std::to_string(last_line) + " lines; it has " + std::to_string(lines);
-}
-
 }  // namespace
 
 Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
@@ -179,8 +173,8 @@ Result<std::vector<std::byte>> Resolver::source_file(const symbolize::Module* mo
   const std::vector<symbolize::Md5> sums = symbolizer_.source_sums(*module, path);
   if (sums.empty()) {
     const std::uint32_t last = symbolizer_.last_source_line(*module, path);
-    if (const std::size_t lines = SourceText(source->bytes).lines(); last > lines) {
-      note_source(path, another_text(last, lines));
+    if (const std::size_t lines = symbolize::SourceText(source->bytes).lines(); last > lines) {
+      note_other_text(path, last, lines);
       return Error{"is another text"};
     }
     check_source_time(*module, path, source->modified);
@@ -204,6 +198,13 @@ void Resolver::check_source_time(const symbolize::Module& module, const std::str
 
 void Resolver::note_source(const std::string& path, const std::string& what) {
   source_notes_.push_back(path + ": " + what);
+}
+
+void Resolver::note_other_text(const std::string& path, std::uint32_t last_line, std::size_t lines) {
+  note_source(path,
+              "is not shown as source: it is another text than the program was compiled from, which had at "
+              "least " +
+                  std::to_string(last_line) + " lines; it has " + std::to_string(lines));
 }
 
 void Resolver::report_missing(format::Diagnostics& diagnostics,
@@ -244,42 +245,6 @@ std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), offset, 16).ptr;
   return name.append("+0x").append(digits.data(), end);
-}
-
-SourceText::SourceText(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
-  const std::string_view all = text();
-  for (std::size_t at = 0; at < all.size(); ++lines_) {
-    if (lines_ % kStep == 0) starts_.push_back(at);
-    at = std::min(all.find('\n', at), all.size() - 1) + 1;
-  }
-}
-
-std::string_view SourceText::line(std::size_t number) const {
-  if (number == 0 || number > lines_) return {};
-  std::string_view rest = text().substr(starts_[(number - 1) / kStep]);
-  for (std::size_t left = (number - 1) % kStep; left > 0; --left) rest.remove_prefix(rest.find('\n') + 1);
-  return rest.substr(0, rest.find('\n'));
-}
-
-const SourceText& SourceFiles::text_of(const symbolize::Module* module, std::string_view file,
-                                       std::uint32_t line) {
-  auto known = files_.find(file);
-  if (known == files_.end()) {
-    known = files_.emplace(file, SourceText()).first;
-    auto bytes = resolver_->source_file(module, known->first);
-    if (bytes && bytes->size() > room_) {
-      resolver_->note_source(known->first, "is not shown as source: 256 MB of other files are shown already");
-    } else if (bytes) {
-      room_ -= bytes->size();
-      known->second = SourceText(std::move(*bytes));
-    }
-  }
-  SourceText& text = known->second;
-  if (text.lines() != 0 && line > text.lines()) {
-    resolver_->note_source(known->first, another_text(line, text.lines()));
-    text = SourceText();
-  }
-  return text;
 }
 
 }  // namespace tacho::report

@@ -92,6 +92,8 @@ class Resolver {
   // Another note says that a file is newer than the program.
   Result<std::vector<std::byte>> source_file(const symbolize::Module* module, const std::string& path);
   void note_source(const std::string& path, const std::string& what);
+  // The debug information has lines of this file up to `last_line`; the file has `lines`.
+  void note_other_text(const std::string& path, std::uint32_t last_line, std::size_t lines);
   // Notes about source files so far.
   const std::vector<std::string>& source_notes() const { return source_notes_; }
 
@@ -131,39 +133,5 @@ const symbolize::Frame* frame_at(Resolver& resolver, const ResolvedSample& sampl
 
 // "vfs_read+0x10", or "vfs_read" at its first byte; empty: no function is known.
 std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address);
-
-// The text of a source file by lines. Takes the memory of the text and an eighth of a byte for each line.
-class SourceText {
- public:
-  SourceText() = default;
-  explicit SourceText(std::vector<std::byte> bytes);
-  std::size_t lines() const { return lines_; }
-  // Line `number`, from 1 up, without its end; empty: there are fewer.
-  std::string_view line(std::size_t number) const;
-
- private:
-  static constexpr std::size_t kStep = 64;
-  std::string_view text() const { return format::as_text(bytes_); }
-
-  std::vector<std::byte> bytes_;
-  std::vector<std::size_t> starts_;  // of every kStep-th line
-  std::size_t lines_ = 0;
-};
-
-// Source files, each read once, up to 256 MB in all.
-class SourceFiles {
- public:
-  explicit SourceFiles(Resolver& resolver) : resolver_(&resolver) {}
-
-  // The text of a file that the debug information of `module` names, with line `line` of it; without lines if
-  // it cannot be shown. If the file has fewer lines, it is another text than the program was compiled from:
-  // it is not shown from then on, and views of its lines end. The reference is valid as long as this.
-  const SourceText& text_of(const symbolize::Module* module, std::string_view file, std::uint32_t line);
-
- private:
-  Resolver* resolver_;
-  std::map<std::string, SourceText, std::less<>> files_;
-  std::uint64_t room_ = std::uint64_t{256} << 20;  // bytes
-};
 
 }  // namespace tacho::report

@@ -16,6 +16,7 @@
 #include "report/samples/event_choice.h"
 #include "report/samples/sample_lane.h"
 #include "report/samples/sums.h"
+#include "report/samples/text_lane.h"
 #include "report/samples/text_view.h"
 #include "symbolize/files/file_access.h"
 

@@ -335,4 +335,19 @@ SourceSums sums_in(const format::Attachment& attachment) {
   return sums;
 }
 
+SourceText::SourceText(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
+  const std::string_view all = text();
+  for (std::size_t at = 0; at < all.size(); ++lines_) {
+    if (lines_ % kStep == 0) starts_.push_back(at);
+    at = std::min(all.find('\n', at), all.size() - 1) + 1;
+  }
+}
+
+std::string_view SourceText::line(std::size_t number) const {
+  if (number == 0 || number > lines_) return {};
+  std::string_view rest = text().substr(starts_[(number - 1) / kStep]);
+  for (std::size_t left = (number - 1) % kStep; left > 0; --left) rest.remove_prefix(rest.find('\n') + 1);
+  return rest.substr(0, rest.find('\n'));
+}
+
 }  // namespace tacho::symbolize

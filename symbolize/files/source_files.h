@@ -56,4 +56,22 @@ Result<format::Attachment> attach_sums(const SourceSums& sums);
 // Ignores lines that have no sum.
 SourceSums sums_in(const format::Attachment& attachment);
 
+// The text of a source file by lines. Takes the memory of the text and an eighth of a byte for each line.
+class SourceText {
+ public:
+  SourceText() = default;
+  explicit SourceText(std::vector<std::byte> bytes);
+  std::size_t lines() const { return lines_; }
+  // Line `number`, from 1 up, without its end; empty: there are fewer.
+  std::string_view line(std::size_t number) const;
+
+ private:
+  static constexpr std::size_t kStep = 64;
+  std::string_view text() const { return format::as_text(bytes_); }
+
+  std::vector<std::byte> bytes_;
+  std::vector<std::size_t> starts_;  // of every kStep-th line
+  std::size_t lines_ = 0;
+};
+
 }  // namespace tacho::symbolize

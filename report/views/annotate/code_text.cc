@@ -707,7 +707,7 @@ void write_source(JsonFields& to, const ShownCode& shown, SourceFiles& files, co
       lines[line.file].emplace(line.line, line.source);
       continue;
     }
-    const SourceText& text = files.text_of(shown.function.module, line.file, line.line);
+    const symbolize::SourceText& text = files.text_of(shown.function.module, line.file, line.line);
     if (line.line <= text.lines()) lines[line.file].emplace(line.line, text.line(line.line));
   }
   to.begin_list("source");

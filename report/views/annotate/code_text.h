@@ -10,7 +10,7 @@
 
 #include "report/output/text_output.h"
 #include "report/profile/annotated_code.h"
-#include "report/samples/resolver.h"
+#include "report/samples/source_files.h"
 
 namespace tacho::report {
 

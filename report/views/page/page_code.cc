@@ -134,7 +134,7 @@ void PageCode::add_source(const HitFunction& function, const AnnotatedCode& code
       add_source_line(file_number(line.file), line.line, line.source);
   }
   for (const auto& [file, lines] : wanted) {
-    const SourceText& text = files_.text_of(function.module, file, *lines.rbegin());
+    const symbolize::SourceText& text = files_.text_of(function.module, file, *lines.rbegin());
     if (text.lines() == 0) continue;
     const std::uint32_t number = file_number(file);
     std::uint32_t last = 0;

@@ -14,6 +14,7 @@
 #include "report/output/packed_data.h"
 #include "report/profile/annotated_code.h"
 #include "report/samples/session.h"
+#include "report/samples/source_files.h"
 #include "report/views/page/page_names.h"
 #include "report/views/page/page_tree.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/profile/annotated_code.h"
-#include "report/samples/resolver.h"
+#include "report/samples/source_files.h"
 #include "report/views/annotate/code_text.h"
 #include "report/views/tui/frame.h"
 #include "report/views/tui/pages.h"

@@ -1,10 +1,11 @@
-#include "report/samples/text_view.h"
+#include "report/samples/text_lane.h"
 
 #include <algorithm>
 
 #include "format/records/perf_abi.h"
 
 namespace tacho::report {
+
 Location TextLane::location_of(const BatchRecord& item, std::uint64_t ip, std::uint8_t mode) {
   const bool is_caller = (mode & LocationTable::kCaller) != 0;
   const auto cpumode = static_cast<std::uint8_t>(mode & format::abi::kCpumodeMask);
