@@ -31,7 +31,8 @@ Result<cli::ExitStatus> run_added(const std::vector<std::string>& arguments) { r
     ("report/CMakeLists.txt", "  views/pack/command_pack.cc", "  views/added/command_added.cc\n"),
     ("README.md", "| `tacho pack`", "| `tacho added` | what is added |\n"),
 ]
-SORT_KEY = [("report/profile/sort_keys.cc", '    thread_key("pid",', '    thread_key("added", "what is added"),\n')]
+SORT_KEY = [("report/profile/sort_keys.cc", '    named("pid",',
+             '    named("added", "Added", "what is added", kThread),\n')]
 RECORD_TYPE = [
     ("format/records/perf_abi.h", "  kRecordUserStart = 64,", "  kRecordAdded = 60,\n"),
     ("format/records/record.h", "struct ItraceStartRecord {", "struct AddedRecord {\n  std::uint64_t number = 0;\n};\n"),

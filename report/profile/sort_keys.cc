@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "format/records/perf_abi.h"
@@ -60,8 +61,6 @@ void add_name(std::string& text, std::string_view name, std::size_t width) {
 }
 
 // Facts that are numbers, or numbers of texts.
-std::uint64_t fact_of(Show show, Row row) { return show.fact(row); }
-Order by_fact(Show show, Row a, Row b) { return show.fact(a) <=> show.fact(b); }
 Order by_fact_down(Show show, Row a, Row b) { return show.fact(b) <=> show.fact(a); }
 Order by_fact_text(Show show, Row a, Row b) {
   return show.facts.text(show.fact(a)) <=> show.facts.text(show.fact(b));
@@ -190,7 +189,6 @@ constexpr SortKey kFieldKey{.name = "FIELD",
                             .header = "",
                             .help = "a field of a tracepoint or payload",
                             .read = read_field_fact,
-                            .identity = fact_of,
                             .order = field_order,
                             .show = fact_text,
                             .width = field_text_width,
@@ -293,7 +291,6 @@ std::size_t symbol_width(Show show, Row row) {
 }
 
 std::string source_line_of_row(Show show, Row row) { return line_of(show, *row.function); }
-std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 std::string source_file(Show show, Row row) {
   const std::string_view line = row.function->line();
   const std::size_t colon = line.rfind(':');
@@ -305,7 +302,7 @@ std::string source_file(Show show, Row row) {
 std::uint64_t size_of_function(Row row) {
   return row.function->name().empty() ? 0 : row.function->end() - row.function->start;
 }
-std::string show_size(Show, Row row) {
+std::string show_size(Row row) {
   return row.function->name().empty() ? std::string("unknown") : std::to_string(size_of_function(row));
 }
 
@@ -319,13 +316,9 @@ Order parent_order(Show, Row a, Row b) {
   return parent_name(a) <=> parent_name(b);
 }
 
-std::string show_mapped(Show, Row row) {
-  return row.function->module == nullptr ? std::string("unknown")
-                                         : std::to_string(row.function->mapped_bytes());
-}
-template <auto ShowKey>
-std::string show_right_in(Show show, Row row, std::size_t width) {
-  return fmt::format("{:>{}}", ShowKey(show, row), width);
+std::uint64_t mapped_bytes(Row row) { return row.function->mapped_bytes(); }
+std::string show_mapped(Row row) {
+  return row.function->module == nullptr ? std::string("unknown") : std::to_string(mapped_bytes(row));
 }
 
 // The kind and the end of a transaction, with perf's abbreviations of PERF_TXN_*.
@@ -352,7 +345,8 @@ std::uint64_t read_sample(const KeyUse&, SampleFacts&, const ResolvedSample& sam
 std::string times_samples(Show show, Row row) { return std::to_string(show.fact(row) * row.samples); }
 
 // "worker/12" as "worker/<N>".
-std::string without_digits(std::string_view name) {
+std::string without_digits(Show, Row row) {
+  const std::string_view name = row.comm;
   std::string text;
   for (std::size_t at = 0; at < name.size(); ++at) {
     const bool is_digit = name[at] >= '0' && name[at] <= '9';
@@ -362,256 +356,204 @@ std::string without_digits(std::string_view name) {
   return text;
 }
 
+std::string show_without_digits(Show show, Row row) { return shown(show, without_digits(show, row)); }
+
 using format::Sample;
 using Fit = SortKey::Fit;
+using Needs = SortKey::Needs;
 
-constexpr SortKey thread_key(std::string_view name, std::string_view help) {
-  return {.name = name,
-          .header = "    Pid:Command",
-          .help = help,
-          .of = KeyOf::Thread,
-          .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
-          .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
-          .show = show_thread,
-          .show_in = show_thread_in,
-          .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
-          .fit = Fit::Whole};
+// A key with its names and the reader of its fact.
+constexpr SortKey named(std::string_view name, std::string_view header, std::string_view help, SortKey key,
+                        decltype(SortKey::read) read = nullptr) {
+  key.name = name;
+  key.header = header;
+  key.help = help;
+  if (read != nullptr) key.read = read;
+  return key;
 }
+// Keys that exist in one mode only.
+template <std::size_t N>
+constexpr std::array<SortKey, N> of_mode(ReportMode mode, std::array<SortKey, N> keys) {
+  for (SortKey& key : keys) key.mode = mode;
+  return keys;
+}
+
+// Keys whose values are texts, which may be shown as other texts.
+template <std::string (*Text)(Show, Row), std::string (*Shown)(Show, Row) = Text>
+constexpr SortKey text_key(KeyOf of, Fit fit, Needs needs) {
+  return {.of = of,
+          .identity = [](Show show, Row row) -> std::uint64_t {
+            return std::hash<std::string>()(Text(show, row));
+          },
+          .order = [](Show show, Row a, Row b) -> Order { return Text(show, a) <=> Text(show, b); },
+          .show = Shown,
+          .fit = fit,
+          .needs = needs};
+}
+// Keys whose values are numbers of the function.
+template <std::uint64_t (*Number)(Row), std::string (*Text)(Row)>
+constexpr SortKey kOfFunction{
+    .of = KeyOf::Function,
+    .identity = [](Show, Row row) { return Number(row); },
+    .order = [](Show, Row a, Row b) -> Order { return Number(a) <=> Number(b); },
+    .show = [](Show, Row row) { return Text(row); },
+    .show_in = [](Show, Row row, std::size_t width) { return fmt::format("{:>{}}", Text(row), width); },
+    .fit = Fit::Whole,
+    .has_mapped_bytes = Number == mapped_bytes};
+
+constexpr SortKey kThread{
+    .of = KeyOf::Thread,
+    .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
+    .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
+    .show = show_thread,
+    .show_in = show_thread_in,
+    .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
+    .fit = Fit::Whole};
 // A number of the sample: its own, or as perf's sum times the number of the row's samples.
-template <auto Field>
-constexpr SortKey number_key(std::string_view name, std::string_view header, std::string_view help,
-                             std::string (*show)(Show, Row), std::size_t least_width = 0) {
-  return {.name = name,
-          .header = header,
-          .help = help,
-          .read = read_sample<Field>,
-          .identity = fact_of,
-          .order = by_fact_down,
-          .show = show,
-          .least_width = least_width,
-          .fit = Fit::Padded};
-}
+constexpr SortKey kNumber{.order = by_fact_down, .show = fact_number, .fit = Fit::Padded};
+constexpr SortKey kSum{.order = by_fact_down, .show = times_samples, .fit = Fit::Padded};
 
 // In perf's order.
 constexpr SortKey kSortKeys[] = {
-    thread_key("pid", "the thread's pid and name"),
-    thread_key("tid", "as pid"),
-    {.name = "comm",
-     .header = "Command",
-     .help = "the thread's name",
-     .of = KeyOf::Comm,
-     .identity = [](Show, Row row) -> std::uint64_t {
-       return reinterpret_cast<std::uintptr_t>(row.comm.data());
-     },
-     .order = [](Show, Row a, Row b) -> Order { return a.comm <=> b.comm; },
-     .show = [](Show show, Row row) { return shown(show, row.comm); },
-     // As perf, which measures the last name of the thread.
-     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size(); }},
-    {.name = "dso",
-     .header = "Shared Object",
-     .help = "the shared object: file, kernel or module",
-     .of = KeyOf::Function,
-     .identity = [](Show show, Row row) { return module_number_of(show, *row.function); },
-     .order = module_order,
-     .show = [](Show show, Row row) { return show_module_of(show, *row.function); },
-     .width = module_width},
-    {.name = "symbol",
-     .header = "Symbol",
-     .help = "the function (sym)",
-     .of = KeyOf::Function,
-     .identity = symbol_identity,
-     .order = symbol_order,
-     .ordered_by = symbol_ordered_by,
-     .show = show_symbol,
-     .show_in = show_symbol_in,
-     .width = symbol_width,
-     .fit = Fit::Whole},
-    {.name = "parent",
-     .header = "Parent symbol",
-     .help = "the caller found by --parent",
-     .of = KeyOf::Chain,
-     .identity = [](Show, Row row) -> std::uint64_t {
-       return row.parent == nullptr ? 0 : std::uint64_t{1} + value_of(row.parent->symbol);
-     },
-     .order = parent_order,
-     .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
-     .width = [](Show show, Row row) -> std::size_t {
-       return row.parent == nullptr ? 0 : shown(show, row.parent->shown_name()).size();
-     },
-     .needs = SortKey::Needs::CallChains},
-    {.name = "cpu",
-     .header = "CPU",
-     .help = "the CPU",
-     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
-       return s.fields->cpu;
-     },
-     .identity = fact_of,
-     .order = by_fact,
-     .show = show_index,
-     .show_in = show_cpu_in,
-     .width = [](Show, Row) -> std::size_t { return kIndexDigits; },
-     .fit = Fit::Whole},
-    {.name = "socket",
-     .header = "Socket",
-     .help = "the CPU's socket",
-     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
-       return facts.socket_of(sample.fields->cpu).value_or(~0U);
-     },
-     .identity = fact_of,
-     .order = by_fact,
-     .show = show_index,
-     .show_in = show_socket_in,
-     .width = [](Show, Row) -> std::size_t { return 6; },
-     .fit = Fit::Whole},
-    {.name = "srcline",
-     .header = "Source:Line",
-     .help = "the source line",
-     .of = KeyOf::Address,
-     .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line_of_row(show, row)); },
-     .order = [](Show show, Row a, Row b) -> Order {
-       return source_line_of_row(show, a) <=> source_line_of_row(show, b);
-     },
-     .show = source_line_of_row,
-     .fit = Fit::CutOnly,
-     .needs = SortKey::Needs::SourceLines},
-    {.name = "srcfile",
-     .header = "Source File",
-     .help = "the source file",
-     .of = KeyOf::Address,
-     .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_file(show, row)); },
-     .order = [](Show show, Row a, Row b) -> Order { return source_file(show, a) <=> source_file(show, b); },
-     .show = source_file,
-     .fit = Fit::CutOnly,
-     .needs = SortKey::Needs::SourceLines},
-    number_key<&Sample::weight>("local_weight", "Local Weight", "the weight recorded by the processor",
-                                fact_number, 12),
-    number_key<&Sample::weight>("weight", "Weight", "local_weight times the number of samples", times_samples,
-                                12),
-    {.name = "transaction",
-     .header = "Transaction                ",
-     .help = "the state of a memory transaction (TSX)",
-     .read = read_sample<&Sample::transaction>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = show_transaction,
-     .width = [](Show show, Row row) -> std::size_t { return show.fact(row) == 0 ? 0 : 50; },
-     .fit = Fit::Padded},
-    {.name = "trace",
-     .header = "Trace output",
-     .help = "a tracepoint's text",
-     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.trace(s); },
-     .identity = fact_of,
-     .order = by_fact_text,
-     .show = fact_text,
-     .fit = Fit::CutOnly},
-    {.name = "symbol_size",
-     .header = "Symbol size",
-     .help = "the function's size in bytes",
-     .of = KeyOf::Function,
-     .identity = [](Show, Row row) { return size_of_function(row); },
-     .order = [](Show, Row a, Row b) -> Order { return size_of_function(a) <=> size_of_function(b); },
-     .show = show_size,
-     .show_in = show_right_in<show_size>,
-     .fit = Fit::Whole},
-    {.name = "dso_size",
-     .header = "DSO size",
-     .help = "the size of the first mapping of the dso",
-     .of = KeyOf::Function,
-     .identity = [](Show, Row row) { return row.function->mapped_bytes(); },
-     .order = [](Show, Row a, Row b) -> Order {
-       return a.function->mapped_bytes() <=> b.function->mapped_bytes();
-     },
-     .show = show_mapped,
-     .show_in = show_right_in<show_mapped>,
-     .fit = Fit::Whole,
-     .has_mapped_bytes = true},
-    {.name = "cgroup",
-     .header = "Cgroup",
-     .help = "the cgroup, if recorded",
-     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup(s); },
-     .identity = fact_of,
-     .order = by_fact,
-     .show = fact_text,
-     .least_width = 6,
-     .fit = Fit::Whole,
-     .needs = SortKey::Needs::Cgroups},
-    {.name = "cgroup_id",
-     .header = "cgroup id (dev/inode)",
-     .help = "the cgroup namespace, if recorded",
-     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup_space(s); },
-     .identity = fact_of,
-     .order = by_fact,
-     .show = fact_text,
-     .least_width = 20,
-     .fit = Fit::Whole,
-     .needs = SortKey::Needs::Cgroups},
-    {.name = "ipc_null",
-     .header = "IPC   [IPC Coverage]",
-     .help = "instructions per cycle: empty without branch stacks",
-     .of = KeyOf::Function,  // as perf: the column belongs to the function
-     .identity = symbol_identity,
-     .order = symbol_order,
-     .ordered_by = symbol_ordered_by,
-     .show = [](Show, Row) { return std::string("-      -"); }},
-    {.name = "time",
-     .header = "Time",
-     .help = "the time, in intervals of --time-quantum",
-     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
-       const std::uint64_t quantum = facts.options().time_quantum;
-       if (sample.fields->time == kUntimed && facts.options().marks_missing) return kUntimed;
-       return quantum == 0 ? sample.fields->time : sample.fields->time / quantum * quantum;
-     },
-     .identity = fact_of,
-     .order = by_fact,
-     .show = show_time,
-     .width = [](Show show, Row) -> std::size_t { return show.facts.options().has_nanoseconds ? 16 : 12; },
-     .fit = Fit::CutOnly},
-    {.name = "code_page_size",
-     .header = "Code Page Size",
-     .help = "the page size of the instruction",
-     .read = read_sample<&Sample::code_page_size>,
-     .identity = fact_of,
-     .order = by_fact,
-     .show = show_page_size,
-     .fit = Fit::Padded},
-    number_key<&Sample::weight2>("local_ins_lat", "Local INSTR Latency",
-                                 "the instruction's latency in cycles", fact_number),
-    number_key<&Sample::weight2>("ins_lat", "INSTR Latency", "local_ins_lat times the number of samples",
-                                 times_samples),
-    number_key<&Sample::weight3>("local_p_stage_cyc", "Local Pipeline Stage Cycle",
-                                 "cycles in a stage of the pipeline", fact_number),
-    number_key<&Sample::weight3>("p_stage_cyc", "Pipeline Stage Cycle",
-                                 "local_p_stage_cyc times the number of samples", times_samples),
-    {.name = "addr",
-     .header = "Address",
-     .help = "the instruction's address",
-     .of = KeyOf::Address,
-     .identity = [](Show, Row row) { return row.function->first_ip; },
-     .order = [](Show, Row a, Row b) { return address_order(a.function->first_ip, b.function->first_ip); },
-     .show =
-         [](Show, Row row) {
-           return fmt::format("{}{:x}", row.function->first_ip == 0 ? "" : "0x", row.function->first_ip);
-         },
-     .least_width = kAddressWidth + 2,
-     .fit = Fit::Padded},
-    {.name = "parallelism",
-     .header = "Parallelism",
-     .help = "the number of running threads of the command, from context switches (perf 7)",
-     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) -> std::uint64_t {
-       return facts.parallelism();
-     },
-     .identity = fact_of,
-     .order = by_fact,
-     .show = fact_number,
-     .fit = Fit::Right,
-     .needs = SortKey::Needs::Switches},
-    {.name = "comm_nodigit",
-     .header = "CommandNoDigit",
-     .help = "the thread's name with <N> for numbers, so that a pool of workers is one row (perf 7)",
-     .of = KeyOf::Comm,
-     .identity = [](Show, Row row) -> std::uint64_t { return text_hash(without_digits(row.comm)); },
-     .order = [](Show, Row a, Row b) -> Order { return without_digits(a.comm) <=> without_digits(b.comm); },
-     .show = [](Show show, Row row) { return shown(show, without_digits(row.comm)); }},
+    named("pid", "    Pid:Command", "the thread's pid and name", kThread),
+    named("tid", "    Pid:Command", "as pid", kThread),
+    named("comm", "Command", "the thread's name",
+          {.of = KeyOf::Comm,
+           .identity = [](Show, Row row) -> std::uint64_t {
+             return reinterpret_cast<std::uintptr_t>(row.comm.data());
+           },
+           .order = [](Show, Row a, Row b) -> Order { return a.comm <=> b.comm; },
+           .show = [](Show show, Row row) { return shown(show, row.comm); },
+           // As perf, which measures the last name of the thread.
+           .width = [](Show show, Row row) { return shown(show, row.thread->comm).size(); }}),
+    named("dso", "Shared Object", "the shared object: file, kernel or module",
+          {.of = KeyOf::Function,
+           .identity = [](Show show, Row row) { return module_number_of(show, *row.function); },
+           .order = module_order,
+           .show = [](Show show, Row row) { return show_module_of(show, *row.function); },
+           .width = module_width}),
+    named("symbol", "Symbol", "the function (sym)",
+          {.of = KeyOf::Function,
+           .identity = symbol_identity,
+           .order = symbol_order,
+           .ordered_by = symbol_ordered_by,
+           .show = show_symbol,
+           .show_in = show_symbol_in,
+           .width = symbol_width,
+           .fit = Fit::Whole}),
+    named("parent", "Parent symbol", "the caller found by --parent",
+          {.of = KeyOf::Chain,
+           .identity = [](Show, Row row) -> std::uint64_t {
+             return row.parent == nullptr ? 0 : std::uint64_t{1} + value_of(row.parent->symbol);
+           },
+           .order = parent_order,
+           .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
+           .width = [](Show show, Row row) -> std::size_t {
+             return row.parent == nullptr ? 0 : shown(show, row.parent->shown_name()).size();
+           },
+           .needs = Needs::CallChains}),
+    named("cpu", "CPU", "the CPU",
+          {.show = show_index,
+           .show_in = show_cpu_in,
+           .width = [](Show, Row) -> std::size_t { return kIndexDigits; },
+           .fit = Fit::Whole},
+          read_sample<&Sample::cpu>),
+    named("socket", "Socket", "the CPU's socket",
+          {.read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
+             return facts.socket_of(sample.fields->cpu).value_or(~0U);
+           },
+           .show = show_index,
+           .show_in = show_socket_in,
+           .width = [](Show, Row) -> std::size_t { return 6; },
+           .fit = Fit::Whole}),
+    named("srcline", "Source:Line", "the source line",
+          text_key<source_line_of_row>(KeyOf::Address, Fit::CutOnly, Needs::SourceLines)),
+    named("srcfile", "Source File", "the source file",
+          text_key<source_file>(KeyOf::Address, Fit::CutOnly, Needs::SourceLines)),
+    named("local_weight", "Local Weight", "the weight recorded by the processor",
+          {.order = by_fact_down, .show = fact_number, .least_width = 12, .fit = Fit::Padded},
+          read_sample<&Sample::weight>),
+    named("weight", "Weight", "local_weight times the number of samples",
+          {.order = by_fact_down, .show = times_samples, .least_width = 12, .fit = Fit::Padded},
+          read_sample<&Sample::weight>),
+    named("transaction", "Transaction                ", "the state of a memory transaction (TSX)",
+          {.order = by_fact_down,
+           .show = show_transaction,
+           .width = [](Show show, Row row) -> std::size_t { return show.fact(row) == 0 ? 0 : 50; },
+           .fit = Fit::Padded},
+          read_sample<&Sample::transaction>),
+    named("trace", "Trace output", "a tracepoint's text",
+          {.read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.trace(s); },
+           .order = by_fact_text,
+           .show = fact_text,
+           .fit = Fit::CutOnly}),
+    named("symbol_size", "Symbol size", "the function's size in bytes",
+          kOfFunction<size_of_function, show_size>),
+    named("dso_size", "DSO size", "the size of the first mapping of the dso",
+          kOfFunction<mapped_bytes, show_mapped>),
+    named("cgroup", "Cgroup", "the cgroup, if recorded",
+          {.read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup(s); },
+           .show = fact_text,
+           .least_width = 6,
+           .fit = Fit::Whole,
+           .needs = Needs::Cgroups}),
+    named("cgroup_id", "cgroup id (dev/inode)", "the cgroup namespace, if recorded",
+          {.read = [](const KeyUse&, SampleFacts& facts,
+                      const ResolvedSample& s) { return facts.cgroup_space(s); },
+           .show = fact_text,
+           .least_width = 20,
+           .fit = Fit::Whole,
+           .needs = Needs::Cgroups}),
+    named("ipc_null", "IPC   [IPC Coverage]", "instructions per cycle: empty without branch stacks",
+          {.of = KeyOf::Function,  // as perf: the column belongs to the function
+           .identity = symbol_identity,
+           .order = symbol_order,
+           .ordered_by = symbol_ordered_by,
+           .show = [](Show, Row) { return std::string("-      -"); }}),
+    named("time", "Time", "the time, in intervals of --time-quantum",
+          {.read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
+             const std::uint64_t quantum = facts.options().time_quantum;
+             if (sample.fields->time == kUntimed && facts.options().marks_missing) return kUntimed;
+             return quantum == 0 ? sample.fields->time : sample.fields->time / quantum * quantum;
+           },
+           .show = show_time,
+           .width = [](Show show, Row) -> std::size_t {
+             return show.facts.options().has_nanoseconds ? 16 : 12;
+           },
+           .fit = Fit::CutOnly}),
+    named("code_page_size", "Code Page Size", "the page size of the instruction",
+          {.show = show_page_size, .fit = Fit::Padded}, read_sample<&Sample::code_page_size>),
+    named("local_ins_lat", "Local INSTR Latency", "the instruction's latency in cycles", kNumber,
+          read_sample<&Sample::weight2>),
+    named("ins_lat", "INSTR Latency", "local_ins_lat times the number of samples", kSum,
+          read_sample<&Sample::weight2>),
+    named("local_p_stage_cyc", "Local Pipeline Stage Cycle", "cycles in a stage of the pipeline", kNumber,
+          read_sample<&Sample::weight3>),
+    named("p_stage_cyc", "Pipeline Stage Cycle", "local_p_stage_cyc times the number of samples", kSum,
+          read_sample<&Sample::weight3>),
+    named("addr", "Address", "the instruction's address",
+          {.of = KeyOf::Address,
+           .identity = [](Show, Row row) { return row.function->first_ip; },
+           .order = [](Show, Row a,
+                       Row b) { return address_order(a.function->first_ip, b.function->first_ip); },
+           .show =
+               [](Show, Row row) {
+                 return fmt::format("{}{:x}", row.function->first_ip == 0 ? "" : "0x",
+                                    row.function->first_ip);
+               },
+           .least_width = kAddressWidth + 2,
+           .fit = Fit::Padded}),
+    named("parallelism", "Parallelism",
+          "the number of running threads of the command, from context switches (perf 7)",
+          {.read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) -> std::uint64_t {
+             return facts.parallelism();
+           },
+           .show = fact_number,
+           .fit = Fit::Right,
+           .needs = Needs::Switches}),
+    named("comm_nodigit", "CommandNoDigit",
+          "the thread's name with <N> for numbers, so that a pool of workers is one row (perf 7)",
+          text_key<without_digits, show_without_digits>(KeyOf::Comm, Fit::Cut, Needs::Nothing)),
 };
 
 // Sort keys of branches: their source, their target, and their flags.
@@ -625,8 +567,10 @@ std::uint64_t read_from(const KeyUse&, SampleFacts& facts, const ResolvedSample&
 std::uint64_t read_to(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
   return value_of(facts.branch.to);
 }
-std::uint64_t with_level(LocationId location, char level) {
-  return value_of(location) | std::uint64_t{static_cast<unsigned char>(level)} << kLevelAt;
+template <LocationId TakenBranch::*End>
+std::uint64_t read_with_level(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
+  const std::uint64_t level = static_cast<unsigned char>(facts.branch.level);
+  return value_of(facts.branch.*End) | level << kLevelAt;
 }
 template <std::uint64_t Mask, unsigned At = 0>
 std::uint64_t read_flags(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
@@ -693,8 +637,6 @@ std::size_t end_address_width(Show show, Row row) {
 }
 
 std::string end_line(Show show, Row row) { return line_of(show, *fact_address_of(show, row).function); }
-std::uint64_t end_line_identity(Show show, Row row) { return text_hash(end_line(show, row)); }
-Order end_line_order(Show show, Row a, Row b) { return end_line(show, a) <=> end_line(show, b); }
 
 std::string show_cycles(Show show, Row row) {
   const std::uint64_t cycles = show.fact(row);
@@ -707,124 +649,65 @@ std::string show_prediction(Show show, Row row) {
   return (flags & kBranchMispredicted) != 0 ? "Y" : "N/A";
 }
 
-using Read = std::uint64_t (*)(const KeyUse&, SampleFacts&, const ResolvedSample&);
-
 // The keys of an end of a branch, which read() gives: its source or its target.
-constexpr SortKey end_module_key(std::string_view name, std::string_view header, std::string_view help,
-                                 Read read) {
-  return {.name = name,
-          .header = header,
-          .help = help,
-          .read = read,
-          .identity = end_module_identity,
-          .order = end_module_order,
-          .show = show_end_module,
-          .width = end_module_width,
-          .mode = ReportMode::Branches};
-}
-constexpr SortKey end_symbol_key(std::string_view name, std::string_view header, std::string_view help,
-                                 Read read) {
-  return {.name = name,
-          .header = header,
-          .help = help,
-          .read = read,
-          .identity = end_identity,
-          .order = end_order,
-          .show = show_end,
-          .show_in = show_end_in,
-          .width = [](Show show, Row row) { return address_width(show, fact_address_of(show, row)); },
-          .fit = Fit::Whole,
-          .mode = ReportMode::Branches};
-}
-constexpr SortKey end_line_key(std::string_view name, std::string_view header, std::string_view help,
-                               Read read) {
-  return {.name = name,
-          .header = header,
-          .help = help,
-          .read = read,
-          .identity = end_line_identity,
-          .order = end_line_order,
-          .show = end_line,
-          .mode = ReportMode::Branches,
-          .has_lines = true,
-          .needs = SortKey::Needs::SourceLines};
-}
-constexpr SortKey end_address_key(std::string_view name, std::string_view header, std::string_view help,
-                                  Read read) {
-  return {.name = name,
-          .header = header,
-          .help = help,
-          .read = read,
-          .identity = end_address_identity,
-          .order = end_address_order,
-          .show = show_end_address,
-          .show_in = show_end_address_in,
-          .width = end_address_width,
-          .fit = Fit::Whole,
-          .mode = ReportMode::Branches};
-}
+constexpr SortKey kEndModule{.identity = end_module_identity,
+                             .order = end_module_order,
+                             .show = show_end_module,
+                             .width = end_module_width};
+constexpr SortKey kEndSymbol{
+    .identity = end_identity,
+    .order = end_order,
+    .show = show_end,
+    .show_in = show_end_in,
+    .width = [](Show show, Row row) { return address_width(show, fact_address_of(show, row)); },
+    .fit = Fit::Whole};
+constexpr SortKey kEndLine = text_key<end_line>(KeyOf::Sample, Fit::Cut, Needs::SourceLines);
+constexpr SortKey kEndAddress{.identity = end_address_identity,
+                              .order = end_address_order,
+                              .show = show_end_address,
+                              .show_in = show_end_address_in,
+                              .width = end_address_width,
+                              .fit = Fit::Whole};
+// "A" or "T" for a flag that is set.
+template <char Mark>
+constexpr SortKey kFlag{
+    .show = [](Show show, Row row) { return std::string(1, show.fact(row) != 0 ? Mark : '.'); },
+    .fit = Fit::Padded};
 
-constexpr SortKey kBranchKeys[] = {
-    end_module_key("dso_from", "Source Shared Object", "the dso of the branch's source", read_from),
-    end_module_key("dso_to", "Target Shared Object", "the dso of the branch's target", read_to),
-    end_symbol_key("symbol_from", "Source Symbol", "the function of the branch's source", read_from),
-    end_symbol_key("symbol_to", "Target Symbol", "the function of the branch's target", read_to),
-    {.name = "mispredict",
-     .header = "Branch Mispredicted",
-     .help = "whether the branch was mispredicted: Y, N",
-     .read = read_flags<kBranchMispredicted | kBranchPredicted>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = show_prediction,
-     .mode = ReportMode::Branches},
-    {.name = "abort",
-     .header = "Transaction abort",
-     .help = "whether it aborted a transaction: A",
-     .read = read_flags<kBranchAborted>,
-     .identity = fact_of,
-     .order = by_fact,
-     .show = [](Show show, Row row) { return std::string(show.fact(row) != 0 ? "A" : "."); },
-     .fit = Fit::Padded,
-     .mode = ReportMode::Branches},
-    {.name = "in_tx",
-     .header = "Branch in transaction",
-     .help = "whether it was in a transaction: T",
-     .read = read_flags<kBranchInTransaction>,
-     .identity = fact_of,
-     .order = by_fact,
-     .show = [](Show show, Row row) { return std::string(show.fact(row) != 0 ? "T" : "."); },
-     .fit = Fit::Padded,
-     .mode = ReportMode::Branches},
-    {.name = "cycles",
-     .header = "Basic Block Cycles",
-     .help = "cycles since the previous branch",
-     .read = read_flags<kBranchCyclesMask, kBranchCyclesAt>,
-     .identity = fact_of,
-     .order = by_fact_down,
-     .show = show_cycles,
-     .fit = Fit::Padded,
-     .mode = ReportMode::Branches},
-    end_line_key("srcline_from", "From Source:Line", "the source line of the branch's source", read_from),
-    end_line_key("srcline_to", "To Source:Line", "the source line of the branch's target", read_to),
-    {.name = "ipc_lbr",
-     .header = "IPC   [IPC Coverage]",
-     .help = "instructions per cycle in the function of the target",
-     .of = KeyOf::Function,
-     .identity = symbol_identity,
-     .order = symbol_order,
-     .ordered_by = symbol_ordered_by,
-     .show = [](Show, Row row) { return std::string(row.function->name().empty() ? "-" : "0.00  [  0.0%]"); },
-     .fit = Fit::Padded,
-     .mode = ReportMode::Branches},
-    end_address_key("addr_from", "Source Address", "the address of the branch's source",
-                    [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
-                      return with_level(facts.branch.from, facts.branch.level);
-                    }),
-    end_address_key("addr_to", "Target Address", "the address of the branch's target",
-                    [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
-                      return with_level(facts.branch.to, facts.branch.level);
-                    }),
-};
+constexpr auto kBranchKeys = of_mode(
+    ReportMode::Branches,
+    std::to_array<SortKey>({
+        named("dso_from", "Source Shared Object", "the dso of the branch's source", kEndModule, read_from),
+        named("dso_to", "Target Shared Object", "the dso of the branch's target", kEndModule, read_to),
+        named("symbol_from", "Source Symbol", "the function of the branch's source", kEndSymbol, read_from),
+        named("symbol_to", "Target Symbol", "the function of the branch's target", kEndSymbol, read_to),
+        named("mispredict", "Branch Mispredicted", "whether the branch was mispredicted: Y, N",
+              {.order = by_fact_down, .show = show_prediction},
+              read_flags<kBranchMispredicted | kBranchPredicted>),
+        named("abort", "Transaction abort", "whether it aborted a transaction: A", kFlag<'A'>,
+              read_flags<kBranchAborted>),
+        named("in_tx", "Branch in transaction", "whether it was in a transaction: T", kFlag<'T'>,
+              read_flags<kBranchInTransaction>),
+        named("cycles", "Basic Block Cycles", "cycles since the previous branch",
+              {.order = by_fact_down, .show = show_cycles, .fit = Fit::Padded},
+              read_flags<kBranchCyclesMask, kBranchCyclesAt>),
+        named("srcline_from", "From Source:Line", "the source line of the branch's source", kEndLine,
+              read_from),
+        named("srcline_to", "To Source:Line", "the source line of the branch's target", kEndLine, read_to),
+        named("ipc_lbr", "IPC   [IPC Coverage]", "instructions per cycle in the function of the target",
+              {.of = KeyOf::Function,
+               .identity = symbol_identity,
+               .order = symbol_order,
+               .ordered_by = symbol_ordered_by,
+               .show = [](Show, Row row) -> std::string {
+                 return row.function->name().empty() ? "-" : "0.00  [  0.0%]";
+               },
+               .fit = Fit::Padded}),
+        named("addr_from", "Source Address", "the address of the branch's source", kEndAddress,
+              read_with_level<&TakenBranch::from>),
+        named("addr_to", "Target Address", "the address of the branch's target", kEndAddress,
+              read_with_level<&TakenBranch::to>),
+    }));
 
 // Sort keys of memory accesses: the data address, and the data source.
 
@@ -881,109 +764,70 @@ std::string show_cache_line_in(Show show, Row row, std::size_t width) {
 }
 
 template <DataSourcePart Part>
-std::uint64_t source_bits(Show show, Row row) {
-  return data_source_bits(Part, show.fact(row));
-}
-template <DataSourcePart Part>
-Order by_source_bits(Show show, Row a, Row b) {
-  return source_bits<Part>(show, a) <=> source_bits<Part>(show, b);
-}
-template <DataSourcePart Part>
-std::string show_source(Show show, Row row) {
-  return data_source_part(Part, show.fact(row));
-}
-
-template <DataSourcePart Part>
-constexpr SortKey source_key(std::string_view name, std::string_view header, std::string_view help,
-                             std::size_t width, Fit fit) {
-  return {.name = name,
-          .header = header,
-          .help = help,
-          .read = read_sample<&Sample::data_source>,
-          .identity = source_bits<Part>,
-          .order = by_source_bits<Part>,
-          .show = show_source<Part>,
+constexpr SortKey source_key(std::size_t width, Fit fit) {
+  return {.read = read_sample<&Sample::data_source>,
+          .identity = [](Show show, Row row) { return data_source_bits(Part, show.fact(row)); },
+          .order = [](Show show, Row a, Row b) -> Order {
+            return data_source_bits(Part, show.fact(a)) <=> data_source_bits(Part, show.fact(b));
+          },
+          .show = [](Show show, Row row) { return data_source_part(Part, show.fact(row)); },
           .width = [](Show, Row) -> std::size_t { return 0; },
           .least_width = width,
-          .fit = fit,
-          .mode = ReportMode::Memory};
+          .fit = fit};
 }
+// An address of a process.
+constexpr SortKey kAddress{.identity = address_of,
+                           .order = by_address,
+                           .show = show_data,
+                           .show_in = show_data_in,
+                           .width = data_width,
+                           .fit = Fit::Whole};
 
-constexpr SortKey kMemoryKeys[] = {
-    {.name = "symbol_daddr",
-     .header = "Data Symbol",
-     .help = "the variable or address that was accessed",
-     .read = read_data_location,
-     .identity = address_of,
-     .order = by_address,
-     .show = show_data,
-     .show_in = show_data_in,
-     .width = data_width,
-     .fit = Fit::Whole,
-     .mode = ReportMode::Memory},
-    {.name = "dso_daddr",
-     .header = "Data Object",
-     .help = "the dso of the data address",
-     .read = read_data_location,
-     .identity = end_module_identity,
-     .order = end_module_order,
-     .show = show_end_module,
-     .width = [](Show show, Row row) -> std::size_t {
-       const FactAddress at = fact_address_of(show, row);
-       if (at.location->mapping != nullptr) return show_module_of(show, *at.function).size();
-       return show.facts.options().widens_unknown ? kAddressWidth : 0;
-     },
-     .mode = ReportMode::Memory},
-    source_key<DataSourcePart::Lock>("locked", "Locked", "whether the access was locked", 6, Fit::CutOnly),
-    source_key<DataSourcePart::Tlb>("tlb", "TLB access", "which TLB level answered", 22, Fit::Padded),
-    source_key<DataSourcePart::Level>("mem", "Memory access", "which cache or memory answered", 24,
-                                      Fit::Padded),
-    source_key<DataSourcePart::Snoop>("snoop", "Snoop", "the snoop result", 12, Fit::Padded),
-    {.name = "dcacheline",
-     .header = "Data Cacheline",
-     .help = "the cache line (64 bytes) of the data address",
-     .read = read_data_location,
-     .identity = cache_line_identity,
-     .order = cache_line_order,
-     .show = [](Show show, Row row) { return show_cache_line_in(show, row, kAnyWidth); },
-     .show_in = show_cache_line_in,
-     .width = [](Show show, Row row) -> std::size_t {
-       return data_width(show, row) + (fact_address_of(show, row).has_name() ? 1 : 0);
-     },
-     .fit = Fit::Whole,
-     .mode = ReportMode::Memory},
-    {.name = "symbol_iaddr",
-     .header = "Code Symbol",
-     .help = "the function, with a row for each instruction",
-     .read = read_code_location,
-     .identity = address_of,
-     .order = by_address,
-     .show = show_data,
-     .show_in = show_data_in,
-     .width = data_width,
-     .fit = Fit::Whole,
-     .mode = ReportMode::Memory},
-    {.name = "phys_daddr",
-     .header = "Data Physical Address",
-     .help = "the physical data address",
-     .read = read_sample<&Sample::phys_addr>,
-     .identity = fact_of,
-     .order = [](Show show, Row a, Row b) { return address_order(show.fact(a), show.fact(b)); },
-     .show = [](Show show, Row row) { return show_unknown(row.level, show.fact(row)); },
-     .least_width = kUnknownWidth,
-     .mode = ReportMode::Memory},
-    {.name = "data_page_size",
-     .header = "Data Page Size",
-     .help = "the page size of the data address",
-     .read = read_sample<&Sample::data_page_size>,
-     .identity = fact_of,
-     .order = by_fact,
-     .show = show_page_size,
-     .least_width = kUnknownWidth,
-     .fit = Fit::Padded,
-     .mode = ReportMode::Memory},
-    source_key<DataSourcePart::Blocked>("blocked", "Blocked", "why a load was blocked", 10, Fit::CutOnly),
-};
+constexpr auto kMemoryKeys = of_mode(
+    ReportMode::Memory,
+    std::to_array<SortKey>({
+        named("symbol_daddr", "Data Symbol", "the variable or address that was accessed", kAddress,
+              read_data_location),
+        named("dso_daddr", "Data Object", "the dso of the data address",
+              {.identity = end_module_identity,
+               .order = end_module_order,
+               .show = show_end_module,
+               .width = [](Show show, Row row) -> std::size_t {
+                 const FactAddress at = fact_address_of(show, row);
+                 if (at.location->mapping != nullptr) return show_module_of(show, *at.function).size();
+                 return show.facts.options().widens_unknown ? kAddressWidth : 0;
+               }},
+              read_data_location),
+        named("locked", "Locked", "whether the access was locked",
+              source_key<DataSourcePart::Lock>(6, Fit::CutOnly)),
+        named("tlb", "TLB access", "which TLB level answered",
+              source_key<DataSourcePart::Tlb>(22, Fit::Padded)),
+        named("mem", "Memory access", "which cache or memory answered",
+              source_key<DataSourcePart::Level>(24, Fit::Padded)),
+        named("snoop", "Snoop", "the snoop result", source_key<DataSourcePart::Snoop>(12, Fit::Padded)),
+        named("dcacheline", "Data Cacheline", "the cache line (64 bytes) of the data address",
+              {.identity = cache_line_identity,
+               .order = cache_line_order,
+               .show = [](Show show, Row row) { return show_cache_line_in(show, row, kAnyWidth); },
+               .show_in = show_cache_line_in,
+               .width = [](Show show, Row row) -> std::size_t {
+                 return data_width(show, row) + (fact_address_of(show, row).has_name() ? 1 : 0);
+               },
+               .fit = Fit::Whole},
+              read_data_location),
+        named("symbol_iaddr", "Code Symbol", "the function, with a row for each instruction", kAddress,
+              read_code_location),
+        named("phys_daddr", "Data Physical Address", "the physical data address",
+              {.order = [](Show show, Row a, Row b) { return address_order(show.fact(a), show.fact(b)); },
+               .show = [](Show show, Row row) { return show_unknown(row.level, show.fact(row)); },
+               .least_width = kUnknownWidth},
+              read_sample<&Sample::phys_addr>),
+        named("data_page_size", "Data Page Size", "the page size of the data address",
+              {.show = show_page_size, .least_width = kUnknownWidth, .fit = Fit::Padded},
+              read_sample<&Sample::data_page_size>),
+        named("blocked", "Blocked", "why a load was blocked",
+              source_key<DataSourcePart::Blocked>(10, Fit::CutOnly)),
+    }));
 
 }  // namespace
 

@@ -50,6 +50,12 @@ struct KeyShow {
   std::uint64_t fact(const RowFacts& row) const { return row.facts[use.fact]; }
 };
 
+// Facts that are numbers, or numbers of texts.
+inline std::uint64_t fact_of(const KeyShow& show, const RowFacts& row) { return show.fact(row); }
+inline std::strong_ordering by_fact(const KeyShow& show, const RowFacts& a, const RowFacts& b) {
+  return show.fact(a) <=> show.fact(b);
+}
+
 // The part of a row that a key reads.
 enum class KeyOf : std::uint8_t {
   Sample,    // facts: equal for every frame of the sample's call chain
@@ -69,9 +75,9 @@ struct SortKey {
   KeyOf of = KeyOf::Sample;
   // Reads the fact of a sample; null: no fact.
   std::uint64_t (*read)(const KeyUse&, SampleFacts&, const ResolvedSample&) = nullptr;
-  std::uint64_t (*identity)(const KeyShow&, const RowFacts&) = nullptr;  // equal: the same row
+  std::uint64_t (*identity)(const KeyShow&, const RowFacts&) = fact_of;  // equal: the same row
   // Less: first among rows of equal weight.
-  std::strong_ordering (*order)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
+  std::strong_ordering (*order)(const KeyShow&, const RowFacts&, const RowFacts&) = by_fact;
   // Equal: order() finds no difference. Null: the same as identity().
   std::uint64_t (*ordered_by)(const KeyShow&, const RowFacts&) = nullptr;
   std::string (*show)(const KeyShow&, const RowFacts&) = nullptr;
@@ -83,7 +89,6 @@ struct SortKey {
   std::size_t least_width = 0;
   Fit fit = Fit::Cut;
   ReportMode mode = ReportMode::Samples;  // Samples: the key exists in every mode
-  bool has_lines = false;                 // a row for each address of a function, with its line
   // What a report reads for it, besides samples. This must be known before the events are.
   enum class Needs : std::uint8_t {
     Nothing,
@@ -93,6 +98,8 @@ struct SortKey {
     Cgroups
   } needs = Needs::Nothing;
   bool has_mapped_bytes = false;  // functions need mapped_bytes()
+  // Whether it has different values at addresses of one function.
+  bool distinguishes_addresses() const { return of == KeyOf::Address || needs == Needs::SourceLines; }
 };
 
 // Whether the key reads nothing but the function.

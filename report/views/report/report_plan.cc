@@ -10,10 +10,9 @@ namespace {
 
 namespace abi = format::abi;
 
-// Whether a key has different values at addresses of one function.
 bool distinguishes_addresses(const ReportColumns& columns) {
-  return std::ranges::any_of(
-      columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Address || use.key->has_lines; });
+  return std::ranges::any_of(columns.keys,
+                             [](const KeyUse& use) { return use.key->distinguishes_addresses(); });
 }
 
 bool has_unwound_stacks(const Session& session) {

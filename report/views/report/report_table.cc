@@ -147,8 +147,7 @@ Result<std::optional<ReportColumns>> ReportTable::columns_of(const std::string& 
   auto made = make_columns(request, facts());
   if (!made) return std::move(made.error());
   for (KeyUse& use : made->keys) {
-    if (use.key->of == KeyOf::Address || use.key->of == KeyOf::Chain || use.key->has_lines ||
-        use.key->has_mapped_bytes)
+    if (use.key->distinguishes_addresses() || use.key->of == KeyOf::Chain || use.key->has_mapped_bytes)
       return std::optional<ReportColumns>();
     if (use.key->read == nullptr) continue;
     const auto known =
