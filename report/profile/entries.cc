@@ -61,10 +61,11 @@ Entries::Entries(const NamedRows& names, BlockId block, EntryIndex& index, Entry
         return Result<>(Done{});
       });
   parts_.reserve(rows.size());
-  for (const RowId row : rows) add_row(row);
+  std::optional<Groups> groups{std::in_place};
+  for (const RowId row : rows) add_row(row, *groups);
   static_cast<void>(learning.join());  // it returns no error
-  groups_.forget();
-  group_parts();
+  group_parts(groups->size());
+  groups.reset();
   // Reserved memory that is not written to costs nothing; growing copies.
   const std::size_t most = options_.has_children ? functions_->size() / 8 * 9 : parts_.size();
   entries_.reserve(most);
@@ -75,7 +76,7 @@ Entries::Entries(const NamedRows& names, BlockId block, EntryIndex& index, Entry
   const bool names_late = options_.late.stacks != nullptr;
   IdVector<PartId, EntryId> own_entries;
   if (names_late) own_entries.resize(parts_.size());
-  for (const GroupId group : Ids<GroupId>{groups_.size()}) {
+  for (const GroupId group : Ids<GroupId>{group_starts_.size() - 1}) {
     index_->begin_group();
     for (const PartId part : parts_of(group)) {
       const EntryId own = add_part(part);
@@ -86,8 +87,8 @@ Entries::Entries(const NamedRows& names, BlockId block, EntryIndex& index, Entry
 }
 
 // Rows are made group by group: members of a group are next to each other.
-void Entries::group_parts() {
-  group_starts_.assign(groups_.size() + std::size_t{1}, 0);
+void Entries::group_parts(std::size_t groups) {
+  group_starts_.assign(groups + 1, 0);
   for (const Part& part : parts_) ++group_starts_[index_of(part.group) + 1];
   std::partial_sum(group_starts_.begin(), group_starts_.end(), group_starts_.begin());
   std::vector<std::uint32_t> next(group_starts_.begin(), group_starts_.end() - 1);
@@ -109,7 +110,7 @@ void Entries::name_heavy(const IdVector<PartId, EntryId>& own_entries) {
   }
 }
 
-void Entries::add_row(RowId id) {
+void Entries::add_row(RowId id, Groups& groups) {
   const ProfileRow& row = profile_->rows()[id];
   const NamedRows::Row& named = (*names_)[id];
   Part part{.row = id, .function = named.function};
@@ -139,7 +140,7 @@ void Entries::add_row(RowId id) {
 
   RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
   if (parent != kNo<FunctionId>) facts.parent = &(*functions_)[parent];
-  part.group = group_of(facts);
+  part.group = group_of(facts, groups);
   part.mode =
       mode_of_level(options_.level_of ? options_.level_of(facts.facts) : (*functions_)[named.function].level);
   if (options_.is_parent) parents_.push_back(parent);
@@ -157,13 +158,13 @@ std::span<const FunctionId> Entries::chain_of(const Part& part) const {
   return chain;
 }
 
-GroupId Entries::group_of(const RowFacts& facts) {
-  auto& words = groups_.begin();
+GroupId Entries::group_of(const RowFacts& facts, Groups& groups) {
+  words_.clear();
   const auto keys = index_->keys();
   for (std::size_t key = 0; key < keys.size(); ++key) {
-    if (!is_of_function(keys[key])) words.push_back(keys[key].key->identity(index_->show(key), facts));
+    if (!is_of_function(keys[key])) words_.push_back(keys[key].key->identity(index_->show(key), facts));
   }
-  return GroupId{groups_.number()};
+  return GroupId{groups.id_of(words_)};
 }
 
 // Returns the entry of the part's own function.
@@ -310,7 +311,7 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
     return RowFacts{
         .thread = row.thread, .comm = row.comm(), .facts = profile_->facts(row), .parent = parent_of(first)};
   };
-  return RowsToOrder(cells_, groups_.size(), of_group, functions_->functions());
+  return RowsToOrder(cells_, group_starts_.size() - 1, of_group, functions_->functions());
 }
 
 std::vector<EntryId> Entries::sorted(std::span<const Column> columns, format::WorkerPool* pool,

@@ -141,8 +141,9 @@ class Entries {
   };
   class Levels;
 
-  void add_row(RowId id);
-  GroupId group_of(const RowFacts& facts);
+  using Groups = DistinctLists<GroupId, std::uint64_t>;  // by the identities of keys without the function
+  void add_row(RowId id, Groups& groups);
+  GroupId group_of(const RowFacts& facts, Groups& groups);
   std::size_t slot_of(EntryId entry, std::size_t member) const { return index_of(entry) * members_ + member; }
   Weight weight_of(const ProfileRow& row, std::size_t member) const {
     const Weight& weight = profile_->weights(row)[member];
@@ -153,7 +154,7 @@ class Entries {
     return parents_.size() == 0 || parents_[part] == kNo<FunctionId> ? nullptr
                                                                      : &(*functions_)[parents_[part]];
   }
-  void group_parts();
+  void group_parts(std::size_t groups);
   EntryId add_part(PartId id);
   void add_own(EntryId entry, CpuMode mode);
   std::uint64_t mode_period(CpuMode mode, EntryId entry, std::size_t member) const;
@@ -189,12 +190,12 @@ class Entries {
   const FunctionStacks* stacks_;
   EntryOptions options_;
   std::size_t members_;
-  std::vector<Weight> current_;  // scratch: of the part that is added
+  std::vector<Weight> current_;       // scratch: of the part that is added
+  std::vector<std::uint64_t> words_;  // scratch: of its group
   std::vector<Weight> member_totals_, filtered_;
 
   IdVector<PartId, Part> parts_;
   IdVector<PartId, FunctionId> parents_;  // found by --parent; may be empty
-  IdentityRows groups_;
   std::vector<PartId> by_group_;             // all parts, sorted by group
   std::vector<std::uint32_t> group_starts_;  // in by_group_
 

@@ -1,51 +1,19 @@
 // Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
-// rows, which differ by their function only, a row is found by one array access. All events of a report share
+// rows, which differ by their function only, a row is found by two array accesses. All events of a report share
 // this index, as its size is the number of functions.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "format/base/large_pages.h"
 #include "report/profile/function_table.h"
 #include "report/profile/sort_keys.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
-
-// Numbers distinct rows of words of one width from 0 up.
-class IdentityRows {
- public:
-  // Returns an empty row for the caller to fill; number() then returns its number.
-  std::vector<std::uint64_t>& begin() {
-    words_.clear();
-    return words_;
-  }
-  std::uint32_t number();
-  std::uint32_t size() const { return size_; }
-  // Frees its memory. All later rows are new.
-  void forget() {
-    has_forgotten_ = true;
-    decltype(by_last_word_)().swap(by_last_word_);
-    decltype(known_)().swap(known_);
-    by_words_.forget();
-  }
-
- private:
-  static constexpr std::uint32_t kNone = ~0U;
-  bool is_at(std::uint32_t number) const;
-  std::uint32_t append();
-
-  // The first row with this last word, which often is a small number such as a symbol's. Other rows are
-  // hashed.
-  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> by_last_word_;
-  IndexTable<> by_words_;
-  std::vector<std::uint64_t> words_;
-  std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
-  std::uint32_t size_ = 0, last_ = 0;  // last_: found last, often the next one too
-  bool has_forgotten_ = false;
-};
 
 class EntryIndex {
  public:
@@ -66,37 +34,32 @@ class EntryIndex {
   // key values share a row.
   template <class Make>
   std::uint32_t find_or_make(FunctionId function, Make&& make) {
-    if (!by_function_.has(function)) by_function_.resize(functions_->size());
-    Slot& own = by_function_[function];
-    if (own.group == group_) return own.entry;
-    const std::uint32_t code = code_of(function);
-    if (code >= by_code_.size()) by_code_.resize(identities_.size());
+    const CodeId code = code_of(function);
+    if (!by_code_.has(code)) by_code_.resize(functions_->size());
     if (by_code_[code].group != group_) by_code_[code] = {group_, make()};
-    by_function_[function] = by_code_[code];
     return by_code_[code].entry;
   }
 
  private:
+  enum class CodeId : std::uint32_t {};  // of a function's key values: equal for equal values
   struct Slot {
     std::uint32_t group = 0, entry = kNone;
   };
-  // The code of a function's key values: equal for equal values.
-  std::uint32_t code_of(FunctionId function) {
-    if (!codes_.has(function)) codes_.resize(functions_->size(), kNone);
-    return codes_[function] != kNone ? codes_[function] : make_code(function);
+  CodeId code_of(FunctionId function) {
+    if (!codes_.has(function)) codes_.resize(functions_->size(), kNo<CodeId>);
+    return codes_[function] != kNo<CodeId> ? codes_[function] : make_code(function);
   }
-  std::uint32_t make_code(FunctionId function);
+  CodeId make_code(FunctionId function);
 
   std::span<const KeyUse> keys_;
   const SampleFacts* facts_;
   const FunctionTable* functions_;
   std::uint32_t group_ = 0;  // from 1 up
-  IdVector<FunctionId, Slot> by_function_;
-  std::vector<Slot, format::LargePages<Slot>> by_code_;
-  // Functions with equal key values have equal codes.
-  IdVector<FunctionId, std::uint32_t> codes_;  // kNone: not evaluated
-  std::uint32_t learned_ = 0;                  // the number of functions evaluated
-  IdentityRows identities_;
+  IdVector<CodeId, Slot> by_code_;
+  IdVector<FunctionId, CodeId> codes_;  // kNo: not evaluated
+  std::uint32_t learned_ = 0;           // the number of functions evaluated
+  std::vector<std::uint64_t> words_;    // scratch
+  std::optional<DistinctLists<CodeId, std::uint64_t>> identities_{std::in_place};  // until all are evaluated
 };
 
 }  // namespace tacho::report

@@ -76,32 +76,22 @@ void Hierarchy::add_entry(EntryId entry) {
 
 TreeRowId Hierarchy::row_of(EntryId entry, TreeRowId above, std::uint32_t level) {
   const RowFacts facts = entries_->facts(entry);
-  scratch_.clear();
-  std::uint64_t hash = by_keys_.hash(above, level);
+  words_ = {value_of(above)};
   for (const Column& column : options_.levels[level].columns) {
     if (column.kind != Kind::Key) continue;  // numbers do not distinguish rows
     const KeyUse& use = keys_[column.key];
-    scratch_.push_back(use.key->identity({use, *facts_}, facts));
-    hash = by_keys_.hash.add(hash, scratch_.back());
+    words_.push_back(use.key->identity({use, *facts_}, facts));
   }
-  return by_keys_.find_or_make(
-      hash,
-      [&](TreeRowId known) {
-        return rows_[known].above == above && rows_[known].level == level &&
-               std::ranges::equal(std::span(words_).subspan(words_at_[known], scratch_.size()), scratch_);
-      },
-      [&] {
-        const TreeRowId made = rows_.push_back({.entry = entry,
-                                                .above = above,
-                                                .level = level,
-                                                .filtered = entries_->filtered_by(entry),
-                                                .is_leaf = level + 1 == options_.levels.size()});
-        words_at_.push_back(static_cast<std::uint32_t>(words_.size()));
-        words_.insert(words_.end(), scratch_.begin(), scratch_.end());
-        values_.resize(values_.size() + members() * kKept.size());
-        apply_filters(made);
-        return made;
-      });
+  const TreeRowId id = identities_.id_of(words_);
+  if (rows_.has(id)) return id;
+  rows_.push_back({.entry = entry,
+                   .above = above,
+                   .level = level,
+                   .filtered = entries_->filtered_by(entry),
+                   .is_leaf = level + 1 == options_.levels.size()});
+  values_.resize(values_.size() + members() * kKept.size());
+  apply_filters(id);
+  return id;
 }
 
 // If a row passes on the level that a filter tests, it clears the mark of all rows above. Levels above begin

@@ -83,9 +83,8 @@ class Hierarchy {
   HierarchyOptions options_;
   IdVector<TreeRowId, Row> rows_;
   std::vector<std::uint64_t> values_;           // by row, member, and kind of number
-  std::vector<std::uint64_t> words_, scratch_;  // the identities of rows' keys
-  IdVector<TreeRowId, std::uint32_t> words_at_;
-  IndexTable<TreeRowId> by_keys_;
+  DistinctLists<TreeRowId, std::uint64_t> identities_;  // the row above, and the keys of the level
+  std::vector<std::uint64_t> words_;                    // scratch: of a row
   IdVector<EntryId, TreeRowId> leaf_of_;
   Lists<TreeRowId> below_;
   Lists<EntryId> entries_of_;

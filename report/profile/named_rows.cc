@@ -7,11 +7,7 @@ namespace tacho::report {
 ChainId FunctionStacks::chain_of(const Stack& stack) {
   if (const ChainId known = by_stack_.find(stack.id); known != kNo<ChainId>) return known;
   find_frames(stack);
-  std::uint64_t hash = frames_.size();
-  for (const FunctionId frame : frames_) hash = by_frames_.hash.add(hash, frame);
-  return by_stack_[stack.id] = by_frames_.find_or_make(
-             hash, [&](ChainId known) { return std::ranges::equal(chains_[known], frames_); },
-             [&] { return chains_.push_back(store_.keep(frames_)); });
+  return by_stack_[stack.id] = chains_.id_of(frames_);
 }
 
 // Sets `frames_` to the functions of a stack.

@@ -40,7 +40,7 @@ class FunctionStacks {
   std::size_t size() const { return chains_.size(); }
   // Frees the look-up table for equal chains: no more are added. Chains stay.
   void end_lookups() {
-    by_frames_.forget();
+    chains_.end_lookups();
     by_stack_.forget();
   }
 
@@ -50,10 +50,8 @@ class FunctionStacks {
   FunctionTable* functions_;
   ChainOptions options_;
   IdMap<StackId, ChainId> by_stack_{kNo<ChainId>};
-  IndexTable<ChainId> by_frames_;
-  StableArray<std::span<const FunctionId>, ChainId> chains_;
+  DistinctLists<ChainId, FunctionId> chains_;
   std::vector<FunctionId> frames_;  // scratch: of the current stack
-  ListStore<FunctionId> store_;     // the frames of chains_
 };
 
 class NamedRows {

@@ -64,23 +64,13 @@ void Profile::count(RowId id, std::size_t event, const Weight& weight) {
 }
 
 FactsId Profile::facts_of(const ResolvedSample& sample) {
-  const std::size_t count = current_.size();
-  if (count == 0) return {};
-  for (std::size_t i = 0; i < count; ++i) current_[i] = shape_.facts[i](sample);
-  const auto is_at = [&](FactsId list) {
-    return std::ranges::equal(std::span(facts_).subspan(index_of(list) * count, count), current_);
-  };
-  if (!facts_.empty() && is_at(last_facts_)) return last_facts_;
-  std::uint64_t hash = 0;
-  for (const std::uint64_t fact : current_) hash = by_facts_.hash.add(hash, fact);
-  return last_facts_ = by_facts_.find_or_make(hash, is_at, [&] {
-    facts_.insert(facts_.end(), current_.begin(), current_.end());
-    return id_of<FactsId>(facts_.size() / count - 1);
-  });
+  if (current_.empty()) return {};
+  for (std::size_t i = 0; i < current_.size(); ++i) current_[i] = shape_.facts[i](sample);
+  return facts_.id_of(current_);
 }
 
 void Profile::end_lookups() {
-  by_facts_.forget();
+  facts_.end_lookups();
   by_rest_.forget();
   by_stack_.forget();
   by_location_.forget();

@@ -192,8 +192,7 @@ class Profile {
   std::span<const RowId> rows_of(BlockId block) const { return rows_of_[block]; }
   // One fact for each of the shape's readers, in order.
   std::span<const std::uint64_t> facts(const ProfileRow& row) const {
-    const std::size_t count = shape_.facts.size();
-    return std::span(facts_).subspan(index_of(row.facts) * count, count);
+    return shape_.facts.empty() ? std::span<const std::uint64_t>() : facts_[row.facts];
   }
   // One weight for each member of the row's block.
   std::span<const Weight> weights(const ProfileRow& row) const {
@@ -224,11 +223,9 @@ class Profile {
   StableArray<const Stack*, RowId> stacks_;  // empty if call chains are ignored
   IdVector<BlockId, std::vector<RowId>> rows_of_;
   std::vector<Weight> weights_;  // of blocks with several members
-  std::vector<std::uint64_t> facts_;
+  DistinctLists<FactsId, std::uint64_t> facts_;
   std::vector<std::uint64_t> current_;  // scratch: the current sample's
-  FactsId last_facts_{};
   std::uint64_t left_out_ = 0;
-  IndexTable<FactsId> by_facts_;
   IndexTable<RowId> by_rest_;
   // The first row of a stack (without stacks: of an address), usually the only one.
   IdMap<StackId, RowId> by_stack_{kNo<RowId>};

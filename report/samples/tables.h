@@ -238,6 +238,29 @@ class ListStore {
   std::size_t bytes_ = 0;
 };
 
+// Distinct lists, by numbers from 0 up. Lists have stable addresses.
+template <class Id, Word T>
+class DistinctLists {
+ public:
+  Id id_of(std::span<const T> list) {
+    std::uint64_t hash = list.size();
+    for (const T item : list) hash = by_items_.hash.add(hash, item);
+    return by_items_.find_or_make(
+        hash, [&](Id known) { return std::ranges::equal(lists_[known], list); },
+        [&] { return lists_.push_back(store_.keep(list)); });
+  }
+  std::span<const T> operator[](Id id) const { return lists_[id]; }
+  std::size_t size() const { return lists_.size(); }
+  std::size_t bytes() const { return store_.bytes(); }  // of all lists
+  // Frees the look-up table: no list is added afterwards.
+  void end_lookups() { by_items_.forget(); }
+
+ private:
+  IndexTable<Id> by_items_;
+  StableArray<std::span<const T>, Id> lists_;
+  ListStore<T> store_;
+};
+
 // A std::vector by ids.
 template <class Id, class T>
 class IdVector {
