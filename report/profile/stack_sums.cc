@@ -16,18 +16,6 @@ std::optional<std::string> StackNames::thread_name(const ResolvedSample& sample,
   return thread_name(sample.comm, sample.pid(), sample.tid());
 }
 
-std::uint32_t NamedStacks::number_of(std::span<const std::uint32_t> names) {
-  std::uint64_t hash = names.size();
-  for (const std::uint32_t name : names) hash = by_names_.hash.add(hash, name);
-  return by_names_.find_or_make(
-      hash, [&](std::uint32_t known) { return std::ranges::equal((*this)[known], names); },
-      [&] {
-        names_.insert(names_.end(), names.begin(), names.end());
-        ends_.push_back(names_.size());
-        return static_cast<std::uint32_t>(ends_.size() - 1);
-      });
-}
-
 StackSums::StackSums(Session& session, const StackSource& source, const Choice& choice, StackNames& names,
                      NamedStacks& stacks)
     : session_(&session),
@@ -179,7 +167,7 @@ void StackSums::name_new_rows() {
     const Roots& roots = roots_of(row);
     stack_ = roots.names;
     roots.code->append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, stack_);
-    of_rows_.push_back(stacks_->number_of(stack_));
+    of_rows_.push_back(stacks_->id_of(stack_));
   }
 }
 

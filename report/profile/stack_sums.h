@@ -59,22 +59,8 @@ class StackNames {
   virtual bool has_fixed_name(const ResolvedSample& /*sample*/) const { return true; }
 };
 
-// Distinct stacks, by number.
-class NamedStacks {
- public:
-  std::uint32_t number_of(std::span<const std::uint32_t> names);
-  std::span<const std::uint32_t> operator[](std::uint32_t number) const {
-    const std::size_t begin = number == 0 ? 0 : ends_[number - 1];
-    return std::span(names_).subspan(begin, ends_[number] - begin);
-  }
-  std::size_t size() const { return ends_.size(); }
-  std::size_t bytes() const { return names_.size() * sizeof(std::uint32_t); }
-
- private:
-  IndexTable<> by_names_;
-  std::vector<std::uint32_t> names_;
-  std::vector<std::size_t> ends_;  // in names_, by stack
-};
+// Distinct stacks: the numbers of their names, root first.
+using NamedStacks = DistinctLists<NamedStackId, std::uint32_t>;
 
 // Reads all samples of a session into a sink, as Session::run() does, with or without a progress line.
 using RunSession = std::function<void(Sink&)>;
@@ -106,8 +92,8 @@ class StackSums : public Sink, private SumView {
   bool has_several_events() const;
   // Calls `take` once or more for each stack with its weight; `other` is outside of slow intervals.
   struct Sum {
-    std::uint32_t stack = 0;  // of NamedStacks
-    std::size_t event = 0;    // of the session
+    NamedStackId stack{};
+    std::size_t event = 0;  // of the session
     std::uint64_t weight = 0, other = 0;
   };
   void each(const std::function<void(const Sum&)>& take) const;
@@ -168,9 +154,9 @@ class StackSums : public Sink, private SumView {
   struct Sides {
     std::uint64_t slow = 0, other = 0;
   };
-  IdVector<RowId, Sides> sides_;            // with slow_
-  IdVector<RowId, std::uint32_t> of_rows_;  // numbers of stacks, of the rows that are named
-  std::vector<std::uint32_t> stack_;        // scratch
+  IdVector<RowId, Sides> sides_;           // with slow_
+  IdVector<RowId, NamedStackId> of_rows_;  // the stacks of the rows that are named
+  std::vector<std::uint32_t> stack_;       // scratch
 };
 
 // What waits or times of threads are, and lines about them.

@@ -7,21 +7,22 @@
 
 namespace tacho::report {
 
-enum class LocationId : std::uint32_t {};   // Location::id
-enum class StackId : std::uint32_t {};      // Stack::id, of one table of stacks
-enum class FunctionId : std::uint32_t {};   // of a FunctionTable
-enum class SymbolId : std::uint32_t {};     // Function::symbol
-enum class ChainKeyId : std::uint32_t {};   // Function::chain_key
-enum class ChainId : std::uint32_t {};      // a chain of functions, of a FunctionStacks
-enum class StepId : std::uint32_t {};       // an end of a branch, of a BranchSteps
-enum class WaitNameId : std::uint32_t {};   // the name of a waker, or the mark before its stack
-enum class RowId : std::uint32_t {};        // a row of a Profile, or of another SumView
-enum class FactsId : std::uint32_t {};      // the facts of a row of a Profile
-enum class BlockId : std::uint32_t {};      // an EventBlock
-enum class EntryId : std::uint32_t {};      // a row of a report: of Entries
-enum class GroupId : std::uint32_t {};      // entries that differ by their function only
-enum class TreeRowId : std::uint32_t {};    // a row of a Hierarchy
-enum class LaneGroupId : std::uint32_t {};  // a group of a SumLane
+enum class LocationId : std::uint32_t {};    // Location::id
+enum class StackId : std::uint32_t {};       // Stack::id, of one table of stacks
+enum class FunctionId : std::uint32_t {};    // of a FunctionTable
+enum class SymbolId : std::uint32_t {};      // Function::symbol
+enum class ChainKeyId : std::uint32_t {};    // Function::chain_key
+enum class ChainId : std::uint32_t {};       // a chain of functions, of a FunctionStacks
+enum class StepId : std::uint32_t {};        // an end of a branch, of a BranchSteps
+enum class WaitNameId : std::uint32_t {};    // the name of a waker, or the mark before its stack
+enum class NamedStackId : std::uint32_t {};  // a stack of a picture, of a NamedStacks
+enum class RowId : std::uint32_t {};         // a row of a Profile, or of another SumView
+enum class FactsId : std::uint32_t {};       // the facts of a row of a Profile
+enum class BlockId : std::uint32_t {};       // an EventBlock
+enum class EntryId : std::uint32_t {};       // a row of a report: of Entries
+enum class GroupId : std::uint32_t {};       // entries that differ by their function only
+enum class TreeRowId : std::uint32_t {};     // a row of a Hierarchy
+enum class LaneGroupId : std::uint32_t {};   // a group of a SumLane
 
 // None of a kind.
 template <class Id>

@@ -20,11 +20,11 @@ std::uint32_t ExportCode::stack_of(const Stack* stack, LocationId location) {
   chain_.clear();
   if (stack == nullptr || stack->frames.empty()) {
     chain_.push_back(place_of(location));
-    return stacks_.number_of(chain_);
+    return stacks_.id_of(chain_);
   }
   if (const std::uint32_t known = of_stacks_.find(stack->id); known != kNo<std::uint32_t>) return known;
   for (const LocationId frame : stack->frames) chain_.push_back(place_of(frame));
-  return of_stacks_[stack->id] = stacks_.number_of(chain_);
+  return of_stacks_[stack->id] = stacks_.id_of(chain_);
 }
 
 FrameNames ExportCode::frame_names(Session& session) {
@@ -109,7 +109,7 @@ std::uint32_t ExportCode::place_of(LocationId id) {
     scratch_.push_back(static_cast<std::uint32_t>(address >> 32));
   }
   frames_.append({&id, 1}, FrameNames::Order::LeafFirst, scratch_);
-  const std::uint32_t place = place_keys_.number_of(scratch_);
+  const std::uint32_t place = place_keys_.id_of(scratch_);
   if (place == places_.size()) places_.push_back({module, address});
   return of_locations_[id] = place;
 }

@@ -114,10 +114,11 @@ class ExportCode {
   std::vector<ExportLine> lines_;
   std::unordered_map<const symbolize::Module*, std::uint32_t> by_module_;
   std::vector<ExportModule> modules_;
-  NamedStacks place_keys_;  // by place: module, address if places differ by it, and lines
+  using Lists = DistinctLists<std::uint32_t, std::uint32_t>;
+  Lists place_keys_;  // by place: module, address if places differ by it, and lines
   std::vector<ExportPlace> places_;
   IdMap<LocationId, std::uint32_t> of_locations_{kNo<std::uint32_t>};  // places
-  NamedStacks stacks_;
+  Lists stacks_;
   IdMap<StackId, std::uint32_t> of_stacks_{kNo<std::uint32_t>};
   std::vector<std::uint32_t> scratch_, chain_;
 };

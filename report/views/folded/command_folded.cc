@@ -121,7 +121,7 @@ using Notes = std::vector<std::string>;
 Result<Notes> fold_times(Session& session, const StackSource& source, FoldedNames& names,
                          FoldedStacks& folded, const RunSession& run) {
   const auto add = [&folded](std::span<const std::uint32_t> stack, std::uint64_t ns) {
-    folded.add(folded.stacks().number_of(stack), ns);
+    folded.add(folded.stacks().id_of(stack), ns);
     return folded.stacks().bytes() <= kMostChainBytes;
   };
   const auto add_part = [&add](std::span<const std::uint32_t> stack, double ns) {

@@ -168,8 +168,8 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
   return is_found;
 }
 
-void FoldedStacks::add(std::uint32_t stack, std::uint64_t weight, std::uint64_t other) {
-  if (stack >= lines_.size()) lines_.resize(stacks_.size());
+void FoldedStacks::add(NamedStackId stack, std::uint64_t weight, std::uint64_t other) {
+  if (!lines_.has(stack)) lines_.resize(stacks_.size());
   Line& line = lines_[stack];
   line = {line.weight + weight, line.other + other, true};
 }
@@ -240,16 +240,16 @@ void FoldedStacks::write_stack(TextOutput& out, Stack stack, const LineNames& na
 
 void FoldedStacks::write(TextOutput& out) {
   const LineNames names = line_names();
-  std::vector<std::uint32_t> sorted;
-  for (std::uint32_t stack = 0; stack < lines_.size(); ++stack)
+  std::vector<NamedStackId> sorted;
+  for (const NamedStackId stack : lines_.ids())
     if (lines_[stack].is_counted) sorted.push_back(stack);
-  const auto is_less = [&](std::uint32_t a, std::uint32_t b) {
+  const auto is_less = [&](NamedStackId a, NamedStackId b) {
     return is_before(stacks_[a], stacks_[b], names);
   };
   std::ranges::sort(sorted, is_less);
   for (std::size_t i = 0; i < sorted.size();) {
     // Different names may be shown alike: those of a function with and without known parameters.
-    const std::uint32_t stack = sorted[i];
+    const NamedStackId stack = sorted[i];
     std::uint64_t weight = 0, other = 0;
     for (; i < sorted.size() && !is_less(stack, sorted[i]); ++i) {
       weight += lines_[sorted[i]].weight;
