@@ -10,7 +10,7 @@
 
 #include "cli/option_rows.h"
 #include "report/command.h"
-#include "report/profile/stack_sums.h"
+#include "report/profile/stack_names.h"
 #include "report/query/expressions.h"
 
 namespace tacho::report {

@@ -18,7 +18,7 @@
 #include "format/base/result.h"
 #include "report/compare/function_match.h"
 #include "report/compare/statistics.h"
-#include "report/profile/stack_sums.h"
+#include "report/profile/stack_names.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

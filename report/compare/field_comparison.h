@@ -11,7 +11,7 @@
 #include "format/base/result.h"
 #include "report/compare/comparison.h"
 #include "report/compare/statistics.h"
-#include "report/profile/stack_sums.h"
+#include "report/profile/stack_names.h"
 #include "report/query/field_values.h"
 #include "report/samples/session.h"
 

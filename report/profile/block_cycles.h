@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "report/profile/function_table.h"
+#include "report/profile/function.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/resolver.h"
 #include "report/samples/tables.h"

@@ -5,7 +5,7 @@
 #include "format/records/perf_abi.h"
 #include "report/decode/coded_values.h"
 #include "report/profile/branches.h"
-#include "report/profile/function_table.h"
+#include "report/profile/function.h"
 
 namespace tacho::report {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "format/records/perf_abi.h"
 #include "report/profile/function_table.h"
-#include "report/profile/profile.h"
+#include "report/profile/marked_stacks.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/tables.h"
 

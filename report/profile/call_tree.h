@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/profile/branches.h"
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/samples/tables.h"
 

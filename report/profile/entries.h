@@ -17,6 +17,7 @@
 
 #include "report/profile/call_tree.h"
 #include "report/profile/entry_index.h"
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/profile/name_pattern.h"
 #include "report/profile/named_rows.h"
@@ -195,7 +196,7 @@ class Entries {
   std::vector<Weight> member_totals_, filtered_;
 
   IdVector<PartId, Part> parts_;
-  IdVector<PartId, FunctionId> parents_;  // found by --parent; may be empty
+  IdVector<PartId, FunctionId> parents_;     // found by --parent; may be empty
   std::vector<PartId> by_group_;             // all parts, sorted by group
   std::vector<std::uint32_t> group_starts_;  // in by_group_
 

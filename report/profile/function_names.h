@@ -11,8 +11,14 @@
 #include "format/base/seeded_hash.h"
 #include "report/output/text_output.h"
 #include "report/samples/tables.h"
+#include "symbolize/frame.h"
 
 namespace tacho::report {
+
+// The frame's linker name for FunctionNames. DWARF has none for static functions of C++.
+inline std::string_view linker_name_of(const symbolize::Frame& frame) {
+  return frame.is_inlined && frame.linker_name == frame.function ? std::string_view() : frame.linker_name;
+}
 
 class FunctionNames {
  public:

@@ -1,12 +1,5 @@
 // The table of functions: maps code addresses (Location) to interned functions. Names are looked up
 // once for each distinct address.
-//
-// perf's report compares functions in three ways, so a function has three numbers:
-// - `id`: different for functions that are printed differently.
-// - `symbol`: equal for functions of one row of `--sort sym`. There modules are compared by short name, and
-//   unknown functions by address alone.
-// - `chain_key`: equal for functions of one node of a call graph. There modules are compared by identity, and
-//   inlined calls by name.
 #pragma once
 
 #include <array>
@@ -25,6 +18,7 @@
 
 #include "format/base/large_pages.h"
 #include "format/base/seeded_hash.h"
+#include "report/profile/function.h"
 #include "report/profile/function_names.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
@@ -45,94 +39,6 @@ enum class ChainKey : std::uint8_t {
 enum class Grain : std::uint8_t { Names, Functions, Addresses };
 // Source files in lines: "main.c:12", or with folders.
 enum class SourceNames : std::uint8_t { Bare, WithFolders };
-
-// Facts that only few functions have.
-struct RareFacts {
-  // Of a variable, whose rows show an offset: its start, as an address of the process of first_ip.
-  std::uint64_t runtime_start = 0;
-  std::uint64_t mapped_bytes = 0;  // size of the mapping of its first sample; only with keep_mapped_bytes()
-  // "main.c:12"; if the line is unknown, "+20", the offset in the function. Only with the grain Addresses.
-  std::string_view line;
-  StepId step = kNo<StepId>;
-  bool operator==(const RareFacts&) const = default;
-};
-
-// Facts of functions with a name.
-struct NamedFacts {
-  std::string_view name;            // lives as long as the session
-  std::string_view shown_name;      // see FunctionTable::show_parameters(); lives as long as the table
-  std::uint64_t end = 0;            // see Function::start
-  const RareFacts* rare = nullptr;  // null: none
-  std::uint32_t name_number = 0;    // Function::name_number
-};
-
-// A capture may have millions of functions, most without a name, so each byte counts.
-struct Function {
-  const symbolize::Module* module = nullptr;  // null: nothing is mapped there
-  // Its range, relative to its module as frames are printed. `start` of an unknown function is its address (0
-  // with the grain Names): as sampled for frames of call chains, else relative to the module.
-  std::uint64_t start = 0;
-  std::uint64_t first_ip = 0;         // its first sampled address; with the grain Addresses: its address
-  const NamedFacts* named = nullptr;  // null: none
-  std::uint32_t module_rank = 0;      // perf prints the module of higher rank first; 0: none
-  std::uint32_t name_number = 0;      // of FunctionNames, plus 1; 0: unknown
-  std::uint32_t module_number = 0;    // equal short names have equal numbers; 0: nothing is mapped there
-  SymbolId symbol{};                  // equal: one row of --sort symbol
-  ChainKeyId chain_key{};             // equal: one node of a call graph
-  char level = '.';                   // k kernel, . user, H hypervisor
-  char source = '!';                  // the source of the name, see symbolize::Frame
-  bool is_inlined : 1 = false;
-  bool is_data : 1 = false;     // the symbol is a variable
-  bool has_line : 1 = false;    // line() is a source line
-  bool is_unnamed : 1 = false;  // no symbol: name() is the module and the start
-  bool is_guess : 1 = false;    // from a perf map that may be another process's
-
-  // Whether it is unknown if the name belongs to the code that ran.
-  bool is_unsure() const {
-    return named != nullptr && !named->name.empty() &&
-           (is_guess || (module != nullptr && module->is_unsure()));
-  }
-
-  // In perf's short form. Empty: unknown.
-  std::string_view name() const { return named == nullptr ? std::string_view() : named->name; }
-  // The same with parameters, where another function has this name.
-  std::string_view shown_name() const { return named == nullptr ? std::string_view() : named->shown_name; }
-  bool has_symbol() const { return !name().empty() && !is_unnamed; }
-  std::uint64_t end() const { return named == nullptr ? 0 : named->end; }
-  std::uint64_t runtime_start() const { return rare() == nullptr ? 0 : rare()->runtime_start; }
-  std::uint64_t mapped_bytes() const { return rare() == nullptr ? 0 : rare()->mapped_bytes; }
-  std::string_view line() const { return rare() == nullptr ? std::string_view() : rare()->line; }
-  StepId step() const { return rare() == nullptr ? kNo<StepId> : rare()->step; }
-  const RareFacts* rare() const { return named == nullptr ? nullptr : named->rare; }
-};
-static_assert(sizeof(Function) <= 56);
-
-// perf's letter of a CPU mode: Function::level.
-char level_of(std::uint8_t cpumode);
-
-// Hash table from keys to numbers from 0 up. It has few memory blocks, so that all of it can be freed: a
-// capture may have millions of modules.
-template <class Id, class Key>
-class KeyNumbers {
- public:
-  // Computes hashes of integers for number_of().
-  const RowHash& hash() const { return by_hash_.hash; }
-  // `hashed`: a hash of the key alone.
-  Id number_of(std::uint64_t hashed, const Key& key) {
-    return by_hash_.find_or_make(
-        hashed, [&](Id known) { return keys_[known] == key; }, [&] { return keys_.push_back(key); });
-  }
-  const Key& operator[](Id id) const { return keys_[id]; }
-  // Frees its memory.
-  void forget() {
-    by_hash_.forget();
-    keys_ = {};
-  }
-
- private:
-  IndexTable<Id> by_hash_;
-  IdVector<Id, Key> keys_;
-};
 
 // Numbers identities from 0 up. An identity is four words, or an address in an address space.
 template <class Id>
@@ -295,116 +201,6 @@ class FunctionTable {
   Identities<SymbolId> symbols_;
   Identities<ChainKeyId> chain_keys_;
   std::map<std::string, std::uint32_t, std::less<>> lines_;
-};
-
-// The first address of a function.
-struct FrameAddress {
-  LocationId location = kNo<LocationId>;
-  std::uint32_t inlined = 0;  // index of the call at that location, innermost first
-};
-
-// The source line of a function in a picture, "main.c:12": where the function starts, or its file
-// alone if that line was not packed; for an inlined call, the line in it. Safe to print. Empty: unknown. A
-// file whose lines cannot be read is then reported by Resolver::report_missing().
-std::string source_line(Resolver& resolver, const FrameAddress& address);
-
-// The first addresses of a picture's frames, by their numbers.
-class FrameAddresses {
- public:
-  void keep(std::uint32_t frame, const FrameAddress& address) {
-    if (addresses_.size() <= frame) addresses_.resize(frame + 1);
-    if (addresses_[frame].location == kNo<LocationId>) addresses_[frame] = address;
-  }
-  FrameAddress of(std::uint32_t frame) const {
-    return frame < addresses_.size() ? addresses_[frame] : FrameAddress();
-  }
-  std::size_t size() const { return addresses_.size(); }
-
- private:
-  std::vector<FrameAddress> addresses_;
-};
-
-// flamegraph.pl has colours for these endings.
-inline constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
-
-// Marks that names get.
-struct FrameMarks {
-  bool kernel = false;     // kKernelMark
-  bool jit = false;        // end with kJitMark
-  bool addresses = false;  // code without a name gets its address
-};
-
-// The frame's linker name for FunctionNames. DWARF has none for static functions of C++.
-inline std::string_view linker_name_of(const symbolize::Frame& frame) {
-  return frame.is_inlined && frame.linker_name == frame.function ? std::string_view() : frame.linker_name;
-}
-
-// The name of a frame in folded stacks and pictures: the whole name of its function, with its mark;
-// "[libc.so.6]" for code without a name.
-std::string name_of_frame(const symbolize::Frame& frame, const FrameMarks& marks);
-// Whether the path is a perf map, /tmp/perf-PID.map.
-bool is_jit_map(std::string_view module);
-
-// The kind of a frame: pictures colour frames by it, and their files contain the letters.
-enum class FrameKind : char {
-  All = 'a',      // the root frame
-  Group = 't',    // a thread, a processor, a control group: no code
-  User = 'u',     // a function of a file
-  Kernel = 'k',   // of the kernel or one of its modules
-  Inlined = 'i',  // a call that was inlined
-  Jit = 'j',      // made at run time
-  Bpf = 'b',      // a BPF program
-  Unnamed = 'n',  // code without a symbol
-  Waker = 'v',    // a frame of a waker
-  Mark = 'x',     // between the stacks of a wait and of its waker
-  // States of a thread: frames below its stacks in a graph of wall time.
-  OnCpu = 'o',
-  Runnable = 'r',
-  Waiting = 'w',
-};
-FrameKind kind_of_code(const symbolize::Frame& frame);
-
-// The names of call chain frames in folded stacks and flame graphs, each made once for each function.
-class FrameNames {
- public:
-  enum class Order : std::uint8_t { RootFirst, LeafFirst };
-  // Whether all addresses of a function have the same names.
-  enum class Of : std::uint8_t { Functions, Locations };
-  // Appends the numbers that a view gives to a frame's names, innermost first: usually one. With
-  // Of::Functions, the frame has only its module, its function's name and start, and whether it is inlined.
-  // `address`: its first address.
-  using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& address,
-                                  std::vector<std::uint32_t>& names)>;
-  // The session must outlive this.
-  FrameNames(Session& session, Of of, Make make)
-      : functions_(session, ChainKey::Function, Grain::Names),
-        resolver_(&session.resolver()),
-        of_(of),
-        make_(std::move(make)) {}
-
-  // Appends the numbers of the names of frames. `frames`: leaf first.
-  void append(std::span<const LocationId> frames, Order order, std::vector<std::uint32_t>& names);
-
- private:
-  // The names of a frame, or of all frames of an address, innermost first: usually one, which is stored here;
-  // several are in several_.
-  struct NameList {
-    static constexpr std::uint32_t kNotMade = ~std::uint32_t{0};
-    std::uint32_t count = kNotMade;
-    std::uint32_t first = 0;  // the name, or the index of the first one in several_
-  };
-  void add(const NameList& list, std::vector<std::uint32_t>& names) const;
-  NameList of_location(LocationId location);
-  NameList of_function(FunctionId function, const FrameAddress& address);
-  NameList kept(std::span<const std::uint32_t> names);
-
-  FunctionTable functions_;
-  Resolver* resolver_;
-  Of of_;
-  Make make_;
-  IdMap<FunctionId, NameList> by_function_;
-  IdMap<LocationId, NameList> by_location_;  // with Of::Locations
-  std::vector<std::uint32_t> several_, made_;
 };
 
 }  // namespace tacho::report

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/profile/function_table.h"
+#include "report/profile/function.h"
 
 namespace tacho::report {
 

@@ -11,6 +11,7 @@
 #include "report/profile/branches.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
+#include "report/profile/wait_chains.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {

@@ -1,112 +1,22 @@
-// Profiles: weights by event, facts, address and call chain; and the stacks with marks that their rows can
-// have.
+// Profiles: weights by event, facts, address and call chain.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "format/base/large_pages.h"
-#include "format/container/environment.h"
-#include "report/query/waits.h"
+#include "report/profile/event_blocks.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/session.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
 
-// The item for which same(item) is true; if there is none, `item` is added. `table` has the indices of
-// `items` by `hash`.
-template <class Items, class Same>
-typename Items::value_type& find_or_add(IndexTable<>& table, std::uint64_t hash, Items& items, Same&& same,
-                                        typename Items::value_type item) {
-  return items[table.find_or_make(
-      hash, [&](std::uint32_t known) { return same(items[known]); },
-      [&] {
-        items.push_back(std::move(item));
-        return static_cast<std::uint32_t>(items.size() - 1);
-      })];
-}
-
-// Interned stacks with a mark for each frame, so that frames of one address can differ: by the step of a
-// branch, or by a name between two threads.
-template <class Mark>
-class MarkedStacks {
- public:
-  // `marks`: one for each of `frames`. Valid as long as this.
-  const Stack* intern(std::span<const LocationId> frames, std::span<const Mark> marks) {
-    std::uint64_t hash = frames.size();
-    for (std::size_t i = 0; i < frames.size(); ++i)
-      hash = by_frames_.hash.add(hash, std::uint64_t{value_of(marks[i])} << 32 | value_of(frames[i]));
-    return &stacks_[by_frames_.find_or_make(
-        hash,
-        [&](StackId known) {
-          return std::ranges::equal(stacks_[known].frames, frames) &&
-                 std::ranges::equal(marks_of_[known], marks);
-        },
-        [&] {
-          marks_of_.push_back(marks_.keep(marks));
-          return stacks_.push_back({stacks_.next_id(), frames_.keep(frames)});
-        })];
-  }
-  // The marks of a stack of this object.
-  std::span<const Mark> marks_of(const Stack& stack) const { return marks_of_[stack.id]; }
-  // The memory of frames and marks.
-  std::size_t bytes() const { return frames_.bytes() + marks_.bytes(); }
-
- private:
-  StableArray<Stack, StackId> stacks_;
-  IdVector<StackId, std::span<const Mark>> marks_of_;
-  IndexTable<StackId> by_frames_;
-  ListStore<LocationId> frames_;
-  ListStore<Mark> marks_;
-};
-
-// Call chains of waits with their wakers: below the stack that went to sleep comes a mark, then the waker's
-// stack, from its leaf on, and the waker's name; then the same for the waker's waker.
-class WaitChains {
- public:
-  // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Its id is of
-  // this object: a run uses stacks of one object only. Valid as long as this.
-  const Stack* stack_of(const Wait& wait);
-
-  // The memory of the distinct chains.
-  std::size_t bytes() const { return stacks_.bytes(); }
-
-  // For each frame of such a stack: its name, or kNo for an ordinary address.
-  std::span<const WaitNameId> names_of(const Stack& stack) const { return stacks_.marks_of(stack); }
-  // Lives as long as the session.
-  std::string_view name(WaitNameId id) const { return names_[id]; }
-
- private:
-  WaitNameId id_of_name(std::string_view name);
-  void add_frame(LocationId location, WaitNameId name) {
-    frames_.push_back(location);
-    frame_names_.push_back(name);
-  }
-
-  MarkedStacks<WaitNameId> stacks_;  // with their frames' names
-  IdVector<WaitNameId, std::string_view> names_;
-  std::unordered_map<std::string_view, WaitNameId> by_name_;
-  std::vector<LocationId> frames_;       // of the current wait
-  std::vector<WaitNameId> frame_names_;  // likewise
-};
-
 // Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal
 // facts have equal numbers.
 using FactReader = std::function<std::uint64_t(const ResolvedSample&)>;
-
-// The events that share rows: the `members` events of a group from event `leader` on, or a single event.
-struct EventBlock {
-  std::uint32_t leader = 0, members = 1;
-};
 
 // The properties by which rows differ, besides their block and address.
 struct ProfileShape {
@@ -231,25 +141,5 @@ class Profile {
   IdMap<StackId, RowId> by_stack_{kNo<RowId>};
   IdMap<LocationId, RowId> by_location_{kNo<RowId>};
 };
-
-// Which events are side by side, in columns of a report or of annotated code.
-enum class Grouping : std::uint8_t {
-  AsRecorded,  // the events of each group
-  Always,      // all events, if the capture has no groups
-  Never,
-};
-
-// The maximum of members in columns: each row has a number for each member, and the header of a capture could
-// name any number of members.
-inline constexpr std::uint64_t kMostMembers = 64;
-
-// Groups of more than one event, by leader. A group of all events, only if the capture has no groups, has no
-// name.
-std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping);
-// A block for each group with few enough members, and one for each other event. `events`: their number.
-std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups);
-
-// A note about the first group with too many members; nullopt: there is none.
-std::optional<std::string> split_group(std::span<const format::EventGroup> groups);
 
 }  // namespace tacho::report

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/profile/function_table.h"
+#include "report/profile/function.h"
 #include "report/profile/sample_facts.h"
 
 namespace tacho::report {

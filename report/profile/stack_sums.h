@@ -14,56 +14,18 @@
 #include <vector>
 
 #include "format/base/result.h"
-#include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/root_fields.h"
 #include "report/profile/slow_intervals.h"
-#include "report/profile/weight.h"
+#include "report/profile/stack_events.h"
+#include "report/profile/stack_names.h"
+#include "report/profile/weight_unit.h"
 #include "report/query/root_frames.h"
-#include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/samples/sums.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {
-
-// The stacks that a user asks for.
-struct StackSource {
-  std::vector<RootFrame> roots{RootFrame{}};  // by name of thread
-  std::string event, weight;                  // see StackEvents
-  WaitOptions waits;
-  SlowQuestion slow;
-  bool is_wall = false;          // the time of threads, on the CPU and off it
-  bool expands_inlines = false;  // inlined calls of every stack are shown
-
-  bool is_of_times() const { return is_wall || waits.is_asked_for; }  // not of samples
-};
-
-// The names of a picture.
-class StackNames {
- public:
-  virtual ~StackNames() = default;
-  // The number of a name that is no code.
-  virtual std::uint32_t number_of(std::string_view text, FrameKind kind) = 0;
-  // The names of code in stacks whose first root frame, below the event, has this text.
-  virtual FrameNames& code_below(std::string_view root) = 0;
-  // Names of code become names of a waker's code.
-  virtual void make_wakers(std::span<std::uint32_t> /*code*/) {}
-
-  virtual std::string thread_name(std::string_view comm, std::uint32_t /*pid*/, std::uint32_t /*tid*/) const {
-    return std::string(comm);
-  }
-  // The same for a sample; nullopt: it is left out. `event`: its name.
-  virtual std::optional<std::string> thread_name(const ResolvedSample& sample, std::string_view event) const;
-  // Whether all samples of a thread with one name have one thread_name(), and none of them is left out.
-  virtual bool has_fixed_name(const ResolvedSample& /*sample*/) const { return true; }
-};
-
-// Distinct stacks: the numbers of their names, root first.
-using NamedStacks = DistinctLists<NamedStackId, std::uint32_t>;
-
-// Reads all samples of a session into a sink, as Session::run() does, with or without a progress line.
-using RunSession = std::function<void(Sink&)>;
 
 // Adds up samples by root frames and stack.
 class StackSums : public Sink, private SumView {
@@ -158,21 +120,5 @@ class StackSums : public Sink, private SumView {
   IdVector<RowId, NamedStackId> of_rows_;  // the stacks of the rows that are named
   std::vector<std::uint32_t> stack_;       // scratch
 };
-
-// What waits or times of threads are, and lines about them.
-struct TimeFacts {
-  std::string what;
-  std::vector<std::string> notes;
-  bool has_any = false;
-};
-// Off-CPU waits of threads, each with the stacks of its wakers after a mark. `take` returns whether stacks
-// may get longer: without it, the waits that follow have no wakers.
-using TakeWait = std::function<bool(std::span<const std::uint32_t> stack, std::uint64_t ns)>;
-Result<TimeFacts> read_waits(Session& session, const StackSource& source, StackNames& names,
-                             const RunSession& run, const TakeWait& take);
-// All time of threads, below their state.
-using TakeTime = std::function<void(std::span<const std::uint32_t> stack, double ns)>;
-Result<TimeFacts> read_times(Session& session, const StackSource& source, StackNames& names,
-                             const RunSession& run, const TakeTime& take);
 
 }  // namespace tacho::report

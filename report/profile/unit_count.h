@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "format/base/result.h"
-#include "report/profile/stack_sums.h"
+#include "report/profile/stack_names.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/session.h"
 #include "report/samples/sink.h"

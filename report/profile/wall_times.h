@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "report/profile/profile.h"
+#include "report/profile/wait_chains.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/samples/tables.h"

@@ -10,6 +10,7 @@
 #include <new>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "format/base/large_pages.h"
@@ -313,5 +314,42 @@ class IdMap {
   T none_;
   Items items_;
 };
+
+// Hash table from keys to numbers from 0 up. It has few memory blocks, so that all of it can be freed: a
+// capture may have millions of modules.
+template <class Id, class Key>
+class KeyNumbers {
+ public:
+  // Computes hashes of integers for number_of().
+  const RowHash& hash() const { return by_hash_.hash; }
+  // `hashed`: a hash of the key alone.
+  Id number_of(std::uint64_t hashed, const Key& key) {
+    return by_hash_.find_or_make(
+        hashed, [&](Id known) { return keys_[known] == key; }, [&] { return keys_.push_back(key); });
+  }
+  const Key& operator[](Id id) const { return keys_[id]; }
+  // Frees its memory.
+  void forget() {
+    by_hash_.forget();
+    keys_ = {};
+  }
+
+ private:
+  IndexTable<Id> by_hash_;
+  IdVector<Id, Key> keys_;
+};
+
+// The item for which same(item) is true; if there is none, `item` is added. `table` has the indices of
+// `items` by `hash`.
+template <class Items, class Same>
+typename Items::value_type& find_or_add(IndexTable<>& table, std::uint64_t hash, Items& items, Same&& same,
+                                        typename Items::value_type item) {
+  return items[table.find_or_make(
+      hash, [&](std::uint32_t known) { return same(items[known]); },
+      [&] {
+        items.push_back(std::move(item));
+        return static_cast<std::uint32_t>(items.size() - 1);
+      })];
+}
 
 }  // namespace tacho::report

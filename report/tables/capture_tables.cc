@@ -10,7 +10,8 @@
 
 #include "format/records/perf_abi.h"
 #include "report/output/field_sinks.h"
-#include "report/profile/function_table.h"
+#include "report/profile/frame_names.h"
+#include "report/profile/function_names.h"
 #include "report/query/gather.h"
 #include "symbolize/names/demangle.h"
 

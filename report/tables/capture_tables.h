@@ -10,6 +10,7 @@
 #include "format/base/seeded_hash.h"
 #include "report/decode/payload.h"
 #include "report/profile/weight.h"
+#include "report/profile/weight_unit.h"
 #include "report/samples/session.h"
 #include "report/tables/content_ids.h"
 #include "report/tables/table_stream.h"

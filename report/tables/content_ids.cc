@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "format/base/file.h"
-#include "report/profile/function_table.h"
+#include "report/profile/frame_names.h"
 
 namespace tacho::report {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "report/command.h"
 #include "report/profile/annotated_code.h"
-#include "report/profile/profile.h"
+#include "report/profile/event_blocks.h"
 #include "report/views/annotate/code_text.h"
 
 namespace tacho::report {

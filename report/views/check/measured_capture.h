@@ -13,9 +13,11 @@
 
 #include "format/base/result.h"
 #include "report/decode/payload.h"
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"
+#include "report/profile/weight_unit.h"
 #include "report/query/field_values.h"
 #include "report/samples/session.h"
 #include "report/samples/sums.h"

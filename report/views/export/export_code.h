@@ -13,8 +13,8 @@
 
 #include "format/base/seeded_hash.h"
 #include "report/output/text_output.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/function_names.h"
-#include "report/profile/function_table.h"
 #include "report/profile/stack_sums.h"
 #include "report/samples/session.h"
 #include "report/samples/tables.h"

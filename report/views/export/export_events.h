@@ -16,6 +16,7 @@
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
 #include "report/profile/weight.h"
+#include "report/profile/weight_unit.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/samples/sink.h"

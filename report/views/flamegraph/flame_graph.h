@@ -14,8 +14,8 @@
 #include "format/base/result.h"
 #include "format/base/worker_pool.h"
 #include "report/output/text_output.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/function_names.h"
-#include "report/profile/function_table.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {

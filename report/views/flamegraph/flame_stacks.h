@@ -11,8 +11,8 @@
 
 #include "format/base/result.h"
 #include "report/compare/function_match.h"
-#include "report/profile/function_table.h"
-#include "report/profile/stack_sums.h"
+#include "report/profile/frame_address.h"
+#include "report/profile/stack_names.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_graph.h"
 

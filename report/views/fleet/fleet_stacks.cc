@@ -6,7 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "report/profile/function_table.h"
+#include "report/profile/frame_names.h"
+#include "report/profile/function.h"
 
 namespace tacho::report {
 namespace {

@@ -6,7 +6,9 @@
 
 #include "report/commands.h"
 #include "report/filter_options.h"
+#include "report/profile/stack_names.h"
 #include "report/profile/stack_sums.h"
+#include "report/profile/thread_stacks.h"
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "report/output/text_output.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/function_names.h"
-#include "report/profile/function_table.h"
-#include "report/profile/stack_sums.h"
+#include "report/profile/stack_names.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
 #include "symbolize/frame.h"

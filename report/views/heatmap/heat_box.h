@@ -13,10 +13,11 @@
 
 #include "report/intervals.h"
 #include "report/output/text_output.h"
+#include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/profile/named_rows.h"
-#include "report/profile/weight.h"
 #include "report/samples/session.h"
 #include "report/samples/tables.h"
 #include "report/views/heatmap/heat_forms.h"

@@ -12,7 +12,7 @@
 #include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/intervals.h"
-#include "report/profile/weight.h"
+#include "report/profile/distribution.h"
 #include "report/query/expressions.h"
 #include "report/samples/session.h"
 

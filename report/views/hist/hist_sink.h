@@ -12,8 +12,8 @@
 #include "report/command.h"
 #include "report/intervals.h"
 #include "report/output/text_output.h"
+#include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
-#include "report/profile/weight.h"
 #include "report/query/expressions.h"
 #include "report/query/field_choice.h"
 

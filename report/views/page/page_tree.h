@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "format/base/seeded_hash.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/function_names.h"
-#include "report/profile/function_table.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {

@@ -15,6 +15,7 @@
 #include "report/profile/branches.h"
 #include "report/profile/named_rows.h"
 #include "report/profile/profile.h"
+#include "report/profile/wait_chains.h"
 #include "report/profile/weight.h"
 #include "report/query/waits.h"
 #include "report/samples/event_choice.h"

@@ -9,6 +9,7 @@
 
 #include "report/profile/branch_rows.h"
 #include "report/profile/entries.h"
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/samples/filter.h"

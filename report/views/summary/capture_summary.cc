@@ -9,9 +9,12 @@
 #include <unordered_set>
 
 #include "format/records/perf_abi.h"
+#include "report/profile/event_blocks.h"
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"
+#include "report/profile/weight_unit.h"
 #include "report/query/waits.h"
 #include "report/samples/sums.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "report/profile/weight.h"
+#include "report/profile/distribution.h"
 
 namespace tacho::report {
 namespace {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "report/profile/function.h"
 #include "report/profile/function_table.h"
 #include "report/profile/wall_times.h"
 #include "report/samples/session.h"

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "report/profile/frame_names.h"
+#include "report/profile/function.h"
 #include "report/profile/named_rows.h"
 #include "tests/support/capture_builder.h"
 

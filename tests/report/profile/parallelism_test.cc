@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "report/profile/sample_facts.h"
+#include "report/profile/record_facts.h"
 
 namespace tacho::report {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "report/profile/distribution.h"
 #include "report/samples/session.h"
 #include "report/views/hist/hist_sink.h"
 #include "tests/support/capture_builder.h"
