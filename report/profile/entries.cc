@@ -164,7 +164,7 @@ GroupId Entries::group_of(const RowFacts& facts, Groups& groups) {
   for (std::size_t key = 0; key < keys.size(); ++key) {
     if (!is_of_function(keys[key])) words_.push_back(keys[key].key->identity(index_->show(key), facts));
   }
-  return GroupId{groups.id_of(words_)};
+  return groups.id_of(words_);
 }
 
 // Returns the entry of the part's own function.
@@ -291,47 +291,21 @@ std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
   };
 }
 
-// All rows of a group have equal values of the keys that do not depend on the function, except keys whose
-// order() compares more.
-RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& facts) const {
-  const bool differs_by_group = index_->facts().options().mode == ReportMode::Samples &&
-                                std::ranges::all_of(columns, [this](const Column& column) {
-                                  if (column.kind != Column::Kind::Key) return true;
-                                  const KeyUse& use = index_->keys()[column.key];
-                                  return is_of_function(use) || use.key->ordered_by == nullptr;
-                                });
-  if (!differs_by_group) {
-    facts.reserve(entries_.size());
-    for (const EntryId entry : ids()) facts.push_back(this->facts(entry));
-    return RowsToOrder(facts);
-  }
-  const auto of_group = [this](GroupId group) {
-    const PartId first = parts_of(group).front();
-    const ProfileRow& row = row_of(first);
-    return RowFacts{
-        .thread = row.thread, .comm = row.comm(), .facts = profile_->facts(row), .parent = parent_of(first)};
-  };
-  return RowsToOrder(cells_, group_starts_.size() - 1, of_group, functions_->functions());
-}
-
 std::vector<EntryId> Entries::sorted(std::span<const Column> columns, format::WorkerPool* pool,
                                      std::function<void()> beside) const {
-  Table<RowFacts> facts;
-  const RowsToOrder rows = to_order(columns, facts);
-  const auto order =
-      RowOrder(index_->keys(), index_->facts())
-          .sorted(columns,
-                  {.rows = rows,
-                   .members = members_,
-                   .first_member = first_member(),
-                   .values =
-                       [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
-                         for (const EntryId entry : ids())
-                           values[index_of(entry)] = value(kind, entry, member);
-                       },
-                   .depth = depth(),
-                   .pool = pool,
-                   .beside = std::move(beside)});
+  const SortInput input{.rows = size(),
+                        .facts = [this](std::uint32_t row) { return facts(EntryId{row}); },
+                        .members = members_,
+                        .first_member = first_member(),
+                        .values =
+                            [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
+                              for (const EntryId entry : ids())
+                                values[index_of(entry)] = value(kind, entry, member);
+                            },
+                        .depth = depth(),
+                        .pool = pool,
+                        .beside = std::move(beside)};
+  const auto order = sorted_rows(index_->keys(), index_->facts(), columns, input);
   std::vector<EntryId> sorted(order.size());
   std::ranges::transform(order, sorted.begin(), [](std::uint32_t row) { return EntryId{row}; });
   return sorted;

@@ -108,7 +108,7 @@ class Entries {
   // The filters that refuse the first sample of an entry; 0 without `keeps_filtered`.
   FilterBits filtered_by(EntryId entry) const { return parts_[entries_[entry].part].filtered; }
 
-  // All rows in the report's order (RowOrder). `pool`, `beside`: as in SortInput.
+  // All rows in the report's order (sorted_rows()). `pool`, `beside`: as in SortInput.
   std::vector<EntryId> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
                               std::function<void()> beside = {}) const;
 
@@ -124,6 +124,10 @@ class Entries {
     PartId part{};  // the first part of the entry
     char level = '.';
     bool is_own = true;  // made by a sample's own address
+  };
+  struct Cell {
+    FunctionId function{};
+    GroupId group{};
   };
   // The call chains of an entry.
   struct OfChains {
@@ -178,8 +182,6 @@ class Entries {
   }
   template <class T>
   using Table = RowTable<T>;
-  // The facts of entries; if rows of a group differ by their function only, of groups.
-  RowsToOrder to_order(std::span<const Column> columns, Table<RowFacts>& facts) const;
   void add_strands(GroupId group, std::vector<std::vector<Strand>>& lists,
                    std::vector<PartId>& last_part) const;
   std::function<std::uint32_t(std::uint32_t row)> depth() const;
@@ -202,7 +204,7 @@ class Entries {
 
   // One array for each fact of entries, as some are not always needed.
   IdVector<EntryId, Entry> entries_;
-  IdVector<EntryId, RowsToOrder::Cell> cells_;
+  IdVector<EntryId, Cell> cells_;
   IdVector<EntryId, OfChains> of_chains_;
   Table<Weight> selves_, children_;  // by entry, members_ for each
   // As selves_, by mode except Kernel, which is the rest. Shorter arrays end after the last weight of the

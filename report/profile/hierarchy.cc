@@ -115,10 +115,8 @@ void Hierarchy::apply_filters(TreeRowId id) {
 // The recursion is as deep as there are levels, at most the number of keys in --sort.
 void Hierarchy::put_in_order(std::span<const TreeRowId> siblings) {
   if (siblings.empty()) return;
-  std::vector<RowFacts> facts;
-  facts.reserve(siblings.size());
-  for (const TreeRowId row : siblings) facts.push_back(this->facts(row));
-  const SortInput input{.rows = RowsToOrder(facts),
+  const SortInput input{.rows = siblings.size(),
+                        .facts = [&](std::uint32_t row) { return facts(siblings[row]); },
                         .members = members(),
                         .first_member = entries_->first_member(),
                         .values =
@@ -127,7 +125,7 @@ void Hierarchy::put_in_order(std::span<const TreeRowId> siblings) {
                                 values[i] = value(kind, siblings[i], member);
                             },
                         .depth = {}};
-  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, input)) {
+  for (const std::uint32_t index : sorted_rows(keys_, *facts_, options_.sorted, input)) {
     shown_.push_back(siblings[index]);
     put_in_order(below(siblings[index]));
   }

@@ -82,7 +82,7 @@ class Hierarchy {
   const SampleFacts* facts_;
   HierarchyOptions options_;
   IdVector<TreeRowId, Row> rows_;
-  std::vector<std::uint64_t> values_;           // by row, member, and kind of number
+  std::vector<std::uint64_t> values_;                   // by row, member, and kind of number
   DistinctLists<TreeRowId, std::uint64_t> identities_;  // the row above, and the keys of the level
   std::vector<std::uint64_t> words_;                    // scratch: of a row
   IdVector<EntryId, TreeRowId> leaf_of_;

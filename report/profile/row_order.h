@@ -47,48 +47,11 @@ constexpr bool is_of_children(Column::Kind kind) {
 template <class T>
 using RowTable = std::vector<T, format::LargePages<T>>;
 
-// The facts of the rows. A long report has a function for nearly every row, and few groups of rows that
-// differ by their function only.
-class RowsToOrder {
- public:
-  struct Cell {
-    FunctionId function{};
-    GroupId group{};
-  };
-  // Rows without groups.
-  explicit RowsToOrder(std::span<const RowFacts> rows) : facts_(rows) {}
-  // Each row is a function in a group. `of_group` returns the facts of a group without the function. It is
-  // called repeatedly: a table of the results could be as large as the report.
-  RowsToOrder(std::span<const Cell> cells, std::size_t groups,
-              std::function<RowFacts(GroupId group)> of_group,
-              const StableArray<Function, FunctionId>& functions)
-      : cells_(cells), groups_(groups), of_group_(std::move(of_group)), functions_(&functions) {}
-
-  std::size_t size() const { return functions_ != nullptr ? cells_.size() : facts_.size(); }
-  const Function& function(std::uint32_t row) const {
-    return functions_ != nullptr ? (*functions_)[cells_[row].function] : *facts_[row].function;
-  }
-  RowFacts operator[](std::uint32_t row) const {
-    if (functions_ == nullptr) return facts_[row];
-    RowFacts facts = of_group_(cells_[row].group);
-    facts.function = &function(row);
-    return facts;
-  }
-  // The number of groups; 0: rows without groups.
-  std::size_t groups() const { return groups_; }
-  GroupId group(std::uint32_t row) const { return cells_[row].group; }
-
- private:
-  std::span<const RowFacts> facts_;
-  std::span<const Cell> cells_;
-  std::size_t groups_ = 0;
-  std::function<RowFacts(GroupId group)> of_group_;
-  const StableArray<Function, FunctionId>* functions_ = nullptr;  // null: rows without groups
-};
-
-// What RowOrder sorts: rows, and their numbers for each member of a group of events.
+// What is sorted: rows, and their numbers for each member of a group of events.
 struct SortInput {
-  RowsToOrder rows;
+  std::size_t rows = 0;
+  // Called repeatedly for each row: a table of the results could be as large as the report.
+  std::function<RowFacts(std::uint32_t row)> facts;
   std::size_t members = 1;
   std::size_t first_member = 0;  // the member whose numbers are compared first
   // Sets `values` to a member's number of this kind, for each row.
@@ -101,27 +64,9 @@ struct SortInput {
   std::function<void()> beside{};  // runs at the same time; null: nothing
 };
 
-class RowOrder {
- public:
-  // `keys` and `facts` must outlive this.
-  RowOrder(std::span<const KeyUse> keys, const SampleFacts& facts) : keys_(keys), facts_(&facts) {}
-
-  // The row numbers in the order of the report: by the first of `columns`, then by the second, and so on.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const SortInput& input) const;
-
- private:
-  // The values of a column by which rows are sorted, ascending: one of the two is set.
-  struct OfColumn {
-    RowTable<std::uint64_t> values;
-    RowTable<std::uint32_t> ranks;
-  };
-  using MakeValues = std::function<OfColumn()>;
-  std::vector<MakeValues> columns_of(std::span<const Column> columns, const SortInput& input) const;
-  RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
-  KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
-
-  std::span<const KeyUse> keys_;
-  const SampleFacts* facts_;
-};
+// The row numbers in the order of the report: by the first of `columns`, then by the second, and so on.
+// `keys`: those of columns.
+std::vector<std::uint32_t> sorted_rows(std::span<const KeyUse> keys, const SampleFacts& facts,
+                                       std::span<const Column> columns, const SortInput& input);
 
 }  // namespace tacho::report

@@ -91,7 +91,7 @@ Order module_order(Show show, Row a, Row b) {
   return module_name(show, a.function->module) <=> module_name(show, b.function->module);
 }
 
-// The row's own function, by name; addresses without one last. RowOrder sorts equal names by address.
+// The row's own function, by name; addresses without one last. sorted_rows() orders equal names by address.
 std::uint64_t symbol_identity(Show, Row row) { return value_of(row.function->symbol); }
 
 Order symbol_order(Show, Row a, Row b) {
