@@ -51,7 +51,6 @@ std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_
 }
 
 const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::Module& module) {
-  if (last_module_ == &module) return last_numbers_;
   const ModuleId id = met_modules_.number_of(met_modules_.hash()(word_of(&module)), &module);
   if (!module_numbers_.has(id)) {
     const std::size_t met = module_numbers_.size() + 1;
@@ -60,28 +59,25 @@ const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::M
          .name = value_of(module_names_.number_of(hash_(module.short_name), module.short_name)) + 1,
          .rank = rank_of(module, met)});
   }
-  last_module_ = &module;
-  last_numbers_ = module_numbers_[id];
-  return last_numbers_;
+  return module_numbers_[id];
 }
 
 std::span<const FunctionId> FunctionTable::of_frame(LocationId location) {
-  if (const FunctionId only = only_.find(location); only != kNo<FunctionId>) return list_of(only);
-  if (const std::uint32_t many = many_.find(location); many != kNo<std::uint32_t>) return lists_[many];
+  FunctionId& only = only_[location];
+  if (only != kNo<FunctionId>) return {&only, 1};
+  if (const auto several = several_.find(location); several != several_.end()) return several->second;
   const Location& where = resolver_->location(location);
   const bool is_plain = !where.is_unwound && resolver_->names_are_plain();
   const std::optional<TableRow> row = is_plain ? table_row_of(where) : std::nullopt;
-  if (const FunctionId known = known_by(row); known != kNo<FunctionId>)
-    return list_of(only_[location] = known);
+  if ((only = known_by(row)) != kNo<FunctionId>) return {&only, 1};
   const std::uint64_t ip = where.ip.value;
   const auto frames = resolver_->frames(where);
   if (frames.size() == 1) {
-    const FunctionId only = intern(function_of(frames[0], where, ip), ip);
+    only = intern(function_of(frames[0], where, ip), ip);
     keep(row, only);
-    return list_of(only_[location] = only);
+    return {&only, 1};
   }
-  many_[location] = static_cast<std::uint32_t>(lists_.size());
-  auto& list = lists_.emplace_back();
+  auto& list = several_[location];
   for (const symbolize::Frame& frame : frames) list.push_back(intern(function_of(frame, where, ip), ip));
   return list;
 }
@@ -265,7 +261,6 @@ void FunctionTable::end_lookups() {
   module_names_.forget();
   met_modules_.forget();
   module_numbers_ = {};
-  last_module_ = nullptr;
 }
 
 SymbolId FunctionTable::symbol_of(const Made& made) {

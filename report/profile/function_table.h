@@ -103,9 +103,6 @@ class FunctionTable {
   // The functions of a call chain's frame: innermost inlined call first, at least one.
   // Valid until the next call.
   std::span<const FunctionId> of_frame(LocationId location);
-  // The same for a frame that is one function, as most are: a fast path, called for every frame of every
-  // chain. kNo: not looked up yet, or several functions.
-  FunctionId only_of_frame(LocationId location) const { return only_.find(location); }
   // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has its own function,
   // equal except for the step.
   FunctionId of_step(LocationId location, StepId step);
@@ -159,7 +156,6 @@ class FunctionTable {
   std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
   SymbolId symbol_of(const Made& made);
   ChainKeyId chain_key_of(const Made& made);
-  std::span<const FunctionId> list_of(FunctionId only) { return {&(only_answer_ = only), 1}; }
   std::string_view line_text(const symbolize::Frame& frame);
 
   Resolver* resolver_;
@@ -169,14 +165,12 @@ class FunctionTable {
   bool keeps_mapped_bytes_ = false, has_ended_ = false, names_as_perf_ = false;
   bool has_rows_ = false;  // functions are found by their rows, where they can be
   // kNo: not looked up. Separate arrays, so that they fit into the cache.
-  IdMap<LocationId, FunctionId> alone_{kNo<FunctionId>};       // of samples' own addresses
-  IdMap<LocationId, FunctionId> only_{kNo<FunctionId>};        // of frames that are one function
-  IdMap<LocationId, std::uint32_t> many_{kNo<std::uint32_t>};  // of other frames: index of a list
-  std::deque<std::vector<FunctionId>> lists_;
+  IdMap<LocationId, FunctionId> alone_{kNo<FunctionId>};             // of samples' own addresses
+  IdMap<LocationId, FunctionId> only_{kNo<FunctionId>};              // of frames that are one function
+  std::unordered_map<LocationId, std::vector<FunctionId>> several_;  // of other frames
   StableArray<Function, FunctionId> functions_;
   std::deque<NamedFacts> named_;
   std::deque<RareFacts> rare_;
-  FunctionId only_answer_{};  // for of_frame(): a list of one
   IndexTable<FunctionId> by_identity_;
   // Functions without a name: the first at an address, and the others.
   IdMap<SymbolId, FunctionId> by_symbol_{kNo<FunctionId>};
@@ -196,8 +190,6 @@ class FunctionTable {
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
   KeyNumbers<ModuleId, const symbolize::Module*> met_modules_;
   IdVector<ModuleId, ModuleNumbers> module_numbers_;
-  const symbolize::Module* last_module_ = nullptr;
-  ModuleNumbers last_numbers_;  // of the last module, which is usually the next one's too
   Identities<SymbolId> symbols_;
   Identities<ChainKeyId> chain_keys_;
   std::map<std::string, std::uint32_t, std::less<>> lines_;

@@ -30,10 +30,6 @@ void FunctionStacks::find_frames(const Stack& stack) {
       frames_.push_back(functions_->of_step(location, steps[at]));
       continue;
     }
-    if (const FunctionId only = functions_->only_of_frame(location); only != kNo<FunctionId>) {
-      frames_.push_back(only);
-      continue;
-    }
     const auto functions = functions_->of_frame(location);
     const std::size_t before = frames_.size();
     frames_.insert(frames_.end(), functions.begin(), functions.end());
