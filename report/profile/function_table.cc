@@ -12,8 +12,6 @@
 namespace tacho::report {
 namespace {
 
-namespace abi = format::abi;
-
 // The values of Identities::Words::kind.
 enum IdentityKind : std::uint64_t { kWholeFunction, kInlined, kByLine };
 
@@ -35,9 +33,7 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
     : resolver_(&session.resolver()),
       key_(key),
       grain_(key == ChainKey::Function ? grain : Grain::Addresses),
-      sources_(sources),
-      // A pipe may say later that a module was another file.
-      has_rows_(grain_ != Grain::Addresses && !session.layout().is_pipe) {
+      sources_(sources) {
   for (const auto& entry : session.features().environment.build_ids)
     listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
 }
@@ -67,14 +63,10 @@ std::span<const FunctionId> FunctionTable::of_frame(LocationId location) {
   if (only != kNo<FunctionId>) return {&only, 1};
   if (const auto several = several_.find(location); several != several_.end()) return several->second;
   const Location& where = resolver_->location(location);
-  const bool is_plain = !where.is_unwound && resolver_->names_are_plain();
-  const std::optional<TableRow> row = is_plain ? table_row_of(where) : std::nullopt;
-  if ((only = known_by(row)) != kNo<FunctionId>) return {&only, 1};
   const std::uint64_t ip = where.ip.value;
   const auto frames = resolver_->frames(where);
   if (frames.size() == 1) {
     only = intern(function_of(frames[0], where, ip), ip);
-    keep(row, only);
     return {&only, 1};
   }
   auto& list = several_[location];
@@ -110,34 +102,10 @@ FunctionId FunctionTable::of_name(std::string_view name) {
 FunctionId FunctionTable::of_location(LocationId location) {
   if (const FunctionId known = alone_.find(location); known != kNo<FunctionId>) return known;
   const Location& where = resolver_->location(location);
-  const std::optional<TableRow> row = table_row_of(where);
-  if (const FunctionId known = known_by(row); known != kNo<FunctionId>) return alone_[location] = known;
   const symbolize::Frame& frame = resolver_->frame(where);
   const std::uint64_t shown =
       where.mapping == nullptr ? frame.shown_address : where.mapping->nameless_address(where.ip);
-  const FunctionId alone = intern(function_of(frame, where, shown), frame.ip.value);
-  keep(row, alone);
-  return alone_[location] = alone;
-}
-
-// Most addresses are of functions that were met before. Their row is found much faster than their name.
-std::optional<FunctionTable::TableRow> FunctionTable::table_row_of(const Location& where) {
-  constexpr std::uint32_t kMostModules = 1U << 28;  // with the mode a number of 32 bits
-  if (!has_rows_ || keeps_mapped_bytes_ || where.mapping == nullptr) return std::nullopt;
-  Table& table = tables_[word_of(where.mapping) / sizeof(symbolize::Mapping) % tables_.size()];
-  if (table.mapping != where.mapping) table = {where.mapping, resolver_->names_of(*where.mapping).table};
-  if (table.names == nullptr) return std::nullopt;
-  std::uint64_t address = where.mapping->shown_address(where.ip);
-  if (where.is_caller) address = table.names->caller_address(address);
-  const auto row = table.names->row_at(address);
-  if (!row || id_of(where.mapping->module) >= kMostModules) return std::nullopt;
-  return TableRow{id_of(where.mapping->module) << 3 | where.cpumode, *row};
-}
-
-// What is shown of a variable depends on its mapping.
-void FunctionTable::keep(const std::optional<TableRow>& row, FunctionId function) {
-  if (row && !functions_[function].is_data)
-    by_row_.find_or_make(row->space, row->row, [function] { return function; });
+  return alone_[location] = intern(function_of(frame, where, shown), frame.ip.value);
 }
 
 FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, const Location& where,
@@ -251,7 +219,6 @@ void FunctionTable::end_lookups() {
   has_ended_ = true;
   by_identity_.forget();
   by_address_.forget();
-  by_row_.forget();
   by_step_.forget();
   by_symbol_.forget();
   symbols_.forget();

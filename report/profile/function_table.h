@@ -2,13 +2,11 @@
 // once for each distinct address.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -127,16 +125,6 @@ class FunctionTable {
     NamedFacts named;
     RareFacts rare;
   };
-  // A function with a symbol or a range, as a row of its module's symbol table in one mode.
-  struct TableRow {
-    std::uint32_t space = 0;
-    std::uint32_t row = 0;
-  };
-  std::optional<TableRow> table_row_of(const Location& where);
-  FunctionId known_by(const std::optional<TableRow>& row) const {
-    return row ? by_row_.find(row->space, row->row) : kNo<FunctionId>;
-  }
-  void keep(const std::optional<TableRow>& row, FunctionId function);
   Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
   FunctionId intern(Made made, std::uint64_t ip);
   FunctionId intern_address(Made& made);  // without a name, for the grain Functions
@@ -163,7 +151,6 @@ class FunctionTable {
   Grain grain_;
   SourceNames sources_;
   bool keeps_mapped_bytes_ = false, has_ended_ = false, names_as_perf_ = false;
-  bool has_rows_ = false;  // functions are found by their rows, where they can be
   // kNo: not looked up. Separate arrays, so that they fit into the cache.
   IdMap<LocationId, FunctionId> alone_{kNo<FunctionId>};             // of samples' own addresses
   IdMap<LocationId, FunctionId> only_{kNo<FunctionId>};              // of frames that are one function
@@ -175,12 +162,6 @@ class FunctionTable {
   // Functions without a name: the first at an address, and the others.
   IdMap<SymbolId, FunctionId> by_symbol_{kNo<FunctionId>};
   AddressTable<FunctionId> by_address_;
-  AddressTable<FunctionId> by_row_;  // see TableRow
-  struct Table {
-    const symbolize::Mapping* mapping = nullptr;
-    symbolize::SymbolTable* names = nullptr;
-  };
-  std::array<Table, 64> tables_{};    // of mappings, by their addresses
   AddressTable<FunctionId> by_step_;  // functions of branch ends: by step and the function without a step
   std::unordered_map<std::string_view, FunctionId> of_names_;  // see of_name()
   format::SeededTextHash hash_;
