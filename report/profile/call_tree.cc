@@ -12,7 +12,7 @@ namespace {
 std::strong_ordering order_of(const Function& a, const Function& b, ChainKey key) {
   const auto is_last = [](bool a_is, bool b_is) { return static_cast<int>(a_is) <=> static_cast<int>(b_is); };
   if (const auto order = is_last(a.name().empty(), b.name().empty()); order != 0) return order;
-  if (a.name_number != b.name_number)
+  if (a.name_id != b.name_id)
     if (const auto order = a.shown_name() <=> b.shown_name(); order != 0) return order;
   if (key == ChainKey::SourceLine && a.line() != b.line()) return a.line() <=> b.line();
   if (a.module != b.module) {
@@ -58,7 +58,7 @@ void CallTree::learn_functions() {
     keys_.push_back(function.chain_key);
     keys = std::max(keys, index_of(function.chain_key) + 1);
     has_inlined_ |= function.is_inlined && key_ == ChainKey::Function;
-    names_ = std::max(names_, function.name_number + 1);
+    if (function.name_id != kNo<NameId>) names_ = std::max(names_, index_of(function.name_id) + 1);
   }
   group_by_key_.resize(keys);
   if (has_inlined_) group_by_name_.resize(names_);
@@ -167,7 +167,7 @@ std::size_t CallTree::join_inlined() {
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     const Function& function = (*functions_)[groups_[i].frame];
     if (function.name().empty()) continue;
-    Stamped& known = group_by_name_[function.name_number];
+    Stamped& known = group_by_name_[function.name_id];
     if (known.round != round_) {
       known = {round_, i};
       continue;

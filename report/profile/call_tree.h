@@ -108,7 +108,7 @@ class CallTree {
   SiblingOrder order_;
   std::vector<BranchCounts> counts_;
   IdVector<FunctionId, ChainKeyId> keys_;
-  std::uint32_t names_ = 0;  // one more than the highest name number
+  std::size_t names_ = 0;  // one more than the highest NameId
   bool has_inlined_ = false;
   std::span<const Strand> strands_;
   CallTreeLimit limit_;
@@ -121,7 +121,7 @@ class CallTree {
   std::vector<std::uint32_t> unsorted_;  // the members in their old order
   std::vector<std::uint32_t> arrived_;   // with `steps`: the members that arrived at the node
   IdVector<ChainKeyId, Stamped> group_by_key_;
-  std::vector<Stamped> group_by_name_;
+  IdVector<NameId, Stamped> group_by_name_;
   std::uint64_t round_ = 0;
 };
 

@@ -113,8 +113,8 @@ FrameNames::NameList FrameNames::of_function(FunctionId function, const FrameAdd
   symbolize::Frame frame;
   frame.module = known_function.module;
   frame.function = known_function.name();
-  if (known_function.name_number != 0)
-    frame.linker_name = functions_.names().linker_name(known_function.name_number - 1);
+  if (known_function.name_id != kNo<NameId>)
+    frame.linker_name = functions_.names().linker_name(known_function.name_id);
   frame.function_start = frame.shown_address = known_function.start;
   frame.is_inlined = known_function.is_inlined;
   frame.is_unnamed = known_function.is_unnamed;

@@ -33,7 +33,7 @@ struct NamedFacts {
   std::string_view shown_name;      // see FunctionTable::show_parameters(); lives as long as the table
   std::uint64_t end = 0;            // see Function::start
   const RareFacts* rare = nullptr;  // null: none
-  std::uint32_t name_number = 0;    // Function::name_number
+  NameId name_id = kNo<NameId>;     // Function::name_id
 };
 
 // A capture may have millions of functions, most without a name, so each byte counts.
@@ -45,7 +45,7 @@ struct Function {
   std::uint64_t first_ip = 0;         // its first sampled address; with the grain Addresses: its address
   const NamedFacts* named = nullptr;  // null: none
   std::uint32_t module_rank = 0;      // perf prints the module of higher rank first; 0: none
-  std::uint32_t name_number = 0;      // of FunctionNames, plus 1; 0: unknown
+  NameId name_id = kNo<NameId>;       // kNo: unknown
   std::uint32_t module_number = 0;    // equal short names have equal numbers; 0: nothing is mapped there
   SymbolId symbol{};                  // equal: one row of --sort symbol
   ChainKeyId chain_key{};             // equal: one node of a call graph

@@ -16,24 +16,22 @@ std::string long_name(std::string_view name, std::string_view linker_name, NameF
 
 }  // namespace
 
-std::uint32_t FunctionNames::add_name(std::string_view name, std::string_view linker_name,
-                                      std::uint32_t first) {
-  rows_.push_back({name, linker_name.data() == name.data() ? name : linker_name, first});
-  return static_cast<std::uint32_t>(rows_.size() - 1);
+NameId FunctionNames::add_name(std::string_view name, std::string_view linker_name, NameId first) {
+  return rows_.push_back({name, linker_name.data() == name.data() ? name : linker_name, first});
 }
 
-std::uint32_t FunctionNames::number_of(std::string_view name, std::string_view linker_name) {
-  const std::uint32_t first = by_name_.find_or_make(
-      hash_(name), [&](std::uint32_t known) { return rows_[known].name == name; },
+NameId FunctionNames::id_of(std::string_view name, std::string_view linker_name) {
+  const NameId first = by_name_.find_or_make(
+      hash_(name), [&](NameId known) { return rows_[known].name == name; },
       [&] {
         const std::string_view own = kept(name);
-        const auto number = static_cast<std::uint32_t>(rows_.size());
-        return add_name(own, linker_name == name ? own : kept(linker_name), number);
+        return add_name(own, linker_name == name ? own : kept(linker_name),
+                        report::id_of<NameId>(rows_.size()));
       });
-  return rows_[first].linker_name == linker_name ? first : number_of_overload(first, linker_name);
+  return rows_[first].linker_name == linker_name ? first : id_of_overload(first, linker_name);
 }
 
-std::uint32_t FunctionNames::number_of_overload(std::uint32_t first, std::string_view linker_name) {
+NameId FunctionNames::id_of_overload(NameId first, std::string_view linker_name) {
   const std::uint32_t index = by_linker_.find_or_make(
       by_linker_.hash(hash_(linker_name), first),
       [&](std::uint32_t known) {
@@ -46,8 +44,8 @@ std::uint32_t FunctionNames::number_of_overload(std::uint32_t first, std::string
           overloads.has_unknown |= linker.empty();
           return hash_(long_name(name, linker, NameForm::Whole));
         };
-        if (overloads.numbers.empty()) overloads.numbers.emplace(hash_of(rows_[first].linker_name), first);
-        const auto [known, is_new] = overloads.numbers.try_emplace(hash_of(own), 0U);
+        if (overloads.ids.empty()) overloads.ids.emplace(hash_of(rows_[first].linker_name), first);
+        const auto [known, is_new] = overloads.ids.try_emplace(hash_of(own));
         if (is_new) {
           known->second = add_name(name, own, first);
           overloads.counts.clear();
@@ -56,27 +54,27 @@ std::uint32_t FunctionNames::number_of_overload(std::uint32_t first, std::string
         linkers_.push_back({own, first, known->second});
         return static_cast<std::uint32_t>(linkers_.size() - 1);
       });
-  return linkers_[index].number;
+  return linkers_[index].id;
 }
 
-std::string_view FunctionNames::shown(std::uint32_t number) {
-  const Row& row = rows_[number];
+std::string_view FunctionNames::shown(NameId id) {
+  const Row& row = rows_[id];
   const auto found = several_.find(row.first);
   if (found == several_.end()) return row.name;
   Overloads& overloads = found->second;
-  const std::size_t known = overloads.numbers.size() - (overloads.has_unknown ? 1 : 0);
+  const std::size_t known = overloads.ids.size() - (overloads.has_unknown ? 1 : 0);
   if (known < 2 || row.linker_name.empty()) return row.name;
-  const auto form_of = [&](std::uint32_t one, NameForm form) {
+  const auto form_of = [&](NameId one, NameForm form) {
     return long_name(row.name, rows_[one].linker_name, form);
   };
   if (overloads.counts.empty())
-    for (const auto& [whole, one] : overloads.numbers)
+    for (const auto& [whole, one] : overloads.ids)
       ++overloads.counts[hash_(form_of(one, NameForm::Parameters))];
-  const auto [known_text, is_new] = overloads.shown.try_emplace(number);
+  const auto [known_text, is_new] = overloads.shown.try_emplace(id);
   if (!is_new) return known_text->second;
-  std::string text = form_of(number, NameForm::Parameters);
+  std::string text = form_of(id, NameForm::Parameters);
   // Specializations of a template may differ in the return type alone.
-  if (overloads.counts.at(hash_(text)) > 1) text = form_of(number, NameForm::Whole);
+  if (overloads.counts.at(hash_(text)) > 1) text = form_of(id, NameForm::Whole);
   return known_text->second = store_.keep(text);
 }
 

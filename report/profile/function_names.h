@@ -28,46 +28,47 @@ class FunctionNames {
   };
   explicit FunctionNames(Texts texts) : texts_(texts) {}
 
-  // The number of a name, from 0 up. `name`: the short form. `linker_name`: the mangled one; `name` itself if
+  // `name`: the short form. `linker_name`: the mangled one; `name` itself if
   // it is not mangled; empty: unknown, so that no parameters are. Functions whose whole names are equal have
-  // one number: the variants C1 and C2 of a constructor, instances of a Rust function with other hashes.
-  std::uint32_t number_of(std::string_view name, std::string_view linker_name = {});
-  std::size_t size() const { return rows_.size(); }  // the count of numbers
-  std::string_view name(std::uint32_t number) const { return rows_[number].name; }
-  std::string_view linker_name(std::uint32_t number) const { return rows_[number].linker_name; }
+  // one id: the variants C1 and C2 of a constructor, instances of a Rust function with other hashes.
+  NameId id_of(std::string_view name, std::string_view linker_name = {});
+  Ids<NameId> ids() const { return rows_.ids(); }
+  std::size_t size() const { return rows_.size(); }
+  std::string_view name(NameId id) const { return rows_[id].name; }
+  std::string_view linker_name(NameId id) const { return rows_[id].linker_name; }
 
-  // The name as it is shown beside all that have numbers now. Lives as long as this object.
-  std::string_view shown(std::uint32_t number);
+  // The name as it is shown beside all that have ids now. Lives as long as this object.
+  std::string_view shown(NameId id);
 
  private:
   struct Row {
     std::string_view name, linker_name;
-    std::uint32_t first = 0;  // the first number with this name
+    NameId first{};  // the first id with this name
   };
   // Of a name that several functions have. Long names may be 64 KiB each, so only shown ones are kept.
   struct Overloads {
-    std::unordered_map<std::uint64_t, std::uint32_t> numbers;  // by the hash of the whole name
-    bool has_unknown = false;                                  // the parameters of one are not known
+    std::unordered_map<std::uint64_t, NameId> ids;  // by the hash of the whole name
+    bool has_unknown = false;                       // the parameters of one are not known
     // By the hash of the name with parameters: the count of functions that have it. Empty: to be made anew.
     std::unordered_map<std::uint64_t, std::uint32_t> counts;
-    std::unordered_map<std::uint32_t, std::string_view> shown;  // by number
+    std::unordered_map<NameId, std::string_view> shown;
   };
   struct Linker {
     std::string_view name;  // mangled
-    std::uint32_t first = 0, number = 0;
+    NameId first{}, id{};
   };
-  std::uint32_t add_name(std::string_view name, std::string_view linker_name, std::uint32_t first);
-  std::uint32_t number_of_overload(std::uint32_t first, std::string_view linker_name);
+  NameId add_name(std::string_view name, std::string_view linker_name, NameId first);
+  NameId id_of_overload(NameId first, std::string_view linker_name);
   std::string_view kept(std::string_view text) { return texts_ == Texts::Stay ? text : store_.keep(text); }
 
   Texts texts_;
   TextStore store_;
   format::SeededTextHash hash_;
-  std::vector<Row> rows_;
-  IndexTable<> by_name_;  // first numbers
+  IdVector<NameId, Row> rows_;
+  IndexTable<NameId> by_name_;  // first ids
   std::vector<Linker> linkers_;
-  IndexTable<> by_linker_;                                // indexes of linkers_
-  std::unordered_map<std::uint32_t, Overloads> several_;  // by first number
+  IndexTable<> by_linker_;                         // indexes of linkers_
+  std::unordered_map<NameId, Overloads> several_;  // by first id
 };
 
 }  // namespace tacho::report

@@ -93,7 +93,7 @@ FunctionId FunctionTable::of_name(std::string_view name) {
   if (!is_new) return known->second;
   Made made;
   made.named.name = made.named.shown_name = name;
-  made.function.name_number = names_.number_of(name) + 1;
+  made.function.name_id = names_.id_of(name);
   made.function.symbol = symbols_.new_number();
   made.function.chain_key = chain_keys_.new_number();
   return known->second = append(made);
@@ -125,8 +125,7 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
     made.has_line = frame.line_state == LineState::Known || frame.line_state == LineState::Unknown;
   }
   if (is_known)
-    made.name_number =
-        names_.number_of(frame.function, names_as_perf_ ? std::string_view() : linker_name_of(frame)) + 1;
+    made.name_id = names_.id_of(frame.function, names_as_perf_ ? std::string_view() : linker_name_of(frame));
   if (frame.module != nullptr) {
     const ModuleNumbers& numbers = numbers_of(*frame.module);
     made.module_number = numbers.name;
@@ -153,14 +152,14 @@ FunctionId FunctionTable::intern(Made all, std::uint64_t ip) {
     return intern_address(all);
   const bool counts_address = grain_ == Grain::Addresses || made.is_data;
   const std::uint64_t kind = std::uint64_t{level} << 8 | std::uint64_t{made.is_inlined};
-  const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, all.named.end,
-                                               made.name_number, kind, counts_address ? ip : 0);
+  const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, all.named.end, made.name_id,
+                                               kind, counts_address ? ip : 0);
   return by_identity_.find_or_make(
       hash,
       [&](FunctionId id) {
         const Function& known = functions_[id];
         return known.module == made.module && known.start == made.start && known.end() == all.named.end &&
-               known.name_number == made.name_number && known.level == made.level &&
+               known.name_id == made.name_id && known.level == made.level &&
                known.is_inlined == made.is_inlined && known.runtime_start() == all.rare.runtime_start &&
                (!counts_address || known.first_ip == ip);
       },
@@ -196,7 +195,7 @@ FunctionId FunctionTable::append_named(Made& made) {
 FunctionId FunctionTable::append(const Made& made) {
   Function function = made.function;
   NamedFacts named = made.named;
-  named.name_number = function.name_number;
+  named.name_id = function.name_id;
   if (made.rare != RareFacts()) named.rare = &rare_.emplace_back(made.rare);
   const bool has_facts = !named.name.empty() || named.end != 0 || named.rare != nullptr;
   function.named = has_facts ? &named_.emplace_back(named) : nullptr;
@@ -206,12 +205,12 @@ FunctionId FunctionTable::append(const Made& made) {
 void FunctionTable::show_parameters() {
   if (std::exchange(named_so_far_, names_.size()) == names_.size()) return;
   for (NamedFacts& named : named_)
-    if (named.name_number != 0) named.shown_name = names_.shown(named.name_number - 1);
+    if (named.name_id != kNo<NameId>) named.shown_name = names_.shown(named.name_id);
 }
 
 void FunctionTable::show_parameters_beside(const FunctionTable& other) {
-  for (std::uint32_t name = 0; name < other.names_.size(); ++name)
-    (void)names_.number_of(other.names_.name(name), other.names_.linker_name(name));
+  for (const NameId name : other.names_.ids())
+    (void)names_.id_of(other.names_.name(name), other.names_.linker_name(name));
   show_parameters();
 }
 
@@ -236,7 +235,7 @@ SymbolId FunctionTable::symbol_of(const Made& made) {
   const std::uint64_t module = function.module_number;
   if (!function.is_inlined)
     return symbols_.number_of({kWholeFunction, module, function.start, made.named.end});
-  const std::uint64_t space = module << 32 | function.name_number;
+  const std::uint64_t space = module << 32 | value_of(function.name_id);
   return symbols_.number_of({kInlined, space, function.start, made.named.end});
 }
 
@@ -249,7 +248,7 @@ ChainKeyId FunctionTable::chain_key_of(const Made& made) {
   if (key_ == ChainKey::Address)
     return chain_keys_.number_of_address(id_of(function.module), function.first_ip);
   if (!is_known) return chain_keys_.number_of_address(id_of(function.module), function.start);
-  if (function.is_inlined) return chain_keys_.number_of({kInlined, function.name_number, 0, 0});
+  if (function.is_inlined) return chain_keys_.number_of({kInlined, value_of(function.name_id), 0, 0});
   return chain_keys_.number_of({kWholeFunction, module, function.start, 0});
 }
 

@@ -100,7 +100,7 @@ Order symbol_order(Show, Row a, Row b) {
   return a.function->shown_name() <=> b.function->shown_name();
 }
 
-std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
+std::uint64_t symbol_ordered_by(Show, Row row) { return value_of(row.function->name_id); }
 
 // "0x4585             d ": printed before a name with -v. 0 has no 0x, as with printf's %#x.
 std::string verbose_start(std::uint64_t address, char source) {

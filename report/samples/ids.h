@@ -11,6 +11,7 @@ enum class LocationId : std::uint32_t {};    // Location::id
 enum class StackId : std::uint32_t {};       // Stack::id, of one table of stacks
 enum class FunctionId : std::uint32_t {};    // of a FunctionTable
 enum class SymbolId : std::uint32_t {};      // Function::symbol
+enum class NameId : std::uint32_t {};        // the name of a function, of a FunctionNames
 enum class ChainKeyId : std::uint32_t {};    // Function::chain_key
 enum class ChainId : std::uint32_t {};       // a chain of functions, of a FunctionStacks
 enum class StepId : std::uint32_t {};        // an end of a branch, of a BranchSteps

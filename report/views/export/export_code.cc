@@ -47,7 +47,7 @@ std::uint32_t ExportCode::function_of(const symbolize::Frame& frame) {
   symbolize::Frame outer = frame;
   outer.is_inlined = false;
   const ExportFunction function{
-      .name = names_.number_of(name, name == frame.function ? linker_name_of(frame) : ""),
+      .name = names_.id_of(name, name == frame.function ? linker_name_of(frame) : ""),
       .module = module_of(frame.module),
       .kind = kind_of_code(outer)};
   if (function.module != 0 && function.kind != FrameKind::Unnamed)

@@ -44,7 +44,7 @@ struct ExportModule {
   bool has_names = false;            // some of its functions have a name
 };
 struct ExportFunction {
-  std::uint32_t name = 0;    // for ExportCode::function_name()
+  NameId name{};             // for ExportCode::function_name()
   std::uint32_t module = 0;  // index in modules() plus 1; 0: none
   std::uint32_t file = 0;    // of texts(): of the first of its lines; 0: not known
   FrameKind kind = FrameKind::User;

@@ -16,24 +16,24 @@ namespace tacho::report {
 
 std::uint32_t FlameFrames::number_of(std::string_view name, std::string_view module, FrameKind kind,
                                      std::string_view linker_name) {
-  const std::uint32_t name_number = names_.number_of(name, linker_name);
-  if (const auto known = numbers_.find({name_number, module, kind}); known != numbers_.end())
+  const NameId name_id = names_.id_of(name, linker_name);
+  if (const auto known = numbers_.find({name_id, module, kind}); known != numbers_.end())
     return known->second;
   const auto number = static_cast<std::uint32_t>(frames_.size());
-  const FlameFrame kept{names_.name(name_number), texts_.keep(module), kind, name_number};
+  const FlameFrame kept{names_.name(name_id), texts_.keep(module), kind, name_id};
   frames_.push_back(kept);
-  numbers_.emplace(std::tuple(name_number, kept.module, kind), number);
+  numbers_.emplace(std::tuple(name_id, kept.module, kind), number);
   return number;
 }
 
 std::uint32_t FlameFrames::as_kind(std::uint32_t number, FrameKind kind) {
   const FlameFrame frame = frames_[number];
-  return number_of(frame.name, frame.module, kind, names_.linker_name(frame.name_number));
+  return number_of(frame.name, frame.module, kind, names_.linker_name(frame.name_id));
 }
 
 void FlameFrames::show_parameters() {
   for (FlameFrame& frame : frames_) {
-    const std::string_view shown = names_.shown(frame.name_number);
+    const std::string_view shown = names_.shown(frame.name_id);
     if (shown != frame.name) frame.name = texts_.keep(printable(shown));
   }
 }

@@ -27,7 +27,7 @@ namespace tacho::report {
 struct FlameFrame {
   std::string_view name, module;  // the module's short name; empty: none
   FrameKind kind = FrameKind::User;
-  std::uint32_t name_number = 0;  // of FunctionNames
+  NameId name_id{};
 };
 
 // The distinct frames, by number.
@@ -48,7 +48,7 @@ class FlameFrames {
  private:
   FunctionNames names_{FunctionNames::Texts::Copied};
   TextStore texts_;
-  std::map<std::tuple<std::uint32_t, std::string_view, FrameKind>, std::uint32_t> numbers_;
+  std::map<std::tuple<NameId, std::string_view, FrameKind>, std::uint32_t> numbers_;
   std::vector<FlameFrame> frames_;
 };
 

@@ -192,16 +192,16 @@ FoldedStacks::LineNames FoldedStacks::line_names() {
   LineNames names;
   std::unordered_map<std::string_view, std::uint32_t> counts;
   for (std::uint32_t name = 0; name < names_.size(); ++name)
-    names.texts.push_back(printable_folded(names_.shown(name), safety_));
+    names.texts.push_back(printable_folded(names_.shown(NameId{name}), safety_));
   for (const std::string& text : names.texts) ++counts[text];
   // A name with ';' that reads like another name with ':'.
   std::vector<std::uint32_t> alike;
   for (std::uint32_t name = 0; safety_ == Names::Safe && name < names_.size(); ++name)
-    if (counts[names.texts[name]] > 1 && names_.shown(name).find(';') != std::string_view::npos)
+    if (counts[names.texts[name]] > 1 && names_.shown(NameId{name}).find(';') != std::string_view::npos)
       alike.push_back(name);
   for (const std::uint32_t name : alike) {
     std::string text;
-    for (const char c : names_.shown(name)) c == ';' ? text += "\\x3b" : text += c;
+    for (const char c : names_.shown(NameId{name})) c == ';' ? text += "\\x3b" : text += c;
     names.texts[name] = printable_folded(text);
   }
   std::vector<std::uint32_t> by_name(names_.size());

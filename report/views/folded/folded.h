@@ -52,7 +52,7 @@ class FoldedStacks {
   explicit FoldedStacks(Names names) : safety_(names) {}
   // The number of a name. `linker_name`: see FunctionNames.
   std::uint32_t name(std::string_view text, std::string_view linker_name = {}) {
-    return names_.number_of(text, linker_name);
+    return value_of(names_.id_of(text, linker_name));
   }
   NamedStacks& stacks() { return stacks_; }
   // Adds weight to the line of a stack. `other`: of the other side of a comparison.

@@ -70,7 +70,7 @@ std::uint32_t number_of_frame(const symbolize::Frame& frame, PageParts& parts, c
     shown.name = parts.texts.number_of(names.text_with_paths(name));
   } else {
     shown.name = parts.texts.number_of(printable(name));
-    shown.function = parts.functions.number_of(name, linker_name_of(frame)) + 1;
+    shown.function = parts.functions.id_of(name, linker_name_of(frame));
   }
   return parts.tree.frame_of(shown);
 }

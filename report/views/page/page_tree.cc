@@ -29,9 +29,9 @@ std::uint32_t PageTree::frame_of(const PageFrame& frame) {
 
 void PageTree::show_parameters(FunctionNames& functions, PageTexts& texts) {
   for (PageFrame& frame : frames_) {
-    if (frame.function == 0) continue;
-    const std::string_view shown = functions.shown(frame.function - 1);
-    if (shown != functions.name(frame.function - 1)) frame.name = texts.number_of(printable(shown));
+    if (frame.function == kNo<NameId>) continue;
+    const std::string_view shown = functions.shown(frame.function);
+    if (shown != functions.name(frame.function)) frame.name = texts.number_of(printable(shown));
   }
 }
 

@@ -36,7 +36,7 @@ class PageTexts {
 struct PageFrame {
   std::uint32_t name = 0, module = 0;  // texts; no module: 0
   FrameKind kind = FrameKind::User;
-  std::uint32_t function = 0;  // of PageParts::functions, plus 1; 0: no function
+  NameId function = kNo<NameId>;  // of PageParts::functions; kNo: no function
   bool operator==(const PageFrame&) const = default;
 };
 

@@ -35,7 +35,7 @@ struct Functions {
     function.start = function.first_ip = 0x1000 + 0x10 * table.size();
     function.module_rank = 1;
     const auto known = std::ranges::find(names, names.back());
-    function.name_number = static_cast<std::uint32_t>(known - names.begin()) + 1;
+    function.name_id = id_of<NameId>(static_cast<std::uint64_t>(known - names.begin()));
     function.chain_key = ChainKeyId{key};
     function.is_inlined = is_inlined;
     table.push_back(function);
@@ -107,7 +107,7 @@ TEST(CallTree, EquallyHeavySiblingsStandByNameThenModuleThenAddress) {
     Function& function = functions.table[id_of<FunctionId>(functions.table.size() - 1)];
     function.module = module;
     function.start = function.first_ip = start;
-    if (function.name().empty()) function.name_number = 0;
+    if (function.name().empty()) function.name_id = kNo<NameId>;
   };
   add("g", &modules[0], 0x300);
   add("f", nullptr, 0x10);

@@ -14,11 +14,11 @@ namespace {
 // The shown names of functions, by their linkers' names.
 std::vector<std::string> shown_names(const std::vector<std::string>& linker_names) {
   FunctionNames names(FunctionNames::Texts::Copied);
-  std::vector<std::uint32_t> numbers;
+  std::vector<NameId> ids;
   for (const std::string& linker : linker_names)
-    numbers.push_back(names.number_of(symbolize::demangle(linker).value_or(linker), linker));
+    ids.push_back(names.id_of(symbolize::demangle(linker).value_or(linker), linker));
   std::vector<std::string> shown;
-  for (const std::uint32_t number : numbers) shown.emplace_back(names.shown(number));
+  for (const NameId id : ids) shown.emplace_back(names.shown(id));
   return shown;
 }
 using NameList = std::vector<std::string>;
@@ -47,28 +47,28 @@ TEST(FunctionNames, VariantsOfOneFunctionAreOne) {
   EXPECT_EQ(shown_names({"_ZN3std2io5write17h0123456789abcdefE", "_ZN3std2io5write17hfedcba9876543210E"}),
             (NameList{"std::io::write", "std::io::write"}));
   FunctionNames names(FunctionNames::Texts::Copied);
-  EXPECT_EQ(names.number_of("A::A", "_ZN1AC1Ev"), names.number_of("A::A", "_ZN1AC2Ev"));
+  EXPECT_EQ(names.id_of("A::A", "_ZN1AC1Ev"), names.id_of("A::A", "_ZN1AC2Ev"));
 }
 
 TEST(FunctionNames, AFunctionWithoutKnownParametersDoesNotChangeTheOthers) {
   FunctionNames names(FunctionNames::Texts::Stay);
-  const auto unknown = names.number_of("f"), known = names.number_of("f", "_Z1fi");
+  const auto unknown = names.id_of("f"), known = names.id_of("f", "_Z1fi");
   EXPECT_NE(unknown, known);
   EXPECT_EQ(names.shown(known), "f");
-  const auto other = names.number_of("f", "_Z1fl");
+  const auto other = names.id_of("f", "_Z1fl");
   EXPECT_EQ(names.shown(unknown), "f");
   EXPECT_EQ(names.shown(known), "f(int)");
   EXPECT_EQ(names.shown(other), "f(long)");
-  EXPECT_EQ(names.number_of("f", "_Z1fl"), other);
+  EXPECT_EQ(names.id_of("f", "_Z1fl"), other);
 }
 
 TEST(FunctionNames, AGrowingSetIsShownAnew) {
   FunctionNames names(FunctionNames::Texts::Stay);
-  const auto first = names.number_of("A::f", "_ZN1A1fEi");
+  const auto first = names.id_of("A::f", "_ZN1A1fEi");
   EXPECT_EQ(names.shown(first), "A::f");
-  (void)names.number_of("A::f", "_ZN1A1fEl");
+  (void)names.id_of("A::f", "_ZN1A1fEl");
   EXPECT_EQ(names.shown(first), "A::f(int)");
-  (void)names.number_of("A::f", "_ZN1A1fEc");
+  (void)names.id_of("A::f", "_ZN1A1fEc");
   EXPECT_EQ(names.shown(first), "A::f(int)");
 }
 

@@ -165,7 +165,7 @@ TEST(FunctionTable, WhereNothingIsMappedThereIsNoModule) {
   const Function& function = table[table.of_frame(ran.sink.frames[0])[0]];
   EXPECT_EQ(function.module, nullptr);
   EXPECT_EQ(function.module_number, 0u);
-  EXPECT_EQ(function.name_number, 0u);
+  EXPECT_EQ(function.name_id, kNo<NameId>);
   EXPECT_EQ(function.start, 0x77777u);
   EXPECT_EQ(function.level, '.');
 }

@@ -24,6 +24,7 @@ struct Row {
     Function function;
     const std::string_view name = texts.emplace_back(1, letter);
     function.named = &names.emplace_back(NamedFacts{.name = name, .shown_name = name});
+    function.name_id = id_of<NameId>(names.size() - 1);
     function.start = static_cast<std::uint64_t>(letter);
     function.chain_key = id_of<ChainKeyId>(table.size());
     function.is_inlined = letter == 'i';
